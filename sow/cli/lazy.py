@@ -1,0 +1,54 @@
+"""A click group that imports a command's module only when that command runs.
+
+Owns nothing else. Importing every command would cost each `sow agent log` of
+an agent the import of the queue, the tables and the configuration.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+@dataclass(frozen=True)
+class LazyCommand:
+    """Where a command lies (`package.module:attribute`) and its line in the help."""
+
+    target: str
+    help: str
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are named in a literal table."""
+
+    def __init__(
+        self, *args: Any, lazy_commands: Mapping[str, LazyCommand] | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._lazy: dict[str, LazyCommand] = dict(lazy_commands or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the table's own order, which is the order of use."""
+        return [*self._lazy, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return the command called `cmd_name`."""
+        lazy = self._lazy.get(cmd_name)
+        if lazy is None:
+            return super().get_command(ctx, cmd_name)
+        module, attribute = lazy.target.split(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)  # noqa: S101 - the table is ours
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table of commands without importing any of them."""
+        rows = [(name, lazy.help) for name, lazy in self._lazy.items()]
+        for name in super().list_commands(ctx):
+            command = super().get_command(ctx, name)
+            if command is not None and not command.hidden:
+                rows.append((name, command.get_short_help_str(limit=90)))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)

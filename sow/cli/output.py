@@ -1,0 +1,37 @@
+"""How commands speak: JSON for programs, plain lines for people.
+
+Owns the format of `--json` (one object, or one a line; stable keys) and
+whether stdout is a person's terminal. Knows nothing of what is shown.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def json_option(function: F) -> F:
+    """Give a command `--json`, passed to it as `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(
+        function
+    )
+
+
+def echo_json(record: Mapping[str, Any]) -> None:
+    """Print one object on one line."""
+    click.echo(json.dumps(record, ensure_ascii=False, default=str))
+
+
+def echo_json_lines(records: Iterable[Mapping[str, Any]]) -> None:
+    """Print one object a line."""
+    for record in records:
+        echo_json(record)
+
+
+def is_person() -> bool:
+    """Whether stdout is a terminal."""
+    return sys.stdout.isatty()

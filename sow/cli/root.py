@@ -1,0 +1,97 @@
+"""`sow`: the root command, and the one place where errors become exit codes."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from sow import __version__
+from sow.cli.lazy import LazyCommand, LazyGroup
+from sow.errors import ExitCode, SowError
+
+COMMANDS = {
+    "init": LazyCommand("sow.cli.init:init", "Make a .sow folder here."),
+    "project": LazyCommand("sow.cli.project:project", "Begin a project and see where it stands."),
+    "task": LazyCommand("sow.cli.task:task", "Add, list, show and change tasks."),
+    "agent": LazyCommand("sow.cli.agent:agent", "Spawn agents, resume them, wait, log."),
+    "worker": LazyCommand("sow.cli.worker:worker", "Run the queue's worker; list and stop workers."),
+    "job": LazyCommand("sow.cli.job:job", "See what was queued, run, and how it ended."),
+    "prompt": LazyCommand("sow.cli.prompt:prompt", "Print the guidance that agents load."),
+    "config": LazyCommand("sow.cli.config:config", "Choose which CLI plays which role."),
+    "schema": LazyCommand("sow.cli.schema:schema", "Print the JSON Schema of a file."),
+    "demo": LazyCommand("sow.cli.demo:demo", "Run the main job once, end to end, visibly."),
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy_commands=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="A first run: sow init, sow project new NAME, sow task add NAME --agent implementer, "
+    "sow agent spawn implementer 010.",
+)
+@click.version_option(__version__, prog_name="sow")
+def root() -> None:
+    """Run coding-agent CLIs as queued jobs.
+
+    A call survives its caller, an agent survives its worker, a result
+    survives both.
+    """
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code; errors are shown on stderr."""
+    try:
+        result = root.main(args=list(arguments), prog_name="sow", standalone_mode=False)
+    except SowError as error:
+        _show(error.message, error.hint)
+        return int(error.exit_code)
+    except click.ClickException as error:
+        return _show_usage(error)
+    except (KeyboardInterrupt, click.Abort):
+        return int(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        _silence_stdout()
+        return int(ExitCode.INTERRUPTED)
+    except Exception as error:  # noqa: BLE001 - the boundary: whatever else arrives here is a bug
+        return _show_bug(error)
+    return result if isinstance(result, int) else 0
+
+
+def _show(message: str, hint: str) -> None:
+    click.echo(f"Error: {message}", err=True)
+    if hint:
+        click.echo(f"\n{hint}", err=True)
+
+
+def _show_usage(error: click.ClickException) -> int:
+    """Show click's own complaint in the form of all our errors."""
+    context = getattr(error, "ctx", None)
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message())
+        return 0
+    message = error.format_message()
+    command = context.command_path if context is not None else "sow"
+    _show(message[:1].lower() + message[1:].rstrip("."), f"See `{command} --help`.")
+    return int(ExitCode.USAGE)
+
+
+def _silence_stdout() -> None:
+    """Point stdout nowhere, so that the interpreter's own flush at exit stays quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _show_bug(error: Exception) -> int:
+    import tempfile
+    import traceback
+
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="sow-error-", suffix=".txt", delete=False, encoding="utf-8"
+    ) as file:
+        traceback.print_exception(error, file=file)
+    _show(
+        f"sow itself failed: {type(error).__name__}: {error}",
+        f"This is a bug. The whole story is in {file.name}",
+    )
+    return int(ExitCode.FAILED)

@@ -1,0 +1,66 @@
+"""The environments of the processes that sow starts.
+
+Owns three rules: our own processes never see the caller's PYTHONPATH, agents
+get it back, and an agent never learns that its parent was an agent too.
+Knows nothing of configuration, queue or state.
+"""
+
+import sys
+from collections.abc import Mapping
+
+SAVED_PYTHONPATH = "SOW_CALLER_PYTHONPATH"
+"""Carries the caller's PYTHONPATH through our own processes (set by `scripts/sow`)."""
+
+NESTING_MARKERS = frozenset({
+    "CLAUDECODE",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_SSE_PORT",
+    "AI_AGENT",
+    "CURSOR_AGENT",
+    "CURSOR_TRACE_ID",
+})
+"""What agent CLIs set for their children to describe the parent (shared facts, measured)."""
+
+
+def own_process(module: str, *arguments: str) -> list[str]:
+    """Return the argv that runs a module of ours with this interpreter.
+
+    `-P` keeps the working folder and the script's folder off the import path.
+    """
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def own_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return `environ` for a process of ours: PYTHONPATH put aside."""
+    result = dict(environ)
+    if "PYTHONPATH" in result:
+        result[SAVED_PYTHONPATH] = result.pop("PYTHONPATH")
+    return result
+
+
+def worker_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return `environ` for a worker started in the background.
+
+    It outlives its caller, so nothing that describes the caller goes along:
+    no `SOW_*` (save the PYTHONPATH put aside) and no nesting marker.
+    """
+    return {
+        name: value
+        for name, value in own_environment(environ).items()
+        if name not in NESTING_MARKERS
+        and (not name.startswith("SOW_") or name == SAVED_PYTHONPATH)
+    }
+
+
+def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the worker's `environ` as an agent should see it: the user's own PYTHONPATH again."""
+    result = {
+        name: value
+        for name, value in environ.items()
+        if name not in NESTING_MARKERS and not name.startswith("SOW_")
+    }
+    if SAVED_PYTHONPATH in environ:
+        result["PYTHONPATH"] = environ[SAVED_PYTHONPATH]
+    return result

@@ -1,0 +1,210 @@
+"""What an executor is: how one agent CLI is started, read and judged.
+
+Owns the words between sow and its executors. An executor builds a launch as a
+value and reads lines that it is given; it starts no process, opens no file of
+ours, and knows nothing of jobs, queue or task state.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from sow.schema.executor import ExecutorConfig
+from sow.schema.job import Cause
+
+
+class SessionSource(StrEnum):
+    """How an executor's session id comes about."""
+
+    CHOSEN = "chosen"
+    """sow chooses a UUID before the process starts."""
+    CREATED = "created"
+    """A command of the CLI makes the id before the process starts."""
+    LEARNED = "learned"
+    """The id is learned from the first event of the output."""
+    NONE = "none"
+    """There are no sessions: every run is a spawn."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session to start or to continue."""
+
+    id: str
+    dialect: str | None = None
+
+
+@dataclass(frozen=True)
+class LaunchRequest:
+    """What one run needs to know, whichever executor runs it."""
+
+    session: Session | None
+    prompt: str
+    """The whole text for standard input."""
+    prompt_file: Path
+    """Where that text lies; sow writes it before the process starts."""
+    task_dir: Path
+    cwd: Path
+    as_root: bool
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A process to be, as a value. `argv[0]` is a name to find on PATH, or a path."""
+
+    argv: tuple[str, ...]
+    stdin: str
+    cwd: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables to set on top of the agent's environment."""
+
+
+class EventKind(StrEnum):
+    """What one line of output can tell."""
+
+    SESSION = "session"
+    TEXT = "text"
+    TOOL_USE = "tool_use"
+    TOOL_RESULT = "tool_result"
+    API_RETRY = "api_retry"
+    RATE_LIMIT = "rate_limit"
+    DENIAL = "denial"
+    RESULT = "result"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing an agent did. Only the fields its kind needs are set."""
+
+    kind: EventKind
+    text: str = ""
+    """Words for people: what the agent said, the tool's name and target, the error."""
+    session_id: str | None = None
+    tool: str | None = None
+    is_error: bool = False
+    status: int | None = None
+    """An HTTP status, for api_retry and a failed result."""
+    resets_at: float | None = None
+    """Seconds since the epoch, for rate_limit."""
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """All that an attempt's output has told so far."""
+
+    session_id: str | None = None
+    tool_uses: int = 0
+    last_text: str = ""
+    denied_tools: tuple[str, ...] = ()
+    api_status: int | None = None
+    """The HTTP status of the latest failed request, if the last thing seen was a failure."""
+    resets_at: float | None = None
+    result: Event | None = None
+    cost_usd: float | None = None
+
+    def after(self, event: Event) -> "Observation":
+        """Return the observation with one more event."""
+        match event.kind:
+            case EventKind.SESSION:
+                return replace(self, session_id=event.session_id or self.session_id)
+            case EventKind.TEXT:
+                return replace(self, last_text=event.text or self.last_text, api_status=None)
+            case EventKind.TOOL_USE:
+                return replace(self, tool_uses=self.tool_uses + 1, api_status=None)
+            case EventKind.API_RETRY:
+                return replace(self, api_status=event.status or self.api_status)
+            case EventKind.RATE_LIMIT:
+                return replace(self, resets_at=event.resets_at or self.resets_at)
+            case EventKind.DENIAL:
+                denied = (event.tool or "unknown",)
+                return replace(self, denied_tools=self.denied_tools + denied)
+            case EventKind.RESULT:
+                return replace(
+                    self,
+                    result=event,
+                    session_id=event.session_id or self.session_id,
+                    cost_usd=event.cost_usd if event.cost_usd is not None else self.cost_usd,
+                    api_status=event.status if event.is_error else None,
+                )
+            case _:
+                return self
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a process ended: an exit code, or the signal that killed it, or neither known."""
+
+    code: int | None
+    signal: int | None
+    stderr_tail: str
+    """The last 8 KiB of standard error, undecodable bytes replaced."""
+    output_tail: str
+    """The last 8 KiB of standard output, for CLIs that print errors there."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An executor's reading of an ending that the agent did not report itself."""
+
+    cause: Cause
+    reason: str
+    """The CLI's own words where it has any, else ours; one or two lines."""
+    resets_at: float | None = None
+
+
+RunCommand = Callable[[Sequence[str]], str]
+"""Runs a short command of the CLI and returns its standard output.
+
+Raises ExecutorError when it fails or takes longer than a minute.
+"""
+
+
+class Executor(Protocol):
+    """One agent CLI. Constructed from an `ExecutorConfig`; holds nothing else."""
+
+    @property
+    def name(self) -> str:
+        """The name it has in the user's configuration."""
+
+    @property
+    def config(self) -> ExecutorConfig:
+        """Its resolved settings."""
+
+    @property
+    def binary(self) -> str:
+        """The program it needs: a name to find on PATH, or a path."""
+
+    @property
+    def supports_resumption(self) -> bool:
+        """Whether a session can be continued."""
+
+    @property
+    def session_source(self) -> SessionSource:
+        """How a session id comes about."""
+
+    def validate_availability(self, path: str | None) -> str:
+        """Return the absolute path of its binary on `path` (None: this process's PATH).
+
+        Raises ExecutorBinaryNotFound.
+        """
+
+    def create_session(self, run: RunCommand) -> Session:
+        """Return a new session, for the sources `chosen` and `created`."""
+
+    def spawn(self, request: LaunchRequest) -> Launch:
+        """Return the launch that starts a session."""
+
+    def resume(self, request: LaunchRequest) -> Launch:
+        """Return the launch that continues `request.session`.
+
+        Raises ResumptionNotSupported.
+        """
+
+    def read_line(self, line: bytes) -> tuple[Event, ...]:
+        """Return what one line of output tells; nothing for noise, never an error."""
+
+    def classify(self, ending: Ending, seen: Observation) -> Verdict:
+        """Return why the process ended without a status in the task's state."""

@@ -1,0 +1,53 @@
+"""Identifiers, one type each, so that a job's id is never passed for a task's.
+
+Owns what a valid identifier looks like; knows nothing of where it is stored.
+"""
+
+import re
+from typing import NewType
+
+from sow.errors import StateError, UsageError
+
+TaskId = NewType("TaskId", str)
+"""Three or more decimal digits, unique in a project: `010`."""
+
+PhaseName = NewType("PhaseName", str)
+"""A lower-case slug and the name of a folder: `implementation`."""
+
+ProjectId = NewType("ProjectId", str)
+"""A UUID, made by `sow project new`."""
+
+SessionId = NewType("SessionId", str)
+"""Whatever an executor calls its conversation; opaque."""
+
+JobId = NewType("JobId", int)
+"""The row id of a job; grows, never reused within one `.sow/run`."""
+
+WorkerId = NewType("WorkerId", str)
+"""The name of a worker's lock and log file under `.sow/run/workers`."""
+
+AttemptId = NewType("AttemptId", str)
+"""`<job>.<attempt number>.<random hex>`; unique on the machine."""
+
+TASK_ID_PATTERN = r"^[0-9]{3,}$"
+SLUG_PATTERN = r"^[a-z][a-z0-9-]*$"
+
+
+def parse_task_id(text: str) -> TaskId:
+    """Return `text` as a task id, or refuse it (paths, signs and spaces among the refused)."""
+    if not re.fullmatch(TASK_ID_PATTERN[1:-1], text):
+        raise StateError(
+            f"not a task id: {text!r}",
+            hint="A task id is three or more digits, such as 010. `sow task list` shows them.",
+        )
+    return TaskId(text)
+
+
+def parse_phase(text: str) -> PhaseName:
+    """Return `text` as a phase name, or refuse it."""
+    if not re.fullmatch(SLUG_PATTERN[1:-1], text):
+        raise UsageError(
+            f"not a phase name: {text!r}",
+            hint="A phase is lower-case letters, digits and dashes, such as implementation.",
+        )
+    return PhaseName(text)

@@ -1,0 +1,192 @@
+"""Where everything lies: the `.sow` folder of a repository and the user's configuration file.
+
+Owns every path below `.sow` and the search for its root. Reads and writes no
+file; knows nothing of what the files hold.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sow.errors import StateError
+from sow.ids import AttemptId, JobId, PhaseName, TaskId, WorkerId
+
+SOW_FOLDER = ".sow"
+WORKTREES = "worktrees"
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A folder that holds `.sow`, and the paths below it. Nothing is promised to exist."""
+
+    root: Path
+
+    @property
+    def sow(self) -> Path:
+        return self.root / SOW_FOLDER
+
+    @property
+    def repository_config(self) -> Path:
+        return self.sow / "config.yaml"
+
+    @property
+    def project(self) -> Path:
+        return self.sow / "project"
+
+    @property
+    def project_state(self) -> Path:
+        return self.project / "state.yaml"
+
+    @property
+    def project_log(self) -> Path:
+        return self.project / "log.md"
+
+    @property
+    def phases(self) -> Path:
+        return self.project / "phases"
+
+    def tasks(self, phase: PhaseName) -> Path:
+        """Return the folder of a phase's tasks."""
+        return self.phases / phase / "tasks"
+
+    def task(self, phase: PhaseName, task_id: TaskId) -> Path:
+        """Return the folder of one task."""
+        return self.tasks(phase) / task_id
+
+    @property
+    def run(self) -> Path:
+        return self.sow / "run"
+
+    @property
+    def queue_db(self) -> Path:
+        return self.run / "queue.db"
+
+    @property
+    def workers(self) -> Path:
+        return self.run / "workers"
+
+    @property
+    def waiters(self) -> Path:
+        return self.run / "waiters"
+
+    def worker_lock(self, worker_id: WorkerId) -> Path:
+        """Return the file whose `flock` is a worker's life."""
+        return self.workers / f"{worker_id}.lock"
+
+    def worker_log(self, worker_id: WorkerId) -> Path:
+        """Return the file that holds what a background worker says."""
+        return self.workers / f"{worker_id}.log"
+
+    def job(self, job_id: JobId) -> Path:
+        """Return the folder of a job's attempts."""
+        return self.run / "jobs" / str(job_id)
+
+    def attempt(self, job_id: JobId, number: int) -> "AttemptPaths":
+        """Return the files of one attempt; `number` counts from 1 within the job."""
+        return AttemptPaths(self.job(job_id) / str(number))
+
+
+@dataclass(frozen=True)
+class AttemptPaths:
+    """The files of one attempt, all below one folder."""
+
+    folder: Path
+
+    @property
+    def prompt(self) -> Path:
+        return self.folder / "prompt.md"
+
+    @property
+    def output(self) -> Path:
+        return self.folder / "output.jsonl"
+
+    @property
+    def stderr(self) -> Path:
+        return self.folder / "stderr.log"
+
+    @property
+    def started(self) -> Path:
+        return self.folder / "started.json"
+
+    @property
+    def exit(self) -> Path:
+        return self.folder / "exit.json"
+
+    @property
+    def alive_lock(self) -> Path:
+        return self.folder / "alive.lock"
+
+
+def attempt_id(job_id: JobId, number: int, token: str) -> AttemptId:
+    """Return the machine-wide name of an attempt; `token` is random hex."""
+    return AttemptId(f"{job_id}.{number}.{token}")
+
+
+def find_workspace(cwd: Path, environ: Mapping[str, str]) -> Workspace:
+    """Find the workspace that `cwd` is in.
+
+    `SOW_ROOT` (the folder that holds `.sow`) overrides the search; a worktree
+    of sow's own, below `.sow/worktrees`, belongs to its main checkout.
+
+    Raises StateError when there is none.
+    """
+    named = environ.get("SOW_ROOT")
+    if named:
+        root = Path(os.path.abspath(cwd / named))  # noqa: PTH100 - a link in the path is kept
+        if not (root / SOW_FOLDER).is_dir():
+            raise StateError(
+                f"SOW_ROOT names a folder without {SOW_FOLDER}: {root}",
+                hint="Set SOW_ROOT to the folder that holds .sow, or unset it.",
+            )
+        return Workspace(root)
+    outer = _main_checkout(cwd)
+    for folder in (outer, *outer.parents):
+        if (folder / SOW_FOLDER).is_dir():
+            return Workspace(folder)
+    raise StateError(
+        f"no {SOW_FOLDER} folder in {cwd} or above it",
+        hint="Run `sow init` in the root of your repository, or set SOW_ROOT.",
+    )
+
+
+def _main_checkout(cwd: Path) -> Path:
+    """Return the checkout that owns the sow worktree `cwd` is in, else `cwd` itself."""
+    parts = cwd.parts
+    for index in range(len(parts) - 1):
+        if parts[index] == SOW_FOLDER and parts[index + 1] == WORKTREES:
+            return Path(*parts[:index])
+    return cwd
+
+
+def user_config_path(environ: Mapping[str, str]) -> Path:
+    """Return where the user's configuration lies on this platform.
+
+    `SOW_CONFIG` overrides. Linux and macOS: `$XDG_CONFIG_HOME/sow/config.yaml`,
+    else `~/.config/sow/config.yaml`. Windows: `%APPDATA%/sow/config.yaml`.
+    """
+    named = environ.get("SOW_CONFIG")
+    if named:
+        return Path(os.path.abspath(Path(named).expanduser()))  # noqa: PTH100
+    return _user_config_folder() / "config.yaml"
+
+
+def _user_config_folder() -> Path:
+    import sys
+
+    if sys.platform == "win32":
+        from platformdirs.windows import Windows
+
+        return Path(Windows("sow", appauthor=False, roaming=True).user_config_dir)
+    from platformdirs.unix import Unix
+
+    return Path(Unix("sow").user_config_dir)
+
+
+def display_path(path: Path) -> str:
+    """Return `path` for people: the user's home folder shortened to `~`."""
+    home = os.path.expanduser("~")  # noqa: PTH111 - no exception without a home
+    text = str(path)
+    if home != "~" and text.startswith(home + os.sep):
+        return "~" + text[len(home) :]
+    return text

@@ -1,0 +1,28 @@
+"""An executor's settings after defaults, file and environment have been merged.
+
+This is what a job record keeps: everything that shapes the argv, and never a
+value of `env` (those are read from the user's file when an attempt starts).
+"""
+
+import msgspec
+
+from sow.schema.config import ExecutorType
+
+
+class ExecutorConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """One executor, resolved. Durations are in seconds."""
+
+    name: str
+    type: ExecutorType
+    yolo_mode: bool = False
+    model: str | None = None
+    allowed_tools: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    resume: tuple[str, ...] = ()
+    custom_args: tuple[str, ...] = ()
+    env_names: tuple[str, ...] = ()
+    max_parallel: int | None = None
+    """How many of its agents may run at once; None: only the project's own limit."""
+    timeout_seconds: float | None = None
+    stall_timeout_seconds: float | None = None
+    retries: int = 2

@@ -1,0 +1,171 @@
+"""Jobs, attempts and workers as the queue's database records them.
+
+Owns the words for their states and causes. The SQL is `jobs.store`; which
+cause leads to which next step is `worker.retry`. Times are seconds since the
+epoch (float), as SQLite stores them.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from sow.ids import AttemptId, JobId, ProjectId, TaskId, WorkerId
+from sow.schema.executor import ExecutorConfig
+from sow.schema.task import TaskStatus
+
+
+class Verb(StrEnum):
+    """What the caller asked for."""
+
+    SPAWN = "spawn"
+    RESUME = "resume"
+
+
+class JobState(StrEnum):
+    """Where a job stands."""
+
+    PREPARING = "preparing"
+    QUEUED = "queued"
+    RUNNING = "running"
+    BACKOFF = "backoff"
+    PARKED = "parked"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the job has ended for good."""
+        return self in FINAL_STATES
+
+
+FINAL_STATES = frozenset({JobState.DONE, JobState.FAILED, JobState.CANCELLED})
+
+
+class Cause(StrEnum):
+    """Why an attempt ended, in the order in which they are tested."""
+
+    CANCELLED = "cancelled"
+    REPORTED = "reported"
+    STATE_UNREADABLE = "state_unreadable"
+    TIMED_OUT = "timed_out"
+    STALLED = "stalled"
+    SESSION_IN_USE = "session_in_use"
+    SESSION_UNKNOWN = "session_unknown"
+    AUTH = "auth"
+    BAD_MODEL = "bad_model"
+    BAD_FLAGS = "bad_flags"
+    MISSING_BINARY = "missing_binary"
+    DENIED = "denied"
+    RATE_LIMITED = "rate_limited"
+    API_ERROR = "api_error"
+    CRASHED = "crashed"
+    NO_STATUS = "no_status"
+    WORKER_DIED = "worker_died"
+    INTERNAL = "internal"
+
+
+class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
+    """A process for ever: a pid alone is reused.
+
+    Linux: `start_ticks` is field 22 of /proc/PID/stat, `boot_id` is
+    /proc/sys/kernel/random/boot_id, `pid_namespace` the inode of
+    /proc/PID/ns/pid. The portable back end puts psutil's create_time in
+    `start_ticks` and leaves the other two empty.
+    """
+
+    pid: int
+    start_ticks: str
+    boot_id: str = ""
+    pid_namespace: str = ""
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """One queued request, for one task."""
+
+    id: JobId
+    project_id: ProjectId
+    task_id: TaskId
+    phase: str
+    verb: Verb
+    agent: str
+    executor: ExecutorConfig
+    prompt: str
+    """The caller's words: `--prompt` of a spawn, the answer of a resume. Often empty."""
+    cwd: str
+    """The folder the agent runs in, relative to the workspace's root."""
+    path_variable: str
+    """The caller's PATH, on which the agent's programs are found."""
+    config_file: str
+    """Where the worker reads the values of the executor's `env`; empty: no file."""
+    fresh: bool = False
+    priority: int = 0
+    parent: JobId | None = None
+    """The job whose agent made this call."""
+    state: JobState = JobState.PREPARING
+    cause: Cause | None = None
+    reason: str = ""
+    """Why it failed or waits, in a sentence."""
+    prior_status: TaskStatus | None = None
+    """The task's status before this job took it, for one that never runs."""
+    outcome_status: TaskStatus | None = None
+    """The task's status when the job ended."""
+    retry_at: float = 0.0
+    retries: int = 0
+    """Retries spent, of `executor.retries`."""
+    worker_deaths: int = 0
+    corrections: tuple[str, ...] = ()
+    """One-time remedies already spent: the causes that allow one resume each."""
+    warnings: tuple[str, ...] = ()
+    denied_tools: tuple[str, ...] = ()
+    cost_usd: float | None = None
+    cancel_requested_at: float | None = None
+    caller: ProcessIdentity | None = None
+    created_at: float
+    queued_at: float | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of the executor's process within a job."""
+
+    job_id: JobId
+    number: int
+    id: AttemptId
+    verb: Verb
+    """What the executor was told to do; a retry of a spawn is often a resume."""
+    worker_id: WorkerId
+    argv: tuple[str, ...] = ()
+    supervisor: ProcessIdentity | None = None
+    session_id: str | None = None
+    cause: Cause | None = None
+    reason: str = ""
+    exit_code: int | None = None
+    exit_signal: int | None = None
+    cpu_seconds: float | None = None
+    max_rss_kb: int | None = None
+    created_at: float
+    started_at: float | None = None
+    ended_at: float | None = None
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker's hold on a running job. A write with a stale `token` changes nothing."""
+
+    job_id: JobId
+    worker_id: WorkerId
+    token: int
+    executor: str
+    taken_at: float
+
+
+class WorkerRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker that has registered. It lives while its lock file is held, not longer."""
+
+    id: WorkerId
+    process: ProcessIdentity
+    concurrency: int
+    version: str
+    background: bool
+    started_at: float

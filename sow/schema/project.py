@@ -1,0 +1,31 @@
+"""The project's `state.yaml`."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from sow.schema.task import Moment, PhaseText
+
+ProjectIdText = Annotated[
+    str, Meta(pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", description="a UUID")
+]
+
+
+class Project(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The project of one branch."""
+
+    id: ProjectIdText
+    name: Annotated[str, Meta(min_length=1)]
+    description: str | UnsetType = UNSET
+    branch: str | UnsetType = UNSET
+    phases: list[PhaseText] = ["implementation"]
+    created_at: Moment
+    updated_at: Moment
+    metadata: dict[str, Any] = {}
+
+
+class ProjectState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole of `project/state.yaml`."""
+
+    project: Project

@@ -1,0 +1,81 @@
+"""A task's `state.yaml`.
+
+Owns its fields and the words they may hold. Which status may follow which is
+`state.transitions`; where the file lies is `paths`.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from sow.ids import SLUG_PATTERN, TASK_ID_PATTERN
+
+TaskIdText = Annotated[str, Meta(pattern=TASK_ID_PATTERN, description="three or more digits")]
+PhaseText = Annotated[str, Meta(pattern=SLUG_PATTERN, description="a lower-case slug")]
+Moment = Annotated[datetime, Meta(tz=True, description="UTC, seconds, Z")]
+
+
+class TaskStatus(StrEnum):
+    """Where a task stands. The values are the words in `state.yaml`."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    PAUSED = "paused"
+    NEEDS_REVIEW = "needs_review"
+    FAILED = "failed"
+    COMPLETED = "completed"
+    ABANDONED = "abandoned"
+
+
+class SessionFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What sow knows of the session whose id stands in `session_id`."""
+
+    executor: str
+    """The name of the executor that made the session; only that one can resume it."""
+    cwd: str = "."
+    """The folder the session runs in, relative to the workspace's root."""
+    started: bool = False
+    """Whether the CLI is known to have begun it."""
+    dialect: str | UnsetType = UNSET
+    """Which of its CLI's dialects made it, where there are several."""
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One task."""
+
+    id: TaskIdText
+    name: Annotated[str, Meta(min_length=1)]
+    phase: PhaseText
+    status: TaskStatus = TaskStatus.PENDING
+    assigned_agent: Annotated[str, Meta(pattern=SLUG_PATTERN)]
+    iteration: Annotated[int, Meta(ge=1)] = 1
+    depends_on: list[TaskIdText] = []
+    session_id: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
+    session: SessionFacts | UnsetType = UNSET
+    created_at: Moment
+    updated_at: Moment
+    started_at: Moment | UnsetType = UNSET
+    completed_at: Moment | UnsetType = UNSET
+    references: list[Any] = []
+    feedback: list[Any] = []
+    files_modified: list[str] = []
+    metadata: dict[str, Any] = {}
+
+    @property
+    def session_started(self) -> bool:
+        """Whether a session exists that its CLI has begun.
+
+        An id without facts was written by another tool and counts as started.
+        """
+        if self.session_id is UNSET:
+            return False
+        return self.session is UNSET or self.session.started
+
+
+class TaskState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole of a task's `state.yaml`."""
+
+    task: Task

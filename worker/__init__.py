@@ -1,0 +1,1 @@
+"""What `sow worker` runs: the consumer, the supervisor of one attempt, recovery."""
