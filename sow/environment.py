@@ -11,16 +11,18 @@ from collections.abc import Mapping
 SAVED_PYTHONPATH = "SOW_CALLER_PYTHONPATH"
 """Carries the caller's PYTHONPATH through our own processes (set by `scripts/sow`)."""
 
-NESTING_MARKERS = frozenset({
-    "CLAUDECODE",
-    "CLAUDE_CODE_CHILD_SESSION",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CLAUDE_CODE_SESSION_ID",
-    "CLAUDE_CODE_SSE_PORT",
-    "AI_AGENT",
-    "CURSOR_AGENT",
-    "CURSOR_TRACE_ID",
-})
+NESTING_MARKERS = frozenset(
+    {
+        "CLAUDECODE",
+        "CLAUDE_CODE_CHILD_SESSION",
+        "CLAUDE_CODE_ENTRYPOINT",
+        "CLAUDE_CODE_SESSION_ID",
+        "CLAUDE_CODE_SSE_PORT",
+        "AI_AGENT",
+        "CURSOR_AGENT",
+        "CURSOR_TRACE_ID",
+    }
+)
 """What agent CLIs set for their children to describe the parent (shared facts, measured)."""
 
 
@@ -49,8 +51,7 @@ def worker_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in own_environment(environ).items()
-        if name not in NESTING_MARKERS
-        and (not name.startswith("SOW_") or name == SAVED_PYTHONPATH)
+        if name not in NESTING_MARKERS and (not name.startswith("SOW_") or name == SAVED_PYTHONPATH)
     }
 
 

@@ -15,7 +15,7 @@ COMMANDS = {
     "project": LazyCommand("sow.cli.project:project", "Begin a project and see where it stands."),
     "task": LazyCommand("sow.cli.task:task", "Add, list, show and change tasks."),
     "agent": LazyCommand("sow.cli.agent:agent", "Spawn agents, resume them, wait, log."),
-    "worker": LazyCommand("sow.cli.worker:worker", "Run the queue's worker; list and stop workers."),
+    "worker": LazyCommand("sow.cli.worker:worker", "Run the queue's worker; list, stop workers."),
     "job": LazyCommand("sow.cli.job:job", "See what was queued, run, and how it ended."),
     "prompt": LazyCommand("sow.cli.prompt:prompt", "Print the guidance that agents load."),
     "config": LazyCommand("sow.cli.config:config", "Choose which CLI plays which role."),
@@ -54,7 +54,7 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         _silence_stdout()
         return int(ExitCode.INTERRUPTED)
-    except Exception as error:  # noqa: BLE001 - the boundary: whatever else arrives here is a bug
+    except Exception as error:  # the boundary: the rest are bugs
         return _show_bug(error)
     return result if isinstance(result, int) else 0
 
