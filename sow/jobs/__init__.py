@@ -1,0 +1,1 @@
+"""The queue's client side: job, attempt, lease, worker and waiter records in one SQLite file."""

@@ -1,0 +1,269 @@
+"""The queue's file: how it is made, opened and changed in one transaction.
+
+Owns the tables and the connection. Every other module of `sow.jobs` is a set
+of functions over a `Database`; all of sow's SQL is in this package. Huey's own
+tables stand in the same file, so that a queue row, a job and a lease change
+together or not at all.
+
+Durability: WAL with synchronous=FULL (SQLite's default), one fsync a commit.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sow.errors import QueueError
+from sow.paths import Workspace
+
+FORMAT = 1
+"""`pragma user_version` of the file. Another number: another sow made it."""
+
+BUSY_SECONDS = 20.0
+
+TABLES = """
+create table job (
+    id integer primary key autoincrement,
+    project_id text not null,
+    task_id text not null,
+    phase text not null,
+    verb text not null,
+    agent text not null,
+    executor_name text not null,
+    max_parallel integer,
+    executor text not null,
+    prompt text not null,
+    cwd text not null,
+    path_variable text not null,
+    config_file text not null,
+    fresh integer not null,
+    priority integer not null,
+    parent integer,
+    state text not null,
+    cause text,
+    reason text not null,
+    prior_status text,
+    outcome_status text,
+    retry_at real not null,
+    retries integer not null,
+    worker_deaths integer not null,
+    corrections text not null,
+    warnings text not null,
+    denied_tools text not null,
+    cost_usd real,
+    cancel_requested_at real,
+    caller text,
+    created_at real not null,
+    queued_at real,
+    started_at real,
+    ended_at real,
+    queue_row integer
+);
+create unique index job_live on job (project_id, task_id)
+    where state in ('preparing', 'queued', 'running', 'backoff', 'parked');
+create index job_task on job (project_id, task_id, id);
+create index job_active on job (state)
+    where state in ('preparing', 'queued', 'running', 'backoff', 'parked');
+create index job_queue_row on job (queue_row) where queue_row is not null;
+
+create table attempt (
+    job_id integer not null,
+    number integer not null,
+    id text not null unique,
+    verb text not null,
+    worker_id text not null,
+    argv text not null,
+    supervisor text,
+    session_id text,
+    cause text,
+    reason text not null,
+    exit_code integer,
+    exit_signal integer,
+    cpu_seconds real,
+    max_rss_kb integer,
+    created_at real not null,
+    started_at real,
+    ended_at real,
+    primary key (job_id, number)
+) without rowid;
+
+create table lease (
+    job_id integer primary key,
+    worker_id text not null,
+    token integer not null,
+    executor text not null,
+    taken_at real not null
+);
+create table fence (id integer primary key check (id = 1), token integer not null);
+insert into fence values (1, 0);
+
+create table worker (
+    id text primary key,
+    process text not null,
+    concurrency integer not null,
+    version text not null,
+    background integer not null,
+    started_at real not null
+) without rowid;
+
+create table waiter (
+    id text primary key,
+    job_id integer not null,
+    on_behalf_of integer,
+    created_at real not null
+) without rowid;
+create index waiter_job on waiter (job_id);
+"""
+
+
+class Database:
+    """One connection to a queue file, shared by the threads of a process.
+
+    `transaction()` may be nested: the inner one joins the outer.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self.connection = connection
+        self.lock = threading.RLock()
+        self._depth = 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Change several rows together: all of it is on disk afterwards, or nothing is."""
+        with self.lock:
+            if self._depth:
+                yield
+                return
+            self._begin()
+            self._depth = 1
+            try:
+                yield
+            except BaseException:
+                self.connection.rollback()
+                raise
+            else:
+                self.connection.commit()
+            finally:
+                self._depth = 0
+
+    def _begin(self) -> None:
+        try:
+            self.connection.execute("begin immediate")
+        except sqlite3.OperationalError as error:
+            raise _unusable(self.path, error) from error
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        """Return all rows of a query."""
+        with self.lock:
+            return self.connection.execute(sql, parameters).fetchall()
+
+    def row(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Row | None:
+        """Return the first row of a query, if any."""
+        with self.lock:
+            row: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
+            return row
+
+    def run(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Run one statement, in the transaction that is open or in one of its own."""
+        with self.lock:
+            return self.connection.execute(sql, parameters)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self.lock:
+            self.connection.close()
+
+
+def open_queue(workspace: Workspace) -> Database:
+    """Open the queue of a workspace and make it first where there is none.
+
+    Raises QueueError when the file is not a queue of this sow; it is left untouched.
+    """
+    if not workspace.queue_db.exists():
+        _make_queue(workspace)
+    return _open(workspace.queue_db)
+
+
+def open_existing_queue(workspace: Workspace) -> Database | None:
+    """Open the queue of a workspace, or return None where nothing was ever queued."""
+    return _open(workspace.queue_db) if workspace.queue_db.exists() else None
+
+
+def _open(path: Path) -> Database:
+    try:
+        connection = sqlite3.connect(
+            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        connection.row_factory = sqlite3.Row
+        version = connection.execute("pragma user_version").fetchone()[0]
+    except sqlite3.Error as error:
+        raise _unusable(path, error) from error
+    if version != FORMAT:
+        connection.close()
+        raise QueueError(
+            f"the queue file {path} has format {version}, this sow reads format {FORMAT}",
+            hint="Use the sow that made it, or move .sow/run away: sessions and task states stay.",
+        )
+    return Database(path, connection)
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> QueueError:
+    text = str(error)
+    if isinstance(error, sqlite3.DatabaseError) and "not a database" in text:
+        return QueueError(
+            f"the queue file {path} is not a SQLite database; it was left untouched",
+            hint="Move it away and call again: a new queue is made, task states stay.",
+        )
+    return QueueError(
+        f"the queue file {path} cannot be used: {text}",
+        hint="Check the disk's free space and the folder's permissions, then call again.",
+    )
+
+
+def _make_queue(workspace: Workspace) -> None:
+    """Make the file under another name and move it in place, so that nobody sees half of it."""
+    import os
+    import uuid
+
+    from huey.storage import SqliteStorage
+
+    try:
+        for folder in (workspace.run, workspace.workers, workspace.waiters):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        draft = workspace.run / f".queue-{uuid.uuid4().hex}.db"
+        connection = sqlite3.connect(draft, isolation_level=None)
+        try:
+            connection.execute("pragma journal_mode=wal")
+            connection.execute("begin")
+            for statement in SqliteStorage.ddl:
+                connection.execute(statement)
+            for statement in TABLES.split(";\n"):
+                connection.execute(statement)
+            _start_ids_after_folders(connection, workspace)
+            connection.execute(f"pragma user_version = {FORMAT}")
+            connection.execute("commit")
+        finally:
+            connection.close()
+        draft.chmod(0o600)
+        try:
+            os.link(draft, workspace.queue_db)
+        except FileExistsError:
+            pass  # another process was first; its file is as good
+        finally:
+            draft.unlink()
+    except (OSError, sqlite3.Error) as error:
+        raise QueueError(
+            f"cannot make the queue file {workspace.queue_db}: {error}",
+            hint="Check the disk's free space and the permissions of .sow, then call again.",
+        ) from error
+
+
+def _start_ids_after_folders(connection: sqlite3.Connection, workspace: Workspace) -> None:
+    """Never reuse the number of a job whose output still lies in `run/jobs`."""
+    jobs = workspace.run / "jobs"
+    numbers = [int(folder.name) for folder in jobs.glob("*") if folder.name.isdecimal()]
+    if numbers:
+        connection.execute("insert into sqlite_sequence values ('job', ?)", (max(numbers),))

@@ -1,0 +1,74 @@
+"""Bells instead of polling: a FIFO per listener, rung by whoever commits something for it.
+
+A bell is a hint, never the message: who is rung looks at the records again.
+A byte that gets lost costs the listener's slow fallback, nothing more. The
+listener holds a `flock` on its FIFO, so the kernel tells whether it lives.
+"""
+
+import fcntl
+import os
+import select
+from contextlib import suppress
+from pathlib import Path
+
+
+class Bell:
+    """A FIFO that this process listens to."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with suppress(FileExistsError):
+            os.mkfifo(path, 0o600)
+        # Opened for writing too: with no writer left, a FIFO would be readable for ever.
+        self.fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until rung, at most `seconds`; return whether it was."""
+        poller = select.poll()
+        poller.register(self.fd, select.POLLIN)
+        if not poller.poll(max(0.0, seconds) * 1000):
+            return False
+        with suppress(BlockingIOError):
+            while os.read(self.fd, 4096):
+                pass
+        return True
+
+    def close(self) -> None:
+        """Stop listening and remove the FIFO."""
+        self.path.unlink(missing_ok=True)
+        os.close(self.fd)
+
+
+def ring(path: Path) -> None:
+    """Ring one bell; nobody listening is no error."""
+    with suppress(OSError):
+        fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            os.write(fd, b"!")
+        finally:
+            os.close(fd)
+
+
+def ring_all(folder: Path, suffix: str) -> None:
+    """Ring every bell in a folder whose name ends so."""
+    with suppress(OSError):
+        for entry in os.scandir(folder):
+            if entry.name.endswith(suffix):
+                ring(Path(entry.path))
+
+
+def is_held(path: Path) -> bool:
+    """Whether a living process holds the lock on a file: a worker's life, a bell's listener."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(fd)

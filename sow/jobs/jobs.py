@@ -1,0 +1,149 @@
+"""Job and attempt records: insert, find, change.
+
+Owns the promise that a task has at most one live job (a unique index keeps it
+across processes). Leases and the queue's own rows are `leases`.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from sow.errors import QueueError
+from sow.ids import JobId, ProjectId, TaskId
+from sow.jobs import records
+from sow.jobs.database import Database
+from sow.schema.job import Attempt, Job
+
+ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked')"
+
+
+class UnknownJob(QueueError):
+    """No job has this id."""
+
+    def __init__(self, job_id: JobId) -> None:
+        super().__init__(f"no job {job_id}", hint="`sow job list` shows the jobs on record.")
+        self.job_id = job_id
+
+
+class TaskIsTaken(Exception):
+    """Another live job of the task was inserted first."""
+
+
+def insert_job(database: Database, job: Job) -> Job:
+    """Put a new job on record and return it with its id.
+
+    Raises TaskIsTaken when the task has a live job.
+    """
+    fields = {name: getattr(job, name) for name in Job.__struct_fields__ if name != "id"}
+    fields["executor_name"] = job.executor.name
+    fields["max_parallel"] = job.executor.max_parallel
+    try:
+        job_id = records.insert(database, "job", fields)
+    except sqlite3.IntegrityError as error:
+        raise TaskIsTaken from error
+    return msgspec.structs.replace(job, id=JobId(job_id))
+
+
+def get_job(database: Database, job_id: JobId) -> Job:
+    """Return a job; raises UnknownJob."""
+    row = database.row("select * from job where id = ?", (job_id,))
+    if row is None:
+        raise UnknownJob(job_id)
+    return records.from_row(row, Job)
+
+
+def change_job(database: Database, job_id: JobId, **changes: Any) -> None:
+    """Set fields of a job."""
+    records.update(database, "job", {"id": job_id}, changes)
+
+
+def live_job(database: Database, project_id: ProjectId, task_id: TaskId) -> Job | None:
+    """Return the job of a task that has not ended, if any."""
+    row = database.row(
+        f"select * from job where project_id = ? and task_id = ? and {ACTIVE}",  # noqa: S608
+        (project_id, task_id),
+    )
+    return records.from_row(row, Job) if row is not None else None
+
+
+def last_job(database: Database, project_id: ProjectId, task_id: TaskId) -> Job | None:
+    """Return the newest job of a task, if any."""
+    row = database.row(
+        "select * from job where project_id = ? and task_id = ? order by id desc limit 1",
+        (project_id, task_id),
+    )
+    return records.from_row(row, Job) if row is not None else None
+
+
+def active_jobs(database: Database) -> list[Job]:
+    """Return every job that has not ended, oldest first."""
+    rows = database.rows(f"select * from job where {ACTIVE} order by id")  # noqa: S608
+    return [records.from_row(row, Job) for row in rows]
+
+
+def has_active_jobs(database: Database) -> bool:
+    """Whether any job has not ended."""
+    return database.row(f"select 1 from job where {ACTIVE} limit 1") is not None  # noqa: S608
+
+
+def recent_jobs(
+    database: Database, *, limit: int, task_id: TaskId | None = None, active_only: bool = False
+) -> list[Job]:
+    """Return the newest jobs, newest first; `limit` bounds how many are read."""
+    conditions: list[str] = []
+    parameters: list[Any] = []
+    if task_id is not None:
+        conditions.append("task_id = ?")
+        parameters.append(task_id)
+    if active_only:
+        conditions.append(ACTIVE)
+    where = f"where {' and '.join(conditions)}" if conditions else ""
+    rows = database.rows(
+        f"select * from job {where} order by id desc limit ?",  # noqa: S608 - conditions are ours
+        (*parameters, limit),
+    )
+    return [records.from_row(row, Job) for row in rows]
+
+
+def ancestors(database: Database, job_id: JobId) -> list[Job]:
+    """Return the chain of jobs whose agents called each other down to `job_id`, itself first."""
+    rows = database.rows(
+        """
+        with recursive chain(id, depth) as (
+            values (?, 0)
+            union
+            select job.parent, depth + 1 from chain join job on job.id = chain.id
+            where job.parent is not null
+        )
+        select job.* from chain join job on job.id = chain.id order by depth
+        """,
+        (job_id,),
+    )
+    return [records.from_row(row, Job) for row in rows]
+
+
+def insert_attempt(database: Database, attempt: Attempt) -> None:
+    """Put a new attempt on record."""
+    fields = {name: getattr(attempt, name) for name in Attempt.__struct_fields__}
+    records.insert(database, "attempt", fields)
+
+
+def change_attempt(database: Database, job_id: JobId, number: int, **changes: Any) -> None:
+    """Set fields of an attempt."""
+    records.update(database, "attempt", {"job_id": job_id, "number": number}, changes)
+
+
+def attempts(database: Database, job_id: JobId) -> Sequence[Attempt]:
+    """Return the attempts of a job, first to last."""
+    rows = database.rows("select * from attempt where job_id = ? order by number", (job_id,))
+    return [records.from_row(row, Attempt) for row in rows]
+
+
+def last_attempt(database: Database, job_id: JobId) -> Attempt | None:
+    """Return the newest attempt of a job, if any."""
+    row = database.row(
+        "select * from attempt where job_id = ? order by number desc limit 1", (job_id,)
+    )
+    return records.from_row(row, Attempt) if row is not None else None

@@ -1,0 +1,219 @@
+"""Enqueue, claim, settle: how a job passes through the queue, each step one transaction.
+
+The promises:
+* A job's queue row, its state and its lease change together.
+* A claim checks the limits in the same transaction, so that they hold across
+  every worker of the project. Leases whose agent waits on another job are lent
+  and do not count (`waiters`).
+* Every lease has a fencing token. A write under a token that is no longer the
+  lease's raises Fenced and changes nothing.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sow.ids import JobId, WorkerId
+from sow.jobs import records
+from sow.jobs.database import Database
+from sow.jobs.jobs import change_job
+from sow.jobs.wire import job_message, job_of
+from sow.schema.job import JobState, Lease
+
+QUEUE = "sow"
+"""The name of the one huey queue in the file."""
+
+
+class Fenced(Exception):
+    """The lease belongs to another worker by now: what this one wanted to write is void."""
+
+
+def enqueue(database: Database, job_id: JobId, *, now: float, retry_at: float = 0.0) -> None:
+    """Put a job into the queue; it is not taken before `retry_at`."""
+    with database.transaction():
+        state = JobState.BACKOFF if retry_at > now else JobState.QUEUED
+        enqueue_message(database, job_message(job_id), priority=None, now=now, state=state)
+        change_job(database, job_id, retry_at=retry_at)
+
+
+def enqueue_message(
+    database: Database,
+    data: bytes,
+    *,
+    priority: float | None,
+    now: float,
+    state: JobState = JobState.QUEUED,
+) -> None:
+    """Put a message into huey's queue; if it asks for a job on record, join the two.
+
+    A job that already has its row, or that has ended, gets no second one.
+    """
+    with database.transaction():
+        job_id = job_of(data)
+        if job_id is not None:
+            row = database.row("select state, queue_row, priority from job where id = ?", (job_id,))
+            if row is not None:
+                waiting = row["queue_row"] is not None
+                if waiting or JobState(row["state"]).is_final:
+                    return
+                priority = row["priority"] if priority is None else priority
+        cursor = database.run(
+            "insert into task (queue, data, priority) values (?, ?, ?)",
+            (QUEUE, data, priority or 0),
+        )
+        if job_id is not None:
+            database.run(
+                "update job set queue_row = ?, state = ?, queued_at = coalesce(queued_at, ?)"
+                " where id = ?",
+                (cursor.lastrowid, state.value, now, job_id),
+            )
+
+
+COUNTED = "not exists (select 1 from waiter where waiter.on_behalf_of = lease.job_id)"
+"""A lease that is lent counts against no limit."""
+
+CLAIMABLE = f"""
+    select task.id, task.data, job.id as job_id, job.executor_name
+    from task left join job on job.queue_row = task.id
+    where task.queue = :queue
+      and (job.id is null or (
+        job.retry_at <= :now
+        and (select count(*) from lease where {COUNTED}) < :total
+        and (select count(*) from lease where worker_id = :worker and {COUNTED}) < :own
+        and (job.max_parallel is null or job.max_parallel > (
+            select count(*) from lease where executor = job.executor_name and {COUNTED}))))
+    order by task.priority desc, task.id limit 1
+"""  # noqa: S608 - the only insertion is the constant above
+
+
+def claim(
+    database: Database, worker_id: WorkerId, *, total: int, own: int, now: float
+) -> bytes | None:
+    """Take the first message that may run now, and lease its job to `worker_id`.
+
+    `total` bounds the running jobs of the project, `own` those of this worker;
+    each executor's `max_parallel` comes with the job. The first job by
+    priority, then by age, whose limits allow it is taken: a full executor
+    blocks nobody else's jobs.
+    """
+    parameters = {"queue": QUEUE, "now": now, "total": total, "own": own, "worker": worker_id}
+    if database.row("select 1 from task where queue = ? limit 1", (QUEUE,)) is None:
+        return None
+    with database.transaction():
+        row = database.row(CLAIMABLE, parameters)  # type: ignore[arg-type] # named parameters
+        if row is None:
+            return None
+        database.run("delete from task where id = ?", (row["id"],))
+        if row["job_id"] is not None:
+            _lease(database, JobId(row["job_id"]), row["executor_name"], worker_id, now)
+        return bytes(row["data"])
+
+
+def _lease(
+    database: Database, job_id: JobId, executor: str, worker_id: WorkerId, now: float
+) -> None:
+    database.run(
+        "insert into lease (job_id, worker_id, token, executor, taken_at) values (?, ?, ?, ?, ?)",
+        (job_id, worker_id, _next_token(database), executor, now),
+    )
+    database.run(
+        "update job set state = ?, queue_row = null, started_at = coalesce(started_at, ?)"
+        " where id = ?",
+        (JobState.RUNNING.value, now, job_id),
+    )
+
+
+def _next_token(database: Database) -> int:
+    database.run("update fence set token = token + 1")
+    row = database.row("select token from fence")
+    assert row is not None  # noqa: S101 - the table is made with its one row
+    return int(row["token"])
+
+
+def next_retry_at(database: Database, *, now: float) -> float | None:
+    """Return when the next waiting job may be tried again, if any waits for its time."""
+    row = database.row(
+        "select min(retry_at) as at from job where queue_row is not null and retry_at > ?", (now,)
+    )
+    return row["at"] if row is not None else None
+
+
+def lease_of(database: Database, job_id: JobId) -> Lease | None:
+    """Return the lease on a job, if it runs."""
+    row = database.row("select * from lease where job_id = ?", (job_id,))
+    return records.from_row(row, Lease) if row is not None else None
+
+
+def leases_of(database: Database, worker_id: WorkerId) -> list[Lease]:
+    """Return the leases that a worker holds."""
+    rows = database.rows("select * from lease where worker_id = ? order by job_id", (worker_id,))
+    return [records.from_row(row, Lease) for row in rows]
+
+
+def lease_owners(database: Database) -> set[WorkerId]:
+    """Return the workers that hold leases, registered or not."""
+    return {
+        WorkerId(row["worker_id"]) for row in database.rows("select distinct worker_id from lease")
+    }
+
+
+@contextmanager
+def under(database: Database, lease: Lease) -> Iterator[None]:
+    """Change records in one transaction that holds only while `lease` is valid.
+
+    Raises Fenced, and rolls back, when the job has been leased anew.
+    """
+    with database.transaction():
+        row = database.row("select token from lease where job_id = ?", (lease.job_id,))
+        if row is None or row["token"] != lease.token:
+            raise Fenced(lease.job_id)
+        yield
+
+
+def settle(database: Database, lease: Lease, **changes: Any) -> None:
+    """End the lease and write how its job stands now. Raises Fenced."""
+    with under(database, lease):
+        database.run("delete from lease where job_id = ?", (lease.job_id,))
+        change_job(database, lease.job_id, **changes)
+
+
+def requeue(
+    database: Database,
+    lease: Lease,
+    *,
+    state: JobState,
+    retry_at: float,
+    now: float,
+    **changes: Any,
+) -> None:
+    """End the lease and put its job back into the queue in the same commit. Raises Fenced."""
+    with under(database, lease):
+        database.run("delete from lease where job_id = ?", (lease.job_id,))
+        enqueue_message(database, job_message(lease.job_id), priority=None, now=now, state=state)
+        change_job(database, lease.job_id, retry_at=retry_at, **changes)
+
+
+def take_over(database: Database, old: WorkerId, new: WorkerId, *, now: float) -> list[Lease]:
+    """Give every lease of a dead worker to `new` under fresh tokens; return them.
+
+    The caller has proved `old` dead. From here on its writes are fenced.
+    """
+    with database.transaction():
+        taken = [lease.job_id for lease in leases_of(database, old)]
+        for job_id in taken:
+            database.run(
+                "update lease set worker_id = ?, token = ?, taken_at = ? where job_id = ?",
+                (new, _next_token(database), now, job_id),
+            )
+        return [lease for lease in leases_of(database, new) if lease.job_id in taken]
+
+
+def withdraw(database: Database, job_id: JobId) -> bool:
+    """Take a job's row out of the queue; False when it had none (it runs, or has ended)."""
+    with database.transaction():
+        row = database.row("select queue_row from job where id = ?", (job_id,))
+        if row is None or row["queue_row"] is None:
+            return False
+        database.run("delete from task where id = ?", (row["queue_row"],))
+        database.run("update job set queue_row = null where id = ?", (job_id,))
+        return True

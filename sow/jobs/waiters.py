@@ -1,0 +1,79 @@
+"""Who waits for a job's outcome: their bells, what they are owed, what their jobs lend.
+
+A waiter's row is inserted when it begins to wait and deleted when it has
+printed the outcome. A row whose bell nobody holds is a caller that went away:
+its outcome is owed. A waiter that acts on behalf of a running job lends that
+job's slot (`leases.CLAIMABLE` leaves lent leases out of every count).
+"""
+
+from pathlib import Path
+
+from sow.ids import JobId
+from sow.jobs import doorbell
+from sow.jobs.database import Database
+from sow.paths import Workspace
+
+BELL_SUFFIX = ".bell"
+
+
+def bell_path(workspace: Workspace, waiter_id: str) -> Path:
+    """Return where a waiter's bell hangs."""
+    return workspace.waiters / f"{waiter_id}{BELL_SUFFIX}"
+
+
+def begin(
+    database: Database, waiter_id: str, job_id: JobId, *, on_behalf_of: JobId | None, now: float
+) -> None:
+    """Put a waiter on record; its bell must hang by now."""
+    database.run(
+        "insert into waiter (id, job_id, on_behalf_of, created_at) values (?, ?, ?, ?)",
+        (waiter_id, job_id, on_behalf_of, now),
+    )
+
+
+def end(database: Database, waiter_id: str) -> None:
+    """Strike a waiter off: it has the outcome, or was never owed one."""
+    database.run("delete from waiter where id = ?", (waiter_id,))
+
+
+def stop_lending(database: Database, waiter_id: str) -> None:
+    """Keep what a waiter is owed, but give the slot back to the job it acted for."""
+    database.run("update waiter set on_behalf_of = null where id = ?", (waiter_id,))
+
+
+def of_job(database: Database, job_id: JobId) -> list[str]:
+    """Return the waiters of a job, living or gone."""
+    rows = database.rows("select id from waiter where job_id = ? order by created_at", (job_id,))
+    return [row["id"] for row in rows]
+
+
+def ring_job(database: Database, workspace: Workspace, job_id: JobId) -> None:
+    """Wake everyone who waits for a job; call it after the final commit."""
+    for waiter_id in of_job(database, job_id):
+        doorbell.ring(bell_path(workspace, waiter_id))
+
+
+def take_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
+    """Claim the outcome owed to one caller that went away; tell whether there was one."""
+    for waiter_id in of_job(database, job_id):
+        path = bell_path(workspace, waiter_id)
+        if not doorbell.is_held(path):
+            with database.transaction():
+                taken = database.run("delete from waiter where id = ?", (waiter_id,)).rowcount
+            path.unlink(missing_ok=True)
+            if taken:
+                return True
+    return False
+
+
+def lapse(database: Database, job_id: JobId) -> None:
+    """Forget what earlier callers of a job are owed."""
+    database.run("delete from waiter where job_id = ?", (job_id,))
+
+
+def reclaim_lent(database: Database, workspace: Workspace) -> None:
+    """End the lending of waiters that are gone, so that a killed caller lends nothing for ever."""
+    rows = database.rows("select id from waiter where on_behalf_of is not null")
+    for row in rows:
+        if not doorbell.is_held(bell_path(workspace, row["id"])):
+            stop_lending(database, row["id"])

@@ -1,0 +1,55 @@
+"""The queue message of a job, in the form in which huey's task row carries it.
+
+Owns the bytes: a JSON object with the fields of huey's `Message` that are set.
+A caller writes it without importing huey (63 ms of import on a 15 ms
+interpreter, measured); the worker's huey reads it, and writes the very same
+form when a job is enqueued through huey's own API (`worker.broker`).
+"""
+
+import json
+from typing import Any
+
+from sow.ids import JobId
+
+TASK_NAME = "worker.broker.run_job"
+"""The name under which the worker registers its one task."""
+
+
+def encode_message(fields: dict[str, Any]) -> bytes:
+    """Return a message as bytes; raises TypeError for what JSON cannot carry."""
+    return json.dumps(fields, separators=(",", ":"), sort_keys=True).encode()
+
+
+def job_message(job_id: JobId) -> bytes:
+    """Return the message that asks a worker to run `job_id`. It carries nothing else."""
+    return encode_message(
+        {
+            "args": [job_id],
+            "id": f"job-{job_id}",
+            "kwargs": {},
+            "name": TASK_NAME,
+            "retries": 0,
+            "retry_backoff": 0,
+            "retry_delay": 0,
+        }
+    )
+
+
+def json_object(data: bytes) -> dict[str, Any]:
+    """Return a JSON object from bytes; raises ValueError for anything else."""
+    fields = json.loads(bytes(data))
+    if not isinstance(fields, dict):
+        raise ValueError("not a JSON object")  # noqa: TRY004 - one error for all bad bytes
+    return fields
+
+
+def job_of(data: bytes) -> JobId | None:
+    """Return the job that a message asks to run, or None for any other message."""
+    try:
+        fields = json_object(data)
+    except ValueError:
+        return None
+    arguments = fields.get("args")
+    if fields.get("name") != TASK_NAME or not isinstance(arguments, list) or len(arguments) != 1:
+        return None
+    return JobId(arguments[0]) if isinstance(arguments[0], int) else None

@@ -1,0 +1,4 @@
+"""Process facts: who a process is, whether it lives, what lies below it.
+
+`facts` is the door; `procfs` alone is light enough for the supervisor.
+"""

@@ -1,0 +1,33 @@
+"""The Linux back end: identities and lives from /proc."""
+
+from sow.processes import procfs
+from sow.processes.facts import Life
+from sow.schema.job import ProcessIdentity
+
+carriers = procfs.carriers
+
+
+def identify(pid: int) -> ProcessIdentity | None:
+    """Return the identity of `pid`, or None when there is no such process."""
+    stat = procfs.read_stat(pid)
+    if stat is None:
+        return None
+    return ProcessIdentity(
+        pid=pid,
+        start_ticks=stat.start_ticks,
+        boot_id=procfs.boot_id(),
+        pid_namespace=procfs.pid_namespace(),
+    )
+
+
+def life_of(identity: ProcessIdentity) -> Life:
+    """Tell whether the process that was identified so still runs.
+
+    Another boot ended it. In another pid namespace its pid means nothing here.
+    """
+    if identity.boot_id != procfs.boot_id():
+        return Life.DEAD
+    if identity.pid_namespace != procfs.pid_namespace():
+        return Life.UNVERIFIABLE
+    alive = procfs.is_running(identity.pid, identity.start_ticks)
+    return Life.ALIVE if alive else Life.DEAD

@@ -1,0 +1,158 @@
+"""Huey, for real: the one task, its storage on our database, its serializer.
+
+Owns everything that touches huey. The storage is a `SqliteStorage` whose
+connection is our `Database`, so that enqueue and claim join its transactions;
+`dequeue` claims under the limits and waits on a bell instead of polling.
+Huey's retry, schedule, results and locks are not used for jobs: they commit
+apart from the job (docs/decisions.md).
+"""
+
+import datetime
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from huey import SqliteHuey
+from huey.registry import Message
+from huey.serializer import Serializer
+from huey.storage import SqliteStorage
+
+from sow.clock import utc_now
+from sow.ids import JobId, WorkerId
+from sow.jobs import leases, waiters, wire, workers
+from sow.jobs.database import Database
+from sow.jobs.doorbell import Bell
+from sow.paths import Workspace
+
+FALLBACK_SECONDS = 5.0
+"""How long a claim sleeps at most without being rung."""
+
+logger = logging.getLogger("sow.worker")
+
+
+class JsonSerializer(Serializer):  # type: ignore[misc] # huey ships no types
+    """Messages and values as JSON: a row in the file can start no code of its own."""
+
+    def _serialize(self, data: Any) -> bytes:
+        if not isinstance(data, Message):
+            return wire.encode_message({"value": data})
+        fields = {name: value for name, value in data._asdict().items() if value is not None}
+        if isinstance(fields.get("eta"), datetime.datetime):
+            fields["eta"] = fields["eta"].isoformat()
+        return wire.encode_message(fields)
+
+    def _deserialize(self, data: bytes) -> Any:
+        fields = wire.json_object(data)
+        if "value" in fields:
+            return fields["value"]
+        if "eta" in fields:
+            fields["eta"] = datetime.datetime.fromisoformat(fields["eta"])
+        return Message(**fields)
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What a worker may take: its name and its limits."""
+
+    worker_id: WorkerId
+    total: int
+    """Jobs that may run at once in the project."""
+    own: int
+    """Jobs that may run at once in this worker."""
+
+
+class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
+    """Huey's SQLite storage over our database; `claims` and `bell` are a worker's own.
+
+    Without them (a process that only enqueues) `dequeue` takes nothing.
+    """
+
+    blocking = True
+
+    def __init__(
+        self,
+        name: str = leases.QUEUE,
+        *,
+        database: Database,
+        workspace: Workspace,
+        claims: Claims | None = None,
+        bell: Bell | None = None,
+        on_wake: Callable[[], None] | None = None,
+    ) -> None:
+        self.database = database
+        self.workspace = workspace
+        self.claims = claims
+        self.bell = bell
+        self.on_wake = on_wake
+        super().__init__(name, filename=str(database.path), create_tables=False)
+
+    @property
+    def conn(self) -> Any:
+        """The connection that all of sow in this process uses."""
+        return self.database.connection
+
+    @contextmanager
+    def db(self, commit: bool = False, close: bool = False) -> Iterator[Any]:  # noqa: ARG002
+        """Give huey a cursor, inside our transaction when it wants to write."""
+        if commit:
+            with self.database.transaction():
+                yield self.database.connection.cursor()
+        else:
+            with self.database.lock:
+                yield self.database.connection.cursor()
+
+    def close(self) -> bool:
+        """Leave the connection open: it is not huey's alone."""
+        return False
+
+    def enqueue(self, data: bytes, priority: float | None = None) -> None:
+        """Put a message into the queue, joined to its job, and wake the workers."""
+        leases.enqueue_message(self.database, data, priority=priority, now=utc_now())
+        workers.wake(self.workspace)
+
+    def dequeue(self) -> bytes | None:
+        """Claim the first message that may run; wait on the bell when there is none."""
+        if self.claims is None or self.bell is None:
+            return None
+        data = self._claim(self.claims)
+        if data is None:
+            self.bell.wait(self._patience())
+            if self.on_wake is not None:
+                self.on_wake()
+            data = self._claim(self.claims)
+        return data
+
+    def _claim(self, claims: Claims) -> bytes | None:
+        waiters.reclaim_lent(self.database, self.workspace)
+        return leases.claim(
+            self.database, claims.worker_id, total=claims.total, own=claims.own, now=utc_now()
+        )
+
+    def _patience(self) -> float:
+        now = utc_now()
+        retry_at = leases.next_retry_at(self.database, now=now)
+        return FALLBACK_SECONDS if retry_at is None else min(FALLBACK_SECONDS, retry_at - now)
+
+
+class SowHuey(SqliteHuey):  # type: ignore[misc] # huey ships no types
+    """Huey over our storage: no results, JSON on the wire."""
+
+    def get_storage(self, **kwargs: Any) -> QueueStorage:
+        """Build the storage; huey passes the keyword arguments of its constructor."""
+        return QueueStorage(self.name, **kwargs)
+
+
+def make_huey(run: Callable[[JobId], None], **storage: Any) -> SowHuey:
+    """Return a huey with the one task `run_job`, whose body is `run`.
+
+    `storage` goes to `QueueStorage`: `database` and `workspace` at the least.
+    """
+    huey = SowHuey(leases.QUEUE, results=False, serializer=JsonSerializer(), **storage)
+
+    def run_job(job_id: int) -> None:
+        run(JobId(job_id))
+
+    huey.run_job = cast(Any, huey.task(name="run_job"))(run_job)
+    return huey
