@@ -117,6 +117,18 @@ class AttemptPaths:
     def alive_lock(self) -> Path:
         return self.folder / "alive.lock"
 
+    @property
+    def void(self) -> Path:
+        return self.folder / "void"
+
+    @property
+    def last_valid_state(self) -> Path:
+        return self.folder / "state.yaml"
+
+    @property
+    def supervisor_log(self) -> Path:
+        return self.folder / "supervisor.log"
+
 
 def attempt_id(job_id: JobId, number: int, token: str) -> AttemptId:
     """Return the machine-wide name of an attempt; `token` is random hex."""

@@ -64,6 +64,8 @@ def main(arguments: list[str]) -> int:
     folder, argv = os.path.abspath(arguments[0]), arguments[1:]  # noqa: PTH100
     signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
     lock = hold_alive_lock(folder)
+    if os.path.exists(folder + "/void"):  # noqa: PTH110
+        return 0  # we came so late that the attempt was given up, and perhaps run again
     become_subreaper()
     started_at = time.time()
     try:

@@ -6,7 +6,7 @@ whether stdout is a person's terminal. Knows nothing of what is shown.
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -30,6 +30,15 @@ def echo_json_lines(records: Iterable[Mapping[str, Any]]) -> None:
     """Print one object a line."""
     for record in records:
         echo_json(record)
+
+
+def echo_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows in aligned columns below their header."""
+    table = [header, *rows]
+    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
+    for row in table:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
 
 
 def is_person() -> bool:

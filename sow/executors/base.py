@@ -49,6 +49,13 @@ class LaunchRequest:
     cwd: Path
     as_root: bool
 
+    @property
+    def required_session(self) -> Session:
+        """The session, for executors that cannot do without one."""
+        if self.session is None:
+            raise ValueError("this executor runs in a session, and none was given")
+        return self.session
+
 
 @dataclass(frozen=True)
 class Launch:

@@ -109,10 +109,11 @@ create table worker (
 ) without rowid;
 
 create table waiter (
-    id text primary key,
+    id text not null,
     job_id integer not null,
     on_behalf_of integer,
-    created_at real not null
+    created_at real not null,
+    primary key (id, job_id)
 ) without rowid;
 create index waiter_job on waiter (job_id);
 """

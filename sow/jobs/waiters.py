@@ -1,9 +1,10 @@
 """Who waits for a job's outcome: their bells, what they are owed, what their jobs lend.
 
-A waiter's row is inserted when it begins to wait and deleted when it has
-printed the outcome. A row whose bell nobody holds is a caller that went away:
-its outcome is owed. A waiter that acts on behalf of a running job lends that
-job's slot (`leases.CLAIMABLE` leaves lent leases out of every count).
+A waiter has one bell and a row for each job it waits for. The row is inserted
+when it begins to wait and deleted when it has printed that job's outcome. A
+row whose bell nobody holds is a caller that went away: its outcome is owed. A
+waiter that acts on behalf of a running job lends that job's slot
+(`leases.CLAIMABLE` leaves lent leases out of every count).
 """
 
 from pathlib import Path
@@ -31,9 +32,9 @@ def begin(
     )
 
 
-def end(database: Database, waiter_id: str) -> None:
-    """Strike a waiter off: it has the outcome, or was never owed one."""
-    database.run("delete from waiter where id = ?", (waiter_id,))
+def end(database: Database, waiter_id: str, job_id: JobId) -> None:
+    """Strike a waiter off one job: it has the outcome, or was never owed one."""
+    database.run("delete from waiter where id = ? and job_id = ?", (waiter_id, job_id))
 
 
 def stop_lending(database: Database, waiter_id: str) -> None:
@@ -59,7 +60,9 @@ def take_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
         path = bell_path(workspace, waiter_id)
         if not doorbell.is_held(path):
             with database.transaction():
-                taken = database.run("delete from waiter where id = ?", (waiter_id,)).rowcount
+                taken = database.run(
+                    "delete from waiter where id = ? and job_id = ?", (waiter_id, job_id)
+                ).rowcount
             path.unlink(missing_ok=True)
             if taken:
                 return True

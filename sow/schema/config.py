@@ -2,6 +2,9 @@
 
 Owns the keys and their types. Defaults, merging and the origin of each value
 are `sow.config`; what a setting does to an executor is `sow.executors`.
+
+A key with nothing behind it (`executors:` with every line below it commented
+out) is a null in YAML and counts as not given, so every key allows one.
 """
 
 from enum import StrEnum
@@ -10,7 +13,15 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-Duration = Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(ms|s|m|h|d)$", description="15m, 2h")]
+DURATION_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,3})?(ms|s|m|h|d)$(?!\n)"
+
+Duration = Annotated[str, Meta(pattern=DURATION_PATTERN, description="500ms, 30s, 15m, 2h, 1d")]
+Argument = Annotated[
+    str, Meta(pattern=r"^[^\x00]*$", description="an argument without a NUL character")
+]
+NonEmptyText = Annotated[
+    str, Meta(min_length=1, pattern=r"^[^\x00]*$", description="text without a NUL character")
+]
 
 
 class ExecutorType(StrEnum):
@@ -23,59 +34,67 @@ class ExecutorType(StrEnum):
 
 
 class SettingsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`agents.executors.<name>.settings`. Which of them fit a type is `config.load`'s to check."""
+    """`agents.executors.<name>.settings`. Which of them fit a type is `config.rules`' to check."""
 
-    yolo_mode: bool | UnsetType = UNSET
-    model: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
-    allowed_tools: list[str] | UnsetType = UNSET
-    command: list[str] | UnsetType = UNSET
-    resume: list[str] | UnsetType = UNSET
+    yolo_mode: bool | UnsetType | None = UNSET
+    model: NonEmptyText | UnsetType | None = UNSET
+    allowed_tools: list[NonEmptyText] | UnsetType | None = UNSET
+    command: list[NonEmptyText] | UnsetType | None = UNSET
+    resume: list[NonEmptyText] | UnsetType | None = UNSET
+
+
+class SessionSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`agents.executors.<name>.session`: read, so that older files load, and without effect."""
+
+    create_flag: str | UnsetType | None = UNSET
+    resume_flag: str | UnsetType | None = UNSET
 
 
 class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`agents.executors.<name>`."""
+    """`agents.executors.<name>`. `type` may be left out under the name of a built-in executor."""
 
-    type: ExecutorType
-    settings: SettingsSection = SettingsSection()
-    custom_args: list[str] | UnsetType = UNSET
-    env: dict[str, str] | UnsetType = UNSET
-    max_parallel: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
-    timeout: Duration | UnsetType = UNSET
-    stall_timeout: Duration | UnsetType = UNSET
-    retries: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    type: ExecutorType | UnsetType | None = UNSET
+    settings: SettingsSection | None = None
+    session: SessionSection | None = None
+    custom_args: list[Argument] | UnsetType | None = UNSET
+    env: dict[str, str] | UnsetType | None = UNSET
+    max_parallel: Annotated[int, Meta(ge=1)] | UnsetType | None = UNSET
+    timeout: Duration | UnsetType | None = UNSET
+    stall_timeout: Duration | UnsetType | None = UNSET
+    retries: Annotated[int, Meta(ge=0)] | UnsetType | None = UNSET
 
 
 class AgentsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`agents`."""
 
-    executors: dict[str, ExecutorSection] = {}
-    bindings: dict[str, str] = {}
+    executors: dict[str, ExecutorSection | None] | None = None
+    bindings: dict[str, NonEmptyText | None] | None = None
 
 
 class WorkerSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`worker`, in either file."""
 
-    concurrency: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
-    autostart: bool | UnsetType = UNSET
-    idle_exit: Duration | UnsetType = UNSET
+    concurrency: Annotated[int, Meta(ge=1)] | UnsetType | None = UNSET
+    autostart: bool | UnsetType | None = UNSET
+    idle_exit: Duration | UnsetType | None = UNSET
 
 
 class RetrySection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`retry`."""
 
-    on_quota: bool | UnsetType = UNSET
+    on_quota: bool | UnsetType | None = UNSET
 
 
 class UserConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole of the user's `config.yaml`."""
 
-    agents: AgentsSection = AgentsSection()
-    worker: WorkerSection = WorkerSection()
-    retry: RetrySection = RetrySection()
+    agents: AgentsSection | None = None
+    worker: WorkerSection | None = None
+    retry: RetrySection | None = None
 
 
 class RepositoryConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole of `.sow/config.yaml`: repository settings, never agent choices."""
 
-    worker: WorkerSection = WorkerSection()
-    artifacts: dict[str, str] = {}
+    worker: WorkerSection | None = None
+    artifacts: dict[str, str] | None = None

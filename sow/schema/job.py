@@ -62,6 +62,7 @@ class Cause(StrEnum):
     CRASHED = "crashed"
     NO_STATUS = "no_status"
     WORKER_DIED = "worker_died"
+    WORKER_STOPPED = "worker_stopped"
     INTERNAL = "internal"
 
 

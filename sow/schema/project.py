@@ -19,7 +19,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     name: Annotated[str, Meta(min_length=1)]
     description: str | UnsetType = UNSET
     branch: str | UnsetType = UNSET
-    phases: list[PhaseText] = ["implementation"]
+    phases: Annotated[list[PhaseText], Meta(min_length=1)]
     created_at: Moment
     updated_at: Moment
     metadata: dict[str, Any] = {}

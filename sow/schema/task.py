@@ -14,7 +14,12 @@ from msgspec import UNSET, Meta, UnsetType
 from sow.ids import SLUG_PATTERN, TASK_ID_PATTERN
 
 TaskIdText = Annotated[str, Meta(pattern=TASK_ID_PATTERN, description="three or more digits")]
-PhaseText = Annotated[str, Meta(pattern=SLUG_PATTERN, description="a lower-case slug")]
+PhaseText = Annotated[
+    str, Meta(pattern=SLUG_PATTERN, description="lower-case letters, digits and dashes")
+]
+AgentText = Annotated[
+    str, Meta(pattern=SLUG_PATTERN, description="the name of an agent, such as implementer")
+]
 Moment = Annotated[datetime, Meta(tz=True, description="UTC, seconds, Z")]
 
 
@@ -50,7 +55,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     name: Annotated[str, Meta(min_length=1)]
     phase: PhaseText
     status: TaskStatus = TaskStatus.PENDING
-    assigned_agent: Annotated[str, Meta(pattern=SLUG_PATTERN)]
+    assigned_agent: AgentText
     iteration: Annotated[int, Meta(ge=1)] = 1
     depends_on: list[TaskIdText] = []
     session_id: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET

@@ -1,0 +1,21 @@
+# sow and its worker. The agents' own CLIs are not in here: see "A worker in a
+# container" in docs/guide.md for adding them.
+
+FROM python:3.11-slim AS build
+WORKDIR /src
+COPY . .
+RUN pip wheel --no-cache-dir --wheel-dir /wheels .
+
+FROM python:3.11-slim
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends git \
+    && rm -rf /var/lib/apt/lists/*
+COPY --from=build /wheels /wheels
+RUN pip install --no-cache-dir --no-index --find-links /wheels sow-agents && rm -rf /wheels
+
+# The worker runs as the owner of the mounted checkout, whoever that is.
+RUN mkdir -p -m 0777 /home/agent /home/agent/.config
+ENV HOME=/home/agent
+WORKDIR /work
+
+CMD ["sow", "worker"]

@@ -1,0 +1,82 @@
+"""`sow agent resume`."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from sow.cli.calling import WaitOptions, call, this_caller, wait_option
+from sow.cli.output import json_option
+from sow.errors import UsageError
+from sow.ids import parse_task_id
+from sow.schema.job import Verb
+from sow.sessions.placement import Request
+
+
+@click.command()
+@click.argument("task")
+@click.argument("prompt", required=False)
+@click.option(
+    "--file",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Read the prompt from a file.",
+)
+@click.option("--again", is_flag=True, help="Run anew even where an outcome is owed to you.")
+@wait_option
+@click.option("--detach", is_flag=True, help="Queue it and return at once.")
+@click.option("--dry-run", is_flag=True, help="Show what would be started; start nothing.")
+@click.option("-v", "--verbose", is_flag=True, help="Show how the executor was chosen.")
+@json_option
+def resume(
+    task: str,
+    prompt: str | None,
+    file: Path | None,
+    again: bool,
+    wait: str | None,
+    detach: bool,
+    dry_run: bool,
+    verbose: bool,
+    as_json: bool,
+) -> int:
+    """Continue the session of TASK with PROMPT (an answer, corrections), and wait.
+
+    PROMPT - reads standard input. The words are written into the task's log
+    first, so that they survive whatever happens.
+
+    Exit: as for spawn; 5 where the executor cannot resume or there is no session.
+    """
+    caller = this_caller()
+    request = Request(
+        verb=Verb.RESUME, task_id=parse_task_id(task), prompt=_words(prompt, file), again=again
+    )
+    if verbose or dry_run:
+        from sow.cli.preview import show_dry_run, show_resolution
+
+        if verbose:
+            show_resolution(caller, request)
+        if dry_run:
+            show_dry_run(caller, request, as_json=as_json)
+            return 0
+    return call(caller, [request], WaitOptions(as_json=as_json, detach=detach, wait=wait))
+
+
+def _words(prompt: str | None, file: Path | None) -> str:
+    """Return the prompt from the argument, standard input or a file."""
+    if (prompt is None) == (file is None):
+        raise UsageError(
+            "a resume needs one prompt",
+            hint='Give it as an argument ("…"), as - for standard input, or with --file.',
+        )
+    try:
+        if file is not None:
+            text = file.read_text(encoding="utf-8")
+        elif prompt == "-":
+            text = sys.stdin.buffer.read().decode("utf-8")
+        else:
+            text = prompt or ""
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the prompt is not UTF-8: {error}", hint="Save it as UTF-8.") from error
+    if not text.strip():
+        raise UsageError("the prompt is empty", hint="Say what the agent should do next.")
+    return text

@@ -1,0 +1,66 @@
+"""What commands take from the command line and the environment alike.
+
+Owns how a task is named (argument, `--id`, SOW_TASK_ID), where the workspace
+is looked for, and what becomes of bytes that are no UTF-8.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from sow.errors import StateError, UsageError
+from sow.paths import Workspace, find_workspace
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+TASK_VARIABLE = "SOW_TASK_ID"
+JOB_VARIABLE = "SOW_JOB_ID"
+
+
+def here() -> Workspace:
+    """Return the workspace of the working folder. Raises StateError."""
+    return find_workspace(working_folder(), os.environ)
+
+
+def working_folder() -> Path:
+    """Return the working folder. Raises StateError if it is gone."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise StateError(
+            "the working folder no longer exists", hint="Change to a folder that does."
+        ) from None
+
+
+def id_option(function: F) -> F:
+    """Give a command `--id`, passed to it as `task_option`."""
+    return click.option("--id", "task_option", metavar="TASK", help="The task's id, such as 010.")(
+        function
+    )
+
+
+def named_task(argument: str | None, option: str | None, environ: Mapping[str, str]) -> str:
+    """Return the task meant: the argument, else `--id`, else SOW_TASK_ID. Raises UsageError."""
+    if argument and option and argument != option:
+        raise UsageError(
+            f"two tasks are named: {argument} and {option}", hint="Name it once, either way."
+        )
+    task_id = argument or option or environ.get(TASK_VARIABLE)
+    if not task_id:
+        raise UsageError(
+            "no task is named", hint=f"Give its id, such as 010, or set {TASK_VARIABLE}."
+        )
+    return task_id
+
+
+def is_own_agent(task_id: str, environ: Mapping[str, str]) -> bool:
+    """Whether the caller is the agent of a running job of this very task."""
+    return bool(environ.get(JOB_VARIABLE)) and environ.get(TASK_VARIABLE) == task_id
+
+
+def readable(text: str) -> str:
+    """Return `text` with the bytes of an argument that were no UTF-8 replaced by U+FFFD."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

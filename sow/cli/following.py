@@ -1,0 +1,56 @@
+"""Reading the ends of files that others still write.
+
+Owns the position in each file. What the text means is the caller's.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+LOOK_SECONDS = 0.2
+BLOCK_BYTES = 1 << 16
+
+
+def last_lines(path: Path, count: int) -> str:
+    """Return the last `count` lines of a file, read from its end."""
+    with path.open("rb") as file:
+        file.seek(0, 2)
+        position = file.tell()
+        data = b""
+        while position and data.count(b"\n") <= count:
+            step = min(BLOCK_BYTES, position)
+            position -= step
+            file.seek(position)
+            data = file.read(step) + data
+    lines = data.splitlines(keepends=True)[-count:]
+    return b"".join(lines).decode("utf-8", "replace")
+
+
+def follow_files(
+    paths: Callable[[], Iterable[Path]],
+    show: Callable[[str], None],
+    *,
+    until: Callable[[], bool] = lambda: False,
+) -> None:
+    """Show what is added to files from now on, new files whole, until `until` holds."""
+    positions = {path: path.stat().st_size for path in paths()}
+    while True:
+        done = until()
+        for path in paths():
+            text, positions[path] = read_from(path, positions.get(path, 0))
+            if text:
+                show(text)
+        if done:
+            return
+        time.sleep(LOOK_SECONDS)
+
+
+def read_from(path: Path, position: int) -> tuple[str, int]:
+    """Return what stands in a file from `position` on, and where it ends."""
+    try:
+        with path.open("rb") as file:
+            file.seek(position)
+            data = file.read()
+    except FileNotFoundError:
+        return "", position
+    return data.decode("utf-8", "replace"), position + len(data)

@@ -1,0 +1,52 @@
+"""`sow init`: make a `.sow` folder, or complete the one there is."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from sow.cli.arguments import working_folder
+from sow.cli.output import echo_json, json_option
+from sow.errors import StateError
+from sow.paths import SOW_FOLDER, display_path, find_workspace
+
+
+@click.command()
+@json_option
+def init(as_json: bool) -> None:
+    """Make a .sow folder here, or complete the one of this repository.
+
+    What stands already is left as it is.
+    """
+    from sow.state.workspace_init import init_workspace
+
+    root = _root(working_folder(), os.environ)
+    result = init_workspace(root)
+    if as_json:
+        echo_json({"root": str(root), "made": result.made, "stood": result.stood})
+        return
+    click.echo(display_path(root))
+    for path in result.made:
+        click.echo(f"  made   {path}")
+    for path in result.stood:
+        click.echo(f"  stood  {path}")
+    if result.made:
+        click.echo("Next: sow project new NAME")
+
+
+def _root(cwd: Path, environ: Mapping[str, str]) -> Path:
+    """Return the folder to hold `.sow`.
+
+    SOW_ROOT if set; a repository's own root; the workspace that `cwd` is in;
+    else `cwd`.
+    """
+    named = environ.get("SOW_ROOT")
+    if named:
+        return Path(os.path.abspath(cwd / named))  # noqa: PTH100 - a link in the path is kept
+    if (cwd / ".git").exists() and f"/{SOW_FOLDER}/" not in f"{cwd}/":
+        return cwd
+    try:
+        return find_workspace(cwd, environ).root
+    except StateError:
+        return cwd

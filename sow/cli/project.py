@@ -1,0 +1,138 @@
+"""`sow project`: begin the branch's project and see where it stands."""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sow.cli.arguments import here, readable
+from sow.cli.output import echo_json, echo_table, json_option
+from sow.errors import SowError
+
+if TYPE_CHECKING:
+    from sow.schema.project import Project
+    from sow.schema.task import Task
+
+
+@click.group()
+def project() -> None:
+    """Begin a project and see where it stands."""
+
+
+@project.command()
+@click.argument("name")
+@click.option("--description", default="", help="What it is for.")
+@click.option(
+    "--phase", "phases", multiple=True, help="A phase; repeat it. Default: implementation."
+)
+@json_option
+def new(name: str, description: str, phases: tuple[str, ...], as_json: bool) -> None:
+    """Begin the project NAME on this branch."""
+    import uuid
+
+    from sow.ids import ProjectId
+    from sow.state.projects import DEFAULT_PHASES, new_project
+
+    workspace = here()
+    made = new_project(
+        workspace,
+        name=readable(name),
+        project_id=ProjectId(str(uuid.uuid4())),
+        now=time.time(),
+        description=readable(description),
+        branch=_branch(workspace.root),
+        phases=phases or DEFAULT_PHASES,
+    )
+    if as_json:
+        echo_json(_project_record(made))
+        return
+    click.echo(f"Project {made.name} begun in {_relative(workspace.project)}")
+    click.echo("Next: sow task add NAME --agent implementer")
+
+
+@project.command()
+@json_option
+def status(as_json: bool) -> None:
+    """Show the project, its phases, and how many tasks stand where."""
+    from sow.state.projects import read_project
+    from sow.state.tasks import scan_tasks
+
+    workspace = here()
+    current = read_project(workspace)
+    tasks, errors = scan_tasks(workspace)
+    counts = _count(current, tasks)
+    if as_json:
+        echo_json(
+            {
+                **_project_record(current),
+                "tasks": len(tasks),
+                "by_phase": counts,
+                "invalid": [error.message for error in errors],
+            }
+        )
+    else:
+        _show(current, counts)
+    _raise_first(errors)
+
+
+def _count(current: "Project", tasks: "list[Task]") -> dict[str, dict[str, int]]:
+    """Return, by phase, how many tasks have each status; the project's order of phases first."""
+    from sow.schema.task import TaskStatus
+
+    found = Counter((task.phase, task.status) for task in tasks)
+    phases = dict.fromkeys([*current.phases, *sorted(task.phase for task in tasks)])
+    return {
+        phase: {word.value: found[phase, word] for word in TaskStatus if found[phase, word]}
+        for phase in phases
+    }
+
+
+def _show(current: "Project", counts: dict[str, dict[str, int]]) -> None:
+    from sow.schema.task import TaskStatus
+
+    click.echo(current.name)
+    if isinstance(current.description, str):
+        click.echo(current.description)
+    click.echo()
+    words = [word.value for word in TaskStatus if any(word in row for row in counts.values())]
+    header = ("PHASE", "TASKS", *(word.upper() for word in words))
+    rows = [
+        (phase, str(sum(row.values())), *(str(row.get(word, "-")) for word in words))
+        for phase, row in counts.items()
+    ]
+    echo_table(header, rows)
+
+
+def _raise_first(errors: "Sequence[SowError]") -> None:
+    if errors:
+        raise errors[0]
+
+
+def _project_record(current: "Project") -> dict[str, object]:
+    from msgspec import to_builtins
+
+    record = {"description": None, "branch": None}
+    return {**record, **to_builtins(current)}
+
+
+def _branch(root: Path) -> str | None:
+    """Return the branch that git has checked out at `root`, if there is one.
+
+    Reads git's own file (gitrepository-layout(5)): `ref: refs/heads/NAME`.
+    """
+    git = root / ".git"
+    try:
+        if git.is_file():
+            git = root / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else None
+
+
+def _relative(path: Path) -> str:
+    return os.path.relpath(path)

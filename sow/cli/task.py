@@ -1,0 +1,37 @@
+"""`sow task`: the commands over tasks, and `sow agent task`, the agents' own form of one."""
+
+import click
+
+from sow.cli.lazy import LazyCommand, LazyGroup
+
+COMMANDS = {
+    "add": LazyCommand("sow.cli.task_add:add", "Add a task."),
+    "list": LazyCommand("sow.cli.task_show:list_all", "List the tasks of the project."),
+    "show": LazyCommand("sow.cli.task_show:show", "Show one task."),
+    "set": LazyCommand("sow.cli.task_change:set_field", "Set one field of a task."),
+    "abandon": LazyCommand("sow.cli.task_change:abandon", "Give a task up."),
+    "reopen": LazyCommand("sow.cli.task_change:reopen", "Make a finished task pending again."),
+}
+
+AGENT_STATE_COMMANDS = {
+    "set-status": LazyCommand("sow.cli.task_change:set_status", "Set the status of your task."),
+}
+
+
+@click.group(cls=LazyGroup, lazy_commands=COMMANDS)
+def task() -> None:
+    """Add, list, show and change tasks.
+
+    A task is named by its id, as an argument or by --id; without either
+    SOW_TASK_ID is used, which sow sets for every agent.
+    """
+
+
+@click.group("task")
+def agent_task() -> None:
+    """Report on the task you work on."""
+
+
+@agent_task.group("state", cls=LazyGroup, lazy_commands=AGENT_STATE_COMMANDS)
+def agent_task_state() -> None:
+    """Change the state of the task you work on."""

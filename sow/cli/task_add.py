@@ -1,0 +1,80 @@
+"""`sow task add`."""
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from sow.cli.arguments import here, readable
+from sow.cli.output import echo_json, json_option
+from sow.errors import UsageError
+
+
+@click.command()
+@click.argument("name")
+@click.option("--agent", required=True, help="The agent to do it, such as implementer.")
+@click.option("--id", "task_option", metavar="TASK", help="Default: the next multiple of ten.")
+@click.option("--description", help="What is to be done, in Markdown.")
+@click.option(
+    "--description-file",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Where that stands; - is standard input.",
+)
+@click.option("--phase", help="Default: the project's first phase.")
+@click.option("--depends-on", multiple=True, metavar="TASK", help="Repeat it, or write 010,020.")
+@json_option
+def add(
+    *,
+    name: str,
+    agent: str,
+    task_option: str | None,
+    description: str | None,
+    description_file: Path | None,
+    phase: str | None,
+    depends_on: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Add the task NAME to the project."""
+    from sow.agents.roles import get_agent
+    from sow.cli.task_record import task_folder, task_record
+    from sow.state.fields import parse_list
+    from sow.state.tasks import add_task
+
+    workspace = here()
+    added = add_task(
+        workspace,
+        name=readable(name),
+        agent=get_agent(agent).name,
+        now=time.time(),
+        task_id=task_option,
+        phase=phase,
+        description=_description(description, description_file),
+        depends_on=[item for text in depends_on for item in parse_list(text)],
+    )
+    if as_json:
+        echo_json(task_record(workspace, added))
+    else:
+        click.echo(f"Task {added.id} added: {task_folder(workspace, added)}")
+
+
+def _description(text: str | None, file: Path | None) -> str:
+    """Return the description given either way, or nothing. Raises UsageError."""
+    if text is not None and file is not None:
+        raise UsageError(
+            "--description and --description-file are both given", hint="Give one of them."
+        )
+    if file is None:
+        return f"{readable(text).rstrip()}\n" if text else ""
+    return _read(file)
+
+
+def _read(file: Path) -> str:
+    try:
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"{file} cannot be read: {(error.strerror or str(error)).lower()}",
+            hint="--description-file takes a file, or - for standard input.",
+        ) from error
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,145 @@
+"""`sow task set`, `abandon`, `reopen`, and the agents' `set-status`.
+
+Owns who may end a task: its own agent at any time, anybody else only while no
+job of it lives.
+"""
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from sow.cli.arguments import here, id_option, is_own_agent, named_task, readable
+from sow.cli.output import echo_json, json_option
+from sow.errors import UsageError
+
+if TYPE_CHECKING:
+    from sow.paths import Workspace
+    from sow.schema.task import Task
+    from sow.state.transitions import FieldChanges
+
+cancel_option = click.option(
+    "--cancel-job", is_flag=True, help="Cancel the task's running job, if there is one."
+)
+
+
+@click.command("set")
+@click.argument("words", nargs=-1, metavar="[TASK] FIELD VALUE")
+@id_option
+@cancel_option
+@json_option
+def set_field(
+    words: tuple[str, ...], task_option: str | None, cancel_job: bool, as_json: bool
+) -> None:
+    """Set one FIELD of a task to VALUE.
+
+    Fields: name, status, assigned_agent, depends_on, references, feedback,
+    files_modified (lists are written a,b) and metadata.KEY.
+    """
+    argument, field, value = _split(words)
+    task_id = named_task(argument, task_option, os.environ)
+    _set(task_id, field, readable(value), cancel_job=cancel_job, as_json=as_json)
+
+
+@click.command("set-status")
+@click.argument("status")
+@id_option
+@cancel_option
+@json_option
+def set_status(status: str, task_option: str | None, cancel_job: bool, as_json: bool) -> None:
+    """Set the STATUS of your task: needs_review, paused, failed or completed."""
+    task_id = named_task(None, task_option, os.environ)
+    _set(task_id, "status", status, cancel_job=cancel_job, as_json=as_json)
+
+
+@click.command()
+@click.argument("task", required=False)
+@id_option
+@cancel_option
+@json_option
+def abandon(task: str | None, task_option: str | None, cancel_job: bool, as_json: bool) -> None:
+    """Give a TASK up. `sow task reopen` takes that back."""
+    task_id = named_task(task, task_option, os.environ)
+    _set(task_id, "status", "abandoned", cancel_job=cancel_job, as_json=as_json)
+
+
+@click.command()
+@click.argument("task", required=False)
+@id_option
+@json_option
+def reopen(task: str | None, task_option: str | None, as_json: bool) -> None:
+    """Make a completed or abandoned TASK pending again."""
+    from sow.state import tasks
+
+    workspace = here()
+    task_id = named_task(task, task_option, os.environ)
+    reopened = tasks.reopen(workspace, task_id, now=time.time())
+    _print(workspace, reopened, f"Task {task_id} is {reopened.status}", as_json=as_json)
+
+
+def _split(words: tuple[str, ...]) -> tuple[str | None, str, str]:
+    """Return task, field and value of the command line's words. Raises UsageError."""
+    match words:
+        case (field, value) if not field.isdecimal():
+            return None, field, value
+        case (task_id, field, value):
+            return task_id, field, value
+        case _:
+            raise UsageError(
+                f"`sow task set` takes [TASK] FIELD VALUE, not {len(words)} words",
+                hint="For example: sow task set 010 status needs_review. "
+                "Quote a value that has spaces.",
+            )
+
+
+def _set(task_id: str, field: str, value: str, *, cancel_job: bool, as_json: bool) -> None:
+    workspace = here()
+    own = is_own_agent(task_id, os.environ)
+    if field == "status" and not own:
+        _refuse_while_live(workspace, task_id, value, cancel=cancel_job)
+    if field == "assigned_agent":
+        _refuse_unknown_agent(value)
+    changed = _write(workspace, task_id, field, value, keep_session=own)
+    shown = changed.status if field == "status" else value
+    _print(workspace, changed, f"Task {task_id}: {field} is {shown}", as_json=as_json)
+
+
+def _refuse_while_live(workspace: "Workspace", task_id: str, status: str, *, cancel: bool) -> None:
+    """Refuse to end, from outside, a task whose job lives; without a queue there is none."""
+    if status not in ("completed", "abandoned") or not workspace.queue_db.exists():
+        return
+    from sow.ids import parse_task_id
+    from sow.sessions.liveness import refuse_while_live
+
+    refuse_while_live(workspace, parse_task_id(task_id), os.environ, cancel=cancel)
+
+
+def _refuse_unknown_agent(name: str) -> None:
+    from sow.agents.roles import get_agent
+
+    get_agent(name)
+
+
+def _write(
+    workspace: "Workspace", task_id: str, field: str, value: str, *, keep_session: bool
+) -> "Task":
+    from sow.state import fields, tasks
+
+    now = time.time()
+    if field == "depends_on":
+        return tasks.set_dependencies(workspace, task_id, fields.parse_list(value), now=now)
+
+    def change(task: "Task") -> "FieldChanges":
+        return fields.set_field(task, field, value, now=now, keep_session=keep_session)
+
+    return tasks.change_task(workspace, task_id, change, now=now)
+
+
+def _print(workspace: "Workspace", task: "Task", line: str, *, as_json: bool) -> None:
+    if as_json:
+        from sow.cli.task_record import task_record
+
+        echo_json(task_record(workspace, task))
+    else:
+        click.echo(line)

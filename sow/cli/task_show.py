@@ -1,0 +1,116 @@
+"""`sow task list` and `sow task show`: plain text, so that they start fast."""
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from sow.cli.arguments import here, id_option, named_task
+from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
+
+if TYPE_CHECKING:
+    from sow.paths import Workspace
+    from sow.schema.task import Task
+
+HEADER = ("ID", "STATUS", "AGENT", "PHASE", "ITERATION", "NAME")
+
+
+@click.command("list")
+@click.option("--status", help="Only tasks of this status.")
+@click.option("--phase", help="Only tasks of this phase.")
+@json_option
+def list_all(status: str | None, phase: str | None, as_json: bool) -> None:
+    """List the tasks of the project.
+
+    Tasks whose state cannot be read are left out, and the first of them is
+    the error at the end.
+    """
+    from sow.cli.task_record import task_record
+    from sow.state.fields import parse_status
+    from sow.state.tasks import scan_tasks
+
+    workspace = here()
+    wanted = parse_status(status) if status else None
+    tasks, errors = scan_tasks(workspace)
+    shown = [
+        task for task in tasks if wanted in (None, task.status) and phase in (None, task.phase)
+    ]
+    if as_json:
+        echo_json_lines(task_record(workspace, task) for task in shown)
+    elif shown:
+        echo_table(HEADER, [_row(task) for task in shown])
+    elif not errors:
+        click.echo("No tasks. Add one: sow task add NAME --agent implementer", err=True)
+    if errors:
+        raise errors[0]
+
+
+def _row(task: "Task") -> tuple[str, ...]:
+    return (
+        task.id,
+        task.status.value,
+        task.assigned_agent,
+        task.phase,
+        str(task.iteration),
+        task.name,
+    )
+
+
+@click.command()
+@click.argument("task", required=False)
+@id_option
+@json_option
+def show(task: str | None, task_option: str | None, as_json: bool) -> None:
+    """Show one TASK."""
+    from sow.state.tasks import read_task
+
+    workspace = here()
+    found = read_task(workspace, named_task(task, task_option, os.environ))
+    if as_json:
+        from sow.cli.task_record import task_record
+
+        echo_json(task_record(workspace, found))
+        return
+    click.echo(f"{found.id}  {found.name}")
+    for label, value in _facts(workspace, found):
+        click.echo(f"  {label:<12} {value}")
+
+
+def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
+    """Return what there is to say of `task`, a line each."""
+    from sow.cli.task_record import task_folder
+
+    facts = [
+        ("status", task.status.value),
+        ("agent", task.assigned_agent),
+        ("phase", task.phase),
+        ("iteration", str(task.iteration)),
+        ("depends on", ", ".join(task.depends_on)),
+        ("session", _session(task)),
+        *((name, _time(getattr(task, f"{name}_at"))) for name in _TIMES),
+        ("references", ", ".join(map(str, task.references))),
+        ("feedback", ", ".join(map(str, task.feedback))),
+        ("files", ", ".join(task.files_modified)),
+        *((key, str(value)) for key, value in task.metadata.items()),
+        ("folder", task_folder(workspace, task)),
+    ]
+    return [(label, value) for label, value in facts if value]
+
+
+_TIMES = ("created", "updated", "started", "completed")
+
+
+def _session(task: "Task") -> str:
+    if not isinstance(task.session_id, str):
+        return ""
+    executor = getattr(task.session, "executor", "unknown executor")
+    begun = "started" if task.session_started else "not started"
+    return f"{task.session_id} ({executor}, {begun})"
+
+
+def _time(value: object) -> str:
+    from datetime import datetime
+
+    from sow.clock import format_time
+
+    return format_time(value.timestamp()) if isinstance(value, datetime) else ""

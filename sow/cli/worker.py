@@ -1,0 +1,66 @@
+"""`sow worker`: run a worker; see, stop and read the ones there are."""
+
+import os
+from pathlib import Path
+
+import click
+
+from sow.cli.lazy import LazyCommand, LazyGroup
+from sow.paths import Workspace, find_workspace
+
+COMMANDS = {
+    "list": LazyCommand("sow.cli.worker_list:list_workers", "List the workers that live."),
+    "stop": LazyCommand("sow.cli.worker_stop:stop", "Ask workers to leave; agents go on."),
+    "logs": LazyCommand("sow.cli.worker_logs:logs", "Print what background workers said."),
+}
+
+
+@click.group(cls=LazyGroup, lazy_commands=COMMANDS, invoke_without_command=True)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    help="The most agents this worker runs at once (the project's own limit holds as well).",
+)
+@click.option(
+    "--drain",
+    is_flag=True,
+    help="Leave when the queue is empty; when told to stop, wait for running agents first.",
+)
+@click.option("--background", is_flag=True, help="Cut loose from the terminal; leave when idle.")
+@click.pass_context
+def worker(ctx: click.Context, concurrency: int | None, drain: bool, background: bool) -> None:
+    """Take jobs from the queue and run their agents.
+
+    The first INT, TERM or HUP: take nothing new, leave the agents running,
+    go. They are adopted by the next worker. The second: end the agents and
+    queue their jobs again as resumes.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    workspace = find_workspace(Path.cwd(), os.environ)
+    if background:
+        _cut_loose(workspace)
+    from worker.main import WorkerOptions, serve
+
+    serve(workspace, WorkerOptions(concurrency, drain, background), dict(os.environ))
+
+
+def _cut_loose(workspace: Workspace) -> None:
+    """Go on as a process of our own session that nobody waits for, speaking into a log file."""
+    from sow.jobs.database import open_queue
+
+    open_queue(workspace).close()
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    log = os.open(
+        workspace.workers / f"w{os.getpid()}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
+    )
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (log, 1), (log, 2)):
+        os.dup2(source, target)
+    os.close(log)
+    os.close(nothing)
+    os.chdir(workspace.root)

@@ -1,0 +1,57 @@
+"""`sow worker list`."""
+
+from typing import Any
+
+import click
+
+from sow.cli.calling import this_caller
+from sow.cli.output import echo_json_lines, json_option
+from sow.clock import format_time
+from sow.jobs import leases, workers
+from sow.jobs.database import Database, open_existing_queue
+from sow.paths import Workspace
+from sow.schema.job import WorkerRecord
+
+
+@click.command()
+@json_option
+def list_workers(as_json: bool) -> None:
+    """List the workers on record: what they run, and whether they live."""
+    workspace = this_caller().workspace
+    database = open_existing_queue(workspace)
+    records = [] if database is None else _records(workspace, database)
+    if as_json:
+        echo_json_lines(records)
+    elif not records:
+        click.echo("No worker runs. A call starts one; `sow worker` runs one in this terminal.")
+    else:
+        _echo_table(records)
+
+
+def _records(workspace: Workspace, database: Database) -> list[dict[str, Any]]:
+    return [_record(workspace, database, one) for one in workers.registered(database)]
+
+
+def _record(workspace: Workspace, database: Database, one: WorkerRecord) -> dict[str, Any]:
+    return {
+        "worker": one.id,
+        "pid": one.process.pid,
+        "alive": workers.is_alive(workspace, one.id),
+        "background": one.background,
+        "concurrency": one.concurrency,
+        "running": [lease.job_id for lease in leases.leases_of(database, one.id)],
+        "started_at": format_time(one.started_at),
+        "version": one.version,
+    }
+
+
+def _echo_table(records: list[dict[str, Any]]) -> None:
+    click.echo(f"{'WORKER':<16}{'PID':<9}{'STATE':<8}{'AGENTS':<9}{'JOBS':<16}SINCE")
+    for record in records:
+        jobs = ",".join(map(str, record["running"])) or "-"
+        state = "alive" if record["alive"] else "dead"
+        agents = f"{len(record['running'])}/{record['concurrency']}"
+        click.echo(
+            f"{record['worker']:<16}{record['pid']:<9}{state:<8}{agents:<9}{jobs:<16}"
+            f"{record['started_at']}"
+        )

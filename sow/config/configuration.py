@@ -1,0 +1,78 @@
+"""The configuration in effect: one value, and the origin of everything in it.
+
+Owns the resolution of a role to its executor. Reads no file and no
+environment: `config.load` has done that.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from sow.config.errors import UnknownExecutor
+from sow.config.origin import DEFAULT, Key, Origin
+from sow.schema.executor import ExecutorConfig
+
+
+class WorkerSettings(msgspec.Struct, frozen=True):
+    """How a project's workers behave."""
+
+    concurrency: int
+    """How many agents may run at once, across all workers of the project."""
+    autostart: bool
+    """Whether a call may start a worker in the background."""
+    idle_exit_seconds: float
+    """How long such a worker waits for more work before it ends."""
+
+
+class Binding(msgspec.Struct, frozen=True):
+    """The executor that plays a role, and what chose it."""
+
+    role: str
+    executor: ExecutorConfig
+    origin: Origin
+
+
+class Configuration(msgspec.Struct, frozen=True):
+    """Defaults, files and environment, merged."""
+
+    path: Path
+    """The user's file, which need not exist."""
+    exists: bool
+    worker: WorkerSettings
+    retry_on_quota: bool
+    executors: Mapping[str, ExecutorConfig]
+    """By name: the built-in ones first, then the file's own in its order."""
+    bindings: Mapping[str, str]
+    """Role to executor name. The executor may not exist: `binding` tells."""
+    origins: Mapping[Key, Origin]
+    """The origin of every value, by its place in the file."""
+    repository_path: Path | None = None
+    """The repository's settings, which need not exist; None outside a repository."""
+    warnings: tuple[str, ...] = ()
+    """What the files and the environment say without effect, one sentence each."""
+
+    def origin(self, *key: str) -> Origin:
+        """Return the origin of the value at `key`."""
+        return self.origins.get(key, DEFAULT)
+
+    def executor(self, name: str, *, origin: Origin = DEFAULT) -> ExecutorConfig:
+        """Return the executor called `name`; `origin` is what chose it.
+
+        Raises UnknownExecutor.
+        """
+        found = self.executors.get(name)
+        if found is None:
+            raise UnknownExecutor(
+                name, available=list(self.executors), path=self.path, variable=origin.variable
+            )
+        return found
+
+    def binding(self, role: str) -> Binding:
+        """Return the executor bound to `role`, one of the roles the configuration was loaded for.
+
+        Raises UnknownExecutor.
+        """
+        origin = self.origin("agents", "bindings", role)
+        executor = self.executor(self.bindings[role], origin=origin)
+        return Binding(role=role, executor=executor, origin=origin)

@@ -1,0 +1,26 @@
+"""What holds when nobody has said anything: Claude Code plays every role, and asks before it acts.
+
+Owns the built-in executors and the default of every setting.
+"""
+
+from sow.config.configuration import WorkerSettings
+from sow.schema.config import ExecutorType
+from sow.schema.executor import ExecutorConfig
+
+DEFAULT_EXECUTOR = "claude-code"
+
+DEFAULT_WORKER = WorkerSettings(concurrency=4, autostart=True, idle_exit_seconds=600.0)
+
+DEFAULT_RETRY_ON_QUOTA = True
+
+
+def default_executor(name: str, executor_type: ExecutorType) -> ExecutorConfig:
+    """Return an executor of which only name and type are known."""
+    return ExecutorConfig(name=name, type=executor_type, yolo_mode=False, retries=2)
+
+
+BUILT_IN_EXECUTORS = {
+    "claude-code": default_executor("claude-code", ExecutorType.CLAUDE),
+    "cursor": default_executor("cursor", ExecutorType.CURSOR),
+    "windsurf": default_executor("windsurf", ExecutorType.WINDSURF),
+}

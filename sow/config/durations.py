@@ -1,0 +1,32 @@
+"""Lengths of time as people write them: `500ms`, `30s`, `15m`, `2h`, `1d`.
+
+Owns that notation in both directions. Knows nothing of which setting is one.
+"""
+
+import re
+
+UNIT_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)")
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds that `text` stands for.
+
+    Raises ValueError, with a sentence for the user, for anything else.
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(
+            f"not a duration: {text!r} (a number and a unit, such as 500ms, 30s, 15m or 2h)"
+        )
+    return float(match[1]) * UNIT_SECONDS[match[2]]
+
+
+def write_duration(seconds: float) -> str:
+    """Return `seconds` in the largest unit that gives a whole number: 7200.0 is `2h`."""
+    for unit, size in UNIT_SECONDS.items():
+        count = seconds / size
+        if count >= 1 and count == round(count):
+            return f"{round(count)}{unit}"
+    return f"{round(seconds * 1000)}ms"

@@ -1,0 +1,70 @@
+"""The configuration in effect as a list of settings, in the words of a configuration file.
+
+Owns which settings are worth showing and that no variable's value is shown.
+Knows nothing of how they are printed.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from sow.config.configuration import Configuration
+from sow.config.durations import write_duration
+from sow.config.merge import EXECUTOR_KEYS, WORKER_KEYS
+from sow.config.origin import Key, Origin, OriginKind
+from sow.config.rules import FITTING_SETTINGS
+from sow.schema.executor import ExecutorConfig
+
+HIDDEN = "***"
+"""Stands for the value of a variable."""
+
+Value = str | int | bool | list[str]
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One value in effect: its place in a file, what it is, and what gave it."""
+
+    key: Key
+    value: Value
+    origin: Origin
+
+
+def effective_settings(configuration: Configuration) -> Iterator[Setting]:
+    """Yield every setting in effect, in the order of a configuration file."""
+    for name in configuration.executors:
+        yield from executor_settings(configuration, name)
+    for role, executor in configuration.bindings.items():
+        yield _setting(configuration, ("agents", "bindings", role), executor)
+    for field, key in WORKER_KEYS.items():
+        yield _setting(configuration, ("worker", key), getattr(configuration.worker, field))
+    yield _setting(configuration, ("retry", "on_quota"), configuration.retry_on_quota)
+
+
+def executor_settings(configuration: Configuration, name: str) -> Iterator[Setting]:
+    """Yield the settings of one executor that say something: a default of nothing says nothing."""
+    executor = configuration.executors[name]
+    place = ("agents", "executors", name)
+    for field, key in EXECUTOR_KEYS.items():
+        value = getattr(executor, field)
+        if not _says_something(executor, key, value, configuration.origin(*place, *key)):
+            continue
+        if field == "env_names":
+            origin = configuration.origin(*place, *key)
+            yield from (Setting((*place, *key, each), HIDDEN, origin) for each in value)
+        else:
+            yield _setting(configuration, (*place, *key), value)
+
+
+def _says_something(executor: ExecutorConfig, key: Key, value: object, origin: Origin) -> bool:
+    if key[0] == "settings" and key[1] not in FITTING_SETTINGS[executor.type]:
+        return False
+    return origin.kind is not OriginKind.DEFAULT or value not in (None, ())
+
+
+def _setting(configuration: Configuration, key: Key, value: Any) -> Setting:
+    if key[-1] in ("timeout", "stall_timeout", "idle_exit"):
+        value = write_duration(value)
+    elif isinstance(value, tuple):
+        value = list(value)
+    return Setting(key, value, configuration.origin(*key))

@@ -1,0 +1,82 @@
+"""The variables that an executor's agents get: `agents.executors.<name>.env`.
+
+Owns their names, the form `${NAME}` and its substitution. The values leave the
+file only when a worker starts an agent; they stand in no record, no error and
+no output of sow.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from sow.config.defaults import BUILT_IN_EXECUTORS
+from sow.config.errors import InvalidConfiguration
+from sow.config.source import Source, read_source
+from sow.schema.config import UserConfigFile
+
+SET_BY_SOW = frozenset(
+    {"SOW_ROOT", "SOW_TASK_ID", "SOW_JOB_ID", "SOW_ATTEMPT_ID", "SOW_AGENT", "SOW_EXECUTOR"}
+)
+"""What every agent gets from sow, and no configuration may change."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_REFERENCE = re.compile(r"\$\{(.*?)(\}|$)", re.DOTALL)
+
+
+def env_fault(name: str, value: str) -> str:
+    """Return what is wrong with one entry of `env`, without its value; nothing if it is right."""
+    if not _NAME.fullmatch(name):
+        return "not a name of a variable: letters, digits and _ only, and no digit first"
+    if name in SET_BY_SOW:
+        return "sow itself sets this variable"
+    if name == "PATH":
+        return "the agent gets the PATH of whoever called sow; this one would have no effect"
+    if "\0" in value:
+        return "a value cannot hold a NUL character"
+    if not all(_NAME.fullmatch(match[1]) and match[2] for match in _REFERENCE.finditer(value)):
+        return "after ${ only a variable's name and } may follow"
+    return ""
+
+
+def read_executor_env(path: Path, executor_name: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables for agents of `executor_name`, each `${NAME}` taken from `environ`.
+
+    Raises InvalidConfiguration where the file no longer defines the executor,
+    or a NAME is not set.
+    """
+    source = read_source(path, UserConfigFile)
+    executors = (source.content.agents and source.content.agents.executors) or {}
+    if executor_name not in executors and executor_name not in BUILT_IN_EXECUTORS:
+        raise InvalidConfiguration(
+            path=path,
+            key="agents.executors",
+            reason=f"executor {executor_name!r} is not defined here any more",
+            remedy="Define it again, or cancel its jobs.",
+        )
+    section = executors.get(executor_name)
+    env = (section and section.env) or {}
+    return {
+        name: _substitute(source, executor_name, name, value, environ)
+        for name, value in env.items()
+    }
+
+
+def _substitute(
+    source: Source[UserConfigFile],
+    executor_name: str,
+    name: str,
+    value: str,
+    environ: Mapping[str, str],
+) -> str:
+    place = ("agents", "executors", executor_name, "env", name)
+    reason = env_fault(name, value)
+    if reason:
+        raise source.fault(*place, reason=reason)
+    for match in _REFERENCE.finditer(value):
+        if match[1] not in environ:
+            raise source.fault(
+                *place,
+                reason=f"the variable {match[1]} is not set where the worker runs",
+                remedy=f"Set {match[1]} and start the worker again, or remove the entry.",
+            )
+    return _REFERENCE.sub(lambda match: environ[match[1]], value)

@@ -1,0 +1,54 @@
+"""What can be wrong with a configuration, told with file, line, key, reason and remedy.
+
+Owns the wording. Knows nothing of how a fault is found.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sow.errors import ConfigurationError, ExecutorError
+from sow.paths import display_path
+
+GENERAL_REMEDY = "Correct the file, then run `sow config show` to see what is in effect."
+
+
+class InvalidConfiguration(ConfigurationError):
+    """A configuration file cannot be used as it stands."""
+
+    def __init__(
+        self,
+        *,
+        path: Path,
+        reason: str,
+        line: int | None = None,
+        key: str = "",
+        remedy: str = "",
+        excerpt: str = "",
+    ) -> None:
+        place = display_path(path) + (f", line {line}" if line else "")
+        about = f"{key}: {reason}" if key else reason
+        parts = [part for part in (excerpt, remedy or GENERAL_REMEDY) if part]
+        super().__init__(f"{place}: {about}", hint="\n\n".join(parts))
+        self.path = path
+        self.line = line
+        self.key = key
+        self.reason = reason
+        self.remedy = remedy
+
+
+class UnknownExecutor(ExecutorError):
+    """A role is bound to an executor that nobody has defined."""
+
+    def __init__(
+        self, name: str, *, available: Sequence[str], path: Path, variable: str = ""
+    ) -> None:
+        lines = ["Available executors:", *(f"  - {each}" for each in available), ""]
+        if variable:
+            lines.append(f"The environment variable {variable} names it.")
+        lines.append(f"Check your configuration at {display_path(path)}")
+        lines.append("Run 'sow config path' to see the full path.")
+        super().__init__(f"unknown executor: {name}", hint="\n".join(lines))
+        self.name = name
+        self.available = tuple(available)
+        self.path = path
+        self.variable = variable

@@ -1,0 +1,164 @@
+"""Loading the configuration: environment over the user's file over the repository's over defaults.
+
+Owns that order and what each file may say. Writes nothing, prints nothing;
+what has no effect is collected as warnings.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from sow.config.configuration import Configuration
+from sow.config.defaults import (
+    BUILT_IN_EXECUTORS,
+    DEFAULT_EXECUTOR,
+    DEFAULT_RETRY_ON_QUOTA,
+    default_executor,
+)
+from sow.config.errors import InvalidConfiguration
+from sow.config.merge import merge_executor, merge_worker
+from sow.config.origin import DEFAULT, FILE, Key, Origin, from_environment
+from sow.config.rules import check_executor, check_roles, executor_type, nearest
+from sow.config.source import Source, read_source
+from sow.paths import display_path
+from sow.schema.config import (
+    AgentsSection,
+    ExecutorSection,
+    ExecutorType,
+    RepositoryConfigFile,
+    RetrySection,
+    UserConfigFile,
+    WorkerSection,
+)
+from sow.schema.executor import ExecutorConfig
+
+VARIABLE_PREFIX = "SOW_AGENTS_"
+
+
+def load_configuration(
+    *,
+    path: Path,
+    repository_path: Path | None,
+    environ: Mapping[str, str],
+    roles: Sequence[str],
+) -> Configuration:
+    """Return the configuration in effect for `roles`. Files that do not exist say nothing.
+
+    Raises InvalidConfiguration. That a role is bound to an executor nobody has
+    defined is told when that role is needed: `Configuration.binding`.
+    """
+    user = read_source(path, UserConfigFile)
+    repository = _read_repository(repository_path, path)
+    agents = user.content.agents or AgentsSection()
+    executors, executor_origins = _executors(user, agents.executors or {})
+    bindings, binding_origins = _bindings(user, agents.bindings or {}, roles, environ)
+    worker, worker_origins = merge_worker(
+        user.content.worker or WorkerSection(), repository.worker or WorkerSection()
+    )
+    retry_on_quota, retry_origins = _retry(user.content.retry or RetrySection())
+    return Configuration(
+        path=path,
+        exists=user.exists,
+        worker=worker,
+        retry_on_quota=retry_on_quota,
+        executors=executors,
+        bindings=bindings,
+        origins=executor_origins | binding_origins | worker_origins | retry_origins,
+        repository_path=repository_path,
+        warnings=(
+            *_idle_sessions(agents.executors or {}),
+            *_idle_yolo_modes(executors),
+            *_idle_variables(roles, environ),
+        ),
+    )
+
+
+def _read_repository(repository_path: Path | None, user_path: Path) -> RepositoryConfigFile:
+    """Read the repository's settings; what only the user may choose is refused with the reason."""
+    if repository_path is None:
+        return RepositoryConfigFile()
+    try:
+        return read_source(repository_path, RepositoryConfigFile).content
+    except InvalidConfiguration as error:
+        if error.key not in ("agents", "retry"):
+            raise
+        raise InvalidConfiguration(
+            path=error.path,
+            line=error.line,
+            key=error.key,
+            reason="a repository cannot choose this: agents run on each user's own subscriptions",
+            remedy=f"Move it to {display_path(user_path)}",
+        ) from None
+
+
+def _executors(
+    source: Source[UserConfigFile], sections: Mapping[str, ExecutorSection | None]
+) -> tuple[dict[str, ExecutorConfig], dict[Key, Origin]]:
+    """Return the built-in executors and the file's own, a file's values over the built-in's."""
+    executors: dict[str, ExecutorConfig] = {}
+    origins: dict[Key, Origin] = {}
+    for name in (*BUILT_IN_EXECUTORS, *sections):
+        section = sections.get(name) or ExecutorSection()
+        kind = executor_type(source, name, section)
+        check_executor(source, name, section, kind)
+        executors[name], its_origins = merge_executor(section, default_executor(name, kind))
+        origins.update(its_origins)
+    return executors, origins
+
+
+def _bindings(
+    source: Source[UserConfigFile],
+    bound: Mapping[str, str | None],
+    roles: Sequence[str],
+    environ: Mapping[str, str],
+) -> tuple[dict[str, str], dict[Key, Origin]]:
+    check_roles(source, list(bound), roles)
+    bindings: dict[str, str] = {}
+    origins: dict[Key, Origin] = {}
+    for role in roles:
+        variable = variable_for(role)
+        override, written = environ.get(variable), bound.get(role)
+        place = ("agents", "bindings", role)
+        if override:
+            bindings[role], origins[place] = override, from_environment(variable)
+        elif written:
+            bindings[role], origins[place] = written, FILE
+        else:
+            bindings[role], origins[place] = DEFAULT_EXECUTOR, DEFAULT
+    return bindings, origins
+
+
+def variable_for(role: str) -> str:
+    """Return the environment variable that binds `role`: `SOW_AGENTS_SECURITY_REVIEWER`."""
+    return VARIABLE_PREFIX + role.upper().replace("-", "_")
+
+
+def _retry(section: RetrySection) -> tuple[bool, dict[Key, Origin]]:
+    place = ("retry", "on_quota")
+    if isinstance(section.on_quota, bool):
+        return section.on_quota, {place: FILE}
+    return DEFAULT_RETRY_ON_QUOTA, {place: DEFAULT}
+
+
+def _idle_sessions(sections: Mapping[str, ExecutorSection | None]) -> Iterator[str]:
+    for name, section in sections.items():
+        if section is not None and section.session is not None:
+            yield (
+                f"agents.executors.{name}.session has no effect: "
+                "the session flags of each CLI are built in."
+            )
+
+
+def _idle_yolo_modes(executors: Mapping[str, ExecutorConfig]) -> Iterator[str]:
+    for name, executor in executors.items():
+        if executor.type is ExecutorType.WINDSURF and executor.yolo_mode:
+            yield (
+                f"agents.executors.{name}.settings.yolo_mode has no effect: "
+                "sow knows no such flag of windsurf; put it into custom_args."
+            )
+
+
+def _idle_variables(roles: Sequence[str], environ: Mapping[str, str]) -> Iterator[str]:
+    known = [variable_for(role) for role in roles]
+    for variable in sorted(environ):
+        if variable.startswith(VARIABLE_PREFIX) and variable not in known:
+            yield f"{variable} names no agent; {nearest(variable, known)}"

@@ -1,0 +1,130 @@
+"""Which settings fit which type of executor, and the faults that no schema can state.
+
+Owns those rules. Merging is `config.merge`; the shapes are `schema.config`.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import UNSET
+
+from sow.config.custom_args import conflict
+from sow.config.defaults import BUILT_IN_EXECUTORS
+from sow.config.durations import parse_duration
+from sow.config.environment import env_fault
+from sow.config.source import Source
+from sow.schema.config import (
+    ExecutorSection,
+    ExecutorType,
+    SettingsSection,
+    UserConfigFile,
+)
+
+FITTING_SETTINGS: Mapping[ExecutorType, tuple[str, ...]] = {
+    ExecutorType.CLAUDE: ("yolo_mode", "model", "allowed_tools"),
+    ExecutorType.CURSOR: ("yolo_mode", "model"),
+    ExecutorType.WINDSURF: ("yolo_mode", "command"),
+    ExecutorType.COMMAND: ("command", "resume"),
+}
+"""The settings that have an effect on each type. Any other is refused where it says something."""
+
+WITHOUT_EFFECT = {
+    "yolo_mode": "Put the program's own flag into settings.command.",
+    "model": "Put the program's own flag for it into custom_args or settings.command.",
+    "allowed_tools": "Only claude takes a list of tools.",
+    "command": "Only windsurf and command let you name the program.",
+    "resume": "Only command lets you say how a session is resumed.",
+}
+"""What to do instead, for a setting that does not fit."""
+
+
+def check_executor(
+    source: Source[UserConfigFile], name: str, section: ExecutorSection, kind: ExecutorType
+) -> None:
+    """Raise InvalidConfiguration for the first setting of an executor that breaks a rule."""
+    place = ("agents", "executors", name)
+    _check_settings(source, place, section.settings or SettingsSection(), kind)
+    for index, argument in enumerate(section.custom_args or ()):
+        found = conflict(kind, argument)
+        if found:
+            raise source.fault(
+                *place, "custom_args", index, reason=found.reason, remedy=found.remedy
+            )
+    for key in ("timeout", "stall_timeout"):
+        written = getattr(section, key)
+        if isinstance(written, str) and parse_duration(written) == 0:
+            raise source.fault(*place, key, reason="must be longer than nothing")
+    for variable, value in (section.env or {}).items():
+        reason = env_fault(variable, value)
+        if reason:
+            raise source.fault(*place, "env", variable, reason=reason)
+
+
+def _check_settings(
+    source: Source[UserConfigFile],
+    place: tuple[str, ...],
+    settings: SettingsSection,
+    kind: ExecutorType,
+) -> None:
+    fitting = FITTING_SETTINGS[kind]
+    for setting in settings.__struct_fields__:
+        value = getattr(settings, setting)
+        if value is not UNSET and value and setting not in fitting:
+            raise source.fault(
+                *place,
+                "settings",
+                setting,
+                reason=f"does not fit type {kind}, which has {_in_words(fitting)}",
+                remedy=WITHOUT_EFFECT[setting],
+            )
+    if kind is ExecutorType.COMMAND and not settings.command:
+        raise source.fault(
+            *place,
+            reason="type command needs settings.command, the program to run",
+            remedy="For example: settings: {command: ['my-agent', '--batch']}",
+        )
+
+
+def _in_words(settings: Sequence[str]) -> str:
+    return " and ".join((", ".join(settings[:-1]), settings[-1]))
+
+
+def executor_type(
+    source: Source[UserConfigFile], name: str, section: ExecutorSection
+) -> ExecutorType:
+    """Return the type of an executor: its own, else that of the built-in one of its name.
+
+    Raises InvalidConfiguration where there is neither.
+    """
+    if isinstance(section.type, ExecutorType):
+        return section.type
+    if name in BUILT_IN_EXECUTORS:
+        return BUILT_IN_EXECUTORS[name].type
+    raise source.fault(
+        "agents",
+        "executors",
+        name,
+        reason="the key 'type' is missing",
+        remedy=f"Give it one of: {', '.join(ExecutorType)}. "
+        f"Only the built-in executors ({', '.join(BUILT_IN_EXECUTORS)}) can do without.",
+    )
+
+
+def check_roles(source: Source[UserConfigFile], bound: Sequence[str], roles: Sequence[str]) -> None:
+    """Raise InvalidConfiguration for a binding of a role that does not exist."""
+    for role in bound:
+        if role not in roles:
+            raise source.fault(
+                "agents",
+                "bindings",
+                role,
+                reason=f"unknown agent {role!r}; {nearest(role, roles)}",
+                remedy="`sow agent list` shows the agents.",
+            )
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Return the known word that `word` was probably meant to be, as a hint, or all of them."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known)}"

@@ -1,0 +1,114 @@
+"""One configuration file: its bytes, what they say, and faults told with line and key.
+
+Owns reading such a file. Knows no setting: the shape of the file is an argument.
+"""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import msgspec
+
+from sow.config.errors import InvalidConfiguration
+
+if TYPE_CHECKING:
+    from sow.yamlfile import YamlProblem
+
+T = TypeVar("T")
+
+
+class Source(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """A file that was read, or one that does not exist and therefore says nothing."""
+
+    path: Path
+    exists: bool
+    text: bytes
+    content: T
+
+    def fault(self, *keys: str | int, reason: str, remedy: str = "") -> InvalidConfiguration:
+        """Return the error about what stands at `keys`, for the caller to raise."""
+        from sow.yamlfile import problem_in
+
+        problem = problem_in(self.text, keys, reason, path=self.path)
+        return _error(problem, self.text, reason=reason, remedy=remedy)
+
+
+def read_source(path: Path, type: type[T]) -> Source[T]:
+    """Read `path` as a `type`. A missing or empty file is that type's empty value.
+
+    The YAML library is imported only for a file that says something.
+
+    Raises InvalidConfiguration.
+    """
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return Source(path=path, exists=False, text=b"", content=type())
+    except OSError as error:
+        raise InvalidConfiguration(
+            path=path,
+            reason=f"cannot be read: {error.strerror}",
+            remedy="Make it a file that you can read, or remove it to use the defaults.",
+        ) from None
+    content = type() if _says_nothing(text) else _parse(text, type, path)
+    return Source(path=path, exists=True, text=text, content=content)
+
+
+def _says_nothing(text: bytes) -> bool:
+    """Whether there are only blank lines and comments."""
+    lines = (line.strip() for line in text.splitlines())
+    return all(not line or line.startswith(b"#") for line in lines)
+
+
+def _parse(text: bytes, type: type[T], path: Path) -> T:
+    from sow.yamlfile import YamlProblem, read_yaml
+
+    try:
+        return read_yaml(text, type, path=path)
+    except YamlProblem as problem:
+        raise _schema_error(problem, text) from None
+
+
+def _error(
+    problem: "YamlProblem", text: bytes, *, reason: str, remedy: str
+) -> InvalidConfiguration:
+    """Return the user's form of a YamlProblem.
+
+    The values of `env` may be secrets: a file that has any is never quoted.
+    """
+    return InvalidConfiguration(
+        path=problem.path,
+        line=problem.line,
+        key=problem.key,
+        reason=reason,
+        remedy=remedy,
+        excerpt="" if b"env" in text else problem.caret,
+    )
+
+
+_DURATION = "Write a number and a unit, such as 500ms, 30s, 15m or 2h."
+
+REMEDIES = {
+    "timeout": _DURATION,
+    "stall_timeout": _DURATION,
+    "idle_exit": _DURATION,
+    "custom_args": "Write a list of strings, one for each argument: ['--flag', 'value'].",
+    "command": "Write a list of strings, one for each argument: ['my-agent', '--flag'].",
+    "resume": "Write a list of strings, one for each argument: ['my-agent', '--continue'].",
+    "allowed_tools": "Write a list of strings, one for each tool: ['Bash(npm test:*)'].",
+    "env": "Write names and strings: {API_KEY: '${API_KEY}', LEVEL: '3'}.",
+}
+"""What to write instead, by the name of the setting that has a wrong value."""
+
+
+def _schema_error(problem: "YamlProblem", text: bytes) -> InvalidConfiguration:
+    """Return the user's form of what the schema says, without the value of a variable."""
+    names = re.split(r"[.\[]", problem.key)
+    below = names[3:] if names[0] == "agents" else names[1:]
+    setting = next((name for name in below if name in REMEDIES), "")
+    reason = problem.reason.replace(" or nothing", "")  # a key without a value is no wish
+    if setting == "env":
+        reason = "must be names of variables with strings as values"
+    elif setting in REMEDIES:
+        reason = reason.partition("; quote it")[0]
+    return _error(problem, text, reason=reason, remedy=REMEDIES.get(setting, ""))

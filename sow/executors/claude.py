@@ -1,0 +1,107 @@
+"""Claude Code: `claude -p` with its events as stream-json.
+
+Owns its command line and its permission rules. Facts measured with Claude Code
+2.1.197: `stream-json` needs `--verbose`; the id of a session is ours to choose;
+a resume remembers the model, but neither the permissions nor any other flag.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+from uuid import uuid4
+
+from sow.executors.base import (
+    Ending,
+    Event,
+    Launch,
+    LaunchRequest,
+    Observation,
+    RunCommand,
+    Session,
+    SessionSource,
+    Verdict,
+)
+from sow.executors.binary import require_binary
+from sow.executors.claude_stream import read_claude_line
+from sow.executors.endings import classify_ending
+from sow.schema.executor import ExecutorConfig
+
+INSTALL = "Install claude: npm install -g @anthropic-ai/claude-code"
+STREAM = ("-p", "--output-format", "stream-json", "--verbose")
+SOW_VERBS = (
+    "Bash(sow task:*)",
+    "Bash(sow agent log:*)",
+    "Bash(sow agent task:*)",
+    "Bash(sow prompt:*)",
+    "Bash(sow project status:*)",
+)
+"""What an agent needs of sow. `sow agent spawn` and `sow config` would let it run anything."""
+
+
+@dataclass(frozen=True)
+class ClaudeExecutor:
+    """Drives Claude Code."""
+
+    config: ExecutorConfig
+    binary: ClassVar[str] = "claude"
+    supports_resumption: ClassVar[bool] = True
+    session_source: ClassVar[SessionSource] = SessionSource.CHOSEN
+
+    @property
+    def name(self) -> str:
+        """Return its name in the configuration."""
+        return self.config.name
+
+    def validate_availability(self, path: str | None) -> str:
+        """Return the absolute path of `claude`, or raise ExecutorBinaryNotFound."""
+        return require_binary(self.name, self.binary, path=path, install=INSTALL)
+
+    def create_session(self, run: RunCommand) -> Session:  # noqa: ARG002 - nothing to run
+        """Return a session with a new UUID."""
+        return Session(str(uuid4()))
+
+    def spawn(self, request: LaunchRequest) -> Launch:
+        """Return the launch that begins `request.session`."""
+        return self._launch(request, "--session-id")
+
+    def resume(self, request: LaunchRequest) -> Launch:
+        """Return the launch that continues `request.session`, permissions and all."""
+        return self._launch(request, "--resume")
+
+    def read_line(self, line: bytes) -> tuple[Event, ...]:
+        """Return what a line of stream-json tells."""
+        return read_claude_line(line)
+
+    def classify(self, ending: Ending, seen: Observation) -> Verdict:
+        """Return the cause of an ending without a status."""
+        return classify_ending(ending, seen, remedy=self._remedy(), output_is_own=True)
+
+    def _launch(self, request: LaunchRequest, session_flag: str) -> Launch:
+        # --allowedTools takes every word up to the next flag, so a flag of ours
+        # stands between it and the user's own arguments.
+        argv = (self.binary, *STREAM, *self._permissions(), *self._model())
+        session = (session_flag, request.required_session.id)
+        return Launch(
+            argv=(*argv, *session, *self.config.custom_args),
+            stdin=request.prompt,
+            cwd=request.cwd,
+            env=self._environment(request),
+        )
+
+    def _permissions(self) -> tuple[str, ...]:
+        if self.config.yolo_mode:
+            return ("--dangerously-skip-permissions",)
+        allowed = ",".join((*SOW_VERBS, *self.config.allowed_tools))
+        return ("--permission-mode", "acceptEdits", "--allowedTools", allowed)
+
+    def _model(self) -> tuple[str, ...]:
+        return ("--model", self.config.model) if self.config.model else ()
+
+    def _environment(self, request: LaunchRequest) -> dict[str, str]:
+        """Return what lifts the CLI's refusal to skip permissions as root (measured)."""
+        return {"IS_SANDBOX": "1"} if self.config.yolo_mode and request.as_root else {}
+
+    def _remedy(self) -> str:
+        return (
+            f"Add it to agents.executors.{self.name}.settings.allowed_tools,"
+            " or set yolo_mode: true there."
+        )

@@ -1,0 +1,185 @@
+"""The lines of `claude --output-format stream-json`, as events.
+
+Owns which fields of which lines matter; all others are skipped unread. Shapes
+measured with Claude Code 2.1.197; `rate_limit_event` read in that build, not seen.
+Lines also follow the result, when a background task ends.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from sow.executors.base import Event, EventKind
+from sow.executors.stream import clean_session_id, decode_line, excerpt, finite, plausible_time
+
+RULE_LIMIT = 200
+"""A longer denied command is named by its tool alone, in characters."""
+
+
+class Block(msgspec.Struct, frozen=True):
+    """One part of a message: text, a tool's call, or its answer."""
+
+    type: str = ""
+    text: str = ""
+    name: str = ""
+    input: Any = None
+    content: Any = None
+    is_error: bool | None = False
+
+
+class Message(msgspec.Struct, frozen=True):
+    """The message of an assistant or user line."""
+
+    content: str | list[Block] = ""
+
+
+class Denial(msgspec.Struct, frozen=True):
+    """One entry of `permission_denials`."""
+
+    tool_name: str = "unknown"
+    tool_input: Any = None
+
+
+class SystemLine(msgspec.Struct, frozen=True, tag_field="type", tag="system"):
+    """`init` and `api_retry` are read; the other subtypes tell nothing we need."""
+
+    subtype: str = ""
+    session_id: str | None = None
+    error_status: int | None = None
+    error: Any = None
+
+
+class AssistantLine(msgspec.Struct, frozen=True, tag_field="type", tag="assistant"):
+    """What the model said and which tools it called."""
+
+    message: Message = Message()
+
+
+class UserLine(msgspec.Struct, frozen=True, tag_field="type", tag="user"):
+    """What the tools answered."""
+
+    message: Message = Message()
+
+
+class RateLimitInfo(msgspec.Struct, frozen=True):
+    """`resetsAt` is in seconds since the epoch."""
+
+    status: str = ""
+    resetsAt: float | None = None  # noqa: N815 - the CLI's own name
+
+
+class RateLimitLine(msgspec.Struct, frozen=True, tag_field="type", tag="rate_limit_event"):
+    """The account's limit: allowed, allowed_warning or rejected."""
+
+    rate_limit_info: RateLimitInfo = RateLimitInfo()
+
+
+class ResultLine(msgspec.Struct, frozen=True, tag_field="type", tag="result"):
+    """The last word. `subtype` is `success` even for an API failure: read `is_error`."""
+
+    is_error: bool = False
+    api_error_status: int | None = None
+    result: str | None = None
+    errors: list[str] | None = None
+    session_id: str | None = None
+    num_turns: int | None = None
+    total_cost_usd: float | None = None
+    permission_denials: list[Denial] | None = None
+
+
+Line = SystemLine | AssistantLine | UserLine | RateLimitLine | ResultLine
+
+
+def read_claude_line(line: bytes) -> tuple[Event, ...]:
+    """Return what a line tells; nothing for noise. Never raises."""
+    return tuple(event for each in decode_line(line, _decoder()) for event in _events(each))
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[Line]:
+    return msgspec.json.Decoder(Line)
+
+
+def _events(line: Line) -> Iterator[Event]:
+    match line:
+        case SystemLine(subtype="init"):
+            yield Event(EventKind.SESSION, session_id=clean_session_id(line.session_id))
+        case SystemLine(subtype="api_retry"):
+            words = line.error if isinstance(line.error, str) else ""
+            yield Event(EventKind.API_RETRY, text=excerpt(words), status=line.error_status)
+        case AssistantLine() | UserLine():
+            yield from _message_events(line.message)
+        case RateLimitLine():
+            yield _rate_limit(line.rate_limit_info)
+        case ResultLine():
+            yield from _result_events(line)
+
+
+def _message_events(message: Message) -> Iterator[Event]:
+    if isinstance(message.content, str):
+        return
+    for block in message.content:
+        if block.type == "text":
+            yield Event(EventKind.TEXT, text=excerpt(block.text))
+        elif block.type == "tool_use":
+            name = excerpt(block.name, 100)
+            yield Event(EventKind.TOOL_USE, text=_call(name, block.input), tool=name)
+        elif block.type == "tool_result":
+            words = block.content if block.is_error and isinstance(block.content, str) else ""
+            yield Event(
+                EventKind.TOOL_RESULT, text=excerpt(words, 500), is_error=bool(block.is_error)
+            )
+
+
+def _call(name: str, arguments: Any) -> str:
+    """Return a tool's call for people: `Bash: npm test`, `Edit: src/app.py`."""
+    if isinstance(arguments, dict):
+        for key in ("command", "file_path", "path", "pattern", "url", "description"):
+            target = arguments.get(key)
+            if isinstance(target, str) and target:
+                return f"{name}: {excerpt(target, 200)}"
+    return name
+
+
+def _rate_limit(info: RateLimitInfo) -> Event:
+    """Return the limit; its reset time only where it is reached: until then nobody waits for it."""
+    rejected = info.status == "rejected"
+    return Event(
+        EventKind.RATE_LIMIT,
+        text=excerpt(info.status, 100),
+        is_error=rejected,
+        resets_at=plausible_time(info.resetsAt) if rejected else None,
+    )
+
+
+def _result_events(line: ResultLine) -> Iterator[Event]:
+    for denial in line.permission_denials or ():
+        rule = _denied_rule(denial)
+        yield Event(EventKind.DENIAL, text=rule, tool=rule, is_error=True)
+    # A resume of an unknown session ends in a result that names that session,
+    # after no turn at all (measured): it must not pass for a session that began.
+    began = not (line.is_error and not line.num_turns)
+    words = line.result or "\n".join(line.errors or ())
+    yield Event(
+        EventKind.RESULT,
+        text=excerpt(words),
+        session_id=clean_session_id(line.session_id) if began else None,
+        is_error=line.is_error,
+        status=line.api_error_status,
+        cost_usd=finite(line.total_cost_usd),
+    )
+
+
+def _denied_rule(denial: Denial) -> str:
+    """Return the rule that would allow it, as `settings.allowed_tools` takes it."""
+    tool = excerpt(denial.tool_name, 100)
+    command = denial.tool_input.get("command") if isinstance(denial.tool_input, dict) else None
+    if tool == "Bash" and isinstance(command, str) and _fits_a_rule(command):
+        return f"Bash({excerpt(command)})"
+    return tool
+
+
+def _fits_a_rule(command: str) -> bool:
+    return command.isprintable() and len(command) <= RULE_LIMIT and ")" not in command

@@ -1,0 +1,106 @@
+"""Any program as an executor: `settings.command`, and `settings.resume` where it can resume.
+
+Owns the placeholders. The prompt comes on standard input; a program that prints
+events in Claude Code's or Cursor's shapes is understood, any other line is text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import uuid4
+
+from sow.executors.base import (
+    Ending,
+    Event,
+    Launch,
+    LaunchRequest,
+    Observation,
+    RunCommand,
+    Session,
+    SessionSource,
+    Verdict,
+)
+from sow.executors.binary import require_binary
+from sow.executors.endings import classify_ending
+from sow.executors.errors import ResumptionNotSupported
+from sow.executors.plain import read_plain_line, without_sessions
+from sow.schema.executor import ExecutorConfig
+
+SESSION_ID = "{session_id}"
+
+
+@dataclass(frozen=True)
+class CommandExecutor:
+    """Drives the program that the user names."""
+
+    config: ExecutorConfig
+
+    @property
+    def name(self) -> str:
+        """Return its name in the configuration."""
+        return self.config.name
+
+    @property
+    def binary(self) -> str:
+        """Return the first word of `settings.command`."""
+        return self.config.command[0]
+
+    @property
+    def supports_resumption(self) -> bool:
+        """Return whether `settings.resume` is set."""
+        return bool(self.config.resume)
+
+    @property
+    def session_source(self) -> SessionSource:
+        """Return `chosen` where an id is asked for, or could be resumed; else `none`."""
+        mentioned = any(SESSION_ID in word for word in (*self.config.command, *self.config.resume))
+        return SessionSource.CHOSEN if mentioned or self.config.resume else SessionSource.NONE
+
+    def validate_availability(self, path: str | None) -> str:
+        """Return the absolute path of its program, or raise ExecutorBinaryNotFound."""
+        install = f"Check agents.executors.{self.name}.settings.command: a name on PATH, or a path."
+        return require_binary(self.name, self.binary, path=path, install=install)
+
+    def create_session(self, run: RunCommand) -> Session:  # noqa: ARG002 - nothing to run
+        """Return a session with a new UUID. Raises ValueError where the source is `none`."""
+        if self.session_source is SessionSource.NONE:
+            raise ValueError(f"{self.binary} keeps no sessions")
+        return Session(str(uuid4()))
+
+    def spawn(self, request: LaunchRequest) -> Launch:
+        """Return the launch of `settings.command`."""
+        return self._launch(self.config.command, request)
+
+    def resume(self, request: LaunchRequest) -> Launch:
+        """Return the launch of `settings.resume`, or raise ResumptionNotSupported."""
+        if not self.config.resume:
+            raise ResumptionNotSupported(self.name, request.task_dir.name)
+        return self._launch(self.config.resume, request)
+
+    def read_line(self, line: bytes) -> tuple[Event, ...]:
+        """Return the events of a known shape, else the line as text."""
+        events = read_plain_line(line)
+        return without_sessions(events) if self.session_source is SessionSource.NONE else events
+
+    def classify(self, ending: Ending, seen: Observation) -> Verdict:
+        """Return the cause of an ending without a status."""
+        return classify_ending(ending, seen, remedy="Allow it in the program's own settings.")
+
+    def _launch(self, template: tuple[str, ...], request: LaunchRequest) -> Launch:
+        values = _placeholders(request)
+        argv = (*(_fill(word, values) for word in template), *self.config.custom_args)
+        return Launch(argv=argv, stdin=request.prompt, cwd=request.cwd)
+
+
+def _placeholders(request: LaunchRequest) -> Mapping[str, str]:
+    return {
+        SESSION_ID: request.session.id if request.session else "",
+        "{task_dir}": str(request.task_dir),
+        "{prompt_file}": str(request.prompt_file),
+    }
+
+
+def _fill(word: str, values: Mapping[str, str]) -> str:
+    """Return `word` with the three placeholders filled in; other braces are the program's."""
+    for placeholder, value in values.items():
+        word = word.replace(placeholder, value)
+    return word

@@ -1,0 +1,125 @@
+"""Cursor's `cursor-agent`, in the two dialects of its command line.
+
+Owns both command lines and how to tell them apart. From documents and public
+recordings, not run by us: today's CLI makes a chat by `create-chat` and has no
+`--chat-id`; the seeds' one takes the caller's id by `agent --chat-id`.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+from uuid import uuid4
+
+from sow.errors import ExecutorError
+from sow.executors.base import (
+    Ending,
+    Event,
+    Launch,
+    LaunchRequest,
+    Observation,
+    RunCommand,
+    Session,
+    SessionSource,
+    Verdict,
+)
+from sow.executors.binary import require_binary
+from sow.executors.cursor_stream import read_cursor_line
+from sow.executors.endings import classify_ending
+from sow.executors.errors import SessionNotCreated
+from sow.executors.plain import read_text_line
+from sow.schema.executor import ExecutorConfig
+
+INSTALL = "Install cursor-agent: see https://cursor.com/cli"
+CHAT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{7,199}")
+
+
+class Dialect(StrEnum):
+    """The words kept in a session's `dialect`."""
+
+    PRINT = "print"
+    """Today's: `-p --trust --output-format stream-json --resume ID`, first run and later ones."""
+    CHAT_ID = "chat-id"
+    """The seeds': `agent --chat-id ID`, then `agent --resume ID`. Plain text on stdout."""
+
+
+@dataclass(frozen=True)
+class CursorExecutor:
+    """Drives cursor-agent."""
+
+    config: ExecutorConfig
+    binary: ClassVar[str] = "cursor-agent"
+    supports_resumption: ClassVar[bool] = True
+    session_source: ClassVar[SessionSource] = SessionSource.CREATED
+
+    @property
+    def name(self) -> str:
+        """Return its name in the configuration."""
+        return self.config.name
+
+    def validate_availability(self, path: str | None) -> str:
+        """Return the absolute path of `cursor-agent`, or raise ExecutorBinaryNotFound."""
+        return require_binary(self.name, self.binary, path=path, install=INSTALL)
+
+    def create_session(self, run: RunCommand) -> Session:
+        """Find the installed CLI's dialect and return a new session in it.
+
+        Runs `cursor-agent agent --help`, and in today's dialect
+        `cursor-agent create-chat`. Raises ExecutorError, or SessionNotCreated
+        when no id comes back.
+        """
+        if "--chat-id" in self._help(run):
+            return Session(str(uuid4()), Dialect.CHAT_ID)
+        command = (self.binary, "create-chat")
+        answer = run(command)
+        lines = answer.split()
+        if not lines or not CHAT_ID.fullmatch(lines[-1]):
+            raise SessionNotCreated(self.name, command, answer)
+        return Session(lines[-1], Dialect.PRINT)
+
+    def spawn(self, request: LaunchRequest) -> Launch:
+        """Return the launch that begins `request.session`, in its dialect."""
+        return self._launch(request, "--chat-id")
+
+    def resume(self, request: LaunchRequest) -> Launch:
+        """Return the launch that continues `request.session`, in its dialect."""
+        return self._launch(request, "--resume")
+
+    def read_line(self, line: bytes) -> tuple[Event, ...]:
+        """Return what a line tells; plain text is the seeds' dialect, and an error of today's."""
+        events = read_cursor_line(line)
+        if events or line.lstrip().startswith(b"{"):
+            return events
+        return read_text_line(line)
+
+    def classify(self, ending: Ending, seen: Observation) -> Verdict:
+        """Return the cause of an ending without a status."""
+        began_in_events = seen.session_id is not None  # today's dialect: plain lines are its own
+        return classify_ending(ending, seen, remedy=self._remedy(), output_is_own=began_in_events)
+
+    def _help(self, run: RunCommand) -> str:
+        try:
+            return run((self.binary, "agent", "--help"))
+        except ExecutorError:  # no such subcommand: not the seeds' dialect
+            return ""
+
+    def _launch(self, request: LaunchRequest, seeds_flag: str) -> Launch:
+        session = request.required_session
+        if session.dialect == Dialect.CHAT_ID:
+            argv = (self.binary, "agent", *self._options(), seeds_flag, session.id)
+        else:
+            stream = ("-p", "--trust", "--output-format", "stream-json")
+            argv = (self.binary, *stream, *self._options(), "--resume", session.id)
+        return Launch(argv=(*argv, *self.config.custom_args), stdin=request.prompt, cwd=request.cwd)
+
+    def _options(self) -> tuple[str, ...]:
+        """Return what the settings ask for; a CLI that lacks an option says so and ends."""
+        force = ("--force",) if self.config.yolo_mode else ()
+        model = ("--model", self.config.model) if self.config.model else ()
+        return (*force, *model)
+
+    def _remedy(self) -> str:
+        return (
+            "Add it to permissions.allow in the project's .cursor/cli.json,"
+            f" or set agents.executors.{self.name}.settings.yolo_mode: true."
+        )

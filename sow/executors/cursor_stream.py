@@ -1,0 +1,145 @@
+"""The lines of `cursor-agent --output-format stream-json`, as events.
+
+Owns which fields of which lines matter. Shapes from Cursor's documents
+(docs/cli/reference/output-format) and public recordings, not run by us: the
+tool is the key of `tool_call`, as in `{"shellToolCall": {"args": …, "result": …}}`.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from sow.executors.base import Event, EventKind
+from sow.executors.stream import clean_session_id, decode_line, excerpt
+
+REFUSALS = frozenset(
+    {
+        "rejected",
+        "permissionDenied",
+        "readPermissionDenied",
+        "writePermissionDenied",
+        "needsConfirmation",
+    }
+)
+"""The keys of a tool's result that mean: not allowed."""
+
+FAILURES = REFUSALS | {"error", "failure", "timeout", "spawnError"}
+
+
+class Block(msgspec.Struct, frozen=True):
+    """One part of a message."""
+
+    type: str = ""
+    text: str = ""
+
+
+class Message(msgspec.Struct, frozen=True):
+    """The message of an assistant line."""
+
+    content: str | list[Block] = ""
+
+
+class SystemLine(msgspec.Struct, frozen=True, tag_field="type", tag="system"):
+    """`init` names the session."""
+
+    subtype: str = ""
+    session_id: str | None = None
+
+
+class AssistantLine(msgspec.Struct, frozen=True, tag_field="type", tag="assistant"):
+    """What the model said."""
+
+    message: Message = Message()
+
+
+class ToolCallLine(msgspec.Struct, frozen=True, tag_field="type", tag="tool_call"):
+    """A tool's call (`started`) or its answer (`completed`)."""
+
+    subtype: str = ""
+    tool_call: dict[str, Any] = {}
+
+
+class ResultLine(msgspec.Struct, frozen=True, tag_field="type", tag="result"):
+    """The last word of a run that succeeded; a failed one has none."""
+
+    is_error: bool = False
+    result: str | None = None
+    session_id: str | None = None
+
+
+Line = SystemLine | AssistantLine | ToolCallLine | ResultLine
+
+
+def read_cursor_line(line: bytes) -> tuple[Event, ...]:
+    """Return what a line tells; nothing for noise. Never raises."""
+    return tuple(event for each in decode_line(line, _decoder()) for event in _events(each))
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[Line]:
+    return msgspec.json.Decoder(Line)
+
+
+def _events(line: Line) -> Iterator[Event]:
+    match line:
+        case SystemLine(subtype="init"):
+            yield Event(EventKind.SESSION, session_id=clean_session_id(line.session_id))
+        case AssistantLine():
+            yield from _texts(line.message)
+        case ToolCallLine():
+            yield from _tool_events(line)
+        case ResultLine():
+            yield Event(
+                EventKind.RESULT,
+                text=excerpt(line.result or ""),
+                session_id=clean_session_id(line.session_id),
+                is_error=line.is_error,
+            )
+
+
+def _texts(message: Message) -> Iterator[Event]:
+    if isinstance(message.content, str):
+        return
+    for block in message.content:
+        if block.type == "text":
+            yield Event(EventKind.TEXT, text=excerpt(block.text))
+
+
+def _tool_events(line: ToolCallLine) -> Iterator[Event]:
+    for key, body in line.tool_call.items():
+        if not isinstance(body, dict):
+            continue
+        tool = excerpt(key.removesuffix("ToolCall"), 100)
+        target = _target(body)
+        if line.subtype == "started":
+            yield Event(EventKind.TOOL_USE, text=f"{tool}: {target}" if target else tool, tool=tool)
+        elif line.subtype == "completed":
+            yield from _answer(tool, target, body.get("result"))
+
+
+def _answer(tool: str, target: str, result: Any) -> Iterator[Event]:
+    outcome = result if isinstance(result, dict) else {}
+    yield Event(EventKind.TOOL_RESULT, tool=tool, is_error=bool(FAILURES & outcome.keys()))
+    if REFUSALS & outcome.keys():
+        rule = _denied_rule(tool, target)
+        yield Event(EventKind.DENIAL, text=rule, tool=rule, is_error=True)
+
+
+def _target(body: dict[str, Any]) -> str:
+    arguments = body.get("args")
+    if isinstance(arguments, dict):
+        for key in ("command", "path", "file_path", "pattern", "url"):
+            value = arguments.get(key)
+            if isinstance(value, str) and value:
+                return excerpt(value, 200)
+    return ""
+
+
+def _denied_rule(tool: str, target: str) -> str:
+    """Return the rule that would allow it, for `permissions.allow` of `.cursor/cli.json`."""
+    words = target.split()
+    if tool == "shell" and words and words[0].isprintable():
+        return f"Shell({words[0]})"
+    return tool

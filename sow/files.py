@@ -1,0 +1,169 @@
+"""Files that two processes may write at once: locks, whole-file writes, appends.
+
+Owns the protocol of every write below `.sow/project`: a `flock` on the folder
+itself (no lock file to leave behind), a temporary file renamed into place, one
+`O_APPEND` write for logs. Knows nothing of what the files hold.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sow.errors import StateError
+
+LOCK_TIMEOUT_SECONDS = 10.0
+RETRY_SECONDS = 0.005
+
+
+class StateLocked(StateError):
+    """Another process has held the lock of a folder for too long."""
+
+    def __init__(self, folder: Path, timeout_seconds: float) -> None:
+        self.folder = folder
+        self.timeout_seconds = timeout_seconds
+        super().__init__(
+            f"{folder} is locked by another process (waited {timeout_seconds:g} s)",
+            hint="Try again. A lock is held for one short write; `fuser` on the folder names "
+            "a process that keeps it.",
+        )
+
+
+class FolderMissing(StateError):
+    """A folder that was to be written in does not exist."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        super().__init__(
+            f"{folder} does not exist",
+            hint="`sow task list` shows the tasks there are; `sow init` makes a .sow folder.",
+        )
+
+
+class NotWritten(StateError):
+    """The system refused a write; what was there before is as it was."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        self.path = path
+        self.error = error
+        reason = (error.strerror or str(error)).lower()
+        super().__init__(
+            f"{path} was not written: {reason}",
+            hint="Free space on the disk or make the folder writable, then run the same again.",
+        )
+
+
+@contextmanager
+def locked_folder(folder: Path, *, timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> Iterator[None]:
+    """Hold the exclusive lock of `folder` for the length of the block.
+
+    Hold it for one read, change and write; never while waiting or running a
+    program. The lock ends with the process, however that ends. It is not
+    re-entrant. Raises StateLocked, FolderMissing.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        raise FolderMissing(folder) from None
+    except OSError as error:
+        raise NotWritten(folder, error) from error
+    try:
+        _take(descriptor, folder, timeout_seconds)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int, folder: Path, timeout_seconds: float) -> None:
+    deadline = time.monotonic() + timeout_seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise StateLocked(folder, timeout_seconds) from None
+            time.sleep(RETRY_SECONDS)
+        else:
+            return
+
+
+def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Replace the whole of `path` by `data`, or leave it as it is.
+
+    A reader, and a machine that loses power, sees the old bytes or the new
+    ones. An existing file keeps its mode; `mode` is for a new one. Raises
+    NotWritten.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
+    try:
+        try:
+            _write_new(temporary, data, _mode_of(path, mode))
+            temporary.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        sync_folder(path.parent)
+    except OSError as error:
+        raise NotWritten(path, error) from error
+
+
+def _mode_of(path: Path, otherwise: int) -> int:
+    try:
+        return path.stat().st_mode & 0o7777
+    except FileNotFoundError:
+        return otherwise
+
+
+def _write_new(path: Path, data: bytes, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(descriptor, mode)
+        _write_all(descriptor, data)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in `folder` survive a loss of power. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def append_durably(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Add `data` at the end of `path` by one `O_APPEND` write, and make it durable.
+
+    Two writers never mix; where the disk fills up midway, what was there is
+    restored as long as nobody else appends, so callers hold the folder's
+    lock. Raises NotWritten.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, mode)
+        try:
+            _append(descriptor, data)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise NotWritten(path, error) from error
+
+
+def _append(descriptor: int, data: bytes) -> None:
+    before = os.fstat(descriptor).st_size
+    try:
+        _write_all(descriptor, data)
+        os.fsync(descriptor)
+    except OSError:
+        os.ftruncate(descriptor, before)
+        raise

@@ -1,0 +1,148 @@
+"""The text an agent gets on standard input.
+
+Owns the wording of every prompt that sow sends. Pure: it reads no file, no
+state and no clock, and knows nothing of jobs or of how a prompt is delivered.
+
+Every prompt is non-empty and begins with a letter or digit, whatever it was
+composed from: a CLI may take a first character such as `/` for a command of
+its own (Claude Code 2.1.197 answers `/clear` with silence and exit code 0).
+"""
+
+import msgspec
+
+from sow.ids import TaskId
+from sow.schema.job import Cause
+
+
+class TaskBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """What a prompt says of its task."""
+
+    id: TaskId
+    name: str
+    location: str
+    """The task's folder as the agent should open it: relative to the workspace's root, where
+    agents run; absolute for an agent that runs elsewhere."""
+    iteration: int
+    agent: str
+
+
+CHECK_THE_TREE = (
+    "If your last command was cut off, it may have run: check the tree before you repeat it."
+)
+
+READ_AGAIN = "Before you go on, read the end of log.md and anything new in feedback/."
+
+REPORT = (
+    "Log what you do with `sow agent log`, and set a status as the last thing you do: "
+    "`sow task set status needs_review` when done, "
+    "`sow task set status paused` with your question in the log, or "
+    "`sow task set status failed` with the reason in the log."
+)
+
+WHY_AGAIN = {
+    Cause.CRASHED: "You are run again because your program ended in the middle of the task.",
+    Cause.API_ERROR: "You are run again because your model's service failed.",
+    Cause.RATE_LIMITED: "You are run again because a usage limit had stopped you; it has passed.",
+    Cause.STALLED: "You are run again because nothing was seen of you for so long that you were "
+    "stopped. Keep clear of commands that wait for input or never end.",
+    Cause.WORKER_DIED: "You are run again because the machine or the worker above you stopped.",
+    Cause.NO_STATUS: "You are run again because you ended without setting a status, so nobody "
+    "knows where the task stands. If the work is done, set the status now. If it is not, "
+    "finish it first.",
+    Cause.STATE_UNREADABLE: "You are run again because the task's state.yaml could not be read "
+    "after your last run. The last valid version has been put back. Never edit that file: "
+    "set the status with `sow task set`.",
+}
+
+EARLIER_RUN = (
+    "This task was run before, and you remember nothing of it. Its work is in the tree and its "
+    "story in log.md: read both, and go on from there instead of starting over. Its last command "
+    "may have run though the log is silent: check the tree before you repeat anything."
+)
+
+
+def spawn_prompt(template: str, task: TaskBrief, extra: str = "") -> str:
+    """Return the first prompt of a task: the role's template, the task, the caller's words."""
+    return _compose(template, _task(task), extra)
+
+
+def resume_prompt(task: TaskBrief, message: str) -> str:
+    """Return the prompt that continues a session with the caller's `message`."""
+    return _compose(
+        _resumed(task),
+        _said(message) or "Go on with the task.",
+        READ_AGAIN,
+        CHECK_THE_TREE,
+        REPORT,
+    )
+
+
+def why_again(cause: Cause, detail: str = "") -> str:
+    """Return in words why an attempt that ended by `cause` is followed by another.
+
+    `detail` is quoted below them: the CLI's own words, or the file, line and
+    reason of an unreadable state.
+    """
+    words = WHY_AGAIN.get(cause, "You are run again because your last run ended too early.")
+    quoted = "\n".join(f"    {line}" for line in detail.strip().splitlines())
+    return f"{words}\n\n{quoted}" if quoted else words
+
+
+def retry_prompt(task: TaskBrief, why: str, message: str = "") -> str:
+    """Return the prompt that continues a session which ended too early.
+
+    `why` comes from `why_again`. `message` is what the caller said for the
+    attempt that ended: the agent may never have seen it, so it is said again.
+    """
+    return _compose(_resumed(task), why, _said_before(message), CHECK_THE_TREE, READ_AGAIN, REPORT)
+
+
+def respawn_prompt(template: str, task: TaskBrief, message: str = "", *, why: str = "") -> str:
+    """Return a second spawn's prompt, for an executor that cannot continue a session.
+
+    It is the first prompt again, and says that there was an earlier run. `why`
+    is given for a retry (see `why_again`), `message` when a caller has spoken.
+    """
+    return _compose(template, _task(task), EARLIER_RUN, why, _said(message), REPORT)
+
+
+def _task(task: TaskBrief) -> str:
+    return (
+        f"Execute task {task.id}. Location: {_folder(task)}\n"
+        f"Name: {_one_line(task.name)}\n"
+        f"Iteration: {task.iteration}\n\n"
+        "Read state.yaml, description.md and log.md in that folder, and every file in feedback/."
+    )
+
+
+def _resumed(task: TaskBrief) -> str:
+    return (
+        f"You are resumed on task {task.id} ({_one_line(task.name)}), "
+        f"iteration {task.iteration}. Location: {_folder(task)}"
+    )
+
+
+def _said(message: str) -> str:
+    return f"The message for you:\n\n{message}" if message.strip() else ""
+
+
+def _said_before(message: str) -> str:
+    if not message.strip():
+        return ""
+    return f"You may not have seen this message; it was sent with your last run:\n\n{message}"
+
+
+def _folder(task: TaskBrief) -> str:
+    return task.location.rstrip("/") + "/"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _compose(*parts: str) -> str:
+    """Join what is not blank with blank lines, and keep the promise of the first character."""
+    text = "\n\n".join(part.strip() for part in parts if part.strip())
+    if not text[:1].isalnum():
+        text = f"Your role:\n\n{text}"
+    return text + "\n"

@@ -1,0 +1,103 @@
+"""Cancelling a job: at once while it waits, by its worker while it runs.
+
+Owns the request and what becomes of the task of a job that never ran. Ending a
+running agent's tree is its supervisor's.
+"""
+
+from sow.errors import StateError
+from sow.ids import ProjectId, TaskId
+from sow.jobs import jobs, leases, waiters, workers
+from sow.jobs.database import Database
+from sow.schema.job import Cause, Job, JobState, Verb
+from sow.schema.task import Task, TaskStatus
+from sow.sessions.caller import Caller
+from sow.state import transitions
+from sow.state.projects import read_project
+from sow.state.tasks import change_task, read_task
+
+
+class NothingToCancel(StateError):
+    """The task has no job that could be cancelled."""
+
+    def __init__(self, task_id: str) -> None:
+        super().__init__(
+            f"task {task_id} has no job that runs or waits",
+            hint=f"`sow job list --task {task_id}` shows the jobs it had.",
+        )
+
+
+class TooLate(StateError):
+    """The agent has reported already; its report stands."""
+
+    def __init__(self, job: Job, status: TaskStatus) -> None:
+        super().__init__(
+            f"too late to cancel job {job.id}: its agent has already left {status}",
+            hint=f"`sow agent wait {job.task_id}` waits until it has ended.",
+        )
+
+
+def cancel_task(caller: Caller, database: Database, task_id: TaskId) -> Job:
+    """Cancel the live job of a task. Raises NothingToCancel, TooLate."""
+    project_id = ProjectId(read_project(caller.workspace).id)
+    job = jobs.live_job(database, project_id, task_id)
+    if job is None:
+        raise NothingToCancel(task_id)
+    return cancel_job(caller, database, job)
+
+
+def cancel_job(caller: Caller, database: Database, job: Job) -> Job:
+    """Cancel a live job and return it: ended, or running with its end asked for."""
+    if _cancel_waiting(caller, database, job):
+        _restore_task(caller, job)
+        waiters.ring_job(database, caller.workspace, job.id)
+    else:
+        _request_end(caller, database, job)
+    workers.wake(caller.workspace)
+    return jobs.get_job(database, job.id)
+
+
+def _cancel_waiting(caller: Caller, database: Database, job: Job) -> bool:
+    """End a job that no worker holds, in one transaction; False when one does."""
+    now = caller.now()
+    with database.transaction():
+        current = jobs.get_job(database, job.id)
+        if current.state.is_final:
+            raise NothingToCancel(job.task_id)
+        leases.withdraw(database, job.id)
+        if leases.lease_of(database, job.id) is not None:
+            return False
+        ran = jobs.last_attempt(database, job.id) is not None
+        jobs.change_job(
+            database,
+            job.id,
+            state=JobState.CANCELLED,
+            cause=Cause.CANCELLED,
+            reason="cancelled while it waited",
+            outcome_status=TaskStatus.PAUSED if ran else job.prior_status,
+            cancel_requested_at=now,
+            ended_at=now,
+        )
+        return True
+
+
+def _restore_task(caller: Caller, job: Job) -> None:
+    """Give the task of a cancelled job its earlier status, or `paused` once an agent has run."""
+
+    def change(task: Task) -> transitions.FieldChanges:
+        if task.status is not TaskStatus.IN_PROGRESS:
+            return {}
+        prior = job.prior_status or TaskStatus.PENDING
+        if job.started_at is not None:
+            return transitions.enter(task, TaskStatus.PAUSED, now=caller.now())
+        return transitions.undo(task, prior, resumed=job.verb is Verb.RESUME)
+
+    if ProjectId(read_project(caller.workspace).id) == job.project_id:
+        change_task(caller.workspace, job.task_id, change, now=caller.now())
+
+
+def _request_end(caller: Caller, database: Database, job: Job) -> None:
+    """Ask the worker that runs the job to end its agent, unless the agent has reported."""
+    status = read_task(caller.workspace, job.task_id).status
+    if status is not TaskStatus.IN_PROGRESS:
+        raise TooLate(job, status)
+    jobs.change_job(database, job.id, cancel_requested_at=caller.now())

@@ -1,0 +1,34 @@
+"""Placing a job whose task's last job has reported and is only ending.
+
+Between an agent's `sow task set status needs_review` and the end of its
+process lie moments in which a resume would be refused for a job that is over
+in all but name. Such a call waits for that end, and no longer than it may take.
+"""
+
+from sow.config.configuration import Configuration
+from sow.jobs.database import Database
+from sow.schema.job import Verb
+from sow.schema.task import TaskStatus
+from sow.sessions.caller import Caller
+from sow.sessions.placement import Placed, Request, TaskHasJob, place
+from sow.sessions.wait import Waiter
+from sow.state.tasks import read_task
+
+ENDING_SECONDS = 30.0
+
+
+def place_when_settled(
+    caller: Caller, database: Database, config: Configuration, request: Request
+) -> Placed:
+    """Place a request; a resume first lets a job end that has already reported."""
+    try:
+        return place(caller, database, config, request)
+    except TaskHasJob as refusal:
+        if request.verb is not Verb.RESUME:
+            raise
+        if read_task(caller.workspace, request.task_id).status is TaskStatus.IN_PROGRESS:
+            raise
+        with Waiter(caller, database, [refusal.job_id]) as waiter:
+            waiter.wait(seconds=ENDING_SECONDS, any_one=False, on_tick=lambda _: None)
+            waiter.delivered(refusal.job_id)
+    return place(caller, database, config, request)

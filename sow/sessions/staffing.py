@@ -1,0 +1,79 @@
+"""Seeing to it that a worker works: start one in the background where none lives.
+
+Owns the decision and the start; the worker's own life is `worker.main`. The
+worker is started as a process, so that nothing here imports it.
+"""
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sow.config.configuration import Configuration
+from sow.environment import own_process, worker_environment
+from sow.errors import QueueError
+from sow.jobs import workers
+from sow.sessions.caller import Caller
+
+MOST_STARTS = 3
+"""How often one call starts a worker that dies before it takes the job."""
+
+
+class NoWorker(QueueError):
+    """Nobody works on the queue, and the configuration forbids to start anybody."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the job is queued, but no worker runs and worker.autostart is off",
+            hint="Start one with `sow worker` in another terminal; the job is then taken. "
+            "The same call again waits for it.",
+        )
+
+
+class WorkerKeepsDying(QueueError):
+    """The workers that this call started have all ended at once."""
+
+    def __init__(self, log: Path | None) -> None:
+        where = f"Its log says why: {log}" if log else "Run `sow worker` to see why."
+        super().__init__(
+            f"the job is queued, but its worker has died {MOST_STARTS} times",
+            hint=f"{where}\nThe job is taken when a worker runs: `sow worker`.",
+        )
+
+
+@dataclass
+class Staffing:
+    """One call's care for the queue; `ensure` may be called as often as one likes."""
+
+    caller: Caller
+    config: Configuration
+    starts: int = field(default=0)
+
+    def ensure(self) -> None:
+        """Start a worker in the background if none lives. Raises NoWorker, WorkerKeepsDying."""
+        if workers.any_alive(self.caller.workspace):
+            return
+        if not self.config.worker.autostart:
+            raise NoWorker
+        if self.starts >= MOST_STARTS:
+            raise WorkerKeepsDying(self._newest_log())
+        self.starts += 1
+        start_in_background(self.caller.workspace.root, self.caller.environ)
+
+    def _newest_log(self) -> Path | None:
+        logs = self.caller.workspace.workers.glob("*.log")
+        return max(logs, key=lambda path: path.stat().st_mtime, default=None)
+
+
+def start_in_background(root: Path, environ: Mapping[str, str]) -> None:
+    """Start a worker that outlives us; returns when it has cut itself loose."""
+    subprocess.run(
+        own_process("sow", "worker", "--background"),
+        cwd=root,
+        env={**worker_environment(environ), "SOW_ROOT": str(root)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        check=False,
+    )

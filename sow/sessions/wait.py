@@ -1,0 +1,116 @@
+"""Waiting for jobs to end: a bell, the records, and nothing in between.
+
+Owns the waiter's life: it hangs its bell, goes on record, looks, sleeps, looks
+again. Going away (time is up, a signal, a closed pipe) leaves its rows behind,
+which is how the outcome comes to be owed.
+"""
+
+import os
+import select
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sow.ids import JobId
+from sow.jobs import jobs, waiters
+from sow.jobs.database import Database
+from sow.jobs.doorbell import Bell
+from sow.schema.job import Job
+from sow.sessions.caller import Caller
+
+FALLBACK_SECONDS = 2.0
+"""How long a waiter sleeps at most without being rung."""
+DEFAULT_SHELL_SECONDS = 120.0
+"""How long an orchestrating Claude Code lets a command run (its own tool's default)."""
+SHELL_MARGIN_SECONDS = 10.0
+
+
+class Detached(Exception):
+    """The caller goes away; the jobs go on."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How the jobs that are waited for stand, for a person to see."""
+
+    jobs: Sequence[Job]
+    waited_seconds: float
+
+
+def shell_bound(environ: Mapping[str, str]) -> float | None:
+    """Return how long a call may block, in seconds, where the caller's shell has a time-out.
+
+    Claude Code marks its shell with CLAUDECODE and tells its default time-out,
+    in milliseconds, in BASH_DEFAULT_TIMEOUT_MS (measured, 2.1.197).
+    """
+    if not environ.get("CLAUDECODE"):
+        return None
+    told = environ.get("BASH_DEFAULT_TIMEOUT_MS", "")
+    seconds = int(told) / 1000 if told.isdecimal() else DEFAULT_SHELL_SECONDS
+    return max(1.0, seconds - SHELL_MARGIN_SECONDS)
+
+
+class Waiter:
+    """One caller that waits for some jobs. Use it as a context manager."""
+
+    def __init__(self, caller: Caller, database: Database, job_ids: Sequence[JobId]) -> None:
+        self.caller = caller
+        self.database = database
+        self.job_ids = list(job_ids)
+        self.id = f"c{os.getpid()}-{uuid.uuid4().hex[:8]}"
+
+    def __enter__(self) -> "Waiter":
+        self.bell = Bell(waiters.bell_path(self.caller.workspace, self.id))
+        now = self.caller.now()
+        with self.database.transaction():
+            for job_id in self.job_ids:
+                waiters.begin(
+                    self.database, self.id, job_id, on_behalf_of=self.caller.job_id, now=now
+                )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        waiters.stop_lending(self.database, self.id)
+        self.bell.close()
+
+    def delivered(self, job_id: JobId) -> None:
+        """Say that the caller has got this job's outcome."""
+        waiters.end(self.database, self.id, job_id)
+
+    def wait(
+        self,
+        *,
+        seconds: float | None,
+        any_one: bool,
+        on_tick: Callable[[Progress], None],
+    ) -> list[Job]:
+        """Wait until all jobs have ended (`any_one`: one of them), at most `seconds`.
+
+        Returns the jobs as they then stand, in their order. Raises Detached
+        when nobody reads our output any more.
+        """
+        begun = time.monotonic()
+        while True:
+            current = [jobs.get_job(self.database, job_id) for job_id in self.job_ids]
+            ended = [job.state.is_final for job in current]
+            if all(ended) or (any_one and any(ended)):
+                return current
+            waited = time.monotonic() - begun
+            if seconds is not None and waited >= seconds:
+                return current
+            on_tick(Progress(current, waited))
+            left = FALLBACK_SECONDS if seconds is None else seconds - waited
+            self._sleep(min(FALLBACK_SECONDS, left))
+
+    def _sleep(self, seconds: float) -> None:
+        if output_is_closed():
+            raise Detached
+        self.bell.wait(seconds)
+
+
+def output_is_closed() -> bool:
+    """Whether standard output is a pipe that nobody reads any more."""
+    poller = select.poll()
+    poller.register(1, 0)
+    return any(event & (select.POLLERR | select.POLLNVAL) for _, event in poller.poll(0))

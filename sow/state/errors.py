@@ -1,0 +1,159 @@
+"""What can be wrong with a project's files, and what to do about each.
+
+Owns the words; the YAML reader finds the fault, its callers name the file.
+"""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sow.errors import StateError
+
+if TYPE_CHECKING:
+    from sow.schema.task import TaskStatus
+    from sow.yamlfile import YamlProblem
+
+SHOWN_IDS = 12
+
+
+class InvalidState(StateError):
+    """A state file that cannot be read, with the place and the reason."""
+
+    def __init__(self, problem: "YamlProblem") -> None:
+        self.path = problem.path
+        self.line = problem.line
+        self.key = problem.key
+        self.reason = problem.reason
+        caret = f"{problem.caret}\n\n" if problem.caret else ""
+        super().__init__(
+            str(problem),
+            hint=f"{caret}Mend that line, or restore the file with git. Nothing was written.",
+        )
+
+
+class RefusedChange(StateError):
+    """A change that would have made a file invalid. Nothing was written."""
+
+    def __init__(self, problem: "YamlProblem") -> None:
+        self.path = problem.path
+        self.key = problem.key
+        self.reason = problem.reason
+        super().__init__(
+            f"{problem.key}: {problem.reason}" if problem.key else problem.reason,
+            hint="Nothing was written. `sow schema task` prints what each field may hold.",
+        )
+
+
+class MissingState(StateError):
+    """A folder of ours without its `state.yaml`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} does not exist",
+            hint="Restore it with git, or remove its folder if it was left by an accident.",
+        )
+
+
+class Misplaced(StateError):
+    """A state file that says it belongs elsewhere than where it lies."""
+
+    def __init__(self, path: Path, key: str, says: str, lies: str) -> None:
+        self.path = path
+        self.key = key
+        super().__init__(
+            f"{path}, {key}: it says {says!r} but lies in the folder of {lies!r}",
+            hint="Correct the key or move the folder, so that both say the same.",
+        )
+
+
+class NewerState(StateError):
+    """A `.sow` folder that a later sow has written."""
+
+    def __init__(self, path: Path, version: str, supported: int) -> None:
+        self.path = path
+        self.version = version
+        super().__init__(
+            f"{path} says {version!r}; this sow reads version {supported} and older",
+            hint="Upgrade sow: pip install --upgrade sow-agents",
+        )
+
+
+class NoProject(StateError):
+    """The branch has no project yet."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(
+            f"there is no project in {path.parent}", hint="Begin one: sow project new NAME"
+        )
+
+
+class UnknownTask(StateError):
+    """No task has this id."""
+
+    def __init__(self, task_id: str, known: Sequence[str]) -> None:
+        self.task_id = task_id
+        self.known = tuple(known)
+        super().__init__(f"there is no task {task_id}", hint=_known_hint(task_id, known))
+
+
+def _known_hint(task_id: str, known: Sequence[str]) -> str:
+    if not known:
+        return "There is none yet: sow task add NAME --agent implementer"
+    if len(known) <= SHOWN_IDS:
+        return f"There are: {', '.join(known)}"
+    near = get_close_matches(task_id, known, n=3, cutoff=0.5)
+    nearest = f"The nearest: {', '.join(near)}. " if near else ""
+    return f"{nearest}`sow task list` shows all {len(known)}."
+
+
+class TaskExists(StateError):
+    """The id is taken."""
+
+    def __init__(self, task_id: str, folder: Path) -> None:
+        self.task_id = task_id
+        self.folder = folder
+        super().__init__(
+            f"there is a task {task_id} already: {folder}",
+            hint="Leave --id out and sow takes the next free one.",
+        )
+
+
+class RefusedDependency(StateError):
+    """A dependency on a task that does not exist, or one that closes a circle."""
+
+    def __init__(self, task_id: str, reason: str) -> None:
+        self.task_id = task_id
+        super().__init__(
+            f"task {task_id} cannot depend so: {reason}",
+            hint="`sow task list` shows the tasks and what they depend on.",
+        )
+
+
+class RefusedTransition(StateError):
+    """A status that may not follow the present one."""
+
+    def __init__(
+        self, task_id: str, status: "TaskStatus", wanted: "TaskStatus", allowed: Sequence[str]
+    ) -> None:
+        self.task_id = task_id
+        self.status = status
+        self.wanted = wanted
+        self.allowed = tuple(allowed)
+        way_on = (
+            f"From {status} it can go to: {', '.join(allowed)}."
+            if allowed
+            else f"{status} is final; `sow task reopen {task_id}` makes the task pending again."
+        )
+        super().__init__(f"task {task_id} cannot go from {status} to {wanted}", hint=way_on)
+
+
+class RefusedField(StateError):
+    """A field that is not set by hand."""
+
+    def __init__(self, field: str, reason: str, settable: Sequence[str]) -> None:
+        self.field = field
+        self.settable = tuple(settable)
+        super().__init__(f"{field}: {reason}", hint=f"These can be set: {', '.join(settable)}")

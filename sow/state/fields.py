@@ -1,0 +1,73 @@
+"""The fields of a task that a person or an agent sets on the command line.
+
+Owns which they are and how a text becomes a value of each one's type. The
+other fields are sow's own to keep; `state.tasks` writes.
+"""
+
+from collections.abc import Callable, Mapping
+
+from sow.schema.task import Task, TaskStatus
+from sow.state.errors import RefusedField
+from sow.state.transitions import FieldChanges, enter
+from sow.yamlfile import REMOVE
+
+METADATA = "metadata."
+
+
+def parse_list(text: str) -> list[str]:
+    """Return the items of `a, b`, of `[a, b]` or of lines; an empty text is an empty list."""
+    inner = text.strip().removeprefix("[").removesuffix("]").replace("\n", ",")
+    return [item for part in inner.split(",") if (item := part.strip().strip("\"'"))]
+
+
+_LISTS: Mapping[str, Callable[[str], list[str]]] = {
+    "depends_on": parse_list,
+    "references": parse_list,
+    "feedback": parse_list,
+    "files_modified": parse_list,
+}
+SETTABLE = ("name", "status", "assigned_agent", *_LISTS, "metadata.KEY")
+
+_REFUSED = {
+    "id": "a task keeps its id",
+    "phase": "a task keeps its phase; it is the name of a folder",
+    "iteration": "sow counts iterations when it resumes an agent",
+    "session_id": "sow keeps the session; `sow agent spawn --fresh` begins a new one",
+    "session": "sow keeps the session; `sow agent spawn --fresh` begins a new one",
+    "created_at": "sow keeps the times",
+    "updated_at": "sow keeps the times",
+    "started_at": "sow keeps the times",
+    "completed_at": "sow keeps the times",
+    "metadata": "name the key as well",
+}
+
+
+def set_field(
+    task: Task, field: str, text: str, *, now: float, keep_session: bool = False
+) -> FieldChanges:
+    """Return what changes when `field` of `task` is set to `text`.
+
+    Lists are written `a,b`; an empty text takes a metadata key away. Raises
+    RefusedField and RefusedTransition.
+    """
+    if field.startswith(METADATA) and len(field) > len(METADATA):
+        return {field: text if text else REMOVE}
+    match field:
+        case "status":
+            return enter(task, parse_status(text), now=now, keep_session=keep_session)
+        case "assigned_agent" if task.session_started and text != task.assigned_agent:
+            raise RefusedField(field, f"the session of {task.assigned_agent} has started", SETTABLE)
+        case "name" | "assigned_agent":
+            return {field: text}
+        case _ if field in _LISTS:
+            return {field: _LISTS[field](text)}
+        case _:
+            raise RefusedField(field, _REFUSED.get(field, "a task has no such field"), SETTABLE)
+
+
+def parse_status(text: str) -> TaskStatus:
+    """Return the status that `text` names. Raises RefusedField with the words there are."""
+    try:
+        return TaskStatus(text.strip())
+    except ValueError:
+        raise RefusedField("status", f"{text!r} is no status", list(TaskStatus)) from None

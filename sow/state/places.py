@@ -1,0 +1,95 @@
+"""Where a task lies, found by its id alone.
+
+Owns the search through the phases' folders. Reads no file, and imports
+neither YAML nor a schema: `sow agent log` finds its task with this.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from sow.errors import StateError
+from sow.ids import PhaseName, TaskId, parse_task_id
+from sow.paths import Workspace
+from sow.state.errors import NoProject, UnknownTask
+
+
+@dataclass(frozen=True)
+class TaskPlace:
+    """The folder of one task and the files in it."""
+
+    phase: PhaseName
+    folder: Path
+
+    @property
+    def task_id(self) -> TaskId:
+        """The task's id, which is its folder's name."""
+        return TaskId(self.folder.name)
+
+    @property
+    def state(self) -> Path:
+        """The task's `state.yaml`."""
+        return self.folder / "state.yaml"
+
+    @property
+    def description(self) -> Path:
+        """What is to be done."""
+        return self.folder / "description.md"
+
+    @property
+    def log(self) -> Path:
+        """What has been done, entry by entry."""
+        return self.folder / "log.md"
+
+    @property
+    def feedback(self) -> Path:
+        """The folder of the corrections asked for."""
+        return self.folder / "feedback"
+
+
+def find_task(workspace: Workspace, task_id: str) -> TaskPlace:
+    """Return where the task lies.
+
+    Raises StateError for an id that is none or that two phases hold, NoProject
+    and UnknownTask (with the nearest ids).
+    """
+    wanted = parse_task_id(task_id)
+    phases = _phases(workspace)
+    found = [
+        TaskPlace(phase, folder)
+        for phase in phases
+        if (folder := workspace.task(phase, wanted)).is_dir()
+    ]
+    if not found:
+        raise UnknownTask(wanted, [place.task_id for place in all_places(workspace)])
+    if len(found) > 1:
+        raise StateError(
+            f"two phases hold a task {wanted}: {', '.join(place.phase for place in found)}",
+            hint="Task ids are unique in a project. Rename one of the folders and its id.",
+        )
+    return found[0]
+
+
+def all_places(workspace: Workspace) -> list[TaskPlace]:
+    """Return every task's place, by id. Raises NoProject."""
+    places = [
+        TaskPlace(phase, Path(entry.path))
+        for phase in _phases(workspace)
+        for entry in _entries(workspace.tasks(phase))
+        if entry.name.isdecimal() and len(entry.name) >= 3
+    ]
+    return sorted(places, key=lambda place: (int(place.task_id), place.task_id))
+
+
+def _phases(workspace: Workspace) -> list[PhaseName]:
+    if not workspace.project.is_dir():
+        raise NoProject(workspace.project)
+    return sorted(PhaseName(entry.name) for entry in _entries(workspace.phases))
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry for entry in entries if entry.is_dir() and entry.name[0] != "."]
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,95 @@
+"""The project of a branch: its folder and its `state.yaml`.
+
+Owns how a project begins and which phases it has. Its tasks are `state.tasks`.
+"""
+
+import os
+import shutil
+from collections.abc import Sequence
+
+from sow.errors import StateError
+from sow.files import NotWritten, locked_folder, sync_folder, write_atomically
+from sow.ids import PhaseName, ProjectId, parse_phase
+from sow.paths import Workspace
+from sow.schema.project import Project, ProjectState
+from sow.state.errors import NoProject
+from sow.state.statefiles import new_state, read_bytes, read_state, rewrite_state
+from sow.state.transitions import moment
+from sow.state.version import check_version
+
+DEFAULT_PHASES = (PhaseName("implementation"),)
+
+
+def read_project(workspace: Workspace) -> Project:
+    """Return the project. Raises NoProject, NewerState, InvalidState."""
+    check_version(workspace)
+    if not workspace.project.is_dir():
+        raise NoProject(workspace.project)
+    return read_state(workspace.project_state, ProjectState).project
+
+
+def new_project(
+    workspace: Workspace,
+    *,
+    name: str,
+    project_id: ProjectId,
+    now: float,
+    description: str = "",
+    branch: str | None = None,
+    phases: Sequence[str] = DEFAULT_PHASES,
+) -> Project:
+    """Make the project's folder, whole or not at all, and return what stands in its state.
+
+    `project_id` is a new UUID. Raises StateError where there is a project.
+    """
+    check_version(workspace)
+    names = [parse_phase(phase) for phase in dict.fromkeys(phases)]
+    fields = {
+        "id": project_id,
+        "name": name,
+        **({"description": description} if description else {}),
+        **({"branch": branch} if branch else {}),
+        "phases": names,
+        "created_at": moment(now),
+        "updated_at": moment(now),
+        "metadata": {},
+    }
+    text = new_state({"project": fields}, ProjectState, path=workspace.project_state)
+    with locked_folder(workspace.sow):
+        if workspace.project.exists():
+            raise StateError(
+                f"there is a project already: {workspace.project}",
+                hint="`sow project status` shows it. A branch has one project.",
+            )
+        _build(workspace, text, names)
+    return read_project(workspace)
+
+
+def _build(workspace: Workspace, text: bytes, phases: Sequence[PhaseName]) -> None:
+    """Make the folder under a name of its own and put it in place by one rename."""
+    draft = workspace.sow / f".project.{os.urandom(6).hex()}.tmp"
+    try:
+        (draft / "context").mkdir(parents=True)
+        for phase in phases:
+            (draft / "phases" / phase / "tasks").mkdir(parents=True)
+        write_atomically(draft / "log.md", b"")
+        write_atomically(draft / "state.yaml", text)
+        draft.rename(workspace.project)
+        sync_folder(workspace.sow)
+    except OSError as error:
+        raise NotWritten(workspace.project, error) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def add_phase(workspace: Workspace, phase: PhaseName, *, now: float) -> Project:
+    """Add `phase` to the project's list if it is not there. The caller holds the project's lock."""
+    text = read_bytes(workspace.project_state)
+    project = read_project(workspace)
+    if phase in project.phases:
+        return project
+    changes = {
+        "project.phases": [*project.phases, phase],
+        "project.updated_at": moment(now),
+    }
+    return rewrite_state(workspace.project_state, text, changes, ProjectState).project

@@ -1,0 +1,269 @@
+"""Tasks: found, read, added and changed.
+
+Owns the steps of each change of a task and what must hold between tasks: ids
+unique across phases, dependencies that exist and close no circle. Which status
+may follow which is `state.transitions`; which field takes what text is
+`state.fields`.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import UNSET
+
+from sow.errors import StateError
+from sow.files import NotWritten, locked_folder, sync_folder, write_atomically
+from sow.ids import PhaseName, TaskId, parse_phase, parse_task_id
+from sow.paths import Workspace
+from sow.schema.task import Task, TaskState, TaskStatus
+from sow.state.errors import (
+    Misplaced,
+    RefusedDependency,
+    TaskExists,
+    UnknownTask,
+)
+from sow.state.places import TaskPlace, all_places, find_task
+from sow.state.projects import add_phase, read_project
+from sow.state.statefiles import new_state, parse_state, read_bytes, rewrite_state
+from sow.state.transitions import FieldChanges, enter, moment
+from sow.state.transitions import reopen as reopened
+from sow.state.version import check_version
+
+__all__ = [
+    "TaskPlace",
+    "abandon",
+    "add_task",
+    "all_places",
+    "change_task",
+    "find_task",
+    "list_tasks",
+    "read_task",
+    "reopen",
+    "scan_tasks",
+    "set_dependencies",
+]
+
+ID_STEP = 10
+
+Change = Callable[[Task], Mapping[str, object]]
+"""Given the task as it stands, returns new values by field (`metadata.KEY` for one), or raises."""
+
+
+def read_task(workspace: Workspace, task_id: str) -> Task:
+    """Return the task. Takes no lock.
+
+    Raises UnknownTask, InvalidState (file, line, key, reason), NewerState.
+    """
+    check_version(workspace)
+    return _read(find_task(workspace, task_id))
+
+
+def _read(place: TaskPlace) -> Task:
+    return _parse(place, read_bytes(place.state))
+
+
+def _parse(place: TaskPlace, text: bytes) -> Task:
+    task = parse_state(text, TaskState, path=place.state).task
+    if task.id != place.task_id:
+        raise Misplaced(place.state, "task.id", task.id, place.task_id)
+    if task.phase != place.phase:
+        raise Misplaced(place.state, "task.phase", task.phase, place.phase)
+    return task
+
+
+def list_tasks(workspace: Workspace) -> list[Task]:
+    """Return every task of the project by id. Raises the first of `scan_tasks`' errors."""
+    tasks, errors = scan_tasks(workspace)
+    if errors:
+        raise errors[0]
+    return tasks
+
+
+def scan_tasks(workspace: Workspace) -> tuple[list[Task], list[StateError]]:
+    """Return the tasks that can be read, by id, and what is wrong with the others.
+
+    Raises NoProject, NewerState.
+    """
+    check_version(workspace)
+    tasks: list[Task] = []
+    errors: list[StateError] = []
+    for place in all_places(workspace):
+        try:
+            tasks.append(_read(place))
+        except StateError as error:
+            errors.append(error)
+    return tasks, errors
+
+
+def change_task(workspace: Workspace, task_id: str, change: Change, *, now: float) -> Task:
+    """Change one task under its lock and return it as it then stands.
+
+    `change` sees the task as it is under the lock; what it raises passes
+    through. Values that are there already are not written, and `updated_at`
+    moves only with another field. Raises what `read_task` does, StateLocked,
+    RefusedChange and NotWritten; in every case the file is as it was.
+    """
+    check_version(workspace)
+    place = find_task(workspace, task_id)
+    with locked_folder(place.folder):
+        text = read_bytes(place.state)
+        task = _parse(place, text)
+        changes = _effective(task, change(task))
+        if not changes:
+            return task
+        changes[("task", "updated_at")] = moment(now)
+        return rewrite_state(place.state, text, changes, TaskState).task
+
+
+def _effective(task: Task, changes: Mapping[str, object]) -> dict[tuple[str, ...], object]:
+    """Return the changes that change something, by key path."""
+    effective: dict[tuple[str, ...], object] = {}
+    for name, value in changes.items():
+        field, _, key = name.partition(".")
+        present = getattr(task, field)
+        if key:
+            present = present.get(key, UNSET)
+        if present != value:
+            effective[("task", field, key) if key else ("task", field)] = value
+    return effective
+
+
+def add_task(
+    workspace: Workspace,
+    *,
+    name: str,
+    agent: str,
+    now: float,
+    task_id: str | None = None,
+    phase: str | None = None,
+    description: str = "",
+    depends_on: Sequence[str] = (),
+) -> Task:
+    """Add a pending task, its folder whole or not at all.
+
+    Without `task_id` it takes the next multiple of ten; without `phase` the
+    project's first; a phase that is new is added to the project's list. The
+    agent's name is the caller's to check. Raises TaskExists,
+    RefusedDependency, RefusedChange, NoProject, StateLocked, NotWritten.
+    """
+    project = read_project(workspace)
+    with locked_folder(workspace.project):
+        taken = {place.task_id: place for place in all_places(workspace)}
+        chosen = parse_task_id(task_id) if task_id else _next_id(taken)
+        if chosen in taken:
+            raise TaskExists(chosen, taken[chosen].folder)
+        _refuse_unknown(chosen, depends_on, taken)
+        folder = workspace.task(parse_phase(phase or project.phases[0]), chosen)
+        place = TaskPlace(PhaseName(folder.parent.parent.name), folder)
+        text = _first_state(place, name, agent, depends_on, now)
+        _build(place, text, description or f"# {name}\n")
+        add_phase(workspace, place.phase, now=now)
+    return _parse(place, text)
+
+
+def _next_id(taken: Mapping[TaskId, object]) -> TaskId:
+    highest = max((int(task_id) for task_id in taken), default=0)
+    return TaskId(f"{highest // ID_STEP * ID_STEP + ID_STEP:03d}")
+
+
+def _first_state(
+    place: TaskPlace, name: str, agent: str, depends_on: Sequence[str], now: float
+) -> bytes:
+    fields = {
+        "id": place.task_id,
+        "name": name,
+        "phase": place.phase,
+        "status": TaskStatus.PENDING,
+        "assigned_agent": agent,
+        "iteration": 1,
+        "depends_on": list(dict.fromkeys(depends_on)),
+        "created_at": moment(now),
+        "updated_at": moment(now),
+        "references": [],
+        "feedback": [],
+        "files_modified": [],
+        "metadata": {},
+    }
+    return new_state({"task": fields}, TaskState, path=place.state)
+
+
+def _build(place: TaskPlace, state: bytes, description: str) -> None:
+    """Make the folder under a name of its own and put it in place by one rename."""
+    draft = place.folder.with_name(f".{place.task_id}.{os.urandom(6).hex()}.tmp")
+    try:
+        (draft / "feedback").mkdir(parents=True)
+        _fill(draft, state, description)
+        draft.rename(place.folder)
+        sync_folder(place.folder.parent)
+    except OSError as error:
+        raise NotWritten(place.folder, error) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _fill(draft: Path, state: bytes, description: str) -> None:
+    write_atomically(draft / "state.yaml", state)
+    write_atomically(draft / "description.md", description.encode())
+    write_atomically(draft / "log.md", b"")
+
+
+def abandon(workspace: Workspace, task_id: str, *, now: float, keep_session: bool = False) -> Task:
+    """Take the task to `abandoned`. Raises RefusedTransition and what `change_task` does."""
+
+    def change(task: Task) -> FieldChanges:
+        return enter(task, TaskStatus.ABANDONED, now=now, keep_session=keep_session)
+
+    return change_task(workspace, task_id, change, now=now)
+
+
+def reopen(workspace: Workspace, task_id: str, *, now: float) -> Task:
+    """Make a completed or abandoned task pending. Raises RefusedTransition as `abandon` does."""
+    return change_task(workspace, task_id, reopened, now=now)
+
+
+def set_dependencies(
+    workspace: Workspace, task_id: str, depends_on: Sequence[str], *, now: float
+) -> Task:
+    """Set what the task depends on, under the project's lock too: two changes make no circle.
+
+    Raises RefusedDependency and what `change_task` does.
+    """
+    place = find_task(workspace, task_id)
+    with locked_folder(workspace.project):
+        taken = {other.task_id: other for other in all_places(workspace)}
+        _refuse_unknown(place.task_id, depends_on, taken)
+        _refuse_circle(place.task_id, depends_on, taken)
+        ids = list(dict.fromkeys(depends_on))
+        return change_task(workspace, task_id, lambda _: {"depends_on": ids}, now=now)
+
+
+def _refuse_unknown(
+    task_id: TaskId, depends_on: Sequence[str], taken: Mapping[TaskId, TaskPlace]
+) -> None:
+    for other in depends_on:
+        wanted = parse_task_id(other)
+        if wanted == task_id:
+            raise RefusedDependency(task_id, "a task cannot wait for itself")
+        if wanted not in taken:
+            raise UnknownTask(wanted, list(taken))
+
+
+def _refuse_circle(
+    task_id: TaskId, depends_on: Sequence[str], taken: Mapping[TaskId, TaskPlace]
+) -> None:
+    """Follow the dependencies to their ends; one that leads back is refused, with the way."""
+    waiting: list[tuple[TaskId, tuple[str, ...]]]
+    waiting = [(TaskId(other), (task_id, other)) for other in depends_on]
+    seen: set[TaskId] = set()
+    while waiting:
+        other, way = waiting.pop()
+        if other == task_id:
+            raise RefusedDependency(task_id, f"it would wait for itself: {' → '.join(way)}")
+        if other in seen or other not in taken:
+            continue
+        seen.add(other)
+        waiting += [
+            (TaskId(next_id), (*way, next_id)) for next_id in _read(taken[other]).depends_on
+        ]

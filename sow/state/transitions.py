@@ -1,0 +1,121 @@
+"""Which status may follow which, and what changes with it.
+
+Owns the one table, the times, the iteration and the end of a session. Pure:
+every function returns the fields to change, `state.tasks` writes them.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from msgspec import UNSET
+
+from sow.schema.task import Task, TaskStatus
+from sow.state.errors import RefusedTransition
+from sow.yamlfile import REMOVE
+
+_S = TaskStatus
+_REPORTED_ON = frozenset({_S.IN_PROGRESS, _S.COMPLETED, _S.ABANDONED, _S.FAILED})
+
+ALLOWED: Mapping[TaskStatus, frozenset[TaskStatus]] = {
+    _S.PENDING: frozenset({_S.IN_PROGRESS, _S.ABANDONED}),
+    _S.IN_PROGRESS: frozenset({_S.PAUSED, _S.NEEDS_REVIEW, _S.FAILED, _S.COMPLETED, _S.ABANDONED}),
+    _S.PAUSED: _REPORTED_ON,
+    _S.NEEDS_REVIEW: _REPORTED_ON,
+    _S.FAILED: _REPORTED_ON - {_S.FAILED},
+    _S.COMPLETED: frozenset(),
+    _S.ABANDONED: frozenset(),
+}
+"""What may follow each status. The terminal ones are left by `reopen` only."""
+
+TERMINAL = frozenset({_S.COMPLETED, _S.ABANDONED})
+
+REVIEWED = frozenset({_S.NEEDS_REVIEW, _S.FAILED})
+"""A resume from one of these is a new iteration."""
+
+FieldChanges = dict[str, object]
+"""New values of a task's fields by name; REMOVE takes a field away."""
+
+
+def moment(now: float) -> datetime:
+    """Return `now`, in seconds since the epoch, as state files hold times: UTC, whole seconds."""
+    return datetime.fromtimestamp(int(now), UTC)
+
+
+def check(task: Task, status: TaskStatus) -> None:
+    """Raise RefusedTransition unless `status` is the present one or may follow it."""
+    allowed = ALLOWED[task.status]
+    if status is not task.status and status not in allowed:
+        words = [word.value for word in TaskStatus if word in allowed]
+        raise RefusedTransition(task.id, task.status, status, words)
+
+
+def enter(
+    task: Task, status: TaskStatus, *, now: float, keep_session: bool = False
+) -> FieldChanges:
+    """Return what changes when `task` takes `status`; nothing if it has it already.
+
+    A terminal status sets `completed_at` and clears the session, which
+    `keep_session` puts off: an agent still runs in it. Raises RefusedTransition.
+    """
+    check(task, status)
+    if status is task.status:
+        return {}
+    changes: FieldChanges = {"status": status}
+    if status is _S.IN_PROGRESS and task.started_at is UNSET:
+        changes["started_at"] = moment(now)
+    if status in TERMINAL:
+        changes["completed_at"] = moment(now)
+        changes |= {} if keep_session else clear_session(task)
+    return changes
+
+
+def clear_session(task: Task) -> FieldChanges:
+    """Return what takes the task's session away; nothing if it has none."""
+    changes: FieldChanges = {}
+    if task.session_id is not UNSET:
+        changes["session_id"] = REMOVE
+    if task.session is not UNSET:
+        changes["session"] = REMOVE
+    return changes
+
+
+def begin_resume(task: Task, now: float) -> FieldChanges:
+    """Return what changes when a resume takes `task`: + 1 iteration after a review or failure.
+
+    Raises RefusedTransition.
+    """
+    changes = enter(task, _S.IN_PROGRESS, now=now)
+    if task.status in REVIEWED:
+        changes["iteration"] = task.iteration + 1
+    return changes
+
+
+def undo(task: Task, prior: TaskStatus, *, resumed: bool = False) -> FieldChanges:
+    """Return what takes `task` back to `prior`, for a job of sow's own that never ran.
+
+    `resumed` says that the job was a resume, whose iteration then does not
+    count. Nothing changes if the task has left in_progress meanwhile.
+    """
+    if task.status is not _S.IN_PROGRESS or prior is _S.IN_PROGRESS:
+        return {}
+    changes: FieldChanges = {"status": prior}
+    if prior is _S.PENDING and task.started_at is not UNSET:
+        changes["started_at"] = REMOVE
+    if resumed and prior in REVIEWED:
+        changes["iteration"] = max(1, task.iteration - 1)
+    return changes
+
+
+def reopen(task: Task) -> FieldChanges:
+    """Return what makes a completed or abandoned task pending again; nothing if it is pending.
+
+    Raises RefusedTransition for a task that is neither.
+    """
+    if task.status is _S.PENDING:
+        return {}
+    if task.status not in TERMINAL:
+        check(task, _S.PENDING)
+    changes: FieldChanges = {"status": _S.PENDING, **clear_session(task)}
+    if task.completed_at is not UNSET:
+        changes["completed_at"] = REMOVE
+    return changes

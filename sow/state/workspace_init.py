@@ -1,0 +1,91 @@
+"""What `sow init` lays down: the folder `.sow` and the files every repository starts with.
+
+Owns their first contents. Never changes a file that stands already.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sow.files import NotWritten, write_atomically
+from sow.paths import Workspace
+from sow.state.version import SCHEMA_VERSION, VERSION_FILE, check_version
+
+CONFIG_TEMPLATE = """\
+# The settings of this repository, for everyone who works on it.
+# Which agent CLI plays which role is each user's own choice: `sow config path`.
+
+# Where documents of each kind go, from the root of the repository.
+# artifacts:
+#   designs: .sow/knowledge/designs
+#   decisions: .sow/knowledge/decisions
+
+# How this repository's workers behave. A user's own file wins over these.
+# worker:
+#   concurrency: 4      # agents that run at once
+#   autostart: true     # a call may start a worker in the background
+#   idle_exit: 10m      # such a worker ends after so long without work
+"""
+
+IGNORED = """\
+# This machine's runtime: queue, output of agents, locks.
+run/
+worktrees/
+# What an interrupted write may leave.
+.*.tmp
+# References are fetched on each machine; their index is shared.
+refs/*
+!refs/index.*
+"""
+
+FILES: Mapping[str, str] = {
+    VERSION_FILE: f"{SCHEMA_VERSION}\n",
+    "config.yaml": CONFIG_TEMPLATE,
+    ".gitignore": IGNORED,
+}
+FOLDERS = ("knowledge", "refs")
+
+
+@dataclass(frozen=True)
+class Initialised:
+    """What `sow init` made and what stood already, as paths below the root."""
+
+    made: tuple[str, ...]
+    stood: tuple[str, ...]
+
+
+def init_workspace(root: Path) -> Initialised:
+    """Make whatever of `.sow` is missing below `root`, and tell the made from what stood.
+
+    Raises NewerState for a folder of a later sow, and NotWritten.
+    """
+    workspace = Workspace(root)
+    check_version(workspace)
+    made: list[str] = []
+    stood: list[str] = []
+    for name in FOLDERS:
+        _sort(f"{name}/", _make_folder(workspace.sow / name), made, stood)
+    for name, text in FILES.items():
+        _sort(name, _make_file(workspace.sow / name, text), made, stood)
+    return Initialised(tuple(made), tuple(stood))
+
+
+def _sort(name: str, is_new: bool, made: list[str], stood: list[str]) -> None:
+    (made if is_new else stood).append(f".sow/{name}")
+
+
+def _make_folder(folder: Path) -> bool:
+    if folder.is_dir():
+        return False
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise NotWritten(folder, error) from error
+    return True
+
+
+def _make_file(path: Path, text: str) -> bool:
+    if path.exists():
+        return False
+    write_atomically(path, text.encode())
+    return True

@@ -1,0 +1,12 @@
+"""YAML: reading it fast and strictly, and changing it with its comments kept.
+
+The only package that knows a YAML library: PyYAML's C loader reads, ruamel.yaml
+writes. Owns syntax, types and the place of a fault; knows no file of ours and
+raises `YamlProblem` for callers to wrap in an error of theirs.
+"""
+
+from sow.yamlfile.editing import REMOVE, Changes, dump_yaml, edit_yaml
+from sow.yamlfile.problems import YamlProblem
+from sow.yamlfile.reading import problem_in, read_yaml
+
+__all__ = ["REMOVE", "Changes", "YamlProblem", "dump_yaml", "edit_yaml", "problem_in", "read_yaml"]

@@ -1,0 +1,183 @@
+"""Reading YAML fast and strictly, with PyYAML's C loader.
+
+Owns what sow takes for YAML: UTF-8, one document, no key twice, and the types
+of a schema. Raises nothing but `YamlProblem`.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import ValidationError, convert
+
+from sow.yamlfile.problems import (
+    KeyPath,
+    YamlProblem,
+    problem_at,
+    problem_at_key,
+    schema_problem,
+)
+
+T = TypeVar("T")
+
+MAX_DEPTH = 200
+MAX_NODES = 1_000_000
+SMALL = 40_000
+"""Characters; by indentation alone a text this small cannot be deeper than MAX_DEPTH + 100."""
+
+
+def read_yaml(text: bytes, type: type[T], *, path: Path) -> T:
+    """Return the one document in `text` as a `type`; an empty document is an empty mapping.
+
+    `path` is for messages only. Raises YamlProblem for invalid UTF-8, broken
+    YAML, duplicate or unknown keys, missing keys and wrong types.
+    """
+    source = _decode(text, path)
+    data = _load(source, path)
+    try:
+        return convert(data, type)
+    except ValidationError as error:
+        root = compose(source)
+        raise schema_problem(str(error), data, type, root, source, path=path) from None
+
+
+def problem_in(text: bytes, keys: KeyPath, reason: str, *, path: Path) -> YamlProblem:
+    """Return the problem `reason` of what stands at `keys`, for a rule that no type can state.
+
+    `text` is a document that `read_yaml` has accepted.
+    """
+    source = _decode(text, path)
+    return problem_at_key(reason, source, compose(source), keys, path=path)
+
+
+def _decode(text: bytes, path: Path) -> str:
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        column = error.start - text.rfind(b"\n", 0, error.start)
+        reason = f"not UTF-8: byte 0x{text[error.start]:02x}"
+        raise YamlProblem(reason, path=path, line=line, column=column) from None
+
+
+def _load(source: str, path: Path) -> object:
+    import yaml
+
+    try:
+        if _may_be_deep(source) and _depth(source) > MAX_DEPTH:
+            raise YamlProblem("nested too deeply", path=path)
+        if "&" in source and _expands_too_far(compose(source)):
+            raise YamlProblem("its aliases refer to themselves, or expand too far", path=path)
+        data = yaml.load(source, Loader=_loader())  # noqa: S506 - a safe loader of ours
+    except yaml.MarkedYAMLError as error:
+        raise problem_at(_syntax_reason(error), source, error.problem_mark, path=path) from None
+    except yaml.YAMLError as error:
+        raise YamlProblem(str(error).partition("\n")[0], path=path) from None
+    except ValueError as error:
+        raise _unreadable_value(source, str(error), path) from None
+    return {} if data is None else data
+
+
+def _may_be_deep(source: str) -> bool:
+    """Whether a count of openings leaves room for great depth: the usual file needs no more."""
+    openings = sum(source.count(mark) for mark in ("[", "{", "- ", "? "))
+    return openings > MAX_DEPTH or len(source) > SMALL
+
+
+def _depth(source: str) -> int:
+    """Return how deep `source` is nested. libyaml's composer overruns the C stack on deep text."""
+    import yaml
+
+    depth = deepest = 0
+    for event in yaml.parse(source, Loader=_loader()):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            deepest = max(depth, deepest)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return deepest
+
+
+def _expands_too_far(root: Any) -> bool:
+    """Whether the tree, with every alias written out, has more than MAX_NODES nodes."""
+    waiting, seen = [root], 0
+    while waiting and seen <= MAX_NODES:
+        node = waiting.pop()
+        seen += 1
+        if node is not None and node.id == "sequence":
+            waiting.extend(node.value)
+        elif node is not None and node.id == "mapping":
+            waiting.extend(child for pair in node.value for child in pair)
+    return seen > MAX_NODES
+
+
+def _syntax_reason(error: Any) -> str:
+    parts = [part for part in (error.problem, error.context) if part]
+    if parts and parts[0].startswith("but "):
+        parts.reverse()
+    return " ".join(parts)
+
+
+def _unreadable_value(source: str, reason: str, path: Path) -> YamlProblem:
+    """Return the problem of a value that looks like a time or a number and is none."""
+    loader = _loader()("")
+    for keys, node in _scalars(compose(source)):
+        try:
+            loader.construct_object(node)
+        except ValueError:
+            return problem_at(
+                f"{node.value!r} cannot be read ({reason}); quote it if it is a string",
+                source,
+                node.start_mark,
+                path=path,
+                key=".".join(keys),
+            )
+    return YamlProblem(reason, path=path)
+
+
+def _scalars(node: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if node.id == "scalar":
+        yield keys, node
+    elif node.id == "sequence":
+        for index, child in enumerate(node.value):
+            yield from _scalars(child, (*keys, str(index)))
+    else:
+        for key_node, child in node.value:
+            yield from _scalars(child, (*keys, str(key_node.value)))
+
+
+def compose(source: str) -> Any:
+    """Return the tree of nodes, with their places, of text that loads."""
+    import yaml
+
+    return yaml.compose(source, Loader=_loader())
+
+
+def reads_as_string(text: str) -> bool:
+    """Whether `text`, written without quotes, is read as a string and not as `yes` or `010` are."""
+    import yaml
+
+    tag = _loader()("").resolve(yaml.ScalarNode, text, (True, False))
+    return bool(tag == "tag:yaml.org,2002:str")
+
+
+@cache
+def _loader() -> Any:
+    """Return PyYAML's safe C loader, taught to refuse a key that stands twice in a mapping."""
+    import yaml
+
+    class Loader(yaml.CSafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            seen = set()
+            for key_node, _ in node.value:
+                if key_node.id == "scalar" and key_node.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        problem=f"the key {key_node.value!r} stands twice",
+                        problem_mark=key_node.start_mark,
+                    )
+                if key_node.id == "scalar":
+                    seen.add(key_node.value)
+            return super().construct_mapping(node, deep)
+
+    return Loader

@@ -1,0 +1,78 @@
+import re
+
+import pytest
+
+from sow.agents.roles import AGENTS, TEMPLATES, UnknownAgent, get_agent, load_template
+from sow.errors import ExitCode
+from sow.ids import SLUG_PATTERN
+from sow.prompts.library import list_prompts
+from sow.schema.task import TaskStatus
+
+NAMES = [agent.name for agent in AGENTS]
+REPORTED = {TaskStatus.NEEDS_REVIEW, TaskStatus.PAUSED, TaskStatus.FAILED}
+
+
+def test_there_are_the_seeds_roles_and_more_than_twelve():
+    assert len(NAMES) >= 13
+    seeds = {"orchestrator", "implementer", "architect", "reviewer", "planner", "researcher"}
+    assert seeds <= set(NAMES)
+    assert len(set(NAMES)) == len(NAMES)
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=NAMES)
+def test_an_agent_is_whole(agent):
+    assert re.match(SLUG_PATTERN, agent.name), "it must fit assigned_agent"
+    assert agent.description
+    assert agent.capabilities
+    assert "\n" not in agent.description + agent.capabilities
+    assert get_agent(agent.name) is agent
+
+
+def test_roles_have_distinct_environment_variables():
+    assert len({name.upper().replace("-", "_") for name in NAMES}) == len(NAMES)
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=NAMES)
+def test_a_template_starts_the_agent_off(agent):
+    text = load_template(agent)
+    assert text[0].isalnum(), "a CLI may take any other first character for a command of its own"
+    assert f"sow prompt guidance/{agent.name}/base" in text
+    assert f"guidance/{agent.name}/base" in list_prompts()
+    assert ".sow/project/phases/<phase>/tasks/<task-id>/" in text
+    for file in ("state.yaml", "description.md", "log.md", "feedback/"):
+        assert file in text
+    for status in REPORTED:
+        assert f"`{status}`" in text
+    assert "sow agent log" in text
+    assert len(text) < 2500, "the rest belongs in the guidance"
+
+
+def test_a_template_sends_nobody_to_another_roles_base():
+    for agent in AGENTS:
+        bases = re.findall(r"guidance/([a-z-]+)/base", load_template(agent))
+        assert set(bases) == {agent.name}
+
+
+def test_no_template_lies_unused():
+    assert {agent.prompt_path for agent in AGENTS} == {file.name for file in TEMPLATES.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("typed", "nearest"),
+    [("implementor", "implementer"), ("REVIEWER", "reviewer"), ("zzz", None), ("", None)],
+)
+def test_an_unknown_agent_is_refused_with_the_nearest_name(typed, nearest):
+    with pytest.raises(UnknownAgent) as caught:
+        get_agent(typed)
+    error = caught.value
+    assert error.exit_code is ExitCode.USAGE
+    assert error.message == f"unknown agent: {typed}"
+    assert error.nearest == nearest
+    guess = f"Did you mean {nearest}? " if nearest else ""
+    assert error.hint == f"{guess}Run `sow agent list` to see them all."
+
+
+@pytest.mark.parametrize("typed", ["../roles", "implementer.md", "implementer/", "IMPLEMENTER"])
+def test_a_name_is_matched_exactly(typed):
+    with pytest.raises(UnknownAgent):
+        get_agent(typed)

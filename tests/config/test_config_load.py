@@ -1,0 +1,379 @@
+"""What each file and variable does to the configuration in effect."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from sow.config.defaults import BUILT_IN_EXECUTORS
+from sow.config.errors import InvalidConfiguration, UnknownExecutor
+from sow.config.origin import DEFAULT, FILE, REPOSITORY, from_environment
+from sow.schema.config import ExecutorType
+
+MINIMAL = """
+agents:
+  executors:
+    claude-code:
+      type: "claude"
+      settings:
+        yolo_mode: false
+  bindings:
+    orchestrator: "claude-code"
+    implementer: "claude-code"
+    architect: "claude-code"
+    reviewer: "claude-code"
+    planner: "claude-code"
+    researcher: "claude-code"
+"""
+
+MIXED = """
+agents:
+  executors:
+    claude-code:
+      type: "claude"
+      settings:
+        yolo_mode: true
+        model: "sonnet"
+
+    cursor:
+      type: "cursor"
+      settings:
+        yolo_mode: true
+
+  bindings:
+    orchestrator: "claude-code"
+    implementer: "cursor"      # Use Cursor for implementation
+    architect: "claude-code"
+    reviewer: "claude-code"
+    planner: "claude-code"
+    researcher: "claude-code"
+"""
+
+ADVANCED = """
+agents:
+  executors:
+    claude-opus:
+      type: "claude"
+      settings:
+        yolo_mode: true
+        model: "opus"
+
+    claude-sonnet:
+      type: "claude"
+      settings:
+        yolo_mode: true
+        model: "sonnet"
+
+    cursor:
+      type: "cursor"
+      settings:
+        yolo_mode: true
+
+  bindings:
+    orchestrator: "claude-opus"
+    implementer: "cursor"
+    architect: "claude-opus"
+    reviewer: "claude-sonnet"
+    planner: "claude-sonnet"
+    researcher: "claude-sonnet"
+"""
+
+WITH_SESSION_BLOCKS = """
+agents:
+  executors:
+    claude-code:
+      type: "claude"
+      settings:
+        yolo_mode: true
+        model: "sonnet"
+      session:
+        create_flag: "--session-id"
+        resume_flag: "--resume"
+      custom_args: []
+
+    cursor:
+      type: "cursor"
+      settings:
+        yolo_mode: true
+      session:
+        create_flag: "--chat-id"
+        resume_flag: "--resume"
+      custom_args: []
+
+    windsurf:
+      type: "windsurf"
+      settings:
+        yolo_mode: true
+      session:
+        create_flag: null
+        resume_flag: null
+      custom_args: ["--cascade"]
+
+  bindings:
+    orchestrator: "claude-code"
+    implementer: "cursor"
+    architect: "claude-code"
+    reviewer: "claude-code"
+    planner: "claude-code"
+    researcher: "claude-code"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "exists"),
+    [
+        (None, False),
+        ("", True),
+        ("\n \n", True),
+        ("# only\n  # comments\n", True),
+        ("---\n# a document of nothing\n", True),
+        ("\ufeff# with a byte order mark\n", True),
+        ("agents:\n", True),
+        ("agents:\n  executors:\n    # cursor:\n  bindings:\n", True),
+        ("agents: {executors: {claude-code: }, bindings: {implementer: }}", True),
+        ("worker:\nretry:\n", True),
+        ("worker: {concurrency: , autostart: null, idle_exit: ~}", True),
+        (
+            "agents: {executors: {claude-code: {type: claude, settings: , env: , timeout: }}}",
+            True,
+        ),
+    ],
+)
+def test_what_says_nothing_leaves_the_defaults(load, text, exists):
+    configuration = load(text)
+
+    assert configuration.exists is exists
+    assert configuration.warnings == ()
+    assert dict(configuration.executors) == BUILT_IN_EXECUTORS
+    assert set(configuration.bindings.values()) == {"claude-code"}
+    assert configuration.worker.concurrency == 4
+    assert configuration.worker.autostart is True
+    assert configuration.worker.idle_exit_seconds == 600
+    assert configuration.retry_on_quota is True
+
+
+def test_the_built_in_executors_are_cautious_and_try_twice_more(load):
+    executors = load().executors
+
+    assert [(each.name, each.type) for each in executors.values()] == [
+        ("claude-code", ExecutorType.CLAUDE),
+        ("cursor", ExecutorType.CURSOR),
+        ("windsurf", ExecutorType.WINDSURF),
+    ]
+    assert all(each.yolo_mode is False and each.retries == 2 for each in executors.values())
+
+
+def test_the_minimal_example_says_what_holds_anyway(load):
+    assert load(MINIMAL).executors == load().executors
+
+
+def test_the_mixed_example(load):
+    configuration = load(MIXED)
+
+    binding = configuration.binding("implementer")
+    assert (binding.role, binding.executor.name, binding.origin) == ("implementer", "cursor", FILE)
+    assert binding.executor.yolo_mode is True
+    assert binding.executor.model is None
+    assert configuration.binding("reviewer").executor.model == "sonnet"
+
+
+def test_the_advanced_example(load):
+    configuration = load(ADVANCED)
+
+    models = {role: configuration.binding(role).executor.model for role in configuration.bindings}
+    assert models == {
+        "orchestrator": "opus",
+        "implementer": None,
+        "architect": "opus",
+        "reviewer": "sonnet",
+        "planner": "sonnet",
+        "researcher": "sonnet",
+        "security-reviewer": None,
+    }
+    assert list(configuration.executors) == [
+        "claude-code",
+        "cursor",
+        "windsurf",
+        "claude-opus",
+        "claude-sonnet",
+    ]
+
+
+def test_what_has_no_effect_loads_with_a_warning_each(load):
+    configuration = load(WITH_SESSION_BLOCKS)
+
+    assert configuration.executor("windsurf").custom_args == ("--cascade",)
+    assert configuration.executor("claude-code").model == "sonnet"
+    assert [warning.split()[0] for warning in configuration.warnings] == [
+        "agents.executors.claude-code.session",
+        "agents.executors.cursor.session",
+        "agents.executors.windsurf.session",
+        "agents.executors.windsurf.settings.yolo_mode",
+    ]
+    assert all("has no effect" in warning for warning in configuration.warnings)
+
+
+def test_every_setting_of_an_executor_arrives(load):
+    executor = load(
+        """
+agents:
+  executors:
+    mine:
+      type: command
+      settings: {command: [./agent, "{task_dir}"], resume: [./agent, --again, "{session_id}"]}
+      custom_args: [--fast, "two words"]
+      env: {API_KEY: "${MY_KEY}", LEVEL: "3"}
+      max_parallel: 2
+      timeout: 2h
+      stall_timeout: 15m
+      retries: 0
+    claude-code:
+      settings: {yolo_mode: true, model: opus, allowed_tools: ["Bash(npm test:*)", WebFetch]}
+"""
+    ).executors
+
+    mine = executor["mine"]
+    assert mine.type is ExecutorType.COMMAND
+    assert mine.command == ("./agent", "{task_dir}")
+    assert mine.resume == ("./agent", "--again", "{session_id}")
+    assert mine.custom_args == ("--fast", "two words")
+    assert mine.env_names == ("API_KEY", "LEVEL")
+    assert (mine.max_parallel, mine.timeout_seconds, mine.stall_timeout_seconds) == (2, 7200, 900)
+    assert mine.retries == 0
+    claude = executor["claude-code"]
+    assert claude.type is ExecutorType.CLAUDE
+    assert (claude.yolo_mode, claude.model) == (True, "opus")
+    assert claude.allowed_tools == ("Bash(npm test:*)", "WebFetch")
+
+
+def test_a_built_in_name_can_get_another_type(load):
+    executor = load(
+        "agents: {executors: {claude-code: {type: command, settings: {command: [x]}}}}"
+    ).executor("claude-code")
+
+    assert executor.type is ExecutorType.COMMAND
+    assert executor.retries == 2
+
+
+def test_environment_beats_file_beats_default(load):
+    text = "agents: {bindings: {implementer: cursor}}"
+    variable = {"SOW_AGENTS_IMPLEMENTER": "windsurf"}
+
+    for given, environ, executor, origin in (
+        (None, {}, "claude-code", DEFAULT),
+        (None, variable, "windsurf", from_environment("SOW_AGENTS_IMPLEMENTER")),
+        (text, {}, "cursor", FILE),
+        (text, variable, "windsurf", from_environment("SOW_AGENTS_IMPLEMENTER")),
+        (text, {"SOW_AGENTS_IMPLEMENTER": ""}, "cursor", FILE),
+    ):
+        binding = load(given, environ=environ).binding("implementer")
+        assert (binding.executor.name, binding.origin) == (executor, origin)
+
+
+def test_a_variable_moves_its_own_role_only(load):
+    configuration = load(environ={"SOW_AGENTS_SECURITY_REVIEWER": "cursor"})
+
+    others = set(configuration.bindings) - {"security-reviewer"}
+    assert configuration.binding("security-reviewer").executor.name == "cursor"
+    assert {configuration.bindings[role] for role in others} == {"claude-code"}
+
+
+def test_a_variable_that_names_no_role_is_warned_of(load):
+    [warning] = load(environ={"SOW_AGENTS_IMPLEMENTR": "cursor"}).warnings
+
+    assert warning == (
+        "SOW_AGENTS_IMPLEMENTR names no agent; did you mean 'SOW_AGENTS_IMPLEMENTER'?"
+    )
+
+
+def test_the_users_worker_settings_win_over_the_repositorys(load):
+    configuration = load(
+        "worker: {concurrency: 2}",
+        repository="worker: {concurrency: 8, idle_exit: 30s}\nartifacts: {designs: docs/designs}\n",
+    )
+
+    worker = configuration.worker
+    assert (worker.concurrency, worker.idle_exit_seconds, worker.autostart) == (2, 30, True)
+    assert configuration.origin("worker", "concurrency") == FILE
+    assert configuration.origin("worker", "idle_exit") == REPOSITORY
+    assert configuration.origin("worker", "autostart") == DEFAULT
+    assert configuration.repository_path is not None
+
+
+def test_quota_retries_can_be_turned_off(load):
+    configuration = load("retry: {on_quota: false}")
+
+    assert configuration.retry_on_quota is False
+    assert configuration.origin("retry", "on_quota") == FILE
+
+
+@pytest.mark.parametrize("key", ["agents", "retry"])
+def test_a_repository_cannot_choose_for_its_users(load, config_path, key):
+    with pytest.raises(InvalidConfiguration) as caught:
+        load(repository=f"worker: {{concurrency: 2}}\n{key}: {{}}\n")
+
+    error = caught.value
+    assert (error.exit_code, error.path.name, error.line, error.key) == (
+        3,
+        "repository.yaml",
+        2,
+        key,
+    )
+    assert "a repository cannot choose this" in error.message
+    assert str(config_path) in error.hint
+
+
+def test_an_unknown_executor_is_told_when_its_role_is_needed(load, config_path):
+    configuration = load("agents: {bindings: {implementer: copilot}}")
+
+    assert configuration.binding("reviewer").executor.name == "claude-code"
+    with pytest.raises(UnknownExecutor) as caught:
+        configuration.binding("implementer")
+    assert caught.value.exit_code == 5
+    assert caught.value.message == "unknown executor: copilot"
+    assert caught.value.hint == (
+        "Available executors:\n"
+        "  - claude-code\n"
+        "  - cursor\n"
+        "  - windsurf\n"
+        "\n"
+        f"Check your configuration at {config_path}\n"
+        "Run 'sow config path' to see the full path."
+    )
+
+
+def test_an_unknown_executor_names_the_variable_that_chose_it(load):
+    configuration = load(ADVANCED, environ={"SOW_AGENTS_PLANNER": "copilot"})
+
+    with pytest.raises(UnknownExecutor) as caught:
+        configuration.binding("planner")
+    assert caught.value.variable == "SOW_AGENTS_PLANNER"
+    assert "The environment variable SOW_AGENTS_PLANNER names it.\n" in caught.value.hint
+    assert "  - claude-opus\n  - claude-sonnet\n" in caught.value.hint
+
+
+def test_nothing_heavy_is_imported_for_files_that_say_nothing(tmp_path):
+    (tmp_path / "repository.yaml").write_text("# worker:\n#   concurrency: 4\n")
+    code = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from sow.paths import user_config_path\n"
+        "from sow.config.load import load_configuration\n"
+        "load_configuration(path=user_config_path(os.environ), environ=os.environ,"
+        " repository_path=Path('repository.yaml'), roles=['implementer'])\n"
+        "heavy = {'yaml', 'ruamel', 'platformdirs', 'rich', 'huey', 'click', 'subprocess'}\n"
+        "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))\n"
+    )
+    environ = {**os.environ, "SOW_CONFIG": str(tmp_path / "none.yaml")}
+
+    printed = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        env=environ,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert printed.stdout.strip() == "[]"

@@ -1,0 +1,85 @@
+"""The variables of an executor, as the worker reads them."""
+
+import pytest
+
+from sow.config.environment import read_executor_env
+from sow.config.errors import InvalidConfiguration
+
+TEXT = """\
+agents:
+  executors:
+    claude-code:
+      env:
+        API_KEY: ${MY_KEY}
+        URL: "https://${HOST}:${PORT}/"
+        PLAIN: $HOME costs 5$ {x}
+        EMPTY: ""
+    mine:
+      type: claude
+"""
+ENVIRON = {"MY_KEY": "sk-secret", "HOST": "localhost", "PORT": "8080", "HOME": "/root"}
+
+
+@pytest.fixture
+def path(config_path):
+    config_path.write_text(TEXT)
+    return config_path
+
+
+def test_references_are_replaced_and_nothing_else(path):
+    assert read_executor_env(path, "claude-code", ENVIRON) == {
+        "API_KEY": "sk-secret",
+        "URL": "https://localhost:8080/",
+        "PLAIN": "$HOME costs 5$ {x}",
+        "EMPTY": "",
+    }
+
+
+def test_a_value_is_not_looked_into_again(path):
+    environ = ENVIRON | {"MY_KEY": "${HOST}"}
+
+    assert read_executor_env(path, "claude-code", environ)["API_KEY"] == "${HOST}"
+
+
+def test_an_executor_without_env_has_no_variables(path, tmp_path):
+    assert read_executor_env(path, "mine", ENVIRON) == {}
+    assert read_executor_env(path, "cursor", ENVIRON) == {}
+    assert read_executor_env(tmp_path / "none.yaml", "cursor", ENVIRON) == {}
+
+
+def test_an_unset_variable_is_named_and_no_value_shown(path):
+    environ = {"MY_KEY": "sk-secret", "HOST": "localhost"}
+
+    with pytest.raises(InvalidConfiguration) as caught:
+        read_executor_env(path, "claude-code", environ)
+
+    error = caught.value
+    assert (error.exit_code, error.line) == (3, 6)
+    assert error.key == "agents.executors.claude-code.env.URL"
+    assert error.reason == "the variable PORT is not set where the worker runs"
+    assert "Set PORT" in error.hint
+    shown = error.message + error.hint
+    assert "sk-secret" not in shown
+    assert "localhost" not in shown
+
+
+@pytest.mark.parametrize("value", ["${", "${}", "${A-B}", "${HOST:-x}", "a ${HOST", "${1}"])
+def test_half_a_reference_is_refused_when_the_file_is_loaded(load, value):
+    with pytest.raises(InvalidConfiguration) as caught:
+        load(f"agents: {{executors: {{cursor: {{env: {{KEY: '{value}'}}}}}}}}")
+
+    assert caught.value.key == "agents.executors.cursor.env.KEY"
+    assert "after ${ only a variable's name and } may follow" in caught.value.message
+    assert value not in caught.value.hint
+
+
+def test_loading_takes_the_names_only(load):
+    executor = load(TEXT, environ=ENVIRON).executor("claude-code")
+
+    assert executor.env_names == ("API_KEY", "URL", "PLAIN", "EMPTY")
+    assert "sk-secret" not in repr(executor)
+
+
+def test_an_executor_that_is_gone_is_told(path):
+    with pytest.raises(InvalidConfiguration, match="'copilot' is not defined here any more"):
+        read_executor_env(path, "copilot", ENVIRON)

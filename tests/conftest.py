@@ -1,0 +1,53 @@
+"""Every test has a throw-away HOME, and leaves no process of its own behind."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "CI", "TERM")
+
+
+@pytest.fixture(autouse=True)
+def poisoned_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a HOME of its own and nothing else of the user's environment."""
+    home = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        if name not in KEPT and not name.startswith(("PYTEST_", "COV_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_running(tmp_path: Path) -> Iterator[None]:
+    """Fail a test that leaves a process behind which works in its folder."""
+    yield
+    left = [pid for pid in _pids() if _works_in(pid, tmp_path)]
+    for pid in left:
+        os.kill(pid, 9)
+    assert not left, f"left running: {[_command(pid) for pid in left] or left}"
+
+
+def _pids() -> list[int]:
+    if not Path("/proc/self").exists():
+        return []
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _works_in(pid: int, folder: Path) -> bool:
+    try:
+        cwd = os.readlink(f"/proc/{pid}/cwd")
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    inside = cwd == str(folder) or cwd.startswith(f"{folder}/")
+    return inside and state not in "ZX" and pid != os.getpid()
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return str(pid)

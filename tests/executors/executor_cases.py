@@ -1,0 +1,368 @@
+"""The contract's table: what each executor promises, with the exact command line it is held to.
+
+`test_contract.py` asserts every row; `compatibility.py` prints them as
+`docs/compatibility.md`. A row says how far it has been tried.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sow.executors.base import Session
+from sow.executors.cursor import Dialect
+from sow.schema.config import ExecutorType
+from sow.schema.executor import ExecutorConfig
+from sow.schema.job import Cause, Verb
+
+UUID = "3f0c0b5e-1111-4222-8333-444455556667"
+SOW_RULES = (
+    "Bash(sow task:*),Bash(sow agent log:*),Bash(sow agent task:*),Bash(sow prompt:*),"
+    "Bash(sow project status:*)"
+)
+CLAUDE = ("claude", "-p", "--output-format", "stream-json", "--verbose")
+CURSOR = ("cursor-agent", "-p", "--trust", "--output-format", "stream-json")
+ASKING = ("--permission-mode", "acceptEdits", "--allowedTools")
+
+
+class Evidence(StrEnum):
+    """How far a row has been tried."""
+
+    REAL = "real CLI run"
+    STAND_IN = "stand-in only"
+    DOCS = "docs only"
+
+
+REAL = Evidence.REAL
+STAND_IN = Evidence.STAND_IN
+
+
+@dataclass(frozen=True)
+class Case:
+    """One command line: given these settings and this verb, exactly this argv."""
+
+    title: str
+    executor: str
+    config: ExecutorConfig
+    verb: Verb
+    argv: tuple[str, ...]
+    evidence: Evidence
+    session: Session | None = None
+    as_root: bool = False
+    env: tuple[tuple[str, str], ...] = ()
+
+
+def _claude(**settings: object) -> ExecutorConfig:
+    return ExecutorConfig(name="claude-code", type=ExecutorType.CLAUDE, **settings)
+
+
+def _cursor(**settings: object) -> ExecutorConfig:
+    return ExecutorConfig(name="cursor", type=ExecutorType.CURSOR, **settings)
+
+
+def _windsurf(**settings: object) -> ExecutorConfig:
+    return ExecutorConfig(name="windsurf", type=ExecutorType.WINDSURF, **settings)
+
+
+def _command(**settings: object) -> ExecutorConfig:
+    return ExecutorConfig(name="my-agent", type=ExecutorType.COMMAND, **settings)
+
+
+CHOSEN = Session(UUID)
+TODAY = Session(UUID, Dialect.PRINT)
+SEEDS = Session(UUID, Dialect.CHAT_ID)
+EVERYTHING = {"yolo_mode": True, "model": "sonnet", "custom_args": ("--effort", "low")}
+
+CASES: tuple[Case, ...] = (
+    Case(
+        title="spawn",
+        executor="claude",
+        config=_claude(),
+        verb=Verb.SPAWN,
+        session=CHOSEN,
+        argv=(*CLAUDE, *ASKING, SOW_RULES, "--session-id", UUID),
+        evidence=REAL,
+    ),
+    Case(
+        title="resume",
+        executor="claude",
+        config=_claude(),
+        verb=Verb.RESUME,
+        session=CHOSEN,
+        argv=(*CLAUDE, *ASKING, SOW_RULES, "--resume", UUID),
+        evidence=REAL,
+    ),
+    Case(
+        title="spawn, `allowed_tools`",
+        executor="claude",
+        config=_claude(allowed_tools=("Bash(npm test:*)", "WebFetch")),
+        verb=Verb.SPAWN,
+        session=CHOSEN,
+        argv=(*CLAUDE, *ASKING, f"{SOW_RULES},Bash(npm test:*),WebFetch", "--session-id", UUID),
+        evidence=REAL,
+    ),
+    Case(
+        title="spawn, `yolo_mode`, `model` and `custom_args`",
+        executor="claude",
+        config=_claude(**EVERYTHING),
+        verb=Verb.SPAWN,
+        session=CHOSEN,
+        argv=(
+            *CLAUDE,
+            "--dangerously-skip-permissions",
+            "--model",
+            "sonnet",
+            "--session-id",
+            UUID,
+            "--effort",
+            "low",
+        ),
+        evidence=REAL,
+    ),
+    Case(
+        title="resume as root, `yolo_mode`, `model` and `custom_args`",
+        executor="claude",
+        config=_claude(**EVERYTHING),
+        verb=Verb.RESUME,
+        session=CHOSEN,
+        as_root=True,
+        argv=(
+            *CLAUDE,
+            "--dangerously-skip-permissions",
+            "--model",
+            "sonnet",
+            "--resume",
+            UUID,
+            "--effort",
+            "low",
+        ),
+        env=(("IS_SANDBOX", "1"),),
+        evidence=REAL,
+    ),
+    Case(
+        title="spawn",
+        executor="cursor, today's dialect",
+        config=_cursor(),
+        verb=Verb.SPAWN,
+        session=TODAY,
+        argv=(*CURSOR, "--resume", UUID),
+        evidence=STAND_IN,
+    ),
+    Case(
+        title="resume, `yolo_mode`, `model` and `custom_args`",
+        executor="cursor, today's dialect",
+        config=_cursor(**EVERYTHING),
+        verb=Verb.RESUME,
+        session=TODAY,
+        argv=(*CURSOR, "--force", "--model", "sonnet", "--resume", UUID, "--effort", "low"),
+        evidence=STAND_IN,
+    ),
+    Case(
+        title="spawn",
+        executor="cursor, the seeds' dialect",
+        config=_cursor(),
+        verb=Verb.SPAWN,
+        session=SEEDS,
+        argv=("cursor-agent", "agent", "--chat-id", UUID),
+        evidence=STAND_IN,
+    ),
+    Case(
+        title="resume",
+        executor="cursor, the seeds' dialect",
+        config=_cursor(),
+        verb=Verb.RESUME,
+        session=SEEDS,
+        argv=("cursor-agent", "agent", "--resume", UUID),
+        evidence=STAND_IN,
+    ),
+    Case(
+        title="resume, `yolo_mode`, `model` and `custom_args`",
+        executor="cursor, the seeds' dialect",
+        config=_cursor(**EVERYTHING),
+        verb=Verb.RESUME,
+        session=SEEDS,
+        argv=(
+            "cursor-agent",
+            "agent",
+            "--force",
+            "--model",
+            "sonnet",
+            "--resume",
+            UUID,
+            "--effort",
+            "low",
+        ),
+        evidence=STAND_IN,
+    ),
+    Case(
+        title="spawn, `custom_args`",
+        executor="windsurf",
+        config=_windsurf(custom_args=("--cascade",)),
+        verb=Verb.SPAWN,
+        argv=("windsurf", "--cascade"),
+        evidence=STAND_IN,
+    ),
+    Case(
+        title="spawn, `command` names another program",
+        executor="windsurf",
+        config=_windsurf(command=("devin", "-p"), custom_args=("--cascade",)),
+        verb=Verb.SPAWN,
+        argv=("devin", "-p", "--cascade"),
+        evidence=STAND_IN,
+    ),
+    Case(
+        title="spawn, with placeholders",
+        executor="command",
+        config=_command(
+            command=("run-agent", "--id={session_id}", "{task_dir}", "{prompt_file}", "{other}"),
+            custom_args=("-v",),
+        ),
+        verb=Verb.SPAWN,
+        session=CHOSEN,
+        argv=("run-agent", f"--id={UUID}", "/work/tasks/010", "/run/prompt.md", "{other}", "-v"),
+        evidence=REAL,
+    ),
+    Case(
+        title="resume, by `settings.resume`",
+        executor="command",
+        config=_command(command=("run-agent",), resume=("run-agent", "again"), custom_args=("-v",)),
+        verb=Verb.RESUME,
+        session=CHOSEN,
+        argv=("run-agent", "again", "-v"),
+        evidence=REAL,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One ending: what the CLI does, and what it is taken for."""
+
+    title: str
+    config: ExecutorConfig
+    steps: tuple[dict[str, object], ...]
+    cause: Cause
+    reason: str
+    """What the reason must contain: the CLI's own words."""
+    evidence: Evidence
+    resets_at: float | None = None
+
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "ends without a status",
+        _claude(),
+        ({"say": "done"},),
+        Cause.NO_STATUS,
+        "without setting",
+        REAL,
+    ),
+    Fault(
+        "a tool is denied",
+        _claude(),
+        ({"shell": "npm test"},),
+        Cause.DENIED,
+        "Bash(npm test)",
+        REAL,
+    ),
+    Fault(
+        "no credit (400)", _claude(), ({"error_result": 400},), Cause.AUTH, "Credit balance", REAL
+    ),
+    Fault("wrong key (401)", _claude(), ({"error_result": 401},), Cause.AUTH, "401", REAL),
+    Fault("forbidden (403)", _claude(), ({"error_result": 403},), Cause.AUTH, "403", REAL),
+    Fault("not logged in", _claude(), ({"not_logged_in": True},), Cause.AUTH, "/login", REAL),
+    Fault(
+        "no such model (404)", _claude(), ({"error_result": 404},), Cause.BAD_MODEL, "model", REAL
+    ),
+    Fault(
+        "rate limited (429)",
+        _claude(),
+        ({"api_retry": 429}, {"error_result": 429}),
+        Cause.RATE_LIMITED,
+        "429",
+        REAL,
+    ),
+    Fault(
+        "rate limited, with the time it ends",
+        _claude(),
+        ({"rate_limit": 1_900_000_000}, {"error_result": 429}),
+        Cause.RATE_LIMITED,
+        "429",
+        STAND_IN,
+        resets_at=1_900_000_000.0,
+    ),
+    Fault("server error (500)", _claude(), ({"error_result": 500},), Cause.API_ERROR, "500", REAL),
+    Fault("overloaded (529)", _claude(), ({"error_result": 529},), Cause.API_ERROR, "529", REAL),
+    Fault(
+        "no connection",
+        _claude(),
+        ({"api_retry": None}, {"error_result": None}),
+        Cause.API_ERROR,
+        "ConnectionRefused",
+        REAL,
+    ),
+    Fault(
+        "unknown option",
+        _claude(custom_args=("--bogus",)),
+        (),
+        Cause.BAD_FLAGS,
+        "unknown option '--bogus'",
+        REAL,
+    ),
+    Fault("crash", _claude(), ({"stderr": "boom\n"}, {"crash": 3}), Cause.CRASHED, "boom", REAL),
+    Fault("killed", _claude(), ({"signal": 9},), Cause.CRASHED, "SIGKILL", REAL),
+    Fault("terminated", _claude(), ({"crash": 143},), Cause.CRASHED, "SIGTERM", REAL),
+    Fault(
+        "noise in the stream",
+        _claude(),
+        ({"noise": '\udcff{"type":"resu'}, {"noise": "\n{]\n"}, {"error_result": 529}),
+        Cause.API_ERROR,
+        "529",
+        STAND_IN,
+    ),
+    Fault("ends without a status", _cursor(), ({"say": "done"},), Cause.NO_STATUS, "", STAND_IN),
+    Fault(
+        "a tool is denied",
+        _cursor(),
+        ({"shell": "npm test"},),
+        Cause.DENIED,
+        "Shell(npm)",
+        STAND_IN,
+    ),
+    Fault("not logged in", _cursor(), ({"not_logged_in": True},), Cause.AUTH, "login", STAND_IN),
+    Fault("unknown option", _cursor(custom_args=("--bogus",)), (), Cause.BAD_FLAGS, "", STAND_IN),
+    Fault("request fails", _cursor(), ({"error_result": 500},), Cause.CRASHED, "500", STAND_IN),
+    Fault("killed", _cursor(), ({"signal": 9},), Cause.CRASHED, "SIGKILL", STAND_IN),
+    Fault("ends without a status", _windsurf(), (), Cause.NO_STATUS, "", STAND_IN),
+    Fault("not logged in", _windsurf(), ({"not_logged_in": True},), Cause.AUTH, "logged", STAND_IN),
+    Fault(
+        "talks of an error, then crashes",
+        _windsurf(),
+        ({"say": "The API returned 401: Invalid API key"}, {"crash": 4}),
+        Cause.CRASHED,
+        "exit code 4",
+        STAND_IN,
+    ),
+    Fault(
+        "a program that prints Claude's events fails with 529",
+        _command(command=("claude", "-p", "--output-format", "stream-json", "--verbose")),
+        ({"error_result": 529},),
+        Cause.API_ERROR,
+        "529",
+        STAND_IN,
+    ),
+    Fault(
+        "exit code",
+        _command(command=("/bin/sh", "-c", "echo no luck >&2; exit 9")),
+        (),
+        Cause.CRASHED,
+        "no luck",
+        REAL,
+    ),
+    Fault(
+        "no such program",
+        _command(command=("/bin/sh", "-c", "no-such-program")),
+        (),
+        Cause.MISSING_BINARY,
+        "no-such-program",
+        REAL,
+    ),
+)

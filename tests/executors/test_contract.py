@@ -1,0 +1,308 @@
+"""What every executor promises, whichever CLI it drives."""
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cli_bench import Bench, make_bench
+from executor_cases import CASES, CHOSEN, SEEDS, TODAY, Case
+from standins import CursorDialect, read_runs, write_script
+
+from sow.executors.base import EventKind, Executor, LaunchRequest, Session, SessionSource
+from sow.executors.errors import ExecutorBinaryNotFound, ResumptionNotSupported
+from sow.executors.registry import make_executor
+from sow.schema.config import ExecutorType
+from sow.schema.executor import ExecutorConfig
+from sow.schema.job import Verb
+
+SECRET = "sk-not-to-be-seen"
+PROMPT = f"Do task 010. The key is {SECRET}.\n"
+
+
+def config(type_: ExecutorType, **settings: object) -> ExecutorConfig:
+    """Return settings that give every type what it needs."""
+    if type_ is ExecutorType.COMMAND:
+        settings = {"command": ("claude", "-p"), "resume": ("claude", "-c"), **settings}
+    return ExecutorConfig(name=f"my-{type_}", type=type_, **settings)
+
+
+def request(session: Session | None, *, as_root: bool = False) -> LaunchRequest:
+    return LaunchRequest(
+        session=session,
+        prompt=PROMPT,
+        prompt_file=Path("/run/prompt.md"),
+        task_dir=Path("/work/tasks/010"),
+        cwd=Path("/work"),
+        as_root=as_root,
+    )
+
+
+def launch_argv(executor: Executor, verb: Verb, session: Session | None) -> tuple[str, ...]:
+    launch = executor.spawn if verb is Verb.SPAWN else executor.resume
+    return launch(request(session)).argv
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.executor}: {case.title}")
+def test_command_line(case: Case) -> None:
+    executor = make_executor(case.config)
+    launch = executor.spawn if case.verb is Verb.SPAWN else executor.resume
+    made = launch(request(case.session, as_root=case.as_root))
+    assert made.argv == case.argv
+    assert dict(made.env) == dict(case.env)
+    assert made.stdin == PROMPT
+    assert made.cwd == Path("/work")
+
+
+SESSIONS = [
+    (ExecutorType.CLAUDE, CHOSEN, ("--session-id",), ("--resume",)),
+    (ExecutorType.CURSOR, TODAY, ("--resume",), ("--resume",)),
+    (ExecutorType.CURSOR, SEEDS, ("--chat-id",), ("--resume",)),
+    (ExecutorType.COMMAND, CHOSEN, ("-p",), ("-c",)),
+]
+
+
+@pytest.mark.parametrize(("type_", "session", "spawn_words", "resume_words"), SESSIONS)
+@pytest.mark.parametrize("yolo", [False, True])
+@pytest.mark.parametrize("model", [None, "opus"])
+@pytest.mark.parametrize("custom", [(), ("--effort", "low")])
+@pytest.mark.parametrize("allowed", [(), ("Bash(make:*)",)])
+def test_a_resume_carries_all_that_the_spawn_did(
+    type_: ExecutorType,
+    session: Session,
+    spawn_words: tuple[str, ...],
+    resume_words: tuple[str, ...],
+    yolo: bool,
+    model: str | None,
+    custom: tuple[str, ...],
+    allowed: tuple[str, ...],
+) -> None:
+    executor = make_executor(
+        config(type_, yolo_mode=yolo, model=model, custom_args=custom, allowed_tools=allowed)
+    )
+    spawned = launch_argv(executor, Verb.SPAWN, session)
+    resumed = launch_argv(executor, Verb.RESUME, session)
+    assert [word for word in spawned if word not in spawn_words] == [
+        word for word in resumed if word not in resume_words
+    ]
+    assert set(spawn_words) <= set(spawned)
+    assert set(resume_words) <= set(resumed)
+
+
+FULL = {"model": "opus", "custom_args": ("--x", "1"), "allowed_tools": ("Bash(make:*)",)}
+
+
+@pytest.mark.parametrize("verb", list(Verb))
+@pytest.mark.parametrize(("type_", "session"), [each[:2] for each in SESSIONS])
+@pytest.mark.parametrize("yolo", [False, True])
+def test_settings_reach_the_command_line(
+    type_: ExecutorType, session: Session, verb: Verb, yolo: bool
+) -> None:
+    argv = launch_argv(make_executor(config(type_, yolo_mode=yolo, **FULL)), verb, session)
+    bare = launch_argv(make_executor(config(type_)), verb, session)
+    joined = " ".join(argv)
+    assert argv[-2:] == ("--x", "1")
+    assert bare[-2:] != ("--x", "1")
+    if type_ in {ExecutorType.CLAUDE, ExecutorType.CURSOR}:
+        assert "--model opus" in joined
+        assert "--model" not in bare
+    flag = {ExecutorType.CLAUDE: "--dangerously-skip-permissions", ExecutorType.CURSOR: "--force"}
+    if type_ in flag:
+        assert (flag[type_] in argv) is yolo
+    if type_ is ExecutorType.CLAUDE:
+        assert ("Bash(make:*)" in joined) is not yolo
+
+
+@pytest.mark.parametrize("type_", list(ExecutorType))
+@pytest.mark.parametrize("verb", list(Verb))
+def test_the_prompt_and_its_secrets_stay_out_of_argv_and_environment(
+    type_: ExecutorType, verb: Verb
+) -> None:
+    executor = make_executor(config(type_, yolo_mode=True, **FULL))
+    if verb is Verb.RESUME and not executor.supports_resumption:
+        return
+    launch = executor.spawn if verb is Verb.SPAWN else executor.resume
+    made = launch(request(CHOSEN, as_root=True))
+    assert not any(SECRET in word for word in (*made.argv, *made.env.values()))
+    assert made.stdin == PROMPT
+
+
+@pytest.mark.parametrize("type_", list(ExecutorType))
+def test_a_launch_is_a_value(type_: ExecutorType) -> None:
+    first, second = (make_executor(config(type_, **FULL)) for _ in range(2))
+    assert first == second
+    assert first.spawn(request(CHOSEN)) == second.spawn(request(CHOSEN))
+
+
+@pytest.mark.parametrize("as_root", [False, True])
+@pytest.mark.parametrize("yolo", [False, True])
+def test_only_claude_as_root_with_yolo_is_told_that_it_is_in_a_sandbox(
+    as_root: bool, yolo: bool
+) -> None:
+    for type_ in ExecutorType:
+        made = make_executor(config(type_, yolo_mode=yolo)).spawn(request(CHOSEN, as_root=as_root))
+        expected = as_root and yolo and type_ is ExecutorType.CLAUDE
+        assert ("IS_SANDBOX" in made.env) is expected
+
+
+def test_no_argument_of_the_user_can_be_taken_for_an_allowed_tool() -> None:
+    """`--allowedTools` takes every word up to the next flag."""
+    executor = make_executor(config(ExecutorType.CLAUDE, custom_args=("stray",)))
+    argv = launch_argv(executor, Verb.SPAWN, CHOSEN)
+    following = argv[argv.index("--allowedTools") + 2]
+    assert following.startswith("--")
+
+
+def test_claude_lets_an_agent_report_but_neither_spawn_nor_configure() -> None:
+    argv = launch_argv(make_executor(config(ExecutorType.CLAUDE)), Verb.SPAWN, CHOSEN)
+    allowed = argv[argv.index("--allowedTools") + 1].split(",")
+    assert "Bash(sow task:*)" in allowed
+    assert not any("spawn" in rule or "config" in rule or rule == "Bash" for rule in allowed)
+    assert not any(rule.startswith(("Bash(sow:", "Bash(sow agent:")) for rule in allowed)
+
+
+@pytest.mark.parametrize("type_", list(ExecutorType))
+def test_a_missing_binary_is_told_with_its_name_and_remedy(
+    type_: ExecutorType, tmp_path: Path
+) -> None:
+    executor = make_executor(config(type_))
+    with pytest.raises(ExecutorBinaryNotFound) as caught:
+        executor.validate_availability(str(tmp_path))
+    error = caught.value
+    assert error.message == f"executor binary not found: {executor.binary}"
+    first = (
+        f'Executor "{executor.name}" requires the {executor.binary} CLI to be installed and'
+        " available on PATH."
+    )
+    assert error.hint.startswith(first + "\n\n")
+    assert error.exit_code == 5
+
+
+def test_the_seeds_words_for_a_missing_cursor_agent(tmp_path: Path) -> None:
+    executor = make_executor(ExecutorConfig(name="cursor", type=ExecutorType.CURSOR))
+    with pytest.raises(ExecutorBinaryNotFound) as caught:
+        executor.validate_availability(str(tmp_path))
+    lines = f"{caught.value.message}\n\n{caught.value.hint}".splitlines()
+    assert lines[:4] == [
+        "executor binary not found: cursor-agent",
+        "",
+        'Executor "cursor" requires the cursor-agent CLI to be installed and available on PATH.',
+        "",
+    ]
+    assert lines[4].startswith("Install cursor-agent: ")
+
+
+@pytest.mark.parametrize(
+    "type_", [ExecutorType.CLAUDE, ExecutorType.CURSOR, ExecutorType.WINDSURF, ExecutorType.COMMAND]
+)
+def test_an_installed_binary_is_found_on_the_path_given(type_: ExecutorType, bench: Bench) -> None:
+    executor = make_executor(config(type_))
+    found = executor.validate_availability(bench.path)
+    assert found == str(bench.root.parent / "bin" / executor.binary)
+
+
+@pytest.mark.parametrize(
+    "executor",
+    [
+        make_executor(config(ExecutorType.WINDSURF)),
+        make_executor(config(ExecutorType.COMMAND, resume=())),
+    ],
+    ids=["windsurf", "command"],
+)
+def test_without_resumption_a_resume_is_refused(executor: Executor) -> None:
+    assert not executor.supports_resumption
+    assert executor.session_source is SessionSource.NONE
+    with pytest.raises(ResumptionNotSupported, match="does not support session resumption"):
+        executor.resume(request(None))
+    with pytest.raises(ValueError, match="keeps no sessions"):
+        executor.create_session(lambda _argv: "")
+
+
+@pytest.mark.parametrize("type_", [ExecutorType.CLAUDE, ExecutorType.CURSOR])
+def test_a_launch_without_its_session_is_a_mistake_of_ours(type_: ExecutorType) -> None:
+    with pytest.raises(ValueError, match="none was given"):
+        make_executor(config(type_)).spawn(request(None))
+
+
+def test_a_command_has_sessions_where_it_asks_for_one() -> None:
+    source = {
+        "mentions": make_executor(config(ExecutorType.COMMAND, command=("a", "{session_id}"))),
+        "resumes": make_executor(config(ExecutorType.COMMAND)),
+        "neither": make_executor(config(ExecutorType.COMMAND, resume=())),
+    }
+    assert {name: executor.session_source for name, executor in source.items()} == {
+        "mentions": SessionSource.CHOSEN,
+        "resumes": SessionSource.CHOSEN,
+        "neither": SessionSource.NONE,
+    }
+
+
+@pytest.mark.parametrize(
+    ("type_", "dialect"),
+    [
+        (ExecutorType.CLAUDE, "today"),
+        (ExecutorType.CURSOR, "today"),
+        (ExecutorType.CURSOR, "seeds"),
+        (ExecutorType.COMMAND, "today"),
+    ],
+)
+@pytest.mark.parametrize("yolo", [False, True])
+def test_a_session_is_created_begun_and_continued(
+    type_: ExecutorType, dialect: str, yolo: bool, benches: dict[str, Bench]
+) -> None:
+    bench = benches[dialect]
+    write_script(bench.root, [[{"say": "one"}], [{"say": "two"}]])
+    settings: dict[str, object] = {"yolo_mode": yolo, "model": "opus"}
+    if type_ is ExecutorType.COMMAND:
+        shape = ("claude", "-p", "--output-format", "stream-json", "--verbose")
+        settings = {
+            "command": (*shape, "--session-id", "{session_id}"),
+            "resume": (*shape, "--resume", "{session_id}"),
+        }
+    executor = make_executor(config(type_, **settings))
+    session = executor.create_session(bench.run_command)
+    kept = replace(session, dialect=str(session.dialect) if session.dialect else None)
+
+    begun = bench.run(executor, executor.spawn(bench.request(kept, "First.")))
+    continued = bench.run(executor, executor.resume(bench.request(kept, "Second.")))
+
+    assert [run.verb for run in read_runs(bench.root)] == ["spawn", "resume"]
+    assert [run.prompt for run in read_runs(bench.root)] == ["First.", "Second."]
+    assert {run.session_id for run in read_runs(bench.root)} == {session.id}
+    for outcome, said in ((begun, "one"), (continued, "two")):
+        assert outcome.ending.code == 0
+        assert outcome.seen.session_id == session.id
+        assert outcome.seen.last_text == said
+        assert outcome.seen.result is not None
+        assert not outcome.seen.result.is_error
+
+
+@pytest.fixture
+def benches(bench: Bench, tmp_path: Path) -> dict[str, Bench]:
+    other = tmp_path / "seeds"
+    other.mkdir()
+    return {"today": bench, "seeds": make_bench(other, CursorDialect.SEEDS)}
+
+
+def test_a_windsurf_run_is_read_as_text(bench: Bench) -> None:
+    write_script(
+        bench.root, [[{"say": "thinking"}, {"noise": '{"type":"system","subtype":"init"'}]]
+    )
+    executor = make_executor(config(ExecutorType.WINDSURF, custom_args=("--cascade",)))
+    outcome = bench.run(executor, executor.spawn(bench.request(None)))
+    assert outcome.ending.code == 0
+    assert {event.kind for event in outcome.events} == {EventKind.TEXT}
+    assert outcome.events[0].text == "thinking"
+    assert read_runs(bench.root)[0].argv == ("--cascade",)
+
+
+def test_sessions_made_one_after_another_differ(bench: Bench) -> None:
+    for type_ in (ExecutorType.CLAUDE, ExecutorType.CURSOR, ExecutorType.COMMAND):
+        executor = make_executor(config(type_))
+        ids = [executor.create_session(bench.run_command).id for _ in range(3)]
+        assert len(set(ids)) == 3
+
+
+def test_no_row_of_the_table_stands_twice() -> None:
+    for first, second in itertools.combinations(CASES, 2):
+        assert (first.executor, first.title) != (second.executor, second.title)

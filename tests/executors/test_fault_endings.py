@@ -1,0 +1,119 @@
+"""Every way in which a run can end badly, played by the stand-ins and judged by the executors."""
+
+import os
+from dataclasses import replace
+
+import pytest
+from cli_bench import Bench
+from executor_cases import FAULTS, Fault
+from standins import read_runs, write_script
+
+from sow.executors.base import Executor, Session
+from sow.executors.registry import make_executor
+from sow.schema.config import ExecutorType
+from sow.schema.executor import ExecutorConfig
+from sow.schema.job import Cause
+
+
+def claude(**settings: object) -> Executor:
+    return make_executor(ExecutorConfig(name="claude-code", type=ExecutorType.CLAUDE, **settings))
+
+
+def begin(bench: Bench, executor: Executor) -> Session | None:
+    if executor.session_source == "none":
+        return None
+    return executor.create_session(bench.run_command)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.config.type}: {fault.title}")
+def test_verdict(fault: Fault, bench: Bench) -> None:
+    write_script(bench.root, [list(fault.steps)])
+    executor = make_executor(fault.config)
+    outcome = bench.run(executor, executor.spawn(bench.request(begin(bench, executor))))
+    assert outcome.verdict.cause is fault.cause
+    assert fault.reason in outcome.verdict.reason
+    assert outcome.verdict.resets_at == fault.resets_at
+    assert len(outcome.verdict.reason) <= 600
+
+
+def test_a_session_spawned_twice_is_in_use(bench: Bench) -> None:
+    write_script(bench.root, [[{"say": "one"}]])
+    executor = claude()
+    session = executor.create_session(bench.run_command)
+    bench.run(executor, executor.spawn(bench.request(session)))
+    again = bench.run(executor, executor.spawn(bench.request(session)))
+    assert again.verdict.cause is Cause.SESSION_IN_USE
+    assert session.id in again.verdict.reason
+    assert again.seen.session_id is None
+
+
+def test_a_resume_of_a_session_that_never_began_is_unknown(bench: Bench) -> None:
+    executor = claude()
+    session = executor.create_session(bench.run_command)
+    outcome = bench.run(executor, executor.resume(bench.request(session)))
+    assert outcome.verdict.cause is Cause.SESSION_UNKNOWN
+    assert outcome.seen.session_id is None, "a result that names a session does not begin it"
+
+
+def test_a_session_that_was_lost_is_unknown_from_then_on(bench: Bench) -> None:
+    write_script(bench.root, [[{"say": "one"}, {"forget_session": True}]])
+    executor = claude()
+    session = executor.create_session(bench.run_command)
+    first = bench.run(executor, executor.spawn(bench.request(session)))
+    second = bench.run(executor, executor.resume(bench.request(session)))
+    assert first.seen.session_id == session.id
+    assert second.verdict.cause is Cause.SESSION_UNKNOWN
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the CLI refuses only root")
+def test_root_needs_the_sandbox_variable(bench: Bench) -> None:
+    write_script(bench.root, [[{"say": "free"}]])
+    executor = claude(yolo_mode=True)
+    request = bench.request(executor.create_session(bench.run_command))
+    refused = bench.run(executor, executor.spawn(replace(request, as_root=False)))
+    allowed = bench.run(executor, executor.spawn(replace(request, as_root=True)))
+    assert refused.verdict.cause is Cause.BAD_FLAGS
+    assert "cannot be used with root" in refused.verdict.reason
+    assert allowed.ending.code == 0
+
+
+def test_a_denied_tool_is_named_as_the_setting_takes_it(bench: Bench) -> None:
+    write_script(bench.root, [[{"shell": "npm test"}, {"say": "x"}]])
+    denied = claude()
+    outcome = bench.run(denied, denied.spawn(bench.request(denied.create_session(str))))
+    assert outcome.seen.denied_tools == ("Bash(npm test)",)
+    assert "agents.executors.claude-code.settings.allowed_tools" in outcome.verdict.reason
+
+    allowed = claude(allowed_tools=outcome.seen.denied_tools)
+    outcome = bench.run(allowed, allowed.spawn(bench.request(allowed.create_session(str))))
+    assert outcome.seen.denied_tools == ()
+
+
+def test_an_agent_may_report_with_the_rules_that_sow_gives(bench: Bench) -> None:
+    commands = {
+        "sow task set status needs_review": True,
+        "sow agent log 'a; b | c'": True,
+        "sow agent task state set-status paused": True,
+        "sow prompt guidance/implementer/base": True,
+        "sow project status && sow task show": True,
+        "sow agent spawn implementer 020": False,
+        "sow agent logx": False,
+        "sow config edit": False,
+        'sow task set name "$(cat /etc/hostname)"': False,
+        "SOW_TASK_ID=020 sow task set status failed": False,
+    }
+    write_script(bench.root, [[{"shell": command} for command in commands]])
+    executor = claude()
+    bench.run(executor, executor.spawn(bench.request(executor.create_session(str))))
+    ran = {tool.command: tool.exit is not None for tool in read_runs(bench.root)[0].tools}
+    assert ran == commands
+
+
+def test_what_an_agent_says_of_errors_is_not_an_error(bench: Bench) -> None:
+    """An agent at work on a login page talks of 401 and of unknown options all day."""
+    talk = "Session ID x is already in use. 401 Invalid API key. error: unknown option '--x'"
+    write_script(bench.root, [[{"say": talk}, {"crash": 1}]])
+    for type_ in (ExecutorType.CLAUDE, ExecutorType.CURSOR, ExecutorType.WINDSURF):
+        executor = make_executor(ExecutorConfig(name="x", type=type_))
+        outcome = bench.run(executor, executor.spawn(bench.request(begin(bench, executor))))
+        assert outcome.verdict.cause is Cause.CRASHED, type_

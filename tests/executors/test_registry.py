@@ -1,0 +1,99 @@
+"""Executors by type and by name, and the words of their errors."""
+
+from pathlib import Path
+
+import pytest
+
+from sow.config.errors import UnknownExecutor
+from sow.executors.errors import (
+    ResumptionNotSupported,
+    SessionLost,
+    SessionMissing,
+    SessionNotCreated,
+)
+from sow.executors.registry import EXECUTORS, ExecutorRegistry, make_executor
+from sow.schema.config import ExecutorType
+from sow.schema.executor import ExecutorConfig
+
+
+def config(name: str, type_: ExecutorType) -> ExecutorConfig:
+    return ExecutorConfig(name=name, type=type_, command=("agent",))
+
+
+def test_every_type_has_an_executor() -> None:
+    assert set(EXECUTORS) == set(ExecutorType)
+
+
+@pytest.mark.parametrize("type_", list(ExecutorType))
+def test_an_executor_is_made_from_its_settings(type_: ExecutorType) -> None:
+    settings = config("mine", type_)
+    executor = make_executor(settings)
+    assert executor.name == "mine"
+    assert executor.config is settings
+    assert type(executor) is EXECUTORS[type_]
+
+
+def test_register_get_list() -> None:
+    registry = ExecutorRegistry(Path("/home/x/.config/sow/config.yaml"))
+    assert registry.list() == []
+    claude = make_executor(config("claude-code", ExecutorType.CLAUDE))
+    cursor = make_executor(config("cursor", ExecutorType.CURSOR))
+    registry.register("cursor", cursor)
+    registry.register("claude-code", claude)
+    assert registry.list() == ["claude-code", "cursor"]
+    assert registry.get("claude-code") is claude
+    registry.register("cursor", claude)
+    assert registry.get("cursor") is claude
+
+
+def test_an_unknown_executor_is_told_with_those_there_are() -> None:
+    registry = ExecutorRegistry(Path("/home/x/.config/sow/config.yaml"))
+    registry.register("cursor", make_executor(config("cursor", ExecutorType.CURSOR)))
+    with pytest.raises(UnknownExecutor) as caught:
+        registry.get("copilot")
+    assert caught.value.message == "unknown executor: copilot"
+    assert caught.value.hint.startswith("Available executors:\n  - cursor\n\n")
+    assert caught.value.exit_code == 5
+
+
+def test_no_resumption_in_the_seeds_words() -> None:
+    error = ResumptionNotSupported("windsurf", "010")
+    assert error.message == 'executor "windsurf" does not support session resumption'
+    assert error.hint == (
+        "Cannot resume task 010. Consider:\n"
+        "  - Spawning a new worker instance\n"
+        "  - Switching to an executor with session support (claude-code, cursor)"
+    )
+    assert error.exit_code == 5
+
+
+def test_no_resumption_names_the_executors_that_have_it() -> None:
+    error = ResumptionNotSupported("windsurf", "010", alternatives=("mine",))
+    assert error.hint.endswith("session support (mine)")
+
+
+def test_a_missing_session_in_the_seeds_words() -> None:
+    error = SessionMissing("010", "implementer")
+    assert error.message == "no session found for task 010"
+    assert error.hint == (
+        "Task has not been started or session has expired.\n"
+        "Use `sow agent spawn implementer 010` to start a new session."
+    )
+    assert error.exit_code == 5
+
+
+def test_a_lost_session_names_the_choices() -> None:
+    error = SessionLost("claude-code", "010", "U", "implementer")
+    assert error.message == 'executor "claude-code" no longer knows session U of task 010'
+    assert "sow agent spawn implementer 010 --fresh" in error.hint
+    assert error.exit_code == 5
+
+
+@pytest.mark.parametrize("answer", ["", "\n", "Please log in first!\n", "--help", "x" * 300])
+def test_a_chat_that_was_not_made_is_told(answer: str) -> None:
+    executor = make_executor(config("cursor", ExecutorType.CURSOR))
+    with pytest.raises(SessionNotCreated) as caught:
+        executor.create_session(lambda _argv: answer)
+    assert caught.value.message.startswith('executor "cursor" could not create a session')
+    assert caught.value.command == ("cursor-agent", "create-chat")
+    assert len(caught.value.message) < 400

@@ -1,0 +1,137 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from sow.agents.roles import AGENTS
+from sow.cli.agent_list import list_agents
+from sow.cli.prompt import prompt
+from sow.cli.root import run
+from sow.prompts.library import list_prompts, load_prompt
+
+HEAVY = ("huey", "rich", "yaml", "ruamel", "msgspec", "platformdirs", "subprocess")
+
+
+def loaded_after(arguments, cwd):
+    """Run the true command and return its exit code and the modules that it imported."""
+    code = (
+        "import sys\n"
+        "from sow.cli.root import run\n"
+        "code = run(sys.argv[1:])\n"
+        "print('MODULES', code, *sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, *arguments],
+        cwd=cwd,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    last = done.stdout.splitlines()[-1].split()
+    return int(last[1]), set(last[2:])
+
+
+def test_a_prompt_is_printed_as_it_lies(capsys):
+    assert run(["prompt", "guidance/implementer/tdd"]) == 0
+    assert capsys.readouterr().out == load_prompt("guidance/implementer/tdd")
+
+
+def test_a_prompt_as_json(capsys):
+    assert run(["prompt", "guidance/implementer/tdd", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record == {
+        "path": "guidance/implementer/tdd",
+        "text": load_prompt("guidance/implementer/tdd"),
+    }
+
+
+def test_the_list_of_prompts(capsys):
+    assert run(["prompt", "--list"]) == 0
+    assert capsys.readouterr().out.splitlines() == list_prompts()
+
+
+def test_the_list_of_prompts_as_json(capsys):
+    assert run(["prompt", "--list", "--json"]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert records == [{"path": name} for name in list_prompts()]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--list", "guidance/implementer/base"], ["--json"]])
+def test_a_call_that_asks_for_nothing_clear_is_a_usage_error(arguments, capsys):
+    assert run(["prompt", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("Error: give the name of one prompt, or --list\n\n")
+
+
+def test_an_unknown_prompt_on_the_command_line(capsys):
+    assert run(["prompt", "guidance/implementor/base"]) == 2
+    assert capsys.readouterr().err == (
+        "Error: unknown prompt: guidance/implementor/base\n\n"
+        "The nearest are:\n"
+        "  - guidance/implementer/base\n"
+        "  - guidance/implementer/bug\n"
+        "  - guidance/implementer/tdd\n\n"
+        "Run `sow prompt --list` to see them all.\n"
+    )
+
+
+def test_prompt_works_anywhere_and_imports_nothing_heavy(tmp_path):
+    code, modules = loaded_after(["prompt", "guidance/implementer/base"], tmp_path)
+    assert code == 0
+    assert modules.isdisjoint(HEAVY)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_prompt_reaches_an_agent_whose_shell_knows_no_unicode():
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "sow", "prompt", "guidance/implementer/base"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode() == load_prompt("guidance/implementer/base")
+    assert not done.stdout.isascii()
+
+
+def test_agents_are_listed_in_aligned_columns(capsys):
+    list_agents.main([], standalone_mode=False)
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["NAME", "DESCRIPTION", "CAPABILITIES"]
+    assert [row.split()[0] for row in rows] == [agent.name for agent in AGENTS]
+    for row, agent in zip(rows, AGENTS, strict=True):
+        assert row[head.index("DESCRIPTION") :].startswith(agent.description)
+        assert row[head.index("CAPABILITIES") :] == agent.capabilities
+
+
+def test_agents_as_json(capsys):
+    list_agents.main(["--json"], standalone_mode=False)
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [record["name"] for record in records] == [agent.name for agent in AGENTS]
+    assert all(set(record) == {"name", "description", "capabilities"} for record in records)
+
+
+def test_agent_list_imports_neither_queue_nor_yaml_nor_tables(tmp_path):
+    code = (
+        "import sys\n"
+        "from sow.cli.agent_list import list_agents\n"
+        "list_agents.main([], standalone_mode=False)\n"
+        "print(*sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    modules = set(done.stdout.splitlines()[-1].split())
+    assert modules.isdisjoint({"huey", "rich", "yaml", "ruamel", "platformdirs", "subprocess"})
+
+
+def test_both_commands_have_help():
+    for command in (prompt, list_agents):
+        assert command.help

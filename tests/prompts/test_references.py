@@ -1,0 +1,157 @@
+"""Every `sow` command that a text for agents or users names is one that exists."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+from named_commands import Named, commands_of, fault_of
+
+from sow.agents.roles import AGENTS, TEMPLATES
+from sow.prompts.library import FOLDER, list_prompts
+
+REPOSITORY = Path(__file__).parents[2]
+TEXTS = [
+    *sorted(TEMPLATES.glob("*.md")),
+    *sorted((FOLDER / "guidance").rglob("*.md")),
+    *sorted((REPOSITORY / "docs").glob("*.md")),
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")),
+]
+
+
+def text_name(file):
+    return file.relative_to(REPOSITORY).as_posix()
+
+
+@pytest.mark.parametrize("file", TEXTS, ids=text_name)
+def test_every_command_named_exists(file):
+    faults = [
+        f"{text_name(file)}:{named.line}: sow {' '.join(named.words)}: {fault}"
+        for named in commands_of(file.read_text(encoding="utf-8"))
+        if (fault := fault_of(named))
+    ]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("file", TEXTS, ids=text_name)
+def test_every_prompt_named_exists(file):
+    named = set(re.findall(r"guidance/[a-z-]+/[a-z-]+", file.read_text(encoding="utf-8")))
+    assert named <= set(list_prompts())
+
+
+def test_the_texts_agents_read_name_many_commands():
+    """Guards the finder: the test above passes on nothing found."""
+    texts = [file for file in TEXTS if REPOSITORY / "sow" in file.parents]
+    found = [named for file in texts for named in commands_of(file.read_text(encoding="utf-8"))]
+    assert len(found) > 8 * len(AGENTS)
+    for file in TEMPLATES.glob("*.md"):
+        words = [named.words for named in commands_of(file.read_text(encoding="utf-8"))]
+        assert ("task", "set", "status", "needs_review") in words
+        assert ("prompt", f"guidance/{file.stem}/base") in words
+
+
+MARKDOWN = """
+Run `sow task list` first, or ``sow job show 1``, then `git status`; never sow by itself.
+
+```bash
+$ sow agent spawn implementer 010 --detach   # a comment
+SOW_WAIT=9m sow agent wait 010 && sow task show 010 | cat
+echo sow
+sow task add "A; b" \\
+    --agent tester
+It's sow that speaks here
+```
+
+A span that is
+broken: `sow task
+set 010 status paused`. `VAR=1 sow …` is only a shape, as is `.sow/run`.
+"""
+
+
+def test_the_finder_finds_spans_blocks_pipes_and_continued_lines():
+    assert [(named.words, named.in_block) for named in commands_of(MARKDOWN)] == [
+        (("agent", "spawn", "implementer", "010", "--detach"), True),
+        (("agent", "wait", "010"), True),
+        (("task", "show", "010"), True),
+        (("task", "add", "A; b", "--agent", "tester"), True),
+        (("task", "list"), False),
+        (("job", "show", "1"), False),
+        (("task", "set", "010", "status", "paused"), False),
+        (("…",), False),
+    ]
+
+
+@click.group()
+def tree():
+    pass
+
+
+@tree.group()
+def task():
+    pass
+
+
+@task.command("set")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--id", "task_id")
+def set_field(words, task_id):
+    pass
+
+
+@tree.command("prompt")
+@click.argument("path")
+@click.option("--file", type=click.Path(exists=True))
+def prompt(path, file):
+    pass
+
+
+@tree.group()
+def agent():
+    pass
+
+
+@agent.command("spawn")
+@click.argument("name")
+@click.argument("task_id")
+@click.option("--detach", is_flag=True)
+@click.option("--retries", type=int)
+def spawn(name, task_id, detach, retries):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("words", "in_block", "fault"),
+    [
+        ("task set 010 status needs_review", True, None),
+        ("task set --id 010 status needs_review", True, None),
+        ("task set", False, None),
+        ("task", False, None),
+        ("task …", False, None),
+        ("", False, None),
+        ("agent spawn implementer 010 --detach", True, None),
+        ("agent spawn --detach", False, None),
+        ("agent spawn --help", True, None),
+        ("agent spawn implementer 010 --retries N", True, None),
+        ("prompt guidance/implementer/base --file no-such-file", True, None),
+        ("task set", True, "Missing argument"),
+        ("task put 010", False, "has no command 'put'"),
+        ("tusk list", False, "has no command 'tusk'"),
+        ("task set 010 status garbage", False, "no such status: garbage"),
+        ("agent spawn implementer 010 --detatch", True, "has no option --detatch"),
+        ("agent spawn implementer … --detatch", False, "has no option --detatch"),
+        ("agent spawn implementor 010", True, "no such agent: implementor"),
+        ("agent spawn implementer", True, "Missing argument"),
+        ("agent spawn implementer 010 --retries two", True, "Invalid value"),
+        ("agent spawn implementer 010 020", False, "unexpected extra argument"),
+        ("prompt guidance/implementer/bass", False, "no such prompt: guidance/implementer/bass"),
+        ("--verzion", False, "has no option --verzion"),
+    ],
+)
+def test_the_judge_knows_right_from_wrong(words, in_block, fault, monkeypatch):
+    monkeypatch.setattr("named_commands.root", tree)
+    found = fault_of(Named(tuple(words.split()), 1, in_block))
+    if fault is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert fault in found

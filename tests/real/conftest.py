@@ -1,0 +1,57 @@
+"""Fixtures of the tests that drive the real Claude Code.
+
+Owns the rule for machines that cannot run them: skipped with the reason, or,
+where CI=true promises that they can, failed with it.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from claude_install import ClaudeUnavailable, install
+from namespace import Namespace, NamespaceUnavailable, open_namespace
+from sandbox import Sandbox, open_sandbox
+
+STARTED_WITH = dict(os.environ)
+"""The environment before any fixture changes it: npm's configuration, and PATH."""
+
+
+def skip_or_fail(reason: str) -> NoReturn:
+    """Skip the test, or fail it under CI=true."""
+    if STARTED_WITH.get("CI") == "true":
+        pytest.fail(f"CI must run this test, but {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def claude_folder() -> Path:
+    """Return the folder that holds the real `claude`."""
+    try:
+        return install(STARTED_WITH)
+    except ClaudeUnavailable as missing:
+        skip_or_fail(f"Claude Code is not available: {missing}")
+
+
+@pytest.fixture
+def namespace() -> Iterator[Namespace]:
+    """Return an open network namespace."""
+    with ExitStack() as stack:
+        try:
+            opened = stack.enter_context(open_namespace(STARTED_WITH))
+        except NamespaceUnavailable as missing:
+            skip_or_fail(f"there is no network namespace: {missing}")
+        yield opened
+
+
+@pytest.fixture
+def sandbox(claude_folder: Path, tmp_path: Path) -> Iterator[Sandbox]:
+    """Return a sandbox for the real Claude Code."""
+    with ExitStack() as stack:
+        try:
+            opened = stack.enter_context(open_sandbox(tmp_path, claude_folder, STARTED_WITH))
+        except NamespaceUnavailable as missing:
+            skip_or_fail(f"there is no network namespace: {missing}")
+        yield opened

@@ -1,0 +1,143 @@
+"""A model that carries out a task's protocol and nothing else, answering from the request.
+
+Owns the reading of a conversation and the choice of the next answer. What it
+knows of the task stands in the prompt it received: it must find the id there.
+Knows nothing of HTTP; the server keeps the one fact between two requests, the
+tool use that still lacks its result.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from messages_api import Answer
+
+Json = dict[str, Any]
+
+TASK_PATH = re.compile(r"\.sow/project/phases/[a-z0-9-]+/tasks/([0-9]{3,})")
+TASK_WORDS = re.compile(r"\b[Tt]ask ([0-9]{3,})\b")
+
+SHELL_TOOL = "Bash"
+REPORT = (
+    'sow agent log "Read the task; nothing is in the way"',
+    "sow task set --id {task_id} status needs_review",
+)
+"""What an agent that does its job runs, one shell command a turn."""
+
+
+class BadConversation(Exception):
+    """The request is not what a client of the Messages API may send; the words say why."""
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """How the model behaves, as the test's `behaviour.json` says it.
+
+    `status` and `cut` are faults: an HTTP error, or a stream that breaks off
+    after so many events. They befall the first `times` requests of the main loop, or all for None.
+    """
+
+    commands: tuple[str, ...] = REPORT
+    """Shell commands, one a turn, each with `{task_id}` for the id in the prompt."""
+    status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    """What every response of the main loop carries besides its body."""
+    cut: int | None = None
+    times: int | None = None
+    forgives: bool = False
+    """Whether a tool use may go without its result, because its process was killed."""
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """The part of a request's body that the model reads."""
+
+    prompts: tuple[str, ...]
+    """What the user said, oldest first, without what the client adds for itself."""
+    tool_uses: tuple[str, ...]
+    """Ids of the tools used since the last prompt."""
+    tool_results: frozenset[str]
+    """Ids that have a result, anywhere."""
+
+    @property
+    def task_id(self) -> str:
+        """The id in the latest prompt that names one."""
+        for prompt in reversed(self.prompts):
+            found = TASK_PATH.search(prompt) or TASK_WORDS.search(prompt)
+            if found:
+                return found.group(1)
+        raise BadConversation("no prompt names a task")
+
+
+def is_main_loop(body: Json) -> bool:
+    """Whether the request is the agent at work, not a title or a quota check on the side."""
+    return any(tool.get("name") == SHELL_TOOL for tool in body.get("tools") or ())
+
+
+def read_conversation(body: Json) -> Conversation:
+    """Read a request's messages.
+
+    Raises BadConversation where a tool use is not answered in the next message.
+    """
+    prompts: list[str] = []
+    uses: list[str] = []
+    results: set[str] = set()
+    unanswered: set[str] = set()
+    for message in body["messages"]:
+        blocks = _blocks(message)
+        if message["role"] == "system":
+            continue
+        if message["role"] == "assistant":
+            asked = [block["id"] for block in blocks if block["type"] == "tool_use"]
+            unanswered = set(asked)
+            uses.extend(asked)
+            continue
+        answered = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
+        if unanswered - answered:
+            raise BadConversation(f"no tool_result for {sorted(unanswered - answered)}")
+        results |= answered
+        words = "\n".join(filter(None, map(_words, blocks)))
+        if words and not answered:
+            prompts.append(words)
+            uses = []
+    return Conversation(tuple(prompts), tuple(uses), frozenset(results))
+
+
+def next_answer(conversation: Conversation, behaviour: Behaviour, *, number: int) -> Answer:
+    """Return the model's next turn: one more command, or its closing words.
+
+    `number` makes the ids of this answer unique.
+    """
+    done = len(conversation.tool_uses)
+    answer_id = f"msg_{number:04d}"
+    if done >= len(behaviour.commands):
+        return Answer(answer_id, "I have reported the task's status.")
+    template = behaviour.commands[done]
+    task_id = conversation.task_id if "{task_id}" in template else ""
+    return Answer(
+        answer_id,
+        f"Step {done + 1}.",
+        tool=SHELL_TOOL,
+        tool_use_id=f"toolu_{number:04d}",
+        tool_input={
+            "command": template.replace("{task_id}", task_id),
+            "description": "Follow the task's protocol",
+        },
+    )
+
+
+def side_answer(body: Json, *, number: int) -> Answer:
+    """Return a harmless answer to a request beside the main loop."""
+    wants_json = "output_config" in body or "output_format" in body
+    text = '{"title": "A task", "isNewTopic": false}' if wants_json else "A task"
+    return Answer(f"msg_{number:04d}", text)
+
+
+def _blocks(message: Json) -> list[Json]:
+    content = message["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _words(block: Json) -> str:
+    text = str(block.get("text", "")) if block["type"] == "text" else ""
+    return "" if text.lstrip().startswith("<system-reminder>") else text

@@ -1,0 +1,37 @@
+"""Puts executables named `claude`, `cursor-agent` and `windsurf` into a folder for PATH.
+
+Each is a two-line shell launcher of `agent.py`, so that the interpreter's path
+may be long or hold spaces. `-E -s -S` keeps the user's Python settings out and
+the start fast; after `exec` the process id is the one that the caller started.
+"""
+
+import shlex
+from enum import StrEnum
+from pathlib import Path
+
+PROGRAM = Path(__file__).resolve().parent / "agent.py"
+
+
+class CursorDialect(StrEnum):
+    """Which command line the installed `cursor-agent` speaks."""
+
+    TODAY = "today"
+    SEEDS = "seeds"
+
+
+def install_standins(
+    bin_dir: Path, python: str, *, cursor: CursorDialect = CursorDialect.TODAY
+) -> None:
+    """Write the launchers into `bin_dir` (made if missing); `python` runs the program."""
+    bin_dir.mkdir(parents=True, exist_ok=True)
+    for name, role in {
+        "claude": "claude",
+        "cursor-agent": f"cursor-{cursor}",
+        "windsurf": "windsurf",
+    }.items():
+        _write_launcher(bin_dir / name, [python, "-E", "-s", "-S", str(PROGRAM), role])
+
+
+def _write_launcher(path: Path, argv: list[str]) -> None:
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(argv)} "$@"\n', encoding="utf-8")
+    path.chmod(0o755)

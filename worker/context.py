@@ -1,0 +1,38 @@
+"""What every part of a worker needs: where it works, its records, its name, its limits.
+
+Owns nothing that changes. Knows nothing of huey.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sow.clock import utc_now
+from sow.config.configuration import Configuration
+from sow.ids import WorkerId
+from sow.jobs.database import Database
+from sow.paths import Workspace
+from sow.schema.job import Job
+
+logger = logging.getLogger("sow.worker")
+
+
+@dataclass(frozen=True)
+class WorkerContext:
+    """One worker's surroundings."""
+
+    workspace: Workspace
+    database: Database
+    worker_id: WorkerId
+    configuration: Configuration
+    environ: Mapping[str, str]
+    clock: Callable[[], float] = utc_now
+
+    def now(self) -> float:
+        """Return the time, in seconds since the epoch."""
+        return self.clock()
+
+
+def tell(job: Job, words: str) -> None:
+    """Say in the worker's log what happens to a job."""
+    logger.info("job %-4s %-5s %-14s %s", job.id, job.task_id, job.agent, words)

@@ -1,0 +1,41 @@
+"""Why an attempt ended: the task's state first, then how the process went.
+
+Owns the order in which causes are tested. Pure; what follows from a cause is
+`retry`, how each CLI words its failures is `executors`.
+"""
+
+from dataclasses import dataclass
+
+from sow.errors import StateError
+from sow.executors.base import Ending, Executor, Observation, Verdict
+from sow.schema.job import Cause, Job
+from sow.schema.task import Task, TaskStatus
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that is known of an attempt that has ended."""
+
+    job: Job
+    task: Task | StateError
+    """The task as it stands on disk, or why it cannot be read."""
+    ending: Ending | None
+    """How the process ended; None when nobody saw it end."""
+    seen: Observation
+    worker_stopped: bool = False
+    """Whether the worker itself ended the attempt, on its way out."""
+
+
+def judge(evidence: Evidence, executor: Executor) -> Verdict:
+    """Return why the attempt ended."""
+    if evidence.job.cancel_requested_at is not None:
+        return Verdict(Cause.CANCELLED, "cancelled")
+    if isinstance(evidence.task, StateError):
+        return Verdict(Cause.STATE_UNREADABLE, evidence.task.message)
+    if evidence.task.status is not TaskStatus.IN_PROGRESS:
+        return Verdict(Cause.REPORTED, f"the agent left {evidence.task.status}")
+    if evidence.worker_stopped:
+        return Verdict(Cause.WORKER_STOPPED, "the worker was stopped while the agent ran")
+    if evidence.ending is None:
+        return Verdict(Cause.WORKER_DIED, "the agent died together with its worker or supervisor")
+    return executor.classify(evidence.ending, evidence.seen)

@@ -1,0 +1,255 @@
+"""`sow worker`: one process that consumes the queue, from its registration to its leave.
+
+Owns the worker's life: its lock, its place on record, huey's Consumer on the
+main thread, its signals and its end. What happens to a job is `launch`,
+`monitor` and `settle`.
+"""
+
+import fcntl
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import FrameType
+
+from huey.consumer import Consumer
+
+from sow import __version__
+from sow.agents.roles import AGENTS
+from sow.clock import utc_now
+from sow.config.load import load_configuration
+from sow.ids import JobId, WorkerId
+from sow.jobs import jobs, workers
+from sow.jobs.database import Database, open_queue
+from sow.jobs.doorbell import Bell
+from sow.paths import Workspace, user_config_path
+from sow.processes import facts
+from sow.schema.job import WorkerRecord
+from worker import launch
+from worker.broker import Claims, make_huey
+from worker.context import WorkerContext, logger
+from worker.monitor import Monitor
+from worker.recovery import recover
+
+LEAVE_SECONDS = 1.5
+"""How long a leaving worker waits for a start that is under way."""
+END_SECONDS = 15.0
+"""How long it waits for agents that it was told to end."""
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """How `sow worker` was called."""
+
+    concurrency: int | None = None
+    """The most agents that this worker runs at once; None: as many as the project allows."""
+    drain: bool = False
+    """Leave when nothing is queued or running; wait for agents when told to stop."""
+    background: bool = False
+    """Leave after an idle time."""
+
+
+class QueueConsumer(Consumer):  # type: ignore[misc] # huey ships no types
+    """Huey's consumer, woken only by its end: no polling on the main thread."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        self._stop_flag_timeout = 60.0
+
+
+class WorkerProcess:
+    """The worker of this process."""
+
+    def __init__(
+        self, workspace: Workspace, options: WorkerOptions, environ: Mapping[str, str]
+    ) -> None:
+        self.options = options
+        self.workspace = workspace
+        self.database: Database = open_queue(workspace)
+        configuration = load_configuration(
+            path=user_config_path(environ),
+            repository_path=workspace.repository_config,
+            environ=environ,
+            roles=[agent.name for agent in AGENTS],
+        )
+        self.worker_id, self._lock = take_name(workspace)
+        self.bell = Bell(workspace.workers / f"{self.worker_id}{workers.BELL_SUFFIX}")
+        self.context = WorkerContext(
+            workspace, self.database, self.worker_id, configuration, environ
+        )
+        self.monitor = Monitor(self.context)
+        self.total = configuration.worker.concurrency
+        self.own = options.concurrency or self.total
+        self.idle_exit_seconds = configuration.worker.idle_exit_seconds
+        self.signals = 0
+        self.idle_since: float | None = None
+        self.consumer = self._make_consumer()
+
+    def _make_consumer(self) -> QueueConsumer:
+        huey = make_huey(
+            self.run_job,
+            database=self.database,
+            workspace=self.workspace,
+            claims=Claims(self.worker_id, total=self.total, own=self.own),
+            bell=self.bell,
+            on_wake=self.on_wake,
+        )
+        return QueueConsumer(
+            huey, workers=1, periodic=False, scheduler_interval=60, check_worker_health=True
+        )
+
+    def run(self) -> None:
+        """Work until told to stop, or until nothing has been left to do for long enough."""
+        self._register()
+        try:
+            self.monitor.start()
+            recover(self.context, self.monitor.watch)
+            self.consumer.start()
+            self._install_signal_handlers()
+            self.consumer.stop_flag.wait()
+            self._leave()
+        finally:
+            self._unregister()
+
+    def run_job(self, job_id: JobId) -> None:
+        """Run one job that was claimed: huey calls this. The boundary around a start."""
+        try:
+            running = launch.start(self.context, job_id)
+        except Exception as error:
+            logger.exception("job %s could not be started", job_id)
+            launch.give_up(self.context, job_id, error)
+            return
+        if running is not None:
+            self.monitor.watch(running)
+
+    def on_wake(self) -> None:
+        """Look round between two claims: somebody rang, or nothing has happened for a while."""
+        if self.consumer.stop_flag.is_set():
+            return
+        self.monitor.wake()
+        recover(self.context, self.monitor.watch)
+        self._leave_if_idle()
+
+    def _leave_if_idle(self) -> None:
+        if not (self.options.background or self.options.drain):
+            return
+        if self.monitor.count or jobs.has_active_jobs(self.database):
+            self.idle_since = None
+            return
+        now = self.context.now()
+        self.idle_since = self.idle_since or now
+        patience = 0.0 if self.options.drain else self.idle_exit_seconds
+        if now - self.idle_since >= patience and workers.unregister_if_idle(
+            self.database, self.worker_id
+        ):
+            logger.info("nothing to do; leaving")
+            self.consumer.stop_flag.set()
+
+    def _register(self) -> None:
+        identity = facts.identify(os.getpid())
+        assert identity is not None  # noqa: S101 - this very process
+        record = WorkerRecord(
+            id=self.worker_id,
+            process=identity,
+            concurrency=self.own,
+            version=__version__,
+            background=self.options.background,
+            started_at=utc_now(),
+        )
+        workers.register(self.database, record)
+        logger.info("worker %s started; runs up to %d agents", self.worker_id, self.own)
+
+    def _unregister(self) -> None:
+        """Leave the record, then the lock: what is still leased is for the next worker to adopt."""
+        workers.unregister(self.database, self.worker_id)
+        self.bell.close()
+        self.workspace.worker_lock(self.worker_id).unlink(missing_ok=True)
+        os.close(self._lock)
+        logger.info("worker %s left", self.worker_id)
+
+    def _install_signal_handlers(self) -> None:
+        """After `Consumer.start()`, which installs huey's own."""
+        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(signum, self._on_signal)
+
+    def _on_signal(self, _signum: int, _frame: FrameType | None) -> None:
+        self.signals += 1
+        self.consumer.stop_flag.set()
+
+    def _leave(self) -> None:
+        self.bell_self()
+        for _, thread in self.consumer.worker_threads:
+            thread.join(timeout=LEAVE_SECONDS)
+        if self.signals and self.options.drain:
+            self._say("draining: waiting for %d agents; a second signal ends them")
+            while self.signals < 2 and not self.monitor.wait_until_idle(0.2):
+                pass
+        if self.signals > 1:
+            self._say("ending %d agents; their jobs are queued again")
+            self.monitor.end_all()
+            self.monitor.wait_until_idle(END_SECONDS)
+        elif self.monitor.count:
+            self._say("leaving %d agents running; the next worker adopts them")
+        self.monitor.stop()
+
+    def _say(self, words: str) -> None:
+        logger.info(words, self.monitor.count)
+
+    def bell_self(self) -> None:
+        """Wake our own claim, so that it sees the stop."""
+        from sow.jobs.doorbell import ring
+
+        ring(self.bell.path)
+
+
+def take_name(workspace: Workspace) -> tuple[WorkerId, int]:
+    """Make and lock a worker's file. The lock is the worker's life; the file tells who holds it."""
+    import uuid
+
+    identity = facts.identify(os.getpid())
+    assert identity is not None  # noqa: S101 - this very process
+    worker_id = WorkerId(f"w{identity.pid}-{uuid.uuid4().hex[:6]}")
+    path = workspace.worker_lock(worker_id)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.write(fd, f"{identity.pid} {identity.start_ticks}\n".encode())
+    return worker_id, fd
+
+
+def configure_logging() -> None:
+    """Write what the worker does to standard error, a line a thing, with the time."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s  %(message)s", datefmt="%H:%M:%S"))
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    logging.getLogger("huey").addHandler(handler)
+    logging.getLogger("huey").setLevel(logging.WARNING)
+    threading.excepthook = _log_thread_failure
+
+
+def _log_thread_failure(failure: threading.ExceptHookArgs) -> None:
+    logger.error("a thread failed", exc_info=failure.exc_value)
+
+
+def serve(workspace: Workspace, options: WorkerOptions, environ: Mapping[str, str]) -> None:
+    """Run a worker in this process until it leaves."""
+    configure_logging()
+    process = WorkerProcess(workspace, options, environ)
+    process.run()
+    _look_once_more(workspace, options, process)
+
+
+def _look_once_more(workspace: Workspace, options: WorkerOptions, process: WorkerProcess) -> None:
+    """Start a successor if a job came in between our leave and the end of our lock."""
+    if not options.background or process.signals:
+        return
+    if jobs.has_active_jobs(process.database) and not workers.any_alive(workspace):
+        from sow.environment import own_environment, own_process
+
+        os.chdir(workspace.root)
+        argv = own_process("sow", "worker", "--background")
+        os.execve(argv[0], argv, own_environment(process.context.environ))

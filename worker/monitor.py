@@ -1,0 +1,211 @@
+"""The thread that watches every running attempt of a worker and settles what has ended.
+
+Owns the set of attempts under watch. It sleeps on the supervisors' pidfds
+(pidfd_open(2); elsewhere it looks again every tick) and on a pipe by which
+other threads wake it. Started and adopted attempts are the same to it, so a
+worker needs no thread for each agent and a new one takes over where a dead
+one stopped.
+"""
+
+import fcntl
+import logging
+import os
+import select
+import signal
+import threading
+from contextlib import suppress
+
+from sow.errors import SowError
+from sow.ids import JobId
+from sow.jobs.leases import Fenced
+from sow.paths import AttemptPaths
+from sow.processes import facts
+from sow.processes.facts import Life
+from worker.context import WorkerContext, tell
+from worker.running import Running
+from worker.settle import persist_session, settle_attempt
+
+TICK_SECONDS = 0.5
+"""How often the output of running agents is read, and unverified endings looked at."""
+ATTEMPT_VARIABLE = "SOW_ATTEMPT_ID"
+
+logger = logging.getLogger("sow.worker")
+
+
+class Monitor:
+    """Watches attempts from `watch()` to their settling. All else happens on its own thread."""
+
+    def __init__(self, context: WorkerContext) -> None:
+        self.context = context
+        self._incoming: list[Running] = []
+        self._watched: dict[JobId, Running] = {}
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+        self._poller = select.poll()
+        self._poller.register(self._wake_read, select.POLLIN)
+        self._stopping = threading.Event()
+        self._idle = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="monitor", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop watching; the agents go on and are adopted by the next worker."""
+        self._stopping.set()
+        self.wake()
+        self._thread.join(timeout=1.0)
+
+    def wake(self) -> None:
+        """Have the thread look at the records now; safe from any thread and signal handler."""
+        with suppress(BlockingIOError):
+            os.write(self._wake_write, b"!")
+
+    def watch(self, running: Running) -> None:
+        """Watch one more attempt."""
+        with self._idle:
+            self._incoming.append(running)
+        self.wake()
+
+    @property
+    def count(self) -> int:
+        """How many attempts are under watch."""
+        with self._idle:
+            return len(self._incoming) + len(self._watched)
+
+    def wait_until_idle(self, seconds: float) -> bool:
+        """Wait until nothing is under watch, at most `seconds`; return whether nothing is."""
+        with self._idle:
+            return self._idle.wait_for(
+                lambda: not self._incoming and not self._watched, timeout=seconds
+            )
+
+    def end_all(self) -> None:
+        """End every agent; their jobs go back into the queue as resumes."""
+        with self._idle:
+            for running in [*self._incoming, *self._watched.values()]:
+                running.worker_stopped = True
+                ask_to_end(running)
+        self.wake()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._poller.poll(TICK_SECONDS * 1000 if self._watched else None)
+            with suppress(BlockingIOError):
+                while os.read(self._wake_read, 4096):
+                    pass
+            self._take_incoming()
+            for running in list(self._watched.values()):
+                self._look_at(running)
+
+    def _take_incoming(self) -> None:
+        with self._idle:
+            arrivals, self._incoming = self._incoming, []
+            for running in arrivals:
+                self._watched[running.job.id] = running
+        for running in arrivals:
+            self._open_pidfd(running)
+
+    def _open_pidfd(self, running: Running) -> None:
+        identity = running.attempt.supervisor
+        if identity is None or not hasattr(os, "pidfd_open"):
+            return
+        with suppress(OSError):
+            pidfd = os.pidfd_open(identity.pid)
+            if facts.life_of(identity) is Life.ALIVE:
+                running.pidfd = pidfd
+                self._poller.register(pidfd, select.POLLIN)
+            else:
+                os.close(pidfd)
+
+    def _look_at(self, running: Running) -> None:
+        """Read what is new of one attempt and settle it if it has ended. The boundary of it."""
+        try:
+            if has_ended(running):
+                self._settle(running)
+                return
+            running.output.read_new()
+            persist_session(self.context, running)
+            self._pass_on_cancellation(running)
+        except Fenced:
+            tell(running.job, "was taken over by another worker")
+            self._forget(running)
+        except SowError as error:
+            tell(running.job, f"cannot be settled yet: {error.message}")
+        except Exception:
+            logger.exception("job %s: cannot be settled yet", running.job.id)
+
+    def _settle(self, running: Running) -> None:
+        if running.process is not None:
+            running.process.wait()
+        settle_attempt(self.context, running)
+        self._forget(running)
+
+    def _forget(self, running: Running) -> None:
+        if running.pidfd is not None:
+            self._poller.unregister(running.pidfd)
+            os.close(running.pidfd)
+            running.pidfd = None
+        with self._idle:
+            self._watched.pop(running.job.id, None)
+            self._idle.notify_all()
+
+    def _pass_on_cancellation(self, running: Running) -> None:
+        if running.asked_to_end:
+            return
+        row = self.context.database.row(
+            "select cancel_requested_at from job where id = ?", (running.job.id,)
+        )
+        if row is not None and row["cancel_requested_at"] is not None:
+            ask_to_end(running)
+
+
+def has_ended(running: Running) -> bool:
+    """Whether an attempt is over: its supervisor has gone, and nothing of the agent is left.
+
+    A supervisor that was killed leaves its agent behind; such an agent is left
+    to run, and has ended when no process carries the attempt's id.
+    """
+    if running.process is not None and running.process.poll() is None:
+        return False
+    identity = running.attempt.supervisor
+    if running.process is None and identity is not None:
+        life = facts.life_of(identity)
+        if life is not Life.DEAD:
+            return False
+    if running.paths.exit.exists():
+        return True
+    return not facts.carriers(ATTEMPT_VARIABLE, running.attempt.id) and declare_void(running.paths)
+
+
+def declare_void(paths: AttemptPaths) -> bool:
+    """Give an attempt up for good; False while its lock is held, which proves life.
+
+    A worker can die between starting a supervisor and the supervisor's first
+    act. Such a supervisor finds the mark under the lock and starts nothing.
+    """
+    if not paths.folder.is_dir():
+        return True
+    fd = os.open(paths.alive_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        paths.void.touch()
+    except BlockingIOError:
+        return False
+    else:
+        return True
+    finally:
+        os.close(fd)
+
+
+def ask_to_end(running: Running) -> None:
+    """Ask the supervisor to end its whole tree."""
+    identity = running.attempt.supervisor
+    if identity is None or running.asked_to_end:
+        return
+    if facts.life_of(identity) is Life.ALIVE:
+        with suppress(ProcessLookupError):
+            os.kill(identity.pid, signal.SIGTERM)
+        running.asked_to_end = True

@@ -1,0 +1,99 @@
+"""What dead workers and dead callers left behind, found and put right.
+
+Owns the search; it runs at a worker's start and whenever its claim has slept
+for a while. A worker is dead when nobody holds its lock, a caller when its
+process is gone. Knows nothing of how an attempt is judged.
+"""
+
+from collections.abc import Callable
+
+from sow.ids import TaskId, WorkerId
+from sow.jobs import jobs, leases, waiters, workers
+from sow.processes import facts
+from sow.processes.facts import Life
+from sow.schema.job import Cause, Job, JobState
+from sow.schema.task import TaskStatus
+from sow.state.projects import read_project
+from sow.state.tasks import read_task
+from worker.adopt import adopt
+from worker.context import WorkerContext, logger, tell
+from worker.running import Running
+
+STATES_WITH_ROW = (JobState.QUEUED, JobState.BACKOFF, JobState.PARKED)
+
+
+def recover(context: WorkerContext, watch: Callable[[Running], None]) -> None:
+    """Take over what dead workers held, finish what dead callers began."""
+    for worker_id in dead_workers(context):
+        _replace(context, worker_id, watch)
+    for job in jobs.active_jobs(context.database):
+        if job.state is JobState.PREPARING and _caller_is_dead(job):
+            _finish_preparing(context, job)
+        elif job.state in STATES_WITH_ROW:
+            _ensure_row(context, job)
+
+
+def dead_workers(context: WorkerContext) -> list[WorkerId]:
+    """Return the workers on record, or holding leases, whose lock is free."""
+    known = {record.id for record in workers.registered(context.database)}
+    known |= leases.lease_owners(context.database)
+    known.discard(context.worker_id)
+    return sorted(w for w in known if not workers.is_alive(context.workspace, w))
+
+
+def _replace(context: WorkerContext, dead: WorkerId, watch: Callable[[Running], None]) -> None:
+    taken = leases.take_over(context.database, dead, context.worker_id, now=context.now())
+    workers.unregister(context.database, dead)
+    context.workspace.worker_lock(dead).unlink(missing_ok=True)
+    (context.workspace.workers / f"{dead}{workers.BELL_SUFFIX}").unlink(missing_ok=True)
+    logger.info("worker %s is dead; took over %d of its jobs", dead, len(taken))
+    for lease in taken:
+        running = adopt(context, lease)
+        if running is not None:
+            watch(running)
+
+
+def _caller_is_dead(job: Job) -> bool:
+    return job.caller is None or facts.life_of(job.caller) is Life.DEAD
+
+
+def _finish_preparing(context: WorkerContext, job: Job) -> None:
+    """Queue a job whose task is already marked as taken; undo one that had not come so far."""
+    if read_project(context.workspace).id != job.project_id:
+        return
+    task = read_task(context.workspace, TaskId(job.task_id))
+    now = context.now()
+    with context.database.transaction():
+        current = jobs.get_job(context.database, job.id)
+        if current.state is not JobState.PREPARING:
+            return
+        if task.status is TaskStatus.IN_PROGRESS:
+            tell(job, "queued: its caller died after it had marked the task")
+            leases.enqueue(context.database, job.id, now=now)
+            return
+        tell(job, "undone: its caller died before it had marked the task")
+        jobs.change_job(
+            context.database,
+            job.id,
+            state=JobState.CANCELLED,
+            cause=Cause.CANCELLED,
+            reason="its caller died before the job was queued",
+            outcome_status=task.status,
+            ended_at=now,
+        )
+    waiters.ring_job(context.database, context.workspace, job.id)
+
+
+def _ensure_row(context: WorkerContext, job: Job) -> None:
+    """Give a waiting job its queue row again, should it have lost it."""
+    missing = context.database.row(
+        "select 1 from job left join task on task.id = job.queue_row"
+        " where job.id = ? and task.id is null and job.state in ('queued', 'backoff', 'parked')",
+        (job.id,),
+    )
+    if missing is None:
+        return
+    with context.database.transaction():
+        context.database.run("update job set queue_row = null where id = ?", (job.id,))
+        leases.enqueue(context.database, job.id, now=context.now(), retry_at=job.retry_at)
+    tell(job, "queued again: its queue row was gone")

@@ -1,0 +1,108 @@
+"""Which cause leads to which next step: retries by cause, not by luck.
+
+Owns the table and the backoff. Pure: time and jitter come in as arguments,
+and nothing here knows how an attempt is run or recorded.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sow.schema.job import Cause, Job
+
+FIRST_BACKOFF_SECONDS = 2.0
+LONGEST_BACKOFF_SECONDS = 300.0
+FIRST_PARKING_SECONDS = 60.0
+LONGEST_PARKING_SECONDS = 3600.0
+RESET_MARGIN_SECONDS = 5.0
+MOST_WORKER_DEATHS = 5
+
+
+class Step(StrEnum):
+    """What happens to the job."""
+
+    DONE = "done"
+    FAIL = "fail"
+    CANCEL = "cancel"
+    RETRY = "retry"
+    PARK = "park"
+
+
+@dataclass(frozen=True)
+class Next:
+    """The next step, when it is due, and what it spends."""
+
+    step: Step
+    retry_at: float = 0.0
+    retries: int = 0
+    """To add to the job's count of retries."""
+    worker_deaths: int = 0
+    """To add to the job's count of dead workers."""
+    correction: str | None = None
+    """A one-time remedy that is spent by this step."""
+
+
+def decide(
+    cause: Cause,
+    job: Job,
+    *,
+    now: float,
+    jitter: float,
+    resets_at: float | None,
+    can_resume: bool,
+    session_started: bool,
+    on_quota: bool,
+) -> Next:
+    """Return what follows an attempt of `job` that ended by `cause`.
+
+    `jitter` is drawn from 0 to 1. `resets_at` is when a quota ends, in seconds
+    since the epoch, where the CLI has told it.
+    """
+    match cause:
+        case Cause.REPORTED:
+            return Next(Step.DONE)
+        case Cause.CANCELLED:
+            return Next(Step.CANCEL)
+        case Cause.STATE_UNREADABLE:
+            return _once(cause, job)
+        case Cause.NO_STATUS | Cause.STALLED:
+            return _once(cause, job) if can_resume else Next(Step.FAIL)
+        case Cause.CRASHED | Cause.API_ERROR:
+            return _after_backoff(job, now, jitter)
+        case Cause.RATE_LIMITED:
+            return _parked(job, now, resets_at) if on_quota else Next(Step.FAIL)
+        case Cause.SESSION_IN_USE:
+            return _once(cause, job)
+        case Cause.SESSION_UNKNOWN:
+            return Next(Step.FAIL) if session_started else _once(cause, job)
+        case Cause.WORKER_STOPPED:
+            return Next(Step.RETRY)
+        case Cause.WORKER_DIED:
+            spent = job.worker_deaths + 1
+            step = Step.FAIL if spent >= MOST_WORKER_DEATHS else Step.RETRY
+            return Next(step, worker_deaths=1)
+        case _:
+            return Next(Step.FAIL)
+
+
+def _once(cause: Cause, job: Job) -> Next:
+    """Allow one remedy of a kind for each job."""
+    if cause.value in job.corrections:
+        return Next(Step.FAIL)
+    return Next(Step.RETRY, correction=cause.value)
+
+
+def _after_backoff(job: Job, now: float, jitter: float) -> Next:
+    """Double the wait with each retry; half of it is jittered."""
+    if job.retries >= job.executor.retries:
+        return Next(Step.FAIL)
+    wait = min(FIRST_BACKOFF_SECONDS * 2**job.retries, LONGEST_BACKOFF_SECONDS)
+    return Next(Step.RETRY, retry_at=now + wait * (0.5 + jitter / 2), retries=1)
+
+
+def _parked(job: Job, now: float, resets_at: float | None) -> Next:
+    """Wait until the quota is reset; where that is not known, ever longer."""
+    if resets_at is not None and resets_at > now:
+        return Next(Step.PARK, retry_at=resets_at + RESET_MARGIN_SECONDS, correction="parked")
+    parkings = job.corrections.count("parked")
+    wait = min(FIRST_PARKING_SECONDS * 2**parkings, LONGEST_PARKING_SECONDS)
+    return Next(Step.PARK, retry_at=now + wait, correction="parked")

@@ -1,0 +1,73 @@
+"""One attempt that runs: everything the monitor holds of it.
+
+Owns nothing on disk; what must survive the worker is in the records and in
+the attempt's folder.
+"""
+
+import json
+import subprocess
+from dataclasses import dataclass
+from typing import Any
+
+from sow.executors.base import Ending, Executor
+from sow.paths import AttemptPaths
+from sow.schema.job import Attempt, Job, Lease
+from sow.schema.task import Task
+from worker.output import OutputReader, read_tail
+
+
+@dataclass
+class Running:
+    """An attempt under watch."""
+
+    lease: Lease
+    job: Job
+    attempt: Attempt
+    task: Task | None
+    """The task as it stood when the attempt was started or adopted."""
+    paths: AttemptPaths
+    executor: Executor
+    output: OutputReader
+    process: subprocess.Popen[bytes] | None = None
+    """The supervisor, where it is our own child; None for an adopted attempt."""
+    pidfd: int | None = None
+    asked_to_end: bool = False
+    worker_stopped: bool = False
+
+
+@dataclass(frozen=True)
+class Exit:
+    """What the supervisor wrote in `exit.json`."""
+
+    code: int | None
+    signal: int | None
+    cpu_seconds: float | None
+    max_rss_kb: int | None
+    ended_at: float | None
+
+
+def read_exit(paths: AttemptPaths) -> Exit | None:
+    """Return how the agent ended, or None when nobody was there to write it down."""
+    try:
+        record: dict[str, Any] = json.loads(paths.exit.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+    return Exit(
+        code=record.get("code"),
+        signal=record.get("signal"),
+        cpu_seconds=record.get("cpu_seconds"),
+        max_rss_kb=record.get("max_rss_kb"),
+        ended_at=record.get("ended_at"),
+    )
+
+
+def ending_of(exit_facts: Exit | None, paths: AttemptPaths) -> Ending | None:
+    """Return an exit together with the last words of the process."""
+    if exit_facts is None:
+        return None
+    return Ending(
+        code=exit_facts.code,
+        signal=exit_facts.signal,
+        stderr_tail=read_tail(paths.stderr),
+        output_tail=read_tail(paths.output),
+    )
