@@ -1,11 +1,14 @@
 """Every test has a throw-away HOME, and leaves no process of its own behind."""
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+LEAVE_SECONDS = 5.0
+"""How long a process that was told to leave may take."""
 KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "CI", "TERM")
 
 
@@ -24,7 +27,9 @@ def poisoned_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
 def nothing_left_running(tmp_path: Path) -> Iterator[None]:
     """Fail a test that leaves a process behind which works in its folder."""
     yield
-    left = [pid for pid in _pids() if _works_in(pid, tmp_path)]
+    deadline = time.monotonic() + LEAVE_SECONDS
+    while (left := _working_in(tmp_path)) and time.monotonic() < deadline:
+        time.sleep(0.02)
     for pid in left:
         os.kill(pid, 9)
     assert not left, f"left running: {[_command(pid) for pid in left] or left}"
@@ -34,6 +39,10 @@ def _pids() -> list[int]:
     if not Path("/proc/self").exists():
         return []
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _working_in(folder: Path) -> list[int]:
+    return [pid for pid in _pids() if _works_in(pid, folder)]
 
 
 def _works_in(pid: int, folder: Path) -> bool:

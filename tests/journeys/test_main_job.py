@@ -1,0 +1,48 @@
+"""The main job: spawn, report, resume, complete."""
+
+import os
+
+from journeys.site import Site
+from standins import read_runs
+
+
+def test_spawn_waits_for_the_report_and_state_holds_it(site: Site) -> None:
+    site.project("010")
+    result = site.sow("agent", "spawn", "implementer", "010")
+    task = site.task("010")
+    (run,) = read_runs(site.root)
+    assert result.out.startswith("010 needs_review")
+    assert task["status"] == "needs_review"
+    assert task["session_id"] == run.session_id
+    assert run.verb == "spawn"
+
+
+def test_resume_continues_the_same_session(site: Site) -> None:
+    site.project("010")
+    site.sow("agent", "spawn", "implementer", "010")
+    site.sow("agent", "resume", "010", "Use RS256 algorithm for JWT signing")
+    first, second = read_runs(site.root)
+    assert (second.verb, second.session_id) == ("resume", first.session_id)
+    assert "Use RS256 algorithm for JWT signing" in second.prompt
+    assert site.task("010")["iteration"] == 2
+    assert "Use RS256" in (site.task_folder("010") / "log.md").read_text()
+
+
+def test_a_plain_crash_is_retried_as_a_resume(site: Site) -> None:
+    site.project("010")
+    site.script([[{"say": "working"}, {"crash": 3}], [{"sow": ["task", "set", "status", "needs_review"]}]])
+    result = site.sow("agent", "spawn", "implementer", "010", "--json").json
+    first, second = read_runs(site.root)
+    assert (result["exit_code"], result["attempts"]) == (0, 2)
+    assert (first.verb, second.verb, second.session_id) == ("spawn", "resume", first.session_id)
+
+
+def test_the_agent_gets_its_place_and_no_marker_of_a_parent(site: Site) -> None:
+    site.project("010")
+    site.sow("agent", "spawn", "implementer", "010", env={"CLAUDECODE": "1", "SOW_WAIT": "50s"})
+    (run,) = read_runs(site.root)
+    assert run.env["SOW_ROOT"] == str(site.root)
+    assert run.env["SOW_TASK_ID"] == "010"
+    assert "CLAUDECODE" not in run.env_names
+    assert run.cwd == str(site.root)
+    assert os.path.isabs(run.env["PATH"].split(":")[0])
