@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import FrameType
@@ -21,6 +22,7 @@ from sow import __version__
 from sow.agents.roles import AGENTS
 from sow.clock import utc_now
 from sow.config.load import load_configuration
+from sow.errors import SowError
 from sow.ids import JobId, WorkerId
 from sow.jobs import jobs, workers
 from sow.jobs.database import Database, open_queue
@@ -36,6 +38,8 @@ from worker.recovery import recover
 
 LEAVE_SECONDS = 1.5
 """How long a leaving worker waits for a start that is under way."""
+RECOVERY_SECONDS = 5.0
+"""How often a worker looks for dead workers and dead callers, at most."""
 END_SECONDS = 15.0
 """How long it waits for agents that it was told to end."""
 
@@ -85,6 +89,7 @@ class WorkerProcess:
         self.own = options.concurrency or self.total
         self.idle_exit_seconds = configuration.worker.idle_exit_seconds
         self.signals = 0
+        self.recover_after = 0.0
         self.idle_since: float | None = None
         self.consumer = self._make_consumer()
 
@@ -106,7 +111,7 @@ class WorkerProcess:
         self._register()
         try:
             self.monitor.start()
-            recover(self.context, self.monitor.watch)
+            self._recover()
             self.consumer.start()
             self._install_signal_handlers()
             self.consumer.stop_flag.wait()
@@ -130,8 +135,17 @@ class WorkerProcess:
         if self.consumer.stop_flag.is_set():
             return
         self.monitor.wake()
-        recover(self.context, self.monitor.watch)
+        if time.monotonic() >= self.recover_after:
+            self._recover()
         self._leave_if_idle()
+
+    def _recover(self) -> None:
+        """Look for what the dead left behind; the boundary around it."""
+        self.recover_after = time.monotonic() + RECOVERY_SECONDS
+        try:
+            recover(self.context, self.monitor.watch)
+        except SowError as error:
+            logger.warning("cannot recover yet: %s", error.message)
 
     def _leave_if_idle(self) -> None:
         if not (self.options.background or self.options.drain):
@@ -252,4 +266,6 @@ def _look_once_more(workspace: Workspace, options: WorkerOptions, process: Worke
 
         os.chdir(workspace.root)
         argv = own_process("sow", "worker", "--background")
+        if "SOW_CONFIG" in process.context.environ:
+            argv += ["--config", process.context.environ["SOW_CONFIG"]]
         os.execve(argv[0], argv, own_environment(process.context.environ))

@@ -4,7 +4,6 @@ Owns the format of `--json` (one object, or one a line; stable keys) and
 whether stdout is a person's terminal. Knows nothing of what is shown.
 """
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -23,6 +22,8 @@ def json_option(function: F) -> F:
 
 def echo_json(record: Mapping[str, Any]) -> None:
     """Print one object on one line."""
+    import json
+
     click.echo(json.dumps(record, ensure_ascii=False, default=str))
 
 

@@ -26,9 +26,20 @@ COMMANDS = {
     is_flag=True,
     help="Leave when the queue is empty; when told to stop, wait for running agents first.",
 )
+@click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Read the user's configuration from this file (as SOW_CONFIG does).",
+)
 @click.option("--background", is_flag=True, help="Cut loose from the terminal; leave when idle.")
 @click.pass_context
-def worker(ctx: click.Context, concurrency: int | None, drain: bool, background: bool) -> None:
+def worker(
+    ctx: click.Context,
+    concurrency: int | None,
+    drain: bool,
+    config: Path | None,
+    background: bool,
+) -> None:
     """Take jobs from the queue and run their agents.
 
     The first INT, TERM or HUP: take nothing new, leave the agents running,
@@ -38,11 +49,14 @@ def worker(ctx: click.Context, concurrency: int | None, drain: bool, background:
     if ctx.invoked_subcommand is not None:
         return
     workspace = find_workspace(Path.cwd(), os.environ)
+    environ = dict(os.environ)
+    if config is not None:
+        environ["SOW_CONFIG"] = str(config.absolute())
     if background:
         _cut_loose(workspace)
     from worker.main import WorkerOptions, serve
 
-    serve(workspace, WorkerOptions(concurrency, drain, background), dict(os.environ))
+    serve(workspace, WorkerOptions(concurrency, drain, background), environ)
 
 
 def _cut_loose(workspace: Workspace) -> None:

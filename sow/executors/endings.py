@@ -34,7 +34,7 @@ WORDS: tuple[tuple[str, Cause], ...] = (
     (r"requires --verbose|can only be used with|cannot be used with root", Cause.BAD_FLAGS),
     (r"Input must be provided|requires a valid session ID|Workspace Trust", Cause.BAD_FLAGS),
     (r"usage limit reached|hit your (\w+ )?limit|Request rejected \(429\)", Cause.RATE_LIMITED),
-    (r"Reached max turns", Cause.NO_STATUS),
+    (r"Reached max(imum number of)? turns", Cause.NO_STATUS),
     (r"API Error|Unable to connect|Connection ?refused|ECONNRE|fetch failed", Cause.API_ERROR),
 )
 RESET_TIME = re.compile(r"limit reached\|(\d{10})\b")

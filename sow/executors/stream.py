@@ -13,6 +13,9 @@ T = TypeVar("T")
 SALVAGE_LIMIT = 1_000_000
 """Longer broken lines are dropped whole, in bytes."""
 
+SALVAGE_TRIES = 8
+"""Each try may read the line to its end: without a bound, crafted noise would take minutes."""
+
 OBJECT_START = '{"type":'
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
@@ -33,19 +36,22 @@ def decode_line(line: bytes, decoder: msgspec.json.Decoder[T]) -> list[T]:
 
 
 def _salvage(line: bytes, wanted: Any) -> list[Any]:
-    """Return every whole object that starts as our events do, outermost first."""
+    """Return the whole objects that start as our events do, outermost first."""
     import json
 
     text = line.decode("utf-8", "replace")
     scan = json.JSONDecoder().raw_decode
     found: list[Any] = []
     index = text.find(OBJECT_START)
-    while index >= 0:
+    for _ in range(SALVAGE_TRIES):
+        if index < 0:
+            break
+        end = index + 1
         try:
             value, end = scan(text, index)
             found.append(msgspec.convert(value, wanted))
         except (ValueError, RecursionError):  # json's own error and msgspec's are ValueErrors
-            end = index + 1
+            pass
         index = text.find(OBJECT_START, end)
     return found
 

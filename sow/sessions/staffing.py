@@ -5,7 +5,6 @@ worker is started as a process, so that nothing here imports it.
 """
 
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from sow.config.configuration import Configuration
 from sow.environment import own_process, worker_environment
 from sow.errors import QueueError
 from sow.jobs import workers
+from sow.paths import user_config_path
 from sow.sessions.caller import Caller
 
 MOST_STARTS = 3
@@ -58,19 +58,25 @@ class Staffing:
         if self.starts >= MOST_STARTS:
             raise WorkerKeepsDying(self._newest_log())
         self.starts += 1
-        start_in_background(self.caller.workspace.root, self.caller.environ)
+        start_in_background(self.caller)
 
     def _newest_log(self) -> Path | None:
         logs = self.caller.workspace.workers.glob("*.log")
         return max(logs, key=lambda path: path.stat().st_mtime, default=None)
 
 
-def start_in_background(root: Path, environ: Mapping[str, str]) -> None:
-    """Start a worker that outlives us; returns when it has cut itself loose."""
+def start_in_background(caller: Caller) -> None:
+    """Start a worker that outlives us; returns when it has cut itself loose.
+
+    It inherits no variable that describes the caller; where the caller's
+    configuration is not in its usual place, the worker is told where.
+    """
+    named = caller.environ.get("SOW_CONFIG")
+    where = ["--config", str(user_config_path(caller.environ))] if named else []
     subprocess.run(
-        own_process("sow", "worker", "--background"),
-        cwd=root,
-        env={**worker_environment(environ), "SOW_ROOT": str(root)},
+        own_process("sow", "worker", "--background", *where),
+        cwd=caller.workspace.root,
+        env=worker_environment(caller.environ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

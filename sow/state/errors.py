@@ -4,7 +4,6 @@ Owns the words; the YAML reader finds the fault, its callers name the file.
 """
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,6 +103,8 @@ def _known_hint(task_id: str, known: Sequence[str]) -> str:
         return "There is none yet: sow task add NAME --agent implementer"
     if len(known) <= SHOWN_IDS:
         return f"There are: {', '.join(known)}"
+    from difflib import get_close_matches
+
     near = get_close_matches(task_id, known, n=3, cutoff=0.5)
     nearest = f"The nearest: {', '.join(near)}. " if near else ""
     return f"{nearest}`sow task list` shows all {len(known)}."

@@ -4,7 +4,6 @@ Owns the form of an entry: Markdown below YAML frontmatter. Writing imports no
 YAML library and no schema, because agents call `sow agent log` all the time.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +13,8 @@ from sow.files import append_durably, locked_folder
 LOG_FILE = "log.md"
 FENCE = "---"
 
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*")
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_PLAIN = _LETTERS | frozenset("0123456789_./+ ")
 _WORDS_OF_YAML = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -82,9 +82,19 @@ def _indent_fence(line: str) -> str:
 def quote(text: str) -> str:
     """Return `text` as a YAML scalar on one line: plain where that is safe, else double-quoted."""
     text = _readable(text)
-    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS_OF_YAML:
+    if _is_plain(text):
         return text
     return f'"{"".join(_escaped(character) for character in text)}"'
+
+
+def _is_plain(text: str) -> bool:
+    """Whether YAML reads `text` as the same string without quotes; when in doubt, no."""
+    return (
+        text[:1] in _LETTERS
+        and text[-1] != " "
+        and _PLAIN.issuperset(text)
+        and text.lower() not in _WORDS_OF_YAML
+    )
 
 
 def _escaped(character: str) -> str:

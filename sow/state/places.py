@@ -5,8 +5,8 @@ neither YAML nor a schema: `sow agent log` finds its task with this.
 """
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from sow.errors import StateError
 from sow.ids import PhaseName, TaskId, parse_task_id
@@ -14,8 +14,7 @@ from sow.paths import Workspace
 from sow.state.errors import NoProject, UnknownTask
 
 
-@dataclass(frozen=True)
-class TaskPlace:
+class TaskPlace(NamedTuple):
     """The folder of one task and the files in it."""
 
     phase: PhaseName

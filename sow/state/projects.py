@@ -4,7 +4,6 @@ Owns how a project begins and which phases it has. Its tasks are `state.tasks`.
 """
 
 import os
-import shutil
 from collections.abc import Sequence
 
 from sow.errors import StateError
@@ -67,6 +66,8 @@ def new_project(
 
 def _build(workspace: Workspace, text: bytes, phases: Sequence[PhaseName]) -> None:
     """Make the folder under a name of its own and put it in place by one rename."""
+    import shutil
+
     draft = workspace.sow / f".project.{os.urandom(6).hex()}.tmp"
     try:
         (draft / "context").mkdir(parents=True)

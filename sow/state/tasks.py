@@ -7,7 +7,6 @@ may follow which is `state.transitions`; which field takes what text is
 """
 
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -18,14 +17,9 @@ from sow.files import NotWritten, locked_folder, sync_folder, write_atomically
 from sow.ids import PhaseName, TaskId, parse_phase, parse_task_id
 from sow.paths import Workspace
 from sow.schema.task import Task, TaskState, TaskStatus
-from sow.state.errors import (
-    Misplaced,
-    RefusedDependency,
-    TaskExists,
-    UnknownTask,
-)
+from sow.state.dependencies import refuse_circle, refuse_unknown
+from sow.state.errors import Misplaced, TaskExists
 from sow.state.places import TaskPlace, all_places, find_task
-from sow.state.projects import add_phase, read_project
 from sow.state.statefiles import new_state, parse_state, read_bytes, rewrite_state
 from sow.state.transitions import FieldChanges, enter, moment
 from sow.state.transitions import reopen as reopened
@@ -148,13 +142,15 @@ def add_task(
     agent's name is the caller's to check. Raises TaskExists,
     RefusedDependency, RefusedChange, NoProject, StateLocked, NotWritten.
     """
+    from sow.state.projects import add_phase, read_project
+
     project = read_project(workspace)
     with locked_folder(workspace.project):
         taken = {place.task_id: place for place in all_places(workspace)}
         chosen = parse_task_id(task_id) if task_id else _next_id(taken)
         if chosen in taken:
             raise TaskExists(chosen, taken[chosen].folder)
-        _refuse_unknown(chosen, depends_on, taken)
+        refuse_unknown(chosen, depends_on, taken)
         folder = workspace.task(parse_phase(phase or project.phases[0]), chosen)
         place = TaskPlace(PhaseName(folder.parent.parent.name), folder)
         text = _first_state(place, name, agent, depends_on, now)
@@ -191,6 +187,8 @@ def _first_state(
 
 def _build(place: TaskPlace, state: bytes, description: str) -> None:
     """Make the folder under a name of its own and put it in place by one rename."""
+    import shutil
+
     draft = place.folder.with_name(f".{place.task_id}.{os.urandom(6).hex()}.tmp")
     try:
         (draft / "feedback").mkdir(parents=True)
@@ -233,37 +231,12 @@ def set_dependencies(
     place = find_task(workspace, task_id)
     with locked_folder(workspace.project):
         taken = {other.task_id: other for other in all_places(workspace)}
-        _refuse_unknown(place.task_id, depends_on, taken)
-        _refuse_circle(place.task_id, depends_on, taken)
+        refuse_unknown(place.task_id, depends_on, taken)
+        refuse_circle(place.task_id, depends_on, lambda other: _depends_on(taken.get(other)))
         ids = list(dict.fromkeys(depends_on))
         return change_task(workspace, task_id, lambda _: {"depends_on": ids}, now=now)
 
 
-def _refuse_unknown(
-    task_id: TaskId, depends_on: Sequence[str], taken: Mapping[TaskId, TaskPlace]
-) -> None:
-    for other in depends_on:
-        wanted = parse_task_id(other)
-        if wanted == task_id:
-            raise RefusedDependency(task_id, "a task cannot wait for itself")
-        if wanted not in taken:
-            raise UnknownTask(wanted, list(taken))
-
-
-def _refuse_circle(
-    task_id: TaskId, depends_on: Sequence[str], taken: Mapping[TaskId, TaskPlace]
-) -> None:
-    """Follow the dependencies to their ends; one that leads back is refused, with the way."""
-    waiting: list[tuple[TaskId, tuple[str, ...]]]
-    waiting = [(TaskId(other), (task_id, other)) for other in depends_on]
-    seen: set[TaskId] = set()
-    while waiting:
-        other, way = waiting.pop()
-        if other == task_id:
-            raise RefusedDependency(task_id, f"it would wait for itself: {' → '.join(way)}")
-        if other in seen or other not in taken:
-            continue
-        seen.add(other)
-        waiting += [
-            (TaskId(next_id), (*way, next_id)) for next_id in _read(taken[other]).depends_on
-        ]
+def _depends_on(place: TaskPlace | None) -> list[str]:
+    """Return what the task at `place` waits for; nothing where its folder has gone."""
+    return _read(place).depends_on if place else []

@@ -29,12 +29,10 @@ FLOW_WIDTH = 60
 
 NO_WRAP = 1 << 20
 _TIME_TAG = "tag:yaml.org,2002:timestamp"
-_BLOCK_SEQUENCE = re.compile(
-    r"^(?P<key> *)[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*(?P<dash> *)- ", re.M
-)
-_BLOCK_MAPPING = re.compile(
-    r"^[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*( +)[^\s#-]", re.M
-)
+_COMMENTS = r"(?:[ \t]*(?:#[^\n]*)?\n)*"
+_KEY_ALONE = r"^(?P<key> *)[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n" + _COMMENTS
+_BLOCK_SEQUENCE = _KEY_ALONE + r"(?P<dash> *)- "
+_BLOCK_MAPPING = r"^[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n" + _COMMENTS + r"( +)[^\s#-]"
 
 
 def edit_yaml(text: bytes, changes: Changes) -> bytes:
@@ -216,8 +214,8 @@ def _round_trip(source: str) -> Any:
     yaml.Constructor, yaml.Representer = _round_trip_classes()
     yaml.preserve_quotes = True
     yaml.width = NO_WRAP
-    mapping = _BLOCK_MAPPING.search(source)
-    sequence = _BLOCK_SEQUENCE.search(source)
+    mapping = re.search(_BLOCK_MAPPING, source, re.MULTILINE)
+    sequence = re.search(_BLOCK_SEQUENCE, source, re.MULTILINE)
     offset = len(sequence["dash"]) - len(sequence["key"]) if sequence else 0
     yaml.indent(mapping=len(mapping[1]) if mapping else 2, sequence=offset + 2, offset=offset)
     return yaml

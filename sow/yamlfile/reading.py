@@ -11,13 +11,7 @@ from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
 
-from sow.yamlfile.problems import (
-    KeyPath,
-    YamlProblem,
-    problem_at,
-    problem_at_key,
-    schema_problem,
-)
+from sow.yamlfile.problems import KeyPath, YamlProblem, problem_at, problem_at_key
 
 T = TypeVar("T")
 
@@ -38,6 +32,8 @@ def read_yaml(text: bytes, type: type[T], *, path: Path) -> T:
     try:
         return convert(data, type)
     except ValidationError as error:
+        from sow.yamlfile.schema_problems import schema_problem
+
         root = compose(source)
         raise schema_problem(str(error), data, type, root, source, path=path) from None
 

@@ -246,6 +246,12 @@ def test_an_event_quoted_in_a_tools_output_is_not_an_event() -> None:
     assert [event.kind for event in CLAUDE.read_line(quoted)] == [EventKind.TOOL_RESULT]
 
 
+def test_an_event_within_a_sound_line_of_another_kind_is_not_an_event() -> None:
+    inner = json.loads(RESULT)
+    assert CLAUDE.read_line(line("replay", inner=inner)) == ()
+    assert CLAUDE.read_line(line("result", is_error="wrong", inner=inner)) == ()
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -41,9 +41,7 @@ READINGS = {
     "spawn": Reading(Cause.NO_STATUS, tool_uses=2),
     "spawn-no-tools": Reading(Cause.NO_STATUS),
     "resume": Reading(Cause.NO_STATUS, tool_uses=2),
-    "denied-tool": Reading(
-        Cause.DENIED, "settings.allowed_tools", tool_uses=1, denied=("python3",)
-    ),
+    "denied-tool": Reading(Cause.DENIED, "allowed_tools", tool_uses=1, denied=("Bash(npm test)",)),
     "failed-tool": Reading(Cause.NO_STATUS, tool_uses=1),
     "session-in-use": Reading(Cause.SESSION_IN_USE, "already in use", began=False),
     "session-unknown": Reading(Cause.SESSION_UNKNOWN, "No conversation found", began=False),
@@ -69,13 +67,16 @@ READINGS = {
     "empty-prompt": Reading(Cause.BAD_FLAGS, "Input must be provided", began=False),
     "slash-command": Reading(Cause.NO_STATUS),
     "max-turns": Reading(Cause.NO_STATUS, tool_uses=1),
-    "interrupted": Reading(Cause.CRASHED, tool_uses=1),
     "terminated": Reading(Cause.CRASHED, "SIGTERM", tool_uses=1),
     "hung-up": Reading(Cause.CRASHED, "SIGHUP", tool_uses=1),
     "killed": Reading(Cause.CRASHED, "SIGKILL", tool_uses=1),
 }
 
 DIFFERENT = {
+    # After SIGINT either version ends with 0 or 1 from one run to the next, and
+    # now and then without a result, as this recording of 2.1.330 does.
+    ("claude-2.1.197", "interrupted"): Reading(Cause.CRASHED, tool_uses=1),
+    ("claude-2.1.330", "interrupted"): Reading(Cause.NO_STATUS, tool_uses=1),
     # 2.1.197 takes a stream that breaks off between two blocks for a whole
     # answer and ends well; 2.1.330 asks the model to go on.
     ("claude-2.1.197", "stream-cut-after-a-block"): Reading(Cause.NO_STATUS),
@@ -136,8 +137,7 @@ def test_the_output_is_read(folder: Path, name: str) -> None:
     reading = expected(folder, name)
     seen = observe(folder, name)
     assert seen.tool_uses == reading.tool_uses
-    assert len(seen.denied_tools) == len(reading.denied)
-    assert all(part in tool for part, tool in zip(reading.denied, seen.denied_tools, strict=True))
+    assert seen.denied_tools == reading.denied
     assert (seen.session_id is not None) == reading.began
     if reading.began:
         assert seen.session_id == (session_of(folder, name) or seen.session_id)

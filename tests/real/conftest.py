@@ -5,6 +5,7 @@ where CI=true promises that they can, failed with it.
 """
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import NoReturn
 
 import pytest
 from claude_install import ClaudeUnavailable, install
+from journey import Journey, begin_journey
 from namespace import Namespace, NamespaceUnavailable, open_namespace
-from sandbox import Sandbox, open_sandbox
+from sandbox import Sandbox, open_sandbox, wait_until
 
 STARTED_WITH = dict(os.environ)
 """The environment before any fixture changes it: npm's configuration, and PATH."""
@@ -48,10 +50,20 @@ def namespace() -> Iterator[Namespace]:
 
 @pytest.fixture
 def sandbox(claude_folder: Path, tmp_path: Path) -> Iterator[Sandbox]:
-    """Return a sandbox for the real Claude Code."""
+    """Return a sandbox for the real Claude Code, its repository's name drawn at random."""
+    name = f"drawn at random {secrets.token_hex(4)}"
     with ExitStack() as stack:
         try:
-            opened = stack.enter_context(open_sandbox(tmp_path, claude_folder, STARTED_WITH))
+            opened = open_sandbox(tmp_path, claude_folder, STARTED_WITH, name=name)
+            yield stack.enter_context(opened)
         except NamespaceUnavailable as missing:
             skip_or_fail(f"there is no network namespace: {missing}")
-        yield opened
+
+
+@pytest.fixture
+def journey(sandbox: Sandbox) -> Iterator[Journey]:
+    """Return a journey, and see to it that nothing of it runs on when its worker has stopped."""
+    journey = begin_journey(sandbox)
+    yield journey
+    sandbox.sow("worker", "stop", "--end-agents")
+    wait_until(lambda: set(sandbox.namespace.inhabitants()) <= {sandbox.server}, "an empty place")

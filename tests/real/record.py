@@ -11,6 +11,7 @@ byte but for the scrubbing) and `<scenario>.json` (argv, stderr, how it ended).
 
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -68,7 +69,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "spawn": Scenario(behaviour=TOUCH),
     "spawn-no-tools": Scenario(behaviour={"commands": []}),
     "resume": Scenario(RESUME, TOUCH, prompt="Once more.", after_spawn=True),
-    "denied-tool": Scenario(behaviour={"commands": ["python3 -c 'print(1)'"]}),
+    "denied-tool": Scenario(behaviour={"commands": ["npm test"]}),
     "failed-tool": Scenario(behaviour={"commands": ["ls no-such-file"]}),
     "session-in-use": Scenario(after_spawn=True),
     "session-unknown": Scenario(RESUME),
@@ -144,7 +145,7 @@ def _interrupt(argv: tuple[str, ...], number: Signals, sandbox: Sandbox) -> Reco
 
 def scrubber(sandbox: Sandbox) -> Callable[[str], str]:
     """Return the function that takes this machine out of a text."""
-    dashed = str(sandbox.repository).replace("/", "-").replace("_", "-").replace(".", "-")
+    dashed = re.sub(r"[^A-Za-z0-9]", "-", str(sandbox.repository))
     port = sandbox.environ["ANTHROPIC_BASE_URL"].rpartition(":")[2]
     words = {
         str(sandbox.repository): "/home/user/repository",

@@ -40,6 +40,8 @@ class Sandbox:
     """What a test works with. Folders exist; `repository` is empty at first."""
 
     namespace: Namespace
+    server: int
+    """The process id of the model server."""
     repository: Path
     home: Path
     records: Path
@@ -72,6 +74,10 @@ class Sandbox:
         """Run the true sow, past the witness that stands on the agents' PATH."""
         return self.run(str(PROGRAMS / "sow"), *arguments)
 
+    def start_sow(self, *arguments: str) -> Popen[str]:
+        """Start the true sow; the caller reads its end."""
+        return self.start(str(PROGRAMS / "sow"), *arguments)
+
     def behave(self, **fields: Any) -> None:
         """Tell the model how to behave from now on (`scripted_model.Behaviour`)."""
         new = self.records / "behaviour.json.new"
@@ -93,14 +99,17 @@ class Sandbox:
 
 
 @contextmanager
-def open_sandbox(folder: Path, claude: Path, base: Mapping[str, str]) -> Iterator[Sandbox]:
-    """Make a sandbox in `folder`, with the `claude` of that folder on PATH.
+def open_sandbox(
+    folder: Path, claude: Path, base: Mapping[str, str], *, name: str = "repository"
+) -> Iterator[Sandbox]:
+    """Make a sandbox in `folder`, with the `claude` in the folder `claude` on PATH.
 
     `base` is the environment that the tests were started in; only its PATH is
-    used, to find the namespace's tools. Raises NamespaceUnavailable.
+    used, to find the namespace's tools. `name` is the repository's. Raises
+    NamespaceUnavailable.
     """
     repository, home, records, programs, temporary = (
-        folder / name for name in ("repository", "home", "records", "bin", "tmp")
+        folder / part for part in (name, "home", "records", "bin", "tmp")
     )
     for new in (repository, home, records, programs, temporary):
         new.mkdir(parents=True)
@@ -112,9 +121,10 @@ def open_sandbox(folder: Path, claude: Path, base: Mapping[str, str]) -> Iterato
         "TMPDIR": str(temporary),
         "CLAUDE_CODE_TMPDIR": str(temporary),
     }
-    with open_namespace(base) as namespace, _model_server(namespace, records) as port:
+    with open_namespace(base) as namespace, _model_server(namespace, records) as server:
+        port = (records / "port").read_text("utf-8")
         environ["ANTHROPIC_BASE_URL"] = f"http://127.0.0.1:{port}"
-        yield Sandbox(namespace, repository, home, records, environ)
+        yield Sandbox(namespace, server, repository, home, records, environ)
 
 
 def wait_until(condition: Any, what: str) -> Any:
@@ -150,6 +160,6 @@ def _model_server(namespace: Namespace, records: Path) -> Iterator[int]:
         assert server.stdin
         try:
             wait_until((records / "port").exists, "the model server")
-            yield int((records / "port").read_text("utf-8"))
+            yield server.pid
         finally:
             server.stdin.close()

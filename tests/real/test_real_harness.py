@@ -5,6 +5,7 @@ import random
 import uuid
 
 import pytest
+from journey import shell_commands
 from sandbox import Json, Sandbox, wait_until
 
 pytestmark = pytest.mark.real
@@ -18,17 +19,6 @@ def prompt_for(task_id: str) -> str:
 
 def events(output: str) -> list[Json]:
     return [json.loads(line) for line in output.splitlines()]
-
-
-def shell_commands(body: Json) -> list[str]:
-    """Return the commands of all tool uses in a request, oldest first."""
-    return [
-        block["input"]["command"]
-        for message in body["messages"]
-        if message["role"] == "assistant"
-        for block in message["content"]
-        if block["type"] == "tool_use"
-    ]
 
 
 def test_a_spawn_runs_the_commands_that_the_model_asks_for(sandbox: Sandbox) -> None:

@@ -1,0 +1,157 @@
+"""`sow demo`: the main job once, end to end, with the true commands.
+
+Owns the story and its throw-away repository. The agent is a small program of
+ours behind a `command` executor, so that no agent CLI need be installed; all
+else is what any user has.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from sow.environment import SAVED_PYTHONPATH, own_environment, own_process
+from sow.errors import SowError, UsageError
+
+CONFIGURATION = """\
+agents:
+  executors:
+    demo:
+      type: command
+      settings:
+        command: {command}
+        resume: {resume}
+  bindings:
+    implementer: demo
+    reviewer: demo
+"""
+
+STORY: Sequence[tuple[str, Sequence[Sequence[str]]]] = (
+    (
+        "A repository, a project, three tasks.",
+        (
+            ("init",),
+            ("project", "new", "greetings"),
+            ("task", "add", "Write a greeting", "--agent", "implementer"),
+            ("task", "add", "Translate it", "--agent", "implementer"),
+            ("task", "add", "Review the greeting", "--agent", "reviewer"),
+        ),
+    ),
+    (
+        "Two agents side by side. The second one has a question.",
+        (("agent", "spawn", "implementer", "010", "020"),),
+    ),
+    (
+        "Its question is answered: the same session goes on.",
+        (("agent", "resume", "020", "Translate it into Esperanto."),),
+    ),
+    (
+        "A reviewer looks at the first one's work and finds something.",
+        (("agent", "spawn", "reviewer", "030"),),
+    ),
+    (
+        "The first agent is resumed with the correction: a second iteration.",
+        (("agent", "resume", "010", "Greet by name, as the review asks."),),
+    ),
+    (
+        "The work is accepted.",
+        (
+            ("task", "set", "010", "status", "completed"),
+            ("task", "set", "020", "status", "completed"),
+            ("task", "set", "030", "status", "completed"),
+        ),
+    ),
+    (
+        "What was run, and where the tasks stand.",
+        (("job", "list"), ("task", "list")),
+    ),
+)
+
+
+class DemoFailed(SowError):
+    """A command of the demo did not end well."""
+
+    def __init__(self, words: Sequence[str], code: int, folder: Path) -> None:
+        super().__init__(
+            f"`sow {shlex.join(words)}` ended with exit code {code}",
+            hint=f"Everything is left as it was in {folder}. Its worker: "
+            f"`cd {shlex.quote(str(folder))} && sow worker logs`.",
+        )
+
+
+@click.command()
+@click.option(
+    "--keep",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Use this folder, and leave it (it must be new or empty).",
+)
+def demo(keep: Path | None) -> None:
+    """Run the main job once, end to end, in a folder of its own.
+
+    Two agents work in parallel, one is paused and resumed, one is reviewed
+    and resumed with corrections; all are completed. Nothing outside the
+    folder is touched, and no agent CLI is needed.
+    """
+    folder = _folder(keep)
+    environ = _environment(folder)
+    try:
+        for words, commands in STORY:
+            click.secho(f"\n# {words}", bold=True)
+            for command in commands:
+                _run(command, folder, environ)
+    finally:
+        _quietly(("worker", "stop"), folder, environ)
+    if keep is None:
+        import shutil
+
+        shutil.rmtree(folder)
+    else:
+        click.echo(f"\nEverything is left in {folder}")
+
+
+def _folder(keep: Path | None) -> Path:
+    if keep is None:
+        return Path(tempfile.mkdtemp(prefix="sow-demo-"))
+    if keep.exists() and any(keep.iterdir()):
+        raise UsageError(f"not empty: {keep}", hint="Name a new folder.")
+    keep.mkdir(parents=True, exist_ok=True)
+    return keep.resolve()
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Return an environment whose only configuration is the demo's own."""
+    import json
+
+    agent = [sys.executable, "-P", "-m", "sow.cli.demo_agent", "{session_id}"]
+    config = folder / "demo-config.yaml"
+    config.write_text(
+        CONFIGURATION.format(
+            command=json.dumps([*agent, "spawn"]), resume=json.dumps([*agent, "resume"])
+        )
+    )
+    kept = {
+        name: value
+        for name, value in own_environment(os.environ).items()
+        if name == SAVED_PYTHONPATH or not name.startswith("SOW_")
+    }
+    return {**kept, "SOW_CONFIG": str(config), "SOW_WAIT": "5m"}
+
+
+def _run(words: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
+    click.echo(click.style("$ ", dim=True) + f"sow {shlex.join(words)}")
+    code = subprocess.run(
+        own_process("sow", *words), cwd=folder, env=environ, check=False
+    ).returncode
+    if code != 0:
+        raise DemoFailed(words, code, folder)
+
+
+def _quietly(words: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
+    subprocess.run(
+        own_process("sow", *words), cwd=folder, env=environ, capture_output=True, check=False
+    )

@@ -1,0 +1,16 @@
+"""`sow job`: what was queued, run, and how it ended."""
+
+import click
+
+from sow.cli.lazy import LazyCommand, LazyGroup
+
+COMMANDS = {
+    "list": LazyCommand("sow.cli.job_list:list_jobs", "List jobs, the newest first."),
+    "show": LazyCommand("sow.cli.job_show:show", "Show one job and its attempts."),
+    "logs": LazyCommand("sow.cli.job_logs:logs", "Print what a job's agent said and did."),
+}
+
+
+@click.group(cls=LazyGroup, lazy_commands=COMMANDS)
+def job() -> None:
+    """See what was queued, run, and how it ended."""

@@ -1,0 +1,52 @@
+"""`sow job list`."""
+
+import os
+from pathlib import Path
+
+import click
+
+from sow.cli.job_record import job_record, note_on, open_jobs, took
+from sow.cli.output import echo_json_lines, echo_table, json_option
+from sow.clock import utc_now
+from sow.ids import parse_task_id
+from sow.jobs import jobs
+from sow.paths import Workspace, find_workspace
+from sow.schema.job import Job
+
+HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "TOOK", "NOTE")
+
+
+@click.command("list")
+@click.option("--task", help="Only the jobs of this task.")
+@click.option("--active", is_flag=True, help="Only jobs that have not ended.")
+@click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(min=1))
+@json_option
+def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None:
+    """List jobs, the newest first."""
+    workspace = find_workspace(Path.cwd(), os.environ)
+    database = open_jobs(workspace)
+    found: list[Job] = []
+    if database is not None:
+        task_id = parse_task_id(task) if task else None
+        found = jobs.recent_jobs(database, limit=limit, task_id=task_id, active_only=active)
+    now = utc_now()
+    if as_json:
+        echo_json_lines(job_record(workspace, job, now) for job in found)
+    elif found:
+        echo_table(HEADER, [_row(workspace, job, now) for job in found])
+    else:
+        click.echo("No jobs. Queue one: sow agent spawn implementer 010", err=True)
+
+
+def _row(workspace: Workspace, job: Job, now: float) -> tuple[str, ...]:
+    return (
+        str(job.id),
+        job.task_id,
+        job.verb.value,
+        job.agent,
+        job.executor.name,
+        job.state.value,
+        job.outcome_status.value if job.outcome_status else "-",
+        took(job, now),
+        note_on(workspace, job, now),
+    )

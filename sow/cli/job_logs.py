@@ -1,0 +1,151 @@
+"""`sow job logs`."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from sow.cli.job_record import find_job, open_jobs
+from sow.executors.base import Event, EventKind, Executor
+from sow.executors.registry import make_executor
+from sow.jobs import jobs
+from sow.jobs.database import Database
+from sow.paths import AttemptPaths, find_workspace
+from sow.schema.job import Job
+
+MARKS = {
+    EventKind.TEXT: "  ",
+    EventKind.TOOL_USE: "> ",
+    EventKind.TOOL_RESULT: "< ",
+    EventKind.API_RETRY: "! ",
+    EventKind.RATE_LIMIT: "! ",
+    EventKind.DENIAL: "! ",
+    EventKind.RESULT: "= ",
+}
+
+
+@click.command()
+@click.argument("job_id", metavar="JOB")
+@click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended.")
+@click.option("--raw", is_flag=True, help="The CLI's own output, byte for byte.")
+@click.option("--stderr", "errors", is_flag=True, help="What it wrote to standard error.")
+@click.option("--attempt", type=click.IntRange(min=1), help="Only this attempt.")
+def logs(job_id: str, follow: bool, raw: bool, errors: bool, attempt: int | None) -> None:
+    """Print what the agent of JOB said and did, attempt by attempt."""
+    workspace = find_workspace(Path.cwd(), os.environ)
+    database = open_jobs(workspace)
+    job = find_job(database, job_id)
+    assert database is not None  # noqa: S101 - a job was found in it
+    reader = _Reader(job, raw=raw, errors=errors)
+
+    def numbers() -> list[int]:
+        found = [one.number for one in jobs.attempts(database, job.id)]
+        return [number for number in found if attempt in (None, number)]
+
+    _print_all(
+        reader, numbers, lambda number: workspace.attempt(job.id, number), several=not attempt
+    )
+    if follow:
+        from sow.cli.following import LOOK_SECONDS
+
+        _follow(reader, numbers, lambda n: workspace.attempt(job.id, n), database, LOOK_SECONDS)
+
+
+def _print_all(
+    reader: "_Reader",
+    numbers: Callable[[], list[int]],
+    paths: Callable[[int], AttemptPaths],
+    *,
+    several: bool,
+) -> None:
+    for number in numbers():
+        reader.print_new(number, paths(number), heading=several)
+
+
+def _follow(
+    reader: "_Reader",
+    numbers: Callable[[], list[int]],
+    paths: Callable[[int], AttemptPaths],
+    database: Database,
+    seconds: float,
+) -> None:
+    import time
+
+    while True:
+        ended = jobs.get_job(database, reader.job.id).state.is_final
+        _print_all(reader, numbers, paths, several=True)
+        if ended:
+            return
+        time.sleep(seconds)
+
+
+class _Reader:
+    """Prints the files of a job's attempts from where it stopped."""
+
+    def __init__(self, job: Job, *, raw: bool, errors: bool) -> None:
+        self.job = job
+        self.raw = raw or errors
+        self.errors = errors
+        self.executor = make_executor(job.executor)
+        self.positions: dict[int, int] = {}
+        self.rests: dict[int, bytes] = {}
+
+    def print_new(self, number: int, paths: AttemptPaths, *, heading: bool) -> None:
+        """Print what an attempt's file has gained."""
+        if heading and number not in self.positions:
+            click.echo(f"==> attempt {number} <==")
+        position = self.positions.setdefault(number, 0)
+        path = paths.stderr if self.errors else paths.output
+        for chunk in _chunks(path, position):
+            self.positions[number] += len(chunk)
+            self._print(number, chunk)
+        sys.stdout.flush()
+
+    def _print(self, number: int, chunk: bytes) -> None:
+        if self.raw:
+            sys.stdout.buffer.write(chunk)
+            return
+        *lines, rest = (self.rests.get(number, b"") + chunk).split(b"\n")
+        self.rests[number] = rest
+        for line in lines:
+            for event in describe(self.executor, line):
+                click.echo(event)
+
+
+def _chunks(path: Path, position: int) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            file.seek(position)
+            while chunk := file.read(1 << 20):
+                yield chunk
+    except FileNotFoundError:
+        return
+
+
+def describe(executor: Executor, line: bytes) -> Iterator[str]:
+    """Return one line of output as lines for people."""
+    for event in executor.read_line(line):
+        text = _words(event)
+        if text:
+            mark = MARKS.get(event.kind, "  ")
+            yield mark + text.replace("\n", "\n" + " " * len(mark))
+
+
+def _words(event: Event) -> str:
+    match event.kind:
+        case EventKind.SESSION:
+            return ""
+        case EventKind.API_RETRY:
+            return f"request failed ({event.status or 'no answer'}), tried again"
+        case EventKind.RATE_LIMIT:
+            return event.text or "usage limit"
+        case EventKind.DENIAL:
+            return f"denied: {event.tool}"
+        case EventKind.TOOL_USE:
+            return event.text or event.tool or "tool"
+        case EventKind.RESULT:
+            return f"{'failed' if event.is_error else 'ended'}: {event.text}" if event.text else ""
+        case _:
+            return event.text.strip()

@@ -1,0 +1,81 @@
+"""`sow job show`."""
+
+import os
+import shlex
+from pathlib import Path
+
+import click
+
+from sow.cli.job_record import (
+    attempt_record,
+    echo_facts,
+    find_job,
+    job_record,
+    note_on,
+    open_jobs,
+    took,
+)
+from sow.cli.output import echo_json, json_option
+from sow.clock import utc_now
+from sow.jobs import jobs
+from sow.paths import find_workspace
+
+
+@click.command()
+@click.argument("job_id", metavar="JOB")
+@json_option
+def show(job_id: str, as_json: bool) -> None:
+    """Show JOB: what was asked for, each attempt, and how it ended."""
+    workspace = find_workspace(Path.cwd(), os.environ)
+    database = open_jobs(workspace)
+    job = find_job(database, job_id)
+    assert database is not None  # noqa: S101 - a job was found in it
+    record = job_record(workspace, job, utc_now())
+    attempts = [attempt_record(workspace, one) for one in jobs.attempts(database, job.id)]
+    if as_json:
+        echo_json({**record, "attempts": attempts})
+        return
+    now = utc_now()
+    echo_facts(
+        [
+            (
+                "job",
+                f"{job.id} ({job.verb} {job.agent} for task {job.task_id} by {job.executor.name})",
+            ),
+            ("state", job.state.value),
+            ("note", note_on(workspace, job, now)),
+            ("status", record["status"]),
+            ("cause", record["cause"]),
+            ("took", took(job, now)),
+            ("cost", f"${job.cost_usd:.4f}" if job.cost_usd is not None else None),
+            ("denied tools", ", ".join(job.denied_tools)),
+            ("called by", f"job {job.parent}" if job.parent else None),
+            ("prompt", job.prompt.strip()),
+            ("queued", record["created_at"]),
+            ("ended", record["ended_at"]),
+        ]
+    )
+    for attempt in attempts:
+        click.echo(f"\nattempt {attempt['attempt']}")
+        echo_facts(
+            [
+                ("  verb", attempt["verb"]),
+                ("  command", shlex.join(attempt["argv"])),
+                ("  session", attempt["session_id"]),
+                ("  supervisor", attempt["pid"]),
+                ("  cause", attempt["cause"]),
+                ("  reason", attempt["reason"]),
+                ("  exit", _exit(attempt["exit_code"], attempt["exit_signal"])),
+                (
+                    "  cpu",
+                    f"{attempt['cpu_seconds']} s" if attempt["cpu_seconds"] is not None else None,
+                ),
+                ("  files", attempt["folder"]),
+            ]
+        )
+
+
+def _exit(code: int | None, signal: int | None) -> str | None:
+    if signal is not None:
+        return f"signal {signal}"
+    return None if code is None else f"code {code}"

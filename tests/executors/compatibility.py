@@ -1,0 +1,104 @@
+"""Writes docs/compatibility.md from the contract's table: `python tests/executors/compatibility.py`.
+
+The page holds nothing that a test does not assert; `test_compatibility.py`
+fails where the committed page differs.
+"""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from executor_cases import CASES, FAULTS, SESSIONS, UUID, Case, Evidence, Fault
+
+from sow.schema.job import Verb
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "compatibility.md"
+
+INTRODUCTION = """# Executor compatibility
+
+What sow promises for each executor, and how far each promise has been tried. This page is written
+by `python tests/executors/compatibility.py` from the table that the contract suite asserts: change
+`tests/executors/executor_cases.py`, then run that command.
+
+| checked by | means |
+|---|---|
+| real CLI run | the program itself was run: Claude Code 2.1.197 on Linux, or a shell |
+| stand-in only | a stand-in that speaks the documented dialect was run as a process |
+| docs only | written from documents, run nowhere |
+
+Cursor's and Windsurf's CLIs could not be had, so nothing of theirs is more than *stand-in only*.
+`ID` is a session's id and `RULES` the rules that let an agent use the verbs of `sow` it needs:
+`sow task`, `sow agent log`, `sow agent task`, `sow prompt`, `sow project status`.
+The prompt always comes on standard input.
+"""
+
+SETTINGS = """## Settings
+
+What each setting becomes on the command line. A resume carries all of them again: Claude Code keeps
+neither permissions nor flags from one run to the next (measured).
+
+| setting | claude | cursor | windsurf | command |
+|---|---|---|---|---|
+| `yolo_mode: true` | `--dangerously-skip-permissions`; as root also `IS_SANDBOX=1` | `--force` | nothing | nothing |
+| `yolo_mode: false` | `--permission-mode acceptEdits --allowedTools RULES` | the rules in `.cursor/cli.json` | nothing | nothing |
+| `model: M` | `--model M` | `--model M` | refused | refused |
+| `allowed_tools` | added to RULES | refused | refused | refused |
+| `custom_args` | at the end | at the end | at the end | at the end |
+| `command` | refused | refused | program and its arguments | program and its arguments |
+| `resume` | refused | refused | refused | the same for a resume |
+
+In the seeds' dialect of cursor-agent, `--force` and `--model` are passed as well where the settings ask
+for them; a CLI that lacks them ends with `unknown option`, and the job fails with those words.
+"""
+
+
+def render() -> str:
+    """Return the whole page."""
+    return "\n".join(
+        [
+            INTRODUCTION,
+            "## Sessions\n",
+            _table(
+                ("executor", "how an id comes about", "can resume", "checked by"),
+                ((row.executor, row.how, row.resumes, row.evidence) for row in SESSIONS),
+            ),
+            "## Command lines\n",
+            _table(("executor", "what", "command line", "checked by"), map(_command_line, CASES)),
+            SETTINGS,
+            "## Endings\n",
+            "What an ending is taken for when the agent has left no status. The words of the cause"
+            " are those of `sow job show`.\n",
+            _table(("executor", "ending", "cause", "checked by"), map(_ending, FAULTS)),
+        ]
+    )
+
+
+def _command_line(case: Case) -> tuple[str, ...]:
+    words = " ".join(_quote(word) for word in case.argv)
+    prefix = "".join(f"{name}={value} " for name, value in case.env)
+    title = case.title if case.title.startswith(case.verb) else f"{Verb(case.verb)} {case.title}"
+    return case.executor, title, f"`{prefix}{words}`", case.evidence
+
+
+def _quote(word: str) -> str:
+    shown = word.replace(UUID, "ID")
+    if shown.startswith("Bash("):
+        extra = shown.split("Bash(sow project status:*)")[1]
+        return f"'RULES{extra}'" if extra else "RULES"
+    return shown
+
+
+def _ending(fault: Fault) -> tuple[str, ...]:
+    return fault.config.type, fault.title, f"`{fault.cause}`", fault.evidence
+
+
+def _table(header: tuple[str, ...], rows: Iterable[tuple[str | Evidence, ...]]) -> str:
+    lines = [header, ("---",) * len(header), *rows]
+    return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(), encoding="utf-8")

@@ -1,0 +1,128 @@
+"""What goes wrong with the real Claude Code, and what sow makes of it."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+from journey import Journey, tool_results
+from record import HANG, SUBSCRIBER
+from sandbox import wait_until
+from scripted_model import REPORT
+
+pytestmark = pytest.mark.real
+
+
+def find(journey: Journey, words: str) -> int | None:
+    """Return the process in the namespace whose command line contains `words`."""
+    inside = journey.sandbox.namespace.inhabitants()
+    return next((pid for pid, line in inside.items() if words in line), None)
+
+
+def verbs(journey: Journey, job: int = 1) -> list[tuple[str, str]]:
+    return [(attempt["verb"], attempt["cause"]) for attempt in journey.attempts(job)]
+
+
+@pytest.mark.parametrize(("status", "cause"), [(401, "auth"), (404, "bad_model")])
+def test_what_no_retry_can_cure_fails_at_once(journey: Journey, status: int, cause: str) -> None:
+    journey.sandbox.behave(status=status)
+    done = journey.spawn("--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["cause"], told["attempts"]) == (1, cause, 1)
+    assert journey.task()["status"] == "failed"
+
+
+def test_an_overloaded_service_is_asked_again_in_the_same_session(journey: Journey) -> None:
+    """Claude Code itself asks twice here; then it ends, and sow resumes it."""
+    journey.sandbox.behave(status=529, times=2)
+    done = journey.spawn()
+    assert done.returncode == 0, done.stderr
+    assert verbs(journey) == [("spawn", "api_error"), ("resume", "reported")]
+    assert len({attempt["session_id"] for attempt in journey.attempts()}) == 1
+
+
+def test_a_quota_is_waited_out(journey: Journey) -> None:
+    """A subscriber's: it tells when it begins anew."""
+    journey.configure(environ=SUBSCRIBER)
+    resets_at = int(time.time()) + 2
+    headers = [
+        ("anthropic-ratelimit-unified-status", "rejected"),
+        ("anthropic-ratelimit-unified-reset", str(resets_at)),
+        ("anthropic-ratelimit-unified-representative-claim", "five_hour"),
+    ]
+    journey.sandbox.behave(status=429, headers=headers, times=1)
+    done = journey.spawn()
+    assert done.returncode == 0, done.stderr
+    assert verbs(journey) == [("spawn", "rate_limited"), ("resume", "reported")]
+    assert time.time() > resets_at
+
+
+def test_an_agent_that_ends_without_a_status_is_asked_for_it(journey: Journey) -> None:
+    journey.sandbox.behave(commands=["ls"])
+    process = journey.sandbox.start_sow("agent", "spawn", "implementer", journey.task_id)
+    wait_until(lambda: len(journey.sandbox.requests()) >= 2, "the first attempt's end")
+    journey.sandbox.behave(commands=REPORT)
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert verbs(journey) == [("spawn", "no_status"), ("resume", "reported")]
+
+
+def test_a_killed_agent_is_resumed_with_its_conversation(journey: Journey) -> None:
+    journey.configure(settings={"allowed_tools": ["Bash"]})
+    journey.sandbox.behave(commands=["echo before {task_id}", HANG])
+    process = journey.sandbox.start_sow("agent", "spawn", "implementer", journey.task_id)
+    wait_until(lambda: HANG in journey.sandbox.namespace.inhabitants().values(), "the command")
+    journey.sandbox.behave(commands=REPORT, forgives=True)
+    killed = find(journey, "claude -p")
+    assert killed
+    os.kill(killed, signal.SIGKILL)
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert verbs(journey) == [("spawn", "crashed"), ("resume", "reported")]
+    last = journey.sandbox.requests()[-1]
+    assert f"before {journey.task_id}" in json.dumps(tool_results(last))
+    assert HANG not in journey.sandbox.namespace.inhabitants().values()
+
+
+def test_an_agent_survives_its_worker(journey: Journey) -> None:
+    journey.configure(settings={"allowed_tools": ["Bash"]})
+    wait = "until test -e go; do sleep 0.1; done"
+    journey.sandbox.behave(commands=[wait, *REPORT])
+    process = journey.sandbox.start_sow("agent", "spawn", "implementer", journey.task_id)
+    wait_until(lambda: find(journey, "until test -e go"), "the command")
+    worker = find(journey, "sow worker --background")
+    assert worker
+    os.kill(worker, signal.SIGKILL)
+    (journey.sandbox.repository / "go").touch()
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert verbs(journey) == [("spawn", "reported")]
+
+
+def test_a_cancelled_agent_leaves_nothing_and_can_be_resumed(journey: Journey) -> None:
+    journey.configure(settings={"allowed_tools": ["Bash"]})
+    journey.sandbox.behave(commands=[HANG])
+    process = journey.sandbox.start_sow("agent", "spawn", "implementer", journey.task_id)
+    wait_until(lambda: HANG in journey.sandbox.namespace.inhabitants().values(), "the command")
+    assert journey.sandbox.sow("agent", "cancel", journey.task_id).returncode == 0
+    process.communicate()
+    assert process.returncode == 7
+    assert journey.task()["status"] == "paused"
+    assert find(journey, "claude -p") is None
+    assert HANG not in journey.sandbox.namespace.inhabitants().values()
+    journey.sandbox.behave(commands=REPORT, forgives=True)
+    done = journey.resume("Go on.")
+    assert done.returncode == 0, done.stderr
+    assert journey.task()["status"] == "needs_review"
+
+
+def test_a_session_that_claude_has_lost_is_never_begun_anew_in_silence(journey: Journey) -> None:
+    assert journey.spawn().returncode == 0
+    for transcript in journey.sandbox.home.glob(".claude/projects/*/*.jsonl"):
+        transcript.unlink()
+    before = len(journey.sandbox.requests())
+    done = journey.resume("Go on.")
+    assert done.returncode == 5
+    assert "--fresh" in done.stderr
+    assert len(journey.sandbox.requests()) == before
