@@ -1,7 +1,7 @@
 """The lines of `claude --output-format stream-json`, as events.
 
 Owns which fields of which lines matter; all others are skipped unread. Shapes
-measured with Claude Code 2.1.197; `rate_limit_event` read in that build, not seen.
+measured with Claude Code 2.1.197 and 2.1.330 (tests/recordings).
 Lines also follow the result, when a background task ends.
 """
 
@@ -16,6 +16,10 @@ from sow.executors.stream import clean_session_id, decode_line, excerpt, finite,
 
 RULE_LIMIT = 200
 """A longer denied command is named by its tool alone, in characters."""
+
+
+DIAGNOSTIC = "[ede_diagnostic]"
+"""Begins what an interrupted run puts among its errors: nothing for people (measured)."""
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -87,6 +91,7 @@ class ResultLine(msgspec.Struct, frozen=True, tag_field="type", tag="result"):
     num_turns: int | None = None
     total_cost_usd: float | None = None
     permission_denials: list[Denial] | None = None
+    terminal_reason: str | None = None
 
 
 Line = SystemLine | AssistantLine | UserLine | RateLimitLine | ResultLine
@@ -109,28 +114,35 @@ def _events(line: Line) -> Iterator[Event]:
         case SystemLine(subtype="api_retry"):
             words = line.error if isinstance(line.error, str) else ""
             yield Event(EventKind.API_RETRY, text=excerpt(words), status=line.error_status)
-        case AssistantLine() | UserLine():
-            yield from _message_events(line.message)
+        case AssistantLine():
+            yield from _spoken(line.message)
+        case UserLine():
+            yield from _answers(line.message)
         case RateLimitLine():
             yield _rate_limit(line.rate_limit_info)
         case ResultLine():
             yield from _result_events(line)
 
 
-def _message_events(message: Message) -> Iterator[Event]:
-    if isinstance(message.content, str):
-        return
-    for block in message.content:
+def _spoken(message: Message) -> Iterator[Event]:
+    for block in _blocks(message):
         if block.type == "text":
             yield Event(EventKind.TEXT, text=excerpt(block.text))
         elif block.type == "tool_use":
             name = excerpt(block.name, 100)
             yield Event(EventKind.TOOL_USE, text=_call(name, block.input), tool=name)
-        elif block.type == "tool_result":
-            words = block.content if block.is_error and isinstance(block.content, str) else ""
-            yield Event(
-                EventKind.TOOL_RESULT, text=excerpt(words, 500), is_error=bool(block.is_error)
-            )
+
+
+def _answers(message: Message) -> Iterator[Event]:
+    for block in _blocks(message):
+        if block.type == "tool_result":
+            failed = bool(block.is_error)
+            words = block.content if failed and isinstance(block.content, str) else ""
+            yield Event(EventKind.TOOL_RESULT, text=excerpt(words, 500), is_error=failed)
+
+
+def _blocks(message: Message) -> list[Block]:
+    return [] if isinstance(message.content, str) else message.content
 
 
 def _call(name: str, arguments: Any) -> str:
@@ -161,7 +173,8 @@ def _result_events(line: ResultLine) -> Iterator[Event]:
     # A resume of an unknown session ends in a result that names that session,
     # after no turn at all (measured): it must not pass for a session that began.
     began = not (line.is_error and not line.num_turns)
-    words = line.result or "\n".join(line.errors or ())
+    errors = [each for each in line.errors or () if not each.startswith(DIAGNOSTIC)]
+    words = line.result or "\n".join(errors) or (line.is_error and line.terminal_reason) or ""
     yield Event(
         EventKind.RESULT,
         text=excerpt(words),

@@ -66,6 +66,9 @@ def classify_ending(
 
 
 def _quiet_ending(seen: Observation, remedy: str) -> Verdict:
+    # Claude Code 2.1.330 ends an interrupted run with code 0 and no result (measured).
+    if seen.session_id is not None and seen.result is None:
+        return Verdict(Cause.CRASHED, "the CLI ended in the middle of its work, without a result")
     if seen.denied_tools:
         tools = ", ".join(dict.fromkeys(seen.denied_tools))
         return Verdict(Cause.DENIED, excerpt(f"not allowed: {tools}", REASON_LIMIT) + f". {remedy}")

@@ -7,19 +7,12 @@ Knows nothing of jobs, leases or signals.
 
 import os
 import sys
-from enum import StrEnum
 from types import ModuleType
 
+from sow.processes.life import Life
 from sow.schema.job import ProcessIdentity
 
-
-class Life(StrEnum):
-    """What can be said of a process that was seen once."""
-
-    ALIVE = "alive"
-    DEAD = "dead"
-    UNVERIFIABLE = "unverifiable"
-    """It belongs to another pid namespace: never called dead, never signalled."""
+__all__ = ["Life", "carriers", "identify", "life_of"]
 
 
 def _backend() -> ModuleType:

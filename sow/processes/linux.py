@@ -1,7 +1,7 @@
 """The Linux back end: identities and lives from /proc."""
 
 from sow.processes import procfs
-from sow.processes.facts import Life
+from sow.processes.life import Life
 from sow.schema.job import ProcessIdentity
 
 carriers = procfs.carriers

@@ -2,7 +2,7 @@
 
 import psutil
 
-from sow.processes.facts import Life
+from sow.processes.life import Life
 from sow.schema.job import ProcessIdentity
 
 

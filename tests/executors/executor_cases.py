@@ -244,6 +244,8 @@ class Fault:
     """What the reason must contain: the CLI's own words."""
     evidence: Evidence
     resets_at: float | None = None
+    recording: str | None = None
+    """The real CLI's output for the same fault, by its name in tests/recordings."""
 
 
 FAULTS: tuple[Fault, ...] = (
@@ -266,7 +268,9 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "no credit (400)", _claude(), ({"error_result": 400},), Cause.AUTH, "Credit balance", REAL
     ),
-    Fault("wrong key (401)", _claude(), ({"error_result": 401},), Cause.AUTH, "401", REAL),
+    Fault(
+        "wrong key (401)", _claude(), ({"error_result": 401},), Cause.AUTH, "Invalid API key", REAL
+    ),
     Fault("forbidden (403)", _claude(), ({"error_result": 403},), Cause.AUTH, "403", REAL),
     Fault("not logged in", _claude(), ({"not_logged_in": True},), Cause.AUTH, "/login", REAL),
     Fault(

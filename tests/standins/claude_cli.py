@@ -49,7 +49,7 @@ ROOT_REFUSAL = (
 )
 API_ERRORS = {
     400: "Credit balance is too low",
-    401: "Failed to authenticate. API Error: 401 invalid x-api-key",
+    401: "Invalid API key · Fix external API key",
     403: "Failed to authenticate. API Error: 403 forbidden",
     404: "There's an issue with the selected model ({model}). It may not exist or you may not "
     "have access to it. Run --model to pick a different model.",
@@ -348,11 +348,11 @@ class ClaudeConversation(Conversation):
         """The last word, in the format that was asked for."""
         result = {
             "type": "result",
-            "subtype": "success",
+            "subtype": "success" if terminal == "completed" else "error_during_execution",
             "is_error": is_error,
             "api_error_status": status,
             "num_turns": self.turns,
-            "result": text,
+            **({"result": text} if terminal == "completed" else {"errors": [text]}),
             "session_id": self.session_id,
             "total_cost_usd": 0.0 if is_error else 0.01,
             "usage": {"input_tokens": 10, "output_tokens": 5},

@@ -1,0 +1,1 @@
+"""Benchmarks: one command, ratios within one run."""

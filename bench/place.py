@@ -1,0 +1,89 @@
+"""A throw-away repository to measure in, with an agent that only reports."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sow.environment import own_process
+from sow.ids import ProjectId
+from sow.paths import Workspace
+from sow.state.projects import new_project
+from sow.state.tasks import add_task
+from sow.state.workspace_init import init_workspace
+
+SOW = Path(sys.executable).with_name("sow")
+
+CONFIGURATION = """\
+agents:
+  executors:
+    quick: {{type: command, settings: {{command: [{script}]}}}}
+  bindings: {{implementer: quick}}
+worker: {{idle_exit: 1h}}
+"""
+
+SCRIPT = """\
+#!/bin/sh
+cat >/dev/null
+state=$SOW_ROOT/.sow/project/phases/implementation/tasks/$SOW_TASK_ID/state.yaml
+sed 's/^  status: .*/  status: needs_review/' "$state" >"$state.new" && mv "$state.new" "$state"
+"""
+"""An agent of a few milliseconds: what is measured is sow, not the agent."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The repository and how to run things in it."""
+
+    workspace: Workspace
+    env: dict[str, str]
+    script: Path
+
+    @property
+    def root(self) -> str:
+        return str(self.workspace.root)
+
+    def sow(self, *words: str) -> list[str]:
+        return [str(SOW), *words]
+
+    def add_task(self, task_id: str) -> None:
+        add_task(
+            self.workspace, name="bench", agent="implementer", now=time.time(), task_id=task_id
+        )
+
+
+@contextmanager
+def make_place() -> Iterator[Place]:
+    """Make the repository; stop its worker and remove it at the end."""
+    base = Path(tempfile.mkdtemp(prefix="sow-bench-"))
+    root = base / "repo"
+    root.mkdir()
+    script = base / "agent.sh"
+    script.write_text(SCRIPT)
+    script.chmod(0o755)
+    config = base / "config.yaml"
+    config.write_text(CONFIGURATION.format(script=script))
+    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    env = {**kept, "HOME": str(base), "SOW_CONFIG": str(config)}
+    init_workspace(root)
+    workspace = Workspace(root)
+    project_id = ProjectId(str(uuid.uuid4()))
+    new_project(workspace, name="bench", project_id=project_id, now=time.time())
+    try:
+        yield Place(workspace, env, script)
+    finally:
+        subprocess.run(
+            own_process("sow", "worker", "stop"),
+            cwd=root,
+            env=env,
+            capture_output=True,
+            check=False,
+        )
+        shutil.rmtree(base)

@@ -1,0 +1,91 @@
+"""Whatever the file looks like, an edit changes its own lines and no other."""
+
+from datetime import UTC, datetime
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sow.yamlfile import REMOVE, edit_yaml, read_yaml
+
+NOW = datetime(2026, 2, 1, tzinfo=UTC)
+
+WRITTEN = {
+    "id": ['"010"', "'010'"],
+    "name": ["Add JWT auth", '"quoted: yes"', "'it''s'", ">-\n    folded\n    text", "|\n    a\n    b"],
+    "phase": ["implementation"],
+    "status": ["pending", '"pending"', "'paused'"],
+    "iteration": ["1", "2"],
+    "depends_on": ["[]", '["020"]', '\n    - "020"\n    - "030"', '\n  - "020"'],
+    "session_id": ["abc-1", '"abc"'],
+    "session": ["{executor: x, started: true}", "\n    executor: x\n    started: true"],
+    "created_at": ["2026-01-31T12:00:00Z"],
+    "completed_at": ["2026-01-31T12:00:00Z"],
+    "metadata": ["{}", "{a: 1}", "\n    a: 1\n    b: [x, y]", "\n    deep:\n      er: yes"],
+}
+CHANGES = {
+    "task.status": ["in_progress", "failed"],
+    "task.iteration": [3],
+    "task.session_id": [REMOVE, "new-id"],
+    "task.session": [REMOVE, {"executor": "y", "started": False}],
+    "task.completed_at": [REMOVE, NOW],
+    "task.started_at": [NOW],
+    "task.updated_at": [NOW],
+    "task.depends_on": [[], ["040"], ["020", "040", "050"]],
+    "task.metadata.k": ["v", "yes", "010", "two\nlines", {"n": [1]}],
+}
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> list[tuple[str, str]]:
+    """Return the parts of a task's file: comment lines and keys, each with its text."""
+    keys = draw(st.permutations(sorted(WRITTEN)))
+    kept = keys[: draw(st.integers(3, len(keys)))]
+    parts = [("", "# the head\n"), ("", "task:\n")]
+    for number, key in enumerate(kept):
+        for line in range(draw(st.integers(0, 2))):
+            parts.append(("", draw(st.sampled_from(["  ", "    "])) + f"# before {number}.{line}\n"))
+        if draw(st.booleans()):
+            parts.append(("", "\n"))
+        value = draw(st.sampled_from(WRITTEN[key]))
+        one_line = "\n" not in value
+        comment = f"   # beside {key}" if one_line and draw(st.booleans()) else ""
+        parts.append((key, f"  {key}: {value}{comment}\n".replace(": \n", ":\n")))
+    parts.append(("", draw(st.sampled_from(["", "  # the tail\n", "# the end\n", "\n# after a gap\n"]))))
+    return parts
+
+
+changes = st.fixed_dictionaries(
+    {}, optional={key: st.sampled_from(values) for key, values in CHANGES.items()}
+)
+
+
+def read(text: bytes) -> dict:
+    return read_yaml(text, dict, path="state.yaml")
+
+
+@settings(deadline=None, max_examples=400)
+@given(documents(), changes)
+def test_an_edit_leaves_every_other_line_as_it_was(parts, changes):
+    before = "".join(text for _, text in parts)
+    after = edit_yaml(before.encode(), changes).decode()
+
+    assert read(after.encode()) == expected(read(before.encode()), changes)
+    touched = {path.split(".")[1] for path in changes}
+    rest = iter(after.splitlines())
+    for key, text in parts:
+        for line in text.splitlines() if key not in touched else ():
+            assert line in rest, f"lost or moved: {line!r}\n--- before\n{before}\n--- after\n{after}"
+
+
+def expected(data: dict, changes: dict) -> dict:
+    for path, value in changes.items():
+        *parents, last = path.split(".")
+        target = data
+        for parent in parents:
+            target = target.setdefault(parent, {})
+        if value is REMOVE:
+            target.pop(last, None)
+        else:
+            target[last] = msgspec.to_builtins(value, builtin_types=(datetime,))
+    return data
