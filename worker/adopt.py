@@ -22,7 +22,7 @@ def adopt(context: WorkerContext, lease: Lease) -> Running | None:
     """Return the job's unsettled attempt for the monitor; where none was begun, requeue the job."""
     job = jobs.get_job(context.database, lease.job_id)
     attempt = jobs.last_attempt(context.database, job.id)
-    if attempt is None or attempt.cause not in (None, Cause.REPORTED):
+    if attempt is None or attempt.number <= job.settled:
         _put_back(context, lease)
         return None
     paths = context.workspace.attempt(job.id, attempt.number)

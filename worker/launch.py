@@ -51,7 +51,7 @@ def start(context: WorkerContext, job_id: JobId) -> Running | None:
             _wait_for_project(context, job, lease)
             return None
         previous = jobs.last_attempt(context.database, job.id)
-        if previous is not None and previous.cause is None:
+        if previous is not None and previous.number > job.settled:
             return adopt(context, lease)
         return _start_attempt(context, job, lease, previous)
     except SowError as error:

@@ -168,6 +168,8 @@ def has_ended(running: Running) -> bool:
     A supervisor that was killed leaves its agent behind; such an agent is left
     to run, and has ended when no process carries the attempt's id.
     """
+    if running.paths.exit.exists():
+        return True
     if running.process is not None and running.process.poll() is None:
         return False
     identity = running.attempt.supervisor
@@ -175,8 +177,6 @@ def has_ended(running: Running) -> bool:
         life = facts.life_of(identity)
         if life is not Life.DEAD:
             return False
-    if running.paths.exit.exists():
-        return True
     return not facts.carriers(ATTEMPT_VARIABLE, running.attempt.id) and declare_void(running.paths)
 
 

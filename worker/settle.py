@@ -53,11 +53,18 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
         _keep_for_later(context, running, exit_facts)
         return
     job = jobs.get_job(context.database, running.job.id)
-    verdict = _judge(context, running, job, exit_facts)
+    verdict = recorded(running) or _judge(context, running, job, exit_facts)
     following = _decide(context, running, job, verdict)
     _record_ending(context, running, exit_facts, verdict)
     _write_down(context, running, job, verdict, following)
     workers.wake(context.workspace)
+
+
+def recorded(running: Running) -> Verdict | None:
+    """Return the verdict that a worker wrote down before it died, if one did."""
+    if running.attempt.cause is None:
+        return None
+    return Verdict(running.attempt.cause, running.attempt.reason)
 
 
 def fail_before_start(
@@ -174,7 +181,7 @@ def _write_down(
     """Change the task as the step asks, then the job."""
     if verdict.cause is Cause.STATE_UNREADABLE:
         _restore_state(context, running)
-    spent = _spent(job, running.output.seen, following)
+    spent = _spent(job, running.attempt.number, running.output.seen, following)
     session = _marks_session(running, verdict)
     match following.step:
         case Step.RETRY | Step.PARK:
@@ -276,9 +283,10 @@ def _end(
     waiters.ring_job(context.database, context.workspace, job.id)
 
 
-def _spent(job: Job, seen: Observation, following: Next) -> dict[str, Any]:
+def _spent(job: Job, number: int, seen: Observation, following: Next) -> dict[str, Any]:
     """Return what the step adds to the job's accounts."""
     spent: dict[str, Any] = {
+        "settled": number,
         "retries": job.retries + following.retries,
         "worker_deaths": job.worker_deaths + following.worker_deaths,
     }

@@ -49,6 +49,7 @@ create table job (
     retry_at real not null,
     retries integer not null,
     worker_deaths integer not null,
+    settled integer not null,
     corrections text not null,
     warnings text not null,
     denied_tools text not null,

@@ -115,6 +115,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 0
     """Retries spent, of `executor.retries`."""
     worker_deaths: int = 0
+    settled: int = 0
+    """The number of the last attempt whose consequences have all been written."""
     corrections: tuple[str, ...] = ()
     """One-time remedies already spent: the causes that allow one resume each."""
     warnings: tuple[str, ...] = ()

@@ -80,15 +80,16 @@ class Bench:
             stderr_tail=process.stderr[-TAIL:].decode(errors="replace"),
             output_tail=process.stdout[-TAIL:].decode(errors="replace"),
         )
-        return self.judge(executor, ending, process.stdout)
+        return judge(executor, ending, process.stdout)
 
-    def judge(self, executor: Executor, ending: Ending, output: bytes) -> Outcome:
-        """Read an output line by line and classify its ending."""
-        events = tuple(event for line in output.split(b"\n") for event in executor.read_line(line))
-        seen = Observation()
-        for event in events:
-            seen = seen.after(event)
-        return Outcome(ending, events, seen, executor.classify(ending, seen))
+
+def judge(executor: Executor, ending: Ending, output: bytes) -> Outcome:
+    """Read an output line by line and classify its ending."""
+    events = tuple(event for line in output.split(b"\n") for event in executor.read_line(line))
+    seen = Observation()
+    for event in events:
+        seen = seen.after(event)
+    return Outcome(ending, events, seen, executor.classify(ending, seen))
 
 
 def make_bench(tmp_path: Path, dialect: CursorDialect = CursorDialect.TODAY) -> Bench:

@@ -11,7 +11,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from executor_cases import CASES, FAULTS, SESSIONS, UUID, Case, Evidence, Fault
+from executor_cases import CASES, FAULTS, SESSION_ROWS, UUID, Case, Evidence, Fault, SessionRow
 
 from sow.schema.job import Verb
 
@@ -25,7 +25,7 @@ by `python tests/executors/compatibility.py` from the table that the contract su
 
 | checked by | means |
 |---|---|
-| real CLI run | the program itself was run: Claude Code 2.1.197 on Linux, or a shell |
+| real CLI run | the program itself was run: Claude Code 2.1.197 and 2.1.330 on Linux (`tests/recordings`, `tests/real`), or a shell |
 | stand-in only | a stand-in that speaks the documented dialect was run as a process |
 | docs only | written from documents, run nowhere |
 
@@ -63,7 +63,7 @@ def render() -> str:
             "## Sessions\n",
             _table(
                 ("executor", "how an id comes about", "can resume", "checked by"),
-                ((row.executor, row.how, row.resumes, row.evidence) for row in SESSIONS),
+                map(_session, SESSION_ROWS),
             ),
             "## Command lines\n",
             _table(("executor", "what", "command line", "checked by"), map(_command_line, CASES)),
@@ -74,6 +74,10 @@ def render() -> str:
             _table(("executor", "ending", "cause", "checked by"), map(_ending, FAULTS)),
         ]
     )
+
+
+def _session(row: SessionRow) -> tuple[str, ...]:
+    return row.executor, row.how, "yes" if row.resumes else "no", row.evidence
 
 
 def _command_line(case: Case) -> tuple[str, ...]:

@@ -7,7 +7,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sow.executors.base import Session
+from sow.executors.base import Session, SessionSource
 from sow.executors.cursor import Dialect
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
@@ -33,6 +33,7 @@ class Evidence(StrEnum):
 
 REAL = Evidence.REAL
 STAND_IN = Evidence.STAND_IN
+DOCS = Evidence.DOCS
 
 
 @dataclass(frozen=True)
@@ -233,6 +234,58 @@ CASES: tuple[Case, ...] = (
 
 
 @dataclass(frozen=True)
+class SessionRow:
+    """How an executor comes by its sessions."""
+
+    executor: str
+    config: ExecutorConfig
+    source: SessionSource
+    resumes: bool
+    how: str
+    evidence: Evidence
+
+
+SESSION_ROWS: tuple[SessionRow, ...] = (
+    SessionRow(
+        "claude", _claude(), SessionSource.CHOSEN, True, "a UUID, chosen before the run", REAL
+    ),
+    SessionRow(
+        "cursor, today's dialect",
+        _cursor(),
+        SessionSource.CREATED,
+        True,
+        "`cursor-agent create-chat` prints it",
+        STAND_IN,
+    ),
+    SessionRow(
+        "cursor, the seeds' dialect",
+        _cursor(),
+        SessionSource.CREATED,
+        True,
+        "a UUID, where `cursor-agent agent --help` lists `--chat-id`",
+        STAND_IN,
+    ),
+    SessionRow("windsurf", _windsurf(), SessionSource.NONE, False, "none", DOCS),
+    SessionRow(
+        "command, with `resume`",
+        _command(command=("a",), resume=("b",)),
+        SessionSource.CHOSEN,
+        True,
+        "a UUID, given as `{session_id}`; one seen in the output wins",
+        STAND_IN,
+    ),
+    SessionRow(
+        "command, without `resume`",
+        _command(command=("a",)),
+        SessionSource.NONE,
+        False,
+        "none",
+        REAL,
+    ),
+)
+
+
+@dataclass(frozen=True)
 class Fault:
     """One ending: what the CLI does, and what it is taken for."""
 
@@ -242,66 +295,87 @@ class Fault:
     cause: Cause
     reason: str
     """What the reason must contain: the CLI's own words."""
-    evidence: Evidence
     resets_at: float | None = None
     recording: str | None = None
-    """The real CLI's output for the same fault, by its name in tests/recordings."""
+    """The real CLI's output of the same fault, by its name in tests/recordings."""
+    is_real: bool = False
+    """Whether the program that is run is no stand-in."""
+
+    @property
+    def evidence(self) -> Evidence:
+        """How far it has been tried."""
+        return REAL if self.recording or self.is_real else STAND_IN
 
 
-FAULTS: tuple[Fault, ...] = (
-    Fault(
+def _claude_fault(
+    title: str, cause: Cause, reason: str, *steps: dict[str, object], recording: str
+) -> Fault:
+    return Fault(title, _claude(), steps, cause, reason, recording=recording)
+
+
+CLAUDE_FAULTS = (
+    _claude_fault(
         "ends without a status",
-        _claude(),
-        ({"say": "done"},),
         Cause.NO_STATUS,
         "without setting",
-        REAL,
+        {"say": "done"},
+        recording="spawn-no-tools",
     ),
-    Fault(
+    _claude_fault(
         "a tool is denied",
-        _claude(),
-        ({"shell": "npm test"},),
         Cause.DENIED,
         "Bash(npm test)",
-        REAL,
+        {"shell": "npm test"},
+        recording="denied-tool",
     ),
-    Fault(
-        "no credit (400)", _claude(), ({"error_result": 400},), Cause.AUTH, "Credit balance", REAL
+    _claude_fault(
+        "bad request (400)", Cause.API_ERROR, "400", {"error_result": 400}, recording="api-400"
     ),
-    Fault(
-        "wrong key (401)", _claude(), ({"error_result": 401},), Cause.AUTH, "Invalid API key", REAL
+    _claude_fault(
+        "wrong key (401)",
+        Cause.AUTH,
+        "Invalid API key",
+        {"api_retry": 401},
+        {"error_result": 401},
+        recording="api-401",
     ),
-    Fault("forbidden (403)", _claude(), ({"error_result": 403},), Cause.AUTH, "403", REAL),
-    Fault("not logged in", _claude(), ({"not_logged_in": True},), Cause.AUTH, "/login", REAL),
-    Fault(
-        "no such model (404)", _claude(), ({"error_result": 404},), Cause.BAD_MODEL, "model", REAL
+    _claude_fault("forbidden (403)", Cause.AUTH, "403", {"error_result": 403}, recording="api-403"),
+    _claude_fault(
+        "not logged in", Cause.AUTH, "/login", {"not_logged_in": True}, recording="no-key"
     ),
-    Fault(
+    _claude_fault(
+        "no such model (404)", Cause.BAD_MODEL, "model", {"error_result": 404}, recording="api-404"
+    ),
+    _claude_fault(
         "rate limited (429)",
-        _claude(),
-        ({"api_retry": 429}, {"error_result": 429}),
         Cause.RATE_LIMITED,
         "429",
-        REAL,
+        {"api_retry": 429},
+        {"error_result": 429},
+        recording="api-429",
     ),
     Fault(
-        "rate limited, with the time it ends",
+        "quota used up, with the time it is restored",
         _claude(),
-        ({"rate_limit": 1_900_000_000}, {"error_result": 429}),
+        ({"rate_limit": 1_893_456_000}, {"error_result": 429}),
         Cause.RATE_LIMITED,
         "429",
-        STAND_IN,
-        resets_at=1_900_000_000.0,
+        resets_at=1_893_456_000.0,
+        recording="quota-rejected",
     ),
-    Fault("server error (500)", _claude(), ({"error_result": 500},), Cause.API_ERROR, "500", REAL),
-    Fault("overloaded (529)", _claude(), ({"error_result": 529},), Cause.API_ERROR, "529", REAL),
-    Fault(
+    _claude_fault(
+        "server error (500)", Cause.API_ERROR, "500", {"error_result": 500}, recording="api-500"
+    ),
+    _claude_fault(
+        "overloaded (529)", Cause.API_ERROR, "529", {"error_result": 529}, recording="api-529"
+    ),
+    _claude_fault(
         "no connection",
-        _claude(),
-        ({"api_retry": None}, {"error_result": None}),
         Cause.API_ERROR,
         "ConnectionRefused",
-        REAL,
+        {"api_retry": None},
+        {"error_result": None},
+        recording="connection-refused",
     ),
     Fault(
         "unknown option",
@@ -309,57 +383,55 @@ FAULTS: tuple[Fault, ...] = (
         (),
         Cause.BAD_FLAGS,
         "unknown option '--bogus'",
-        REAL,
+        recording="unknown-flag",
     ),
-    Fault("crash", _claude(), ({"stderr": "boom\n"}, {"crash": 3}), Cause.CRASHED, "boom", REAL),
-    Fault("killed", _claude(), ({"signal": 9},), Cause.CRASHED, "SIGKILL", REAL),
-    Fault("terminated", _claude(), ({"crash": 143},), Cause.CRASHED, "SIGTERM", REAL),
+    _claude_fault("terminated", Cause.CRASHED, "SIGTERM", {"crash": 143}, recording="terminated"),
+    _claude_fault("hung up", Cause.CRASHED, "SIGHUP", {"crash": 129}, recording="hung-up"),
+    _claude_fault("killed", Cause.CRASHED, "SIGKILL", {"signal": 9}, recording="killed"),
+    _claude_fault(
+        "interrupted", Cause.CRASHED, "in the middle", {"crash": 0}, recording="interrupted"
+    ),
+    Fault("no credit", _claude(), ({"error_result": 402},), Cause.AUTH, "Credit balance"),
+    Fault("crash", _claude(), ({"stderr": "boom\n"}, {"crash": 3}), Cause.CRASHED, "boom"),
     Fault(
         "noise in the stream",
         _claude(),
         ({"noise": '\udcff{"type":"resu'}, {"noise": "\n{]\n"}, {"error_result": 529}),
         Cause.API_ERROR,
         "529",
-        STAND_IN,
     ),
-    Fault("ends without a status", _cursor(), ({"say": "done"},), Cause.NO_STATUS, "", STAND_IN),
-    Fault(
-        "a tool is denied",
-        _cursor(),
-        ({"shell": "npm test"},),
-        Cause.DENIED,
-        "Shell(npm)",
-        STAND_IN,
-    ),
-    Fault("not logged in", _cursor(), ({"not_logged_in": True},), Cause.AUTH, "login", STAND_IN),
-    Fault("unknown option", _cursor(custom_args=("--bogus",)), (), Cause.BAD_FLAGS, "", STAND_IN),
-    Fault("request fails", _cursor(), ({"error_result": 500},), Cause.CRASHED, "500", STAND_IN),
-    Fault("killed", _cursor(), ({"signal": 9},), Cause.CRASHED, "SIGKILL", STAND_IN),
-    Fault("ends without a status", _windsurf(), (), Cause.NO_STATUS, "", STAND_IN),
-    Fault("not logged in", _windsurf(), ({"not_logged_in": True},), Cause.AUTH, "logged", STAND_IN),
+)
+
+OTHER_FAULTS = (
+    Fault("ends without a status", _cursor(), ({"say": "done"},), Cause.NO_STATUS, "without"),
+    Fault("a tool is denied", _cursor(), ({"shell": "npm test"},), Cause.DENIED, "Shell(npm)"),
+    Fault("not logged in", _cursor(), ({"not_logged_in": True},), Cause.AUTH, "login"),
+    Fault("unknown option", _cursor(custom_args=("--bogus",)), (), Cause.BAD_FLAGS, "--bogus"),
+    Fault("a request fails", _cursor(), ({"error_result": 500},), Cause.CRASHED, "500"),
+    Fault("killed", _cursor(), ({"signal": 9},), Cause.CRASHED, "SIGKILL"),
+    Fault("ends without a status", _windsurf(), (), Cause.NO_STATUS, "without"),
+    Fault("not logged in", _windsurf(), ({"not_logged_in": True},), Cause.AUTH, "logged"),
     Fault(
         "talks of an error, then crashes",
         _windsurf(),
         ({"say": "The API returned 401: Invalid API key"}, {"crash": 4}),
         Cause.CRASHED,
         "exit code 4",
-        STAND_IN,
     ),
     Fault(
-        "a program that prints Claude's events fails with 529",
+        "prints Claude's events; overloaded (529)",
         _command(command=("claude", "-p", "--output-format", "stream-json", "--verbose")),
         ({"error_result": 529},),
         Cause.API_ERROR,
         "529",
-        STAND_IN,
     ),
     Fault(
-        "exit code",
+        "exit code 9",
         _command(command=("/bin/sh", "-c", "echo no luck >&2; exit 9")),
         (),
         Cause.CRASHED,
         "no luck",
-        REAL,
+        is_real=True,
     ),
     Fault(
         "no such program",
@@ -367,6 +439,8 @@ FAULTS: tuple[Fault, ...] = (
         (),
         Cause.MISSING_BINARY,
         "no-such-program",
-        REAL,
+        is_real=True,
     ),
 )
+
+FAULTS: tuple[Fault, ...] = (*CLAUDE_FAULTS, *OTHER_FAULTS)

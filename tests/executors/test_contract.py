@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cli_bench import Bench, make_bench
-from executor_cases import CASES, CHOSEN, SEEDS, TODAY, Case
+from executor_cases import CASES, CHOSEN, SEEDS, SESSION_ROWS, TODAY, Case, SessionRow
 from standins import CursorDialect, read_runs, write_script
 
 from sow.executors.base import EventKind, Executor, LaunchRequest, Session, SessionSource
@@ -222,6 +222,13 @@ def test_without_resumption_a_resume_is_refused(executor: Executor) -> None:
 def test_a_launch_without_its_session_is_a_mistake_of_ours(type_: ExecutorType) -> None:
     with pytest.raises(ValueError, match="none was given"):
         make_executor(config(type_)).spawn(request(None))
+
+
+@pytest.mark.parametrize("row", SESSION_ROWS, ids=lambda row: row.executor)
+def test_where_sessions_come_from(row: SessionRow) -> None:
+    executor = make_executor(row.config)
+    assert executor.session_source is row.source
+    assert executor.supports_resumption is row.resumes
 
 
 def test_a_command_has_sessions_where_it_asks_for_one() -> None:

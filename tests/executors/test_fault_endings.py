@@ -1,18 +1,22 @@
 """Every way in which a run can end badly, played by the stand-ins and judged by the executors."""
 
+import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from cli_bench import Bench
+from cli_bench import TAIL, Bench, judge
 from executor_cases import FAULTS, Fault
 from standins import read_runs, write_script
 
-from sow.executors.base import Executor, Session
+from sow.executors.base import Ending, Executor, Session
 from sow.executors.registry import make_executor
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Cause
+
+RECORDINGS = Path(__file__).resolve().parents[1] / "recordings"
 
 
 def claude(**settings: object) -> Executor:
@@ -34,6 +38,29 @@ def test_verdict(fault: Fault, bench: Bench) -> None:
     assert fault.reason in outcome.verdict.reason
     assert outcome.verdict.resets_at == fault.resets_at
     assert len(outcome.verdict.reason) <= 600
+
+
+RECORDED = [
+    (fault, version)
+    for fault in FAULTS
+    if fault.recording
+    for version in sorted(RECORDINGS.glob("claude-*"))
+]
+
+
+@pytest.mark.parametrize(
+    ("fault", "version"),
+    RECORDED,
+    ids=[f"{fault.title}, {version.name}" for fault, version in RECORDED],
+)
+def test_the_real_cli_is_judged_as_its_stand_in(fault: Fault, version: Path) -> None:
+    facts = json.loads((version / f"{fault.recording}.json").read_text(encoding="utf-8"))
+    output = (version / f"{fault.recording}.jsonl").read_bytes()
+    code, number = facts["exit_code"], facts["signal"]
+    ending = Ending(code, number, facts["stderr"], output[-TAIL:].decode(errors="replace"))
+    outcome = judge(make_executor(fault.config), ending, output)
+    assert outcome.verdict.cause is fault.cause
+    assert outcome.verdict.resets_at == fault.resets_at
 
 
 def test_a_session_spawned_twice_is_in_use(bench: Bench) -> None:

@@ -48,7 +48,8 @@ ROOT_REFUSAL = (
     "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons"
 )
 API_ERRORS = {
-    400: "Credit balance is too low",
+    400: "API Error: 400 The request was invalid",
+    402: "Credit balance is too low",
     401: "Invalid API key · Fix external API key",
     403: "Failed to authenticate. API Error: 403 forbidden",
     404: "There's an issue with the selected model ({model}). It may not exist or you may not "
@@ -59,6 +60,8 @@ API_ERROR = (
     "API Error: {status} overloaded. This is a server-side issue, usually temporary"
     " — try again in a moment."
 )
+NO_CREDIT = 402
+"""Ours: the API says 400 when there is no credit, in words of its own."""
 UNREACHABLE = "API Error: Unable to connect to API (ConnectionRefused)"
 RETRY_ERRORS = {
     401: "authentication_failed",
@@ -336,7 +339,7 @@ class ClaudeConversation(Conversation):
         words = API_ERRORS.get(status, API_ERROR) if status else UNREACHABLE
         text = words.format(model=self.model, status=status)
         self.say(text)
-        self.finish(text, is_error=True, status=status)
+        self.finish(text, is_error=True, status=400 if status == NO_CREDIT else status)
         return 1
 
     def not_logged_in(self):

@@ -1,0 +1,18 @@
+"""The committed page is what the contract's table gives."""
+
+import compatibility
+from executor_cases import CASES, FAULTS, SESSION_ROWS
+
+REMEDY = "run `python tests/executors/compatibility.py`"
+
+
+def test_the_page_is_current() -> None:
+    assert compatibility.PAGE.read_text(encoding="utf-8") == compatibility.render(), REMEDY
+
+
+def test_every_row_is_on_the_page() -> None:
+    rows = [line for line in compatibility.render().splitlines() if line.startswith("| ")]
+    for title in (each.title for each in (*CASES, *FAULTS)):
+        assert any(title in row for row in rows)
+    for row in SESSION_ROWS:
+        assert any(line.startswith(f"| {row.executor} |") for line in rows)
