@@ -25,13 +25,12 @@ from sow.processes import facts
 from sow.schema.job import Attempt, Cause, Job, JobState, Lease
 from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
 from sow.sessions.plan import Plan, plan_attempt
-from sow.state.projects import read_project
 from sow.state.tasks import read_task
 from worker.adopt import adopt
 from worker.context import WorkerContext, tell
 from worker.output import OutputReader
 from worker.running import Running
-from worker.settle import ELSEWHERE_SECONDS, fail_before_start
+from worker.settle import ELSEWHERE_SECONDS, fail_before_start, is_checked_out
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
@@ -47,7 +46,7 @@ def start(context: WorkerContext, job_id: JobId) -> Running | None:
         return None
     job = jobs.get_job(context.database, job_id)
     try:
-        if read_project(context.workspace).id != job.project_id:
+        if not is_checked_out(context, job):
             _wait_for_project(context, job, lease)
             return None
         previous = jobs.last_attempt(context.database, job.id)

@@ -8,6 +8,7 @@ main thread, its signals and its end. What happens to a job is `launch`,
 import fcntl
 import logging
 import os
+import select
 import signal
 import sys
 import threading
@@ -36,6 +37,8 @@ from worker.context import WorkerContext, logger
 from worker.monitor import Monitor
 from worker.recovery import recover
 
+HEALTH_SECONDS = 60.0
+"""How often huey looks whether its threads live."""
 LEAVE_SECONDS = 1.5
 """How long a leaving worker waits for a start that is under way."""
 RECOVERY_SECONDS = 5.0
@@ -56,14 +59,6 @@ class WorkerOptions:
     """Leave after an idle time."""
 
 
-class QueueConsumer(Consumer):  # type: ignore[misc] # huey ships no types
-    """Huey's consumer, woken only by its end: no polling on the main thread."""
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)
-        self._stop_flag_timeout = 60.0
-
-
 class WorkerProcess:
     """The worker of this process."""
 
@@ -80,6 +75,8 @@ class WorkerProcess:
             roles=[agent.name for agent in AGENTS],
         )
         self.worker_id, self._lock = take_name(workspace)
+        if options.background:
+            name_log(workspace, self.worker_id)
         self.bell = Bell(workspace.workers / f"{self.worker_id}{workers.BELL_SUFFIX}")
         self.context = WorkerContext(
             workspace, self.database, self.worker_id, configuration, environ
@@ -91,9 +88,10 @@ class WorkerProcess:
         self.signals = 0
         self.recover_after = 0.0
         self.idle_since: float | None = None
+        self._leave_read, self._leave_write = os.pipe()
         self.consumer = self._make_consumer()
 
-    def _make_consumer(self) -> QueueConsumer:
+    def _make_consumer(self) -> Consumer:
         huey = make_huey(
             self.run_job,
             database=self.database,
@@ -102,22 +100,31 @@ class WorkerProcess:
             bell=self.bell,
             on_wake=self.on_wake,
         )
-        return QueueConsumer(
-            huey, workers=1, periodic=False, scheduler_interval=60, check_worker_health=True
-        )
+        return Consumer(huey, workers=1, periodic=False, scheduler_interval=60)
 
     def run(self) -> None:
         """Work until told to stop, or until nothing has been left to do for long enough."""
         self._register()
         try:
+            self._install_signal_handlers()
             self.monitor.start()
             self._recover()
             self.consumer.start()
             self._install_signal_handlers()
-            self.consumer.stop_flag.wait()
+            self._wait_for_leave()
+            self.consumer.stop_flag.set()
             self._leave()
         finally:
             self._unregister()
+
+    def _wait_for_leave(self) -> None:
+        """Sleep until a signal or an idle time says to leave; see to huey's threads meanwhile."""
+        while not select.select([self._leave_read], [], [], HEALTH_SECONDS)[0]:
+            self.consumer.check_worker_health()
+
+    def _ask_to_leave(self) -> None:
+        """Wake the main thread for good. A byte in a pipe is safe in a signal handler."""
+        os.write(self._leave_write, b"!")
 
     def run_job(self, job_id: JobId) -> None:
         """Run one job that was claimed: huey calls this. The boundary around a start."""
@@ -143,7 +150,7 @@ class WorkerProcess:
         """Look for what the dead left behind; the boundary around it."""
         self.recover_after = time.monotonic() + RECOVERY_SECONDS
         try:
-            recover(self.context, self.monitor.watch)
+            recover(self.context, self.monitor)
         except SowError as error:
             logger.warning("cannot recover yet: %s", error.message)
 
@@ -161,6 +168,7 @@ class WorkerProcess:
         ):
             logger.info("nothing to do; leaving")
             self.consumer.stop_flag.set()
+            self._ask_to_leave()
 
     def _register(self) -> None:
         identity = facts.identify(os.getpid())
@@ -185,13 +193,13 @@ class WorkerProcess:
         logger.info("worker %s left", self.worker_id)
 
     def _install_signal_handlers(self) -> None:
-        """After `Consumer.start()`, which installs huey's own."""
+        """Have signals wake the main thread; again after `Consumer.start()` has set its own."""
         for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(signum, self._on_signal)
 
     def _on_signal(self, _signum: int, _frame: FrameType | None) -> None:
         self.signals += 1
-        self.consumer.stop_flag.set()
+        self._ask_to_leave()
 
     def _leave(self) -> None:
         self.bell_self()
@@ -220,17 +228,28 @@ class WorkerProcess:
 
 
 def take_name(workspace: Workspace) -> tuple[WorkerId, int]:
-    """Make and lock a worker's file. The lock is the worker's life; the file tells who holds it."""
+    """Make and lock a worker's file. The lock is the worker's life; the file tells who holds it.
+
+    It gets its name when it is locked, so that a lock file nobody holds is a dead worker's.
+    """
     import uuid
 
     identity = facts.identify(os.getpid())
     assert identity is not None  # noqa: S101 - this very process
     worker_id = WorkerId(f"w{identity.pid}-{uuid.uuid4().hex[:6]}")
-    path = workspace.worker_lock(worker_id)
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    draft = workspace.workers / f".{worker_id}.lock.new"
+    fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.write(fd, f"{identity.pid} {identity.start_ticks}\n".encode())
+    draft.rename(workspace.worker_lock(worker_id))
     return worker_id, fd
+
+
+def name_log(workspace: Workspace, worker_id: WorkerId) -> None:
+    """Give the log that a background worker was started with the worker's own name."""
+    started_with = workspace.workers / f"w{os.getpid()}.log"
+    if started_with.exists():
+        started_with.rename(workspace.worker_log(worker_id))
 
 
 def configure_logging() -> None:

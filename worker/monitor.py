@@ -69,6 +69,12 @@ class Monitor:
             self._incoming.append(running)
         self.wake()
 
+    def watches(self, job_id: JobId) -> bool:
+        """Whether an attempt of a job is under watch."""
+        with self._idle:
+            arriving = any(running.job.id == job_id for running in self._incoming)
+            return arriving or job_id in self._watched
+
     @property
     def count(self) -> int:
         """How many attempts are under watch."""
@@ -98,7 +104,8 @@ class Monitor:
                     pass
             self._take_incoming()
             for running in list(self._watched.values()):
-                self._look_at(running)
+                if not running.is_postponed:
+                    self._look_at(running)
 
     def _take_incoming(self) -> None:
         with self._idle:
@@ -134,8 +141,10 @@ class Monitor:
             self._forget(running)
         except SowError as error:
             tell(running.job, f"cannot be settled yet: {error.message}")
+            running.postpone()
         except Exception:
             logger.exception("job %s: cannot be settled yet", running.job.id)
+            running.postpone()
 
     def _settle(self, running: Running) -> None:
         if running.process is not None:

@@ -5,27 +5,34 @@ for a while. A worker is dead when nobody holds its lock, a caller when its
 process is gone. Knows nothing of how an attempt is judged.
 """
 
-from collections.abc import Callable
+from contextlib import suppress
 
 from sow.ids import TaskId, WorkerId
 from sow.jobs import jobs, leases, waiters, workers
 from sow.processes import facts
 from sow.processes.facts import Life
-from sow.schema.job import Cause, Job, JobState
+from sow.schema.job import Cause, Job, JobState, Lease
 from sow.schema.task import TaskStatus
-from sow.state.projects import read_project
 from sow.state.tasks import read_task
 from worker.adopt import adopt
 from worker.context import WorkerContext, logger, tell
-from worker.running import Running
+from worker.monitor import Monitor
+from worker.settle import is_checked_out
 
 STATES_WITH_ROW = (JobState.QUEUED, JobState.BACKOFF, JobState.PARKED)
 
 
-def recover(context: WorkerContext, watch: Callable[[Running], None]) -> None:
-    """Take over what dead workers held, finish what dead callers began."""
+def recover(context: WorkerContext, monitor: Monitor) -> None:
+    """Take over what dead workers held, finish what dead callers began.
+
+    It runs on the thread that starts jobs, so that no start of our own is
+    under way meanwhile.
+    """
     for worker_id in dead_workers(context):
-        _replace(context, worker_id, watch)
+        _replace(context, worker_id, monitor)
+    for lease in leases.leases_of(context.database, context.worker_id):
+        if not monitor.watches(lease.job_id):
+            _adopt(context, lease, monitor)
     for job in jobs.active_jobs(context.database):
         if job.state is JobState.PREPARING and _caller_is_dead(job):
             _finish_preparing(context, job)
@@ -34,23 +41,30 @@ def recover(context: WorkerContext, watch: Callable[[Running], None]) -> None:
 
 
 def dead_workers(context: WorkerContext) -> list[WorkerId]:
-    """Return the workers on record, or holding leases, whose lock is free."""
+    """Return the workers on record, holding leases or leaving a file, whose lock is free."""
     known = {record.id for record in workers.registered(context.database)}
     known |= leases.lease_owners(context.database)
+    known |= {WorkerId(path.stem) for path in context.workspace.workers.glob("*.lock")}
     known.discard(context.worker_id)
     return sorted(w for w in known if not workers.is_alive(context.workspace, w))
 
 
-def _replace(context: WorkerContext, dead: WorkerId, watch: Callable[[Running], None]) -> None:
+def _replace(context: WorkerContext, dead: WorkerId, monitor: Monitor) -> None:
     taken = leases.take_over(context.database, dead, context.worker_id, now=context.now())
     workers.unregister(context.database, dead)
     context.workspace.worker_lock(dead).unlink(missing_ok=True)
     (context.workspace.workers / f"{dead}{workers.BELL_SUFFIX}").unlink(missing_ok=True)
     logger.info("worker %s is dead; took over %d of its jobs", dead, len(taken))
     for lease in taken:
+        _adopt(context, lease, monitor)
+
+
+def _adopt(context: WorkerContext, lease: Lease, monitor: Monitor) -> None:
+    """Watch what runs under a lease; one that was settled in this moment is no more our concern."""
+    with suppress(leases.Fenced):
         running = adopt(context, lease)
         if running is not None:
-            watch(running)
+            monitor.watch(running)
 
 
 def _caller_is_dead(job: Job) -> bool:
@@ -59,7 +73,7 @@ def _caller_is_dead(job: Job) -> bool:
 
 def _finish_preparing(context: WorkerContext, job: Job) -> None:
     """Queue a job whose task is already marked as taken; undo one that had not come so far."""
-    if read_project(context.workspace).id != job.project_id:
+    if not is_checked_out(context, job):
         return
     task = read_task(context.workspace, TaskId(job.task_id))
     now = context.now()

@@ -6,6 +6,7 @@ the attempt's folder.
 
 import json
 import subprocess
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,9 @@ from sow.paths import AttemptPaths
 from sow.schema.job import Attempt, Job, Lease
 from sow.schema.task import Task
 from worker.output import OutputReader, read_tail
+
+FIRST_POSTPONEMENT_SECONDS = 0.25
+LONGEST_POSTPONEMENT_SECONDS = 30.0
 
 
 @dataclass
@@ -32,7 +36,22 @@ class Running:
     """The supervisor, where it is our own child; None for an adopted attempt."""
     pidfd: int | None = None
     asked_to_end: bool = False
+    failures: int = 0
+    """How often it could not be settled."""
+    not_before: float = 0.0
+    """When to try again, on the monotonic clock."""
     worker_stopped: bool = False
+
+    @property
+    def is_postponed(self) -> bool:
+        """Whether its settling has failed so lately that it is left alone."""
+        return time.monotonic() < self.not_before
+
+    def postpone(self) -> None:
+        """Leave it alone for a while, longer each time."""
+        self.failures += 1
+        wait = min(FIRST_POSTPONEMENT_SECONDS * 2**self.failures, LONGEST_POSTPONEMENT_SECONDS)
+        self.not_before = time.monotonic() + wait
 
 
 @dataclass(frozen=True)

@@ -7,49 +7,46 @@ the lease; a fenced worker changes nothing.
 """
 
 import random
-from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from msgspec import UNSET
-
 from sow.clock import format_duration, format_time
-from sow.errors import SowError, StateError
+from sow.errors import ExecutorError, SowError, StateError
 from sow.executors.base import Observation, Verdict
+from sow.files import StateLocked
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, waiters, workers
 from sow.schema.job import Cause, Job, JobState, Lease
-from sow.schema.task import SessionFacts, Task, TaskStatus
-from sow.state import transitions
-from sow.state.log import LogEntry, append_entry
+from sow.schema.task import Task, TaskStatus
+from sow.state.errors import NoProject
 from sow.state.projects import read_project
-from sow.state.tasks import change_task, find_task, read_task
+from sow.state.tasks import read_task
 from worker.context import WorkerContext, tell
 from worker.judge import Evidence, judge
 from worker.retry import Next, Step, decide
 from worker.running import Exit, Running, ending_of, read_exit
-
-NEVER_BEGAN = frozenset(
-    {
-        Cause.SESSION_IN_USE,
-        Cause.SESSION_UNKNOWN,
-        Cause.MISSING_BINARY,
-        Cause.BAD_FLAGS,
-        Cause.WORKER_DIED,
-        Cause.WORKER_STOPPED,
-    }
+from worker.taskstate import (
+    both,
+    change_under_lease,
+    clears_session,
+    fails,
+    first_line,
+    has_begun,
+    interrupts,
+    log_failure,
+    marks_session,
+    restore_state,
+    session_seen,
 )
-"""Endings that do not show that the CLI began the session."""
 
 ELSEWHERE_SECONDS = 30.0
-
-Change = Callable[[Task], Mapping[str, Any]]
 
 
 def settle_attempt(context: WorkerContext, running: Running) -> None:
     """Record how an attempt ended and what follows. Raises Fenced when it is not ours any more."""
     running.output.read_new(last=True)
     exit_facts = read_exit(running.paths)
-    if read_project(context.workspace).id != running.job.project_id:
+    if not is_checked_out(context, running.job):
         _keep_for_later(context, running, exit_facts)
         return
     job = jobs.get_job(context.database, running.job.id)
@@ -58,6 +55,14 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     _record_ending(context, running, exit_facts, verdict)
     _write_down(context, running, job, verdict, following)
     workers.wake(context.workspace)
+
+
+def is_checked_out(context: WorkerContext, job: Job) -> bool:
+    """Whether the project that a job belongs to is the one in the workspace now."""
+    try:
+        return read_project(context.workspace).id == job.project_id
+    except NoProject:
+        return False
 
 
 def recorded(running: Running) -> Verdict | None:
@@ -76,18 +81,32 @@ def fail_before_start(
     cause: Cause | None = None,
 ) -> None:
     """End a job whose agent could not be started; task and job say why."""
-    reason = error.message
-    _change(context, job, lease, lambda task: _failed(task, context.now()))
-    _log_failure(context, job, reason)
+    status: TaskStatus | None = None
+    with suppress(StateError):  # a state that cannot be written must not keep the job alive
+        status = change_under_lease(
+            context, job, lease, lambda task: fails(task, context.now())
+        ).status
+        log_failure(context, job, error.message)
     _end(
         context,
         job,
         lease,
         JobState.FAILED,
-        cause=cause or Cause.MISSING_BINARY,
-        reason=reason,
-        status=TaskStatus.FAILED,
+        cause=cause or cause_of(error),
+        reason=error.message,
+        status=status,
     )
+
+
+def cause_of(error: SowError) -> Cause:
+    """Return the cause that an error before the start stands for."""
+    match error:
+        case StateError():
+            return Cause.STATE_UNREADABLE
+        case ExecutorError():
+            return Cause.MISSING_BINARY
+        case _:
+            return Cause.CONFIGURATION
 
 
 def persist_session(context: WorkerContext, running: Running) -> None:
@@ -98,14 +117,9 @@ def persist_session(context: WorkerContext, running: Running) -> None:
     before = running.task
     if before.session_id == seen.session_id and (before.session_started or not has_begun(seen)):
         return
-    running.task = _change(
-        context, running.job, running.lease, lambda task: _session_seen(task, running)
+    running.task = change_under_lease(
+        context, running.job, running.lease, lambda task: session_seen(task, running)
     )
-
-
-def has_begun(seen: Observation) -> bool:
-    """Whether the output shows that the CLI keeps the session: its first event alone does not."""
-    return bool(seen.tool_uses or seen.last_text or seen.result)
 
 
 def _judge(context: WorkerContext, running: Running, job: Job, exit_facts: Exit | None) -> Verdict:
@@ -178,28 +192,44 @@ def _keep_for_later(context: WorkerContext, running: Running, exit_facts: Exit |
 def _write_down(
     context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
 ) -> None:
-    """Change the task as the step asks, then the job."""
+    """Change the task as the step asks, then the job.
+
+    A task that cannot be written any more (its folder is gone, say) ends its job as failed.
+    """
+    try:
+        _follow(context, running, job, verdict, following)
+    except StateLocked:
+        raise
+    except StateError as error:
+        spent = _spent(job, running.attempt.number, running.output.seen, following)
+        unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
+        _finish(context, job, running, JobState.FAILED, unwritable, None, spent)
+
+
+def _follow(
+    context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
+) -> None:
     if verdict.cause is Cause.STATE_UNREADABLE:
-        _restore_state(context, running)
+        restore_state(context, running)
     spent = _spent(job, running.attempt.number, running.output.seen, following)
-    session = _marks_session(running, verdict)
+    session = marks_session(running, verdict)
     match following.step:
         case Step.RETRY | Step.PARK:
-            _change(context, job, running.lease, session)
+            change_under_lease(context, job, running.lease, session)
             _again(context, job, running.lease, verdict, following, spent)
         case Step.DONE:
-            task = _change(context, job, running.lease, _both(session, _clears_session))
+            task = change_under_lease(context, job, running.lease, both(session, clears_session))
             _finish(context, job, running, JobState.DONE, verdict, task.status, spent)
         case Step.CANCEL:
             now = context.now()
-            change = _both(session, lambda task: _interrupted(task, now))
-            task = _change(context, job, running.lease, change)
+            change = both(session, lambda task: interrupts(task, now))
+            task = change_under_lease(context, job, running.lease, change)
             _finish(context, job, running, JobState.CANCELLED, verdict, task.status, spent)
         case Step.FAIL:
             now = context.now()
-            change = _both(session, lambda task: _failed(task, now))
-            task = _change(context, job, running.lease, change)
-            _log_failure(context, job, verdict.reason)
+            change = both(session, lambda task: fails(task, now))
+            task = change_under_lease(context, job, running.lease, change)
+            log_failure(context, job, verdict.reason)
             _finish(context, job, running, JobState.FAILED, verdict, task.status, spent)
 
 
@@ -218,7 +248,7 @@ def _again(
     when = f"until {format_time(following.retry_at)}" if parked else ""
     if waits and not parked:
         when = f"again in {format_duration(following.retry_at - now)}"
-    tell(job, f"{verdict.cause}: {_first_line(verdict.reason)}; {state} {when}".rstrip())
+    tell(job, f"{verdict.cause}: {first_line(verdict.reason)}; {state} {when}".rstrip())
     leases.requeue(
         context.database,
         lease,
@@ -237,7 +267,7 @@ def _finish(
     running: Running,
     state: JobState,
     verdict: Verdict,
-    status: TaskStatus,
+    status: TaskStatus | None,
     spent: dict[str, Any],
 ) -> None:
     denied = running.output.seen.denied_tools
@@ -263,13 +293,17 @@ def _end(
     *,
     cause: Cause,
     reason: str,
-    status: TaskStatus,
+    status: TaskStatus | None,
     **spent: Any,
 ) -> None:
     """Commit a job's end, then ring those who wait for it."""
     now = context.now()
     took = format_duration(now - (job.started_at or now))
-    tell(job, f"{state}: {status} after {took}" + (f": {_first_line(reason)}" if reason else ""))
+    tell(
+        job,
+        f"{state}: {status or 'no status'} after {took}"
+        + (f": {first_line(reason)}" if reason else ""),
+    )
     leases.settle(
         context.database,
         lease,
@@ -295,98 +329,3 @@ def _spent(job: Job, number: int, seen: Observation, following: Next) -> dict[st
     if seen.cost_usd is not None:
         spent["cost_usd"] = (job.cost_usd or 0.0) + seen.cost_usd
     return spent
-
-
-def _change(context: WorkerContext, job: Job, lease: Lease, change: Change) -> Task:
-    """Change the task's state while the lease is ours."""
-
-    def guarded(task: Task) -> Mapping[str, Any]:
-        current = leases.lease_of(context.database, job.id)
-        if current is None or current.token != lease.token:
-            raise leases.Fenced(job.id)
-        return change(task)
-
-    return change_task(context.workspace, TaskId(job.task_id), guarded, now=context.now())
-
-
-def _both(first: Change, second: Change) -> Change:
-    """Return the change that makes both; where they touch the same field, the second wins."""
-    return lambda task: {**first(task), **second(task)}
-
-
-def _marks_session(running: Running, verdict: Verdict) -> Change:
-    """Return the change that says what the attempt has shown of its session."""
-
-    def change(task: Task) -> Mapping[str, Any]:
-        if running.output.seen.session_id is not None:
-            return _session_seen(task, running)
-        if running.attempt.session_id is None or verdict.cause in NEVER_BEGAN:
-            return {}
-        reads_events = has_begun(running.output.seen) or verdict.cause is Cause.REPORTED
-        return _session(task, running, running.attempt.session_id, started=reads_events)
-
-    return change
-
-
-def _session_seen(task: Task, running: Running) -> Mapping[str, Any]:
-    seen = running.output.seen
-    assert seen.session_id is not None  # noqa: S101 - asked for only then
-    return _session(task, running, seen.session_id, started=has_begun(seen))
-
-
-def _session(task: Task, running: Running, session_id: str, *, started: bool) -> Mapping[str, Any]:
-    """Return the fields that put a session on record; what has started stays started."""
-    if task.status in transitions.TERMINAL:
-        return {}
-    same = task.session_id == session_id
-    dialect = task.session.dialect if task.session is not UNSET else UNSET
-    facts = SessionFacts(
-        executor=running.job.executor.name,
-        cwd=running.job.cwd,
-        started=started or (same and task.session_started),
-        dialect=dialect,
-    )
-    return {"session_id": session_id, "session": facts}
-
-
-def _clears_session(task: Task) -> Mapping[str, Any]:
-    """Return what ends the session of a task that its own agent has ended."""
-    return transitions.clear_session(task) if task.status in transitions.TERMINAL else {}
-
-
-def _failed(task: Task, now: float) -> Mapping[str, Any]:
-    if task.status is not TaskStatus.IN_PROGRESS:
-        return {}
-    return transitions.enter(task, TaskStatus.FAILED, now=now)
-
-
-def _interrupted(task: Task, now: float) -> Mapping[str, Any]:
-    if task.status is not TaskStatus.IN_PROGRESS:
-        return {}
-    return transitions.enter(task, TaskStatus.PAUSED, now=now)
-
-
-def _log_failure(context: WorkerContext, job: Job, reason: str) -> None:
-    place = find_task(context.workspace, TaskId(job.task_id))
-    entry = LogEntry(
-        timestamp=format_time(context.now()),
-        agent="sow",
-        action=f"Job {job.id} failed: {_first_line(reason)}",
-        result="failure",
-        text=reason if "\n" in reason else "",
-    )
-    append_entry(place.folder, entry)
-
-
-def _restore_state(context: WorkerContext, running: Running) -> None:
-    """Keep what the agent made of state.yaml, and put the last valid version back."""
-    from sow.files import write_atomically
-
-    state = find_task(context.workspace, TaskId(running.job.task_id)).folder / "state.yaml"
-    if state.exists():
-        state.replace(state.with_name(f"state.yaml.invalid-{running.attempt.id}"))
-    write_atomically(state, running.paths.last_valid_state.read_bytes())
-
-
-def _first_line(text: str) -> str:
-    return text.strip().splitlines()[0] if text.strip() else ""

@@ -139,39 +139,47 @@ class Database:
             if self._depth:
                 yield
                 return
-            self._begin()
+            self.run("begin immediate")
             self._depth = 1
             try:
                 yield
+                self.run("commit")
             except BaseException:
                 self.connection.rollback()
                 raise
-            else:
-                self.connection.commit()
             finally:
                 self._depth = 0
 
-    def _begin(self) -> None:
-        try:
-            self.connection.execute("begin immediate")
-        except sqlite3.OperationalError as error:
-            raise _unusable(self.path, error) from error
-
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
-        """Return all rows of a query."""
-        with self.lock:
+        """Return all rows of a query. Raises QueueError when the file cannot be used."""
+        with self._statement():
             return self.connection.execute(sql, parameters).fetchall()
 
     def row(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Row | None:
-        """Return the first row of a query, if any."""
-        with self.lock:
+        """Return the first row of a query, if any. Raises QueueError like `rows`."""
+        with self._statement():
             row: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
             return row
 
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Run one statement, in the transaction that is open or in one of its own."""
-        with self.lock:
+        """Run one statement, in the transaction that is open or in one of its own.
+
+        Raises QueueError when the file cannot be used, sqlite3.IntegrityError
+        when a constraint forbids the change.
+        """
+        with self._statement():
             return self.connection.execute(sql, parameters)
+
+    @contextmanager
+    def _statement(self) -> Iterator[None]:
+        """Hold the lock; tell a fault of the file (locked, full, damaged) from one of ours."""
+        with self.lock:
+            try:
+                yield
+            except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
+                raise
+            except sqlite3.DatabaseError as error:
+                raise _unusable(self.path, error) from error
 
     def close(self) -> None:
         """Close the connection."""

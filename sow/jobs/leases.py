@@ -46,15 +46,15 @@ def enqueue_message(
 ) -> None:
     """Put a message into huey's queue; if it asks for a job on record, join the two.
 
-    A job that already has its row, or that has ended, gets no second one.
+    A job that already has its row, that runs or has ended, gets no second one.
     """
     with database.transaction():
         job_id = job_of(data)
         if job_id is not None:
             row = database.row("select state, queue_row, priority from job where id = ?", (job_id,))
             if row is not None:
-                waiting = row["queue_row"] is not None
-                if waiting or JobState(row["state"]).is_final:
+                taken = row["queue_row"] is not None or lease_of(database, job_id) is not None
+                if taken or JobState(row["state"]).is_final:
                     return
                 priority = row["priority"] if priority is None else priority
         cursor = database.run(
@@ -82,7 +82,7 @@ CLAIMABLE = f"""
         and (select count(*) from lease where worker_id = :worker and {COUNTED}) < :own
         and (job.max_parallel is null or job.max_parallel > (
             select count(*) from lease where executor = job.executor_name and {COUNTED}))))
-    order by task.priority desc, task.id limit 1
+    order by task.priority desc, job.id, task.id limit 1
 """  # noqa: S608 - the only insertion is the constant above
 
 
@@ -93,8 +93,8 @@ def claim(
 
     `total` bounds the running jobs of the project, `own` those of this worker;
     each executor's `max_parallel` comes with the job. The first job by
-    priority, then by age, whose limits allow it is taken: a full executor
-    blocks nobody else's jobs.
+    priority, then by its id, whose limits allow it is taken: a full executor
+    blocks nobody else's jobs, and a job that is retried keeps its place.
     """
     parameters = {"queue": QUEUE, "now": now, "total": total, "own": own, "worker": worker_id}
     if database.row("select 1 from task where queue = ? limit 1", (QUEUE,)) is None:

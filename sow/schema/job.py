@@ -56,6 +56,7 @@ class Cause(StrEnum):
     BAD_MODEL = "bad_model"
     BAD_FLAGS = "bad_flags"
     MISSING_BINARY = "missing_binary"
+    CONFIGURATION = "configuration"
     DENIED = "denied"
     RATE_LIMITED = "rate_limited"
     API_ERROR = "api_error"

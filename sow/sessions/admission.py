@@ -56,13 +56,19 @@ def admit_spawn(task: Task, agent: str, executor: Executor, *, fresh: bool) -> N
         return
     if task.session_started and agent != task.assigned_agent:
         raise AssignedToAnother(task, agent)
-    if task.session_started and executor.supports_resumption:
+    if task.session_started and not _always_respawns(task, executor):
         raise RefusedCall(
             task,
             "spawned, for its session has started",
             f'Resume it: `sow agent resume {task.id} "…"`. '
             "To start over with a new session, spawn with --fresh.",
         )
+
+
+def _always_respawns(task: Task, executor: Executor) -> bool:
+    """Whether nothing is lost by another spawn: no session that anybody could resume."""
+    made_by_another = task.session is not UNSET and task.session.executor != executor.name
+    return not executor.supports_resumption and not made_by_another
 
 
 def admit_resume(task: Task, executor: Executor) -> None:
@@ -74,7 +80,8 @@ def admit_resume(task: Task, executor: Executor) -> None:
         raise RefusedCall(task, "resumed", f"`sow task reopen {task.id}` makes it pending again.")
     if not executor.supports_resumption:
         raise ResumptionNotSupported(executor.name, task.id)
-    if task.session_id is UNSET:
+    never_ran = task.status is TaskStatus.PENDING and not task.session_started
+    if task.session_id is UNSET or never_ran:
         raise SessionMissing(task.id, task.assigned_agent)
 
 

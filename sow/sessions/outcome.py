@@ -13,7 +13,12 @@ from sow.schema.job import Attempt, Cause, Job, JobState
 from sow.schema.task import TaskStatus
 
 GOOD = frozenset({TaskStatus.NEEDS_REVIEW, TaskStatus.PAUSED, TaskStatus.COMPLETED})
-EXECUTOR_CAUSES = frozenset({Cause.SESSION_UNKNOWN, Cause.MISSING_BINARY})
+CODES_OF_CAUSES = {
+    Cause.SESSION_UNKNOWN: ExitCode.EXECUTOR,
+    Cause.MISSING_BINARY: ExitCode.EXECUTOR,
+    Cause.CONFIGURATION: ExitCode.CONFIGURATION,
+}
+"""The exit codes of failed jobs whose cause has one of its own."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +56,7 @@ def exit_code_of(job: Job) -> ExitCode:
         case JobState.CANCELLED:
             return ExitCode.CANCELLED
         case JobState.FAILED:
-            return ExitCode.EXECUTOR if job.cause in EXECUTOR_CAUSES else ExitCode.FAILED
+            return CODES_OF_CAUSES.get(job.cause or Cause.INTERNAL, ExitCode.FAILED)
         case _:
             return ExitCode.STILL_RUNNING
 

@@ -131,7 +131,10 @@ def place(caller: Caller, database: Database, config: Configuration, request: Re
         return found
     _admit(caller, resolved, resolved.task)
     resolved.executor.validate_availability(caller.path_variable)
-    job = _insert(caller, database, config, resolved)
+    try:
+        job = _insert(caller, database, config, resolved)
+    except TaskIsTaken:  # another call was first: attach to its job, or be refused
+        return place(caller, database, config, request)
     try:
         session = _allocate_session(caller, resolved)
         _log_prompt(caller, resolved)
@@ -278,19 +281,16 @@ def job_for(caller: Caller, config: Configuration, resolved: Resolved) -> Job:
 
 
 def _insert(caller: Caller, database: Database, config: Configuration, resolved: Resolved) -> Job:
-    """Put the job on record as `preparing`; what callers of older jobs are owed lapses."""
-    try:
-        with database.transaction():
-            last = jobs.last_job(database, resolved.project_id, TaskId(resolved.task.id))
-            job = jobs.insert_job(database, job_for(caller, config, resolved))
-            if last is not None:
-                waiters.lapse(database, last.id)
-            return job
-    except TaskIsTaken:
-        live = jobs.live_job(database, resolved.project_id, TaskId(resolved.task.id))
-        if live is None:
-            return _insert(caller, database, config, resolved)
-        raise TaskHasJob(live) from None
+    """Put the job on record as `preparing`; what callers of older jobs are owed lapses.
+
+    Raises TaskIsTaken.
+    """
+    with database.transaction():
+        last = jobs.last_job(database, resolved.project_id, TaskId(resolved.task.id))
+        job = jobs.insert_job(database, job_for(caller, config, resolved))
+        if last is not None:
+            waiters.lapse(database, last.id)
+        return job
 
 
 def _allocate_session(caller: Caller, resolved: Resolved) -> Session | None:

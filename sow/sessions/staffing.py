@@ -4,7 +4,12 @@ Owns the decision and the start; the worker's own life is `worker.main`. The
 worker is started as a process, so that nothing here imports it.
 """
 
+import fcntl
+import os
 import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,11 +17,14 @@ from sow.config.configuration import Configuration
 from sow.environment import own_process, worker_environment
 from sow.errors import QueueError
 from sow.jobs import workers
-from sow.paths import user_config_path
+from sow.paths import Workspace, user_config_path
 from sow.sessions.caller import Caller
 
 MOST_STARTS = 3
 """How often one call starts a worker that dies before it takes the job."""
+START_SECONDS = 10.0
+"""How long a worker may take to come to life."""
+LOOK_SECONDS = 0.02
 
 
 class NoWorker(QueueError):
@@ -57,16 +65,32 @@ class Staffing:
             raise NoWorker
         if self.starts >= MOST_STARTS:
             raise WorkerKeepsDying(self._newest_log())
-        self.starts += 1
-        start_in_background(self.caller)
+        with _one_at_a_time(self.caller.workspace) as ours:
+            if ours and not workers.any_alive(self.caller.workspace):
+                self.starts += 1
+                start_in_background(self.caller)
 
     def _newest_log(self) -> Path | None:
         logs = self.caller.workspace.workers.glob("*.log")
         return max(logs, key=lambda path: path.stat().st_mtime, default=None)
 
 
+@contextmanager
+def _one_at_a_time(workspace: Workspace) -> Iterator[bool]:
+    """Say whether this call may start a worker: not while another one does."""
+    fd = os.open(workspace.workers / ".start", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(fd)
+
+
 def start_in_background(caller: Caller) -> None:
-    """Start a worker that outlives us; returns when it has cut itself loose.
+    """Start a worker that outlives us; returns when it lives, or has failed to in good time.
 
     It inherits no variable that describes the caller; where the caller's
     configuration is not in its usual place, the worker is told where.
@@ -83,3 +107,6 @@ def start_in_background(caller: Caller) -> None:
         start_new_session=True,
         check=False,
     )
+    deadline = time.monotonic() + START_SECONDS
+    while not workers.any_alive(caller.workspace) and time.monotonic() < deadline:
+        time.sleep(LOOK_SECONDS)

@@ -49,8 +49,8 @@ def rewrite_state(path: Path, text: bytes, changes: Changes, type: type[T]) -> T
 
     Raises RefusedChange, with nothing written, where the result is invalid.
     """
-    result = edit_yaml(text, changes)
     try:
+        result = edit_yaml(text, changes, path=path)
         state = read_yaml(result, type, path=path)
     except YamlProblem as problem:
         raise RefusedChange(problem) from problem

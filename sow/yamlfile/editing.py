@@ -1,221 +1,272 @@
-"""Changing YAML with its comments, its order of keys and its quoting kept.
+"""Changing YAML in place: the lines of a changed key are replaced, and no other line is.
 
-Owns how values are written; knows no schema. A removed key goes with its own
-lines only: the round trip would take the comments below it along.
+Owns where the lines of a key begin and end. What goes there is written by
+`rendering`. Knows no schema.
 """
 
-import re
 from collections.abc import Mapping
 from datetime import datetime
-from functools import cache
-from io import StringIO
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from msgspec import UNSET, UnsetType, to_builtins
 
-from sow.clock import format_time
-from sow.yamlfile.reading import compose, reads_as_string
+from sow.yamlfile.problems import YamlProblem
+from sow.yamlfile.reading import compose, decode, load
+from sow.yamlfile.rendering import render, render_item
 
 REMOVE: UnsetType = UNSET
 """As a value of a change: take the key away."""
 
-KeyPath = tuple[str, ...]
+Keys = tuple[str, ...]
 
-Changes = Mapping[str, object] | Mapping[KeyPath, object]
+_ENTANGLED = "cannot be changed without disturbing the rest; write it as plain nested keys"
+
+Changes = Mapping[str, object] | Mapping[Keys, object]
 """New values by dotted path, or by a tuple of keys where a key may hold a dot."""
 
-FLOW_WIDTH = 60
-"""New lists and mappings of plain values up to this long are written on one line."""
 
-NO_WRAP = 1 << 20
-_TIME_TAG = "tag:yaml.org,2002:timestamp"
-_COMMENTS = r"(?:[ \t]*(?:#[^\n]*)?\n)*"
-_KEY_ALONE = r"^(?P<key> *)[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n" + _COMMENTS
-_BLOCK_SEQUENCE = _KEY_ALONE + r"(?P<dash> *)- "
-_BLOCK_MAPPING = r"^[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n" + _COMMENTS + r"( +)[^\s#-]"
+class _Pair(NamedTuple):
+    """A key and its value in a node tree, and the mapping that holds them."""
+
+    mapping: Any
+    key: Any
+    value: Any
 
 
-def edit_yaml(text: bytes, changes: Changes) -> bytes:
-    """Return the document with `changes` made and everything else as it stood.
+def edit_yaml(text: bytes, changes: Changes, *, path: Path) -> bytes:
+    """Return the document with `changes` made and every other line as it stood.
 
     A key that is to be removed and is not there is no error; mappings on the
-    way to a new key are made. `text` must be valid YAML.
+    way to a new key are made. Comments stay, save those inside what a change
+    replaces. `path` is for messages only. Raises YamlProblem for a text that
+    is no YAML, or that is written so that a change would disturb the rest
+    (a key that comes from an alias, for one).
     """
-    source = text.decode("utf-8-sig")
+    source = decode(text, path)
     line_end = "\r\n" if "\r\n" in source else "\n"
     source = source.replace("\r\n", "\n")
-    written = {}
+    wanted = _load(source, path)
     for name, value in changes.items():
-        path = tuple(name.split(".")) if isinstance(name, str) else name
-        if value is REMOVE:
-            source = _without(source, path)
-        else:
-            written[path] = to_builtins(value, builtin_types=(datetime,))
-    if written:
-        source = _with(source, written)
-    return source.replace("\n", line_end).encode()
+        keys = tuple(name.split(".")) if isinstance(name, str) else name
+        plain = value if value is REMOVE else to_builtins(value, builtin_types=(datetime,))
+        source = _changed(source, keys, plain)
+        _put(wanted, keys, plain)
+    if _load(source, path) != wanted:
+        raise YamlProblem(_ENTANGLED, path=path)
+    return source.replace("\n", line_end).encode("utf-8", "replace")
+
+
+def _load(source: str, path: Path) -> dict[str, Any]:
+    data = _unshared(load(source, path))
+    if not isinstance(data, dict):
+        raise YamlProblem("expected a mapping", path=path)
+    return data
+
+
+def _unshared(data: Any) -> Any:
+    """Return `data` with each alias a value of its own, so that a change of one is of that one."""
+    if isinstance(data, dict):
+        return {key: _unshared(value) for key, value in data.items()}
+    return [_unshared(item) for item in data] if isinstance(data, list) else data
 
 
 def dump_yaml(data: Mapping[str, object]) -> bytes:
     """Return a new document. Times are written as `2026-01-31T12:00:00Z`."""
-    changes: dict[KeyPath, object] = {(key,): value for key, value in data.items()}
-    return edit_yaml(b"", changes)
+    return render(to_builtins(data, builtin_types=(datetime,))).encode()
 
 
-def _without(source: str, path: KeyPath) -> str:
-    """Return `source` with the lines of one key gone."""
-    found = _find(compose(source), path)
-    if found is None:
-        return source
-    parent, key_node, value_node = found
-    if parent.flow_style or len(parent.value) == 1:
-        return _with(source, {path: REMOVE})
-    lines = source.splitlines(keepends=True)
-    del lines[key_node.start_mark.line : _last_line(value_node) + 1]
+def _put(data: Any, keys: Keys, value: object) -> None:
+    """Make one change in the data of a document, as the text should then say."""
+    for key in keys[:-1]:
+        if not isinstance(data.get(key), dict):
+            if value is REMOVE:
+                return
+            data[key] = {}
+        data = data[key]
+    if value is REMOVE:
+        data.pop(keys[-1], None)
+    else:
+        data[keys[-1]] = value
+
+
+def _changed(source: str, keys: Keys, value: object) -> str:
+    """Return `source` with one change made."""
+    root = compose(source)
+    way = _way(root, keys)
+    if len(way) < len(keys):
+        return source if value is REMOVE else _with_new(source, root, way, keys, value)
+    pair = way[-1]
+    if not _has_own_lines(source, pair) or (value is REMOVE and len(pair.mapping.value) == 1):
+        return _with_parent(source, keys, value)
+    if value is REMOVE:
+        return _spliced(source, pair, "")
+    if isinstance(value, dict) and value and _is_block(pair, "mapping"):
+        return _merged(source, keys, pair.value, value)
+    if isinstance(value, list) and value and _is_block(pair, "sequence"):
+        return _with_list(source, pair, _data(source, keys), value)
+    first, newline, rest = render({pair.key.value: value}).partition("\n")
+    return _spliced(source, pair, f"{first}{_comment_beside(source, pair)}{newline}{rest}")
+
+
+def _way(root: Any, keys: Keys) -> list[_Pair]:
+    """Return the pairs that lead along `keys` from the root, as far as they exist."""
+    way: list[_Pair] = []
+    node = root
+    for key in keys:
+        pairs = node.value if node is not None and node.id == "mapping" else ()
+        found = next((_Pair(node, name, value) for name, value in pairs if name.value == key), None)
+        if found is None:
+            break
+        way.append(found)
+        node = found.value
+    return way
+
+
+def _is_alias(pair: _Pair) -> bool:
+    """Whether the value is an alias: its node lies where the anchor is, before the key."""
+    value, key = pair.value.start_mark, pair.key.start_mark
+    return bool((value.line, value.column) < (key.line, key.column))
+
+
+def _is_block(pair: _Pair, kind: str) -> bool:
+    node = pair.value
+    return bool(node.id == kind and not node.flow_style and node.value and not _is_alias(pair))
+
+
+def _has_own_lines(source: str, pair: _Pair) -> bool:
+    """Whether the key begins a line, so that its lines are its own."""
+    line = source.splitlines()[pair.key.start_mark.line]
+    return not pair.mapping.flow_style and not line[: pair.key.start_mark.column].strip()
+
+
+def _with_parent(source: str, keys: Keys, value: object) -> str:
+    """Return `source` with the mapping around `keys` written anew, the change made in it."""
+    data = _data(source, keys[:-1])
+    data = data if isinstance(data, dict) else {}
+    _put(data, keys[-1:], value)
+    if len(keys) > 1:
+        return _changed(source, keys[:-1], data)
+    comments = [line for line in source.splitlines(keepends=True) if line.startswith("#")]
+    return "".join(comments) + render(data)
+
+
+def _data(source: str, keys: Keys) -> Any:
+    data: Any = _unshared(load(source, Path()))
+    for key in keys:
+        data = data[key]
+    return data
+
+
+def _with_new(source: str, root: Any, way: list[_Pair], keys: Keys, value: object) -> str:
+    """Return `source` with a key that is not there yet, behind the last of its mapping."""
+    depth = len(way)
+    for key in reversed(keys[depth + 1 :]):
+        value = {key: value}
+    entry = render({keys[depth]: value})
+    if root is None:
+        return _with_end(source) + entry
+    mapping = way[-1].value if way else root
+    is_block = _is_block(way[-1], "mapping") if way else not root.flow_style
+    if mapping.id != "mapping" or not is_block:
+        return _with_parent(source, keys[: depth + 1], value)
+    last = _Pair(mapping, *mapping.value[-1])
+    lines = _with_end(source).splitlines(keepends=True)
+    lines.insert(_last_line(lines, last) + 1, _indented(entry, last.key.start_mark.column))
     return "".join(lines)
 
 
-def _find(node: Any, path: KeyPath) -> tuple[Any, Any, Any] | None:
-    """Return the mapping that holds `path`, and the nodes of its key and value."""
-    found = None
-    for key in path:
-        pairs = node.value if node is not None and node.id == "mapping" else ()
-        pair = next(((name, value) for name, value in pairs if name.value == key), None)
-        if pair is None:
-            return None
-        found = (node, *pair)
-        node = pair[1]
-    return found
+def _with_end(source: str) -> str:
+    return source if not source or source.endswith("\n") else source + "\n"
 
 
-def _last_line(node: Any) -> int:
-    """Return the last line a node is written on; a block's own end mark lies beyond it."""
-    if node.id == "scalar" or node.flow_style or not node.value:
-        end = node.end_mark
-        return int(end.line if end.column or node.style not in ("|", ">") else end.line - 1)
-    last = node.value[-1]
-    return _last_line(last[1] if isinstance(last, tuple) else last)
+def _merged(source: str, keys: Keys, mapping: Any, value: dict[str, object]) -> str:
+    """Return `source` with a block mapping changed key by key."""
+    present = [name.value for name, _ in mapping.value]
+    for name, item in value.items():
+        source = _changed(source, (*keys, name), item)
+    for name in present:
+        if name not in value:
+            source = _changed(source, (*keys, name), REMOVE)
+    return source
 
 
-def _with(source: str, changes: Mapping[KeyPath, object]) -> str:
-    """Return `source` after a round trip through ruamel.yaml with `changes` made."""
-    yaml = _round_trip(source)
-    document = yaml.load(source)
-    comments_only = "" if document is not None or not source else source.rstrip("\n") + "\n"
-    document = _new({}) if document is None else document
-    for path, value in changes.items():
-        _change(document, path, value)
-    stream = StringIO()
-    yaml.dump(document, stream)
-    return comments_only + stream.getvalue()
+def _spliced(source: str, pair: _Pair, entry: str) -> str:
+    """Return `source` with the lines of `pair` replaced by `entry`."""
+    lines = _with_end(source).splitlines(keepends=True)
+    column = pair.key.start_mark.column
+    after = _last_line(lines, pair) + 1
+    rest = lines[after:] if entry else _outdented(lines[after:], column)
+    return "".join([*lines[: pair.key.start_mark.line], _indented(entry, column), *rest])
 
 
-def _change(document: Any, path: KeyPath, value: object) -> None:
-    parent = document
-    for key in path[:-1]:
-        if not isinstance(parent.get(key), dict):
-            parent[key] = _new({})
-        parent = parent[key]
-    if value is REMOVE:
-        del parent[path[-1]]
+def _outdented(lines: list[str], column: int) -> list[str]:
+    """Return `lines` with the comments at their head no deeper than `column`.
+
+    Below a block scalar a deeper one would become part of its text.
+    """
+    result = list(lines)
+    for index, line in enumerate(lines):
+        text = line.lstrip(" ")
+        if text.strip() and not text.startswith("#"):
+            break
+        if text.startswith("#") and len(line) - len(text) > column:
+            result[index] = " " * column + text
+    return result
+
+
+def _with_list(source: str, pair: _Pair, old: list[Any], new: list[Any]) -> str:
+    """Return `source` with the items of a block list changed; those that stay keep their lines."""
+    lines = _with_end(source).splitlines(keepends=True)
+    begin = pair.key.start_mark.line + 1
+    kept: list[tuple[Any, str]] = []
+    for item, node in zip(old, pair.value.value, strict=True):
+        end = _end_line(node) + 1
+        kept.append((item, "".join(lines[begin:end])))
+        begin = end
+    written = ""
+    for item in new:
+        same = next((entry for entry in kept if entry[0] == item), None)
+        if same:
+            kept.remove(same)
+        column = pair.value.start_mark.column
+        written += same[1] if same else _indented(render_item(item), column)
+    lines[pair.key.start_mark.line + 1 : begin] = [written]
+    return "".join(lines)
+
+
+def _comment_beside(source: str, pair: _Pair) -> str:
+    """Return the comment on the line of a key, with the space before it."""
+    lines = source.splitlines()
+    end = pair.value.end_mark
+    is_collection = _is_block(pair, "mapping") or _is_block(pair, "sequence")
+    if is_collection or _is_alias(pair):
+        rest = lines[pair.key.start_mark.line][pair.key.end_mark.column :]
+        rest = rest[rest.find(" #") :] if " #" in rest else ""
     else:
-        parent[path[-1]] = _merged(parent.get(path[-1]), value)
+        rest = lines[end.line][end.column :] if end.line < len(lines) else ""
+    rest = rest.removeprefix(":")
+    return rest.rstrip() if rest.lstrip().startswith("#") and rest[:1].isspace() else ""
 
 
-def _merged(old: Any, value: Any) -> Any:
-    """Return `value` to stand in the place of `old`, whose comments and quotes it keeps."""
-    if isinstance(old, dict) and isinstance(value, dict) and old and value:
-        for key in [key for key in old if key not in value]:
-            del old[key]
-        for key, item in value.items():
-            old[key] = _merged(old.get(key), item)
-        return old
-    if isinstance(old, list) and isinstance(value, list) and old and value:
-        del old[len(value) :]
-        for index, item in enumerate(value[: len(old)]):
-            if old[index] != item:
-                old[index] = _merged(old[index], item)
-        old.extend(_new(item) for item in value[len(old) :])
-        return old
-    if isinstance(value, str) and _is_quoted(old):
-        return type(old)(value)
-    return _new(value)
+def _last_line(lines: list[str], pair: _Pair) -> int:
+    """Return the number of the last line that a pair is written on."""
+    first = int(pair.key.start_mark.line)
+    last = first if _is_alias(pair) else _end_line(pair.value)
+    while last > first and not lines[last].strip():
+        last -= 1
+    return last
 
 
-def _is_quoted(old: object) -> bool:
-    from ruamel.yaml.scalarstring import DoubleQuotedScalarString, SingleQuotedScalarString
-
-    return isinstance(old, DoubleQuotedScalarString | SingleQuotedScalarString)
-
-
-def _new(value: object) -> Any:
-    """Return `value` in ruamel.yaml's types, written so that PyYAML reads the same."""
-    from ruamel.yaml.comments import CommentedMap, CommentedSeq
-    from ruamel.yaml.scalarstring import DoubleQuotedScalarString
-
-    new: Any
-    match value:
-        case dict():
-            new = CommentedMap({_new(key): _new(item) for key, item in value.items()})
-        case list():
-            new = CommentedSeq(_new(item) for item in value)
-        case datetime():
-            return _plain_type()(format_time(value.timestamp()))
-        case str() if "\n" in value or value.isdecimal() or not reads_as_string(value):
-            return DoubleQuotedScalarString(value)
-        case _:
-            return value
-    if _fits_one_line(value):
-        new.fa.set_flow_style()
-    return new
+def _end_line(node: Any) -> int:
+    """Return the line a node ends on; the end mark of a block lies beyond it."""
+    if node.id != "scalar" and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _end_line(last[1] if isinstance(last, tuple) else last)
+    is_beyond = node.id == "scalar" and node.style in ("|", ">") and not node.end_mark.column
+    return int(node.end_mark.line) - is_beyond
 
 
-def _fits_one_line(value: dict[str, object] | list[object]) -> bool:
-    items = [*value, *value.values()] if isinstance(value, dict) else value
-    nested = any(isinstance(item, dict | list) for item in items)
-    return bool(value) and not nested and sum(len(str(item)) + 2 for item in items) <= FLOW_WIDTH
-
-
-@cache
-def _plain_type() -> type[str]:
-    """Return the type of a scalar that is written exactly as it is, without quotes."""
-
-    class PlainScalar(str):
-        __slots__ = ()
-
-    return PlainScalar
-
-
-@cache
-def _round_trip_classes() -> tuple[Any, Any]:
-    """Return ruamel.yaml's constructor and representer, taught to leave times as they stand."""
-    from ruamel.yaml.constructor import RoundTripConstructor
-    from ruamel.yaml.representer import RoundTripRepresenter
-
-    class Constructor(RoundTripConstructor):
-        pass
-
-    class Representer(RoundTripRepresenter):
-        pass
-
-    plain = _plain_type()
-    Constructor.add_constructor(_TIME_TAG, lambda _, node: plain(node.value))
-    Representer.add_representer(
-        plain, lambda representer, text: representer.represent_scalar(_TIME_TAG, str(text))
-    )
-    return Constructor, Representer
-
-
-def _round_trip(source: str) -> Any:
-    """Return ruamel.yaml's round trip, set to the indentation that `source` has."""
-    from ruamel.yaml import YAML
-
-    yaml = YAML(typ="rt", pure=True)
-    yaml.Constructor, yaml.Representer = _round_trip_classes()
-    yaml.preserve_quotes = True
-    yaml.width = NO_WRAP
-    mapping = re.search(_BLOCK_MAPPING, source, re.MULTILINE)
-    sequence = re.search(_BLOCK_SEQUENCE, source, re.MULTILINE)
-    offset = len(sequence["dash"]) - len(sequence["key"]) if sequence else 0
-    yaml.indent(mapping=len(mapping[1]) if mapping else 2, sequence=offset + 2, offset=offset)
-    return yaml
+def _indented(entry: str, columns: int) -> str:
+    margin = " " * columns
+    return "".join(margin + line if line.strip() else line for line in entry.splitlines(True))

@@ -27,8 +27,8 @@ def read_yaml(text: bytes, type: type[T], *, path: Path) -> T:
     `path` is for messages only. Raises YamlProblem for invalid UTF-8, broken
     YAML, duplicate or unknown keys, missing keys and wrong types.
     """
-    source = _decode(text, path)
-    data = _load(source, path)
+    source = decode(text, path)
+    data = load(source, path)
     try:
         return convert(data, type)
     except ValidationError as error:
@@ -43,11 +43,12 @@ def problem_in(text: bytes, keys: KeyPath, reason: str, *, path: Path) -> YamlPr
 
     `text` is a document that `read_yaml` has accepted.
     """
-    source = _decode(text, path)
+    source = decode(text, path)
     return problem_at_key(reason, source, compose(source), keys, path=path)
 
 
-def _decode(text: bytes, path: Path) -> str:
+def decode(text: bytes, path: Path) -> str:
+    """Return `text` as a string, without a byte order mark. Raises YamlProblem."""
     try:
         return text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -57,7 +58,8 @@ def _decode(text: bytes, path: Path) -> str:
         raise YamlProblem(reason, path=path, line=line, column=column) from None
 
 
-def _load(source: str, path: Path) -> object:
+def load(source: str, path: Path) -> object:
+    """Return what `source` says, in Python's own types. Raises YamlProblem."""
     import yaml
 
     try:

@@ -1,7 +1,7 @@
-"""Writes docs/compatibility.md from the contract's table: `python tests/executors/compatibility.py`.
+"""Writes docs/compatibility.md: `python tests/executors/compatibility.py`.
 
-The page holds nothing that a test does not assert; `test_compatibility.py`
-fails where the committed page differs.
+It comes from the contract's table, so that it holds nothing that a test does not
+assert; `test_compatibility.py` fails where the committed page differs.
 """
 
 import sys
@@ -24,34 +24,46 @@ by `python tests/executors/compatibility.py` from the table that the contract su
 `tests/executors/executor_cases.py`, then run that command.
 
 | checked by | means |
-|---|---|
-| real CLI run | the program itself was run: Claude Code 2.1.197 and 2.1.330 on Linux (`tests/recordings`, `tests/real`), or a shell |
+| --- | --- |
+| real CLI run | the program itself was run: Claude Code on Linux, or a shell |
 | stand-in only | a stand-in that speaks the documented dialect was run as a process |
 | docs only | written from documents, run nowhere |
 
-Cursor's and Windsurf's CLIs could not be had, so nothing of theirs is more than *stand-in only*.
-`ID` is a session's id and `RULES` the rules that let an agent use the verbs of `sow` it needs:
-`sow task`, `sow agent log`, `sow agent task`, `sow prompt`, `sow project status`.
+Claude Code was run as 2.1.197 and 2.1.330: `tests/real` runs it again, `tests/recordings` holds
+its output. Cursor's and Windsurf's CLIs could not be had, so nothing of theirs is more than
+*stand-in only*. `ID` is a session's id and `RULES` the rules that let an agent use the verbs of
+`sow` it needs: `sow task`, `sow agent log`, `sow agent task`, `sow prompt`, `sow project status`.
 The prompt always comes on standard input.
 """
 
-SETTINGS = """## Settings
+SETTINGS_HEADER = ("setting", "claude", "cursor", "windsurf", "command")
+SETTINGS = (
+    ("`yolo_mode: true`", "`--dangerously-skip-permissions`", "`--force`", "nothing", "nothing"),
+    (
+        "`yolo_mode: false`",
+        "`--permission-mode acceptEdits --allowedTools RULES`",
+        "nothing",
+        "nothing",
+        "nothing",
+    ),
+    ("`model: M`", "`--model M`", "`--model M`", "refused", "refused"),
+    ("`allowed_tools`", "added to RULES", "refused", "refused", "refused"),
+    ("`custom_args`", "at the end", "at the end", "at the end", "at the end"),
+    ("`command`", "refused", "refused", "program and arguments", "program and arguments"),
+    ("`resume`", "refused", "refused", "refused", "the same for a resume"),
+)
+SETTINGS_INTRODUCTION = """## Settings
 
 What each setting becomes on the command line. A resume carries all of them again: Claude Code keeps
 neither permissions nor flags from one run to the next (measured).
-
-| setting | claude | cursor | windsurf | command |
-|---|---|---|---|---|
-| `yolo_mode: true` | `--dangerously-skip-permissions`; as root also `IS_SANDBOX=1` | `--force` | nothing | nothing |
-| `yolo_mode: false` | `--permission-mode acceptEdits --allowedTools RULES` | the rules in `.cursor/cli.json` | nothing | nothing |
-| `model: M` | `--model M` | `--model M` | refused | refused |
-| `allowed_tools` | added to RULES | refused | refused | refused |
-| `custom_args` | at the end | at the end | at the end | at the end |
-| `command` | refused | refused | program and its arguments | program and its arguments |
-| `resume` | refused | refused | refused | the same for a resume |
-
-In the seeds' dialect of cursor-agent, `--force` and `--model` are passed as well where the settings ask
-for them; a CLI that lacks them ends with `unknown option`, and the job fails with those words.
+"""
+SETTINGS_NOTES = """* Claude Code refuses to skip permissions as root unless `IS_SANDBOX=1` is set: sow
+  sets it for root.
+* Without `--force` cursor-agent asks nobody and refuses. What it may run then stands in
+  `permissions.allow` of the project's `.cursor/cli.json`: `Shell(sow)` lets an agent report.
+* In the seeds' dialect of cursor-agent, `--force` and `--model` are passed as well where the
+  settings ask for them; a CLI that lacks them ends with `unknown option`, and the job fails with
+  those words.
 """
 
 
@@ -67,10 +79,12 @@ def render() -> str:
             ),
             "## Command lines\n",
             _table(("executor", "what", "command line", "checked by"), map(_command_line, CASES)),
-            SETTINGS,
+            SETTINGS_INTRODUCTION,
+            _table(SETTINGS_HEADER, SETTINGS),
+            SETTINGS_NOTES,
             "## Endings\n",
-            "What an ending is taken for when the agent has left no status. The words of the cause"
-            " are those of `sow job show`.\n",
+            "What an ending is taken for when the agent has left no status. The causes are"
+            " those of `sow job show`.\n",
             _table(("executor", "ending", "cause", "checked by"), map(_ending, FAULTS)),
         ]
     )

@@ -74,9 +74,10 @@ READINGS = {
 
 DIFFERENT = {
     # After SIGINT either version ends with 0 or 1 from one run to the next, and
-    # now and then without a result, as this recording of 2.1.330 does.
+    # now and then without a result, as this recording of 2.1.330 does: a run
+    # that breaks off, whatever its exit code.
     ("claude-2.1.197", "interrupted"): Reading(Cause.CRASHED, tool_uses=1),
-    ("claude-2.1.330", "interrupted"): Reading(Cause.NO_STATUS, tool_uses=1),
+    ("claude-2.1.330", "interrupted"): Reading(Cause.CRASHED, tool_uses=1),
     # 2.1.197 takes a stream that breaks off between two blocks for a whole
     # answer and ends well; 2.1.330 asks the model to go on.
     ("claude-2.1.197", "stream-cut-after-a-block"): Reading(Cause.NO_STATUS),

@@ -3,6 +3,8 @@
 import os
 import signal
 
+ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
 running = 0
 """The process group of the command that runs now, for the handler of SIGINT."""
 
@@ -11,7 +13,10 @@ def run_tool(command, env):
     """Run to the end; return (exit code, output). Left-behind children are left alone."""
     global running  # noqa: PLW0603 - a signal handler reads it
     output = _unnamed_file()
+    # No signal between the start and the note of it: the handler must know whom to kill.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     running = _start(command, env, output)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     _, status = os.waitpid(running, 0)
     running = 0
     size = os.lseek(output, 0, os.SEEK_END)
@@ -42,7 +47,8 @@ def _start(command, env, output):
             ["/bin/sh", "-c", command],
             env,
             setsid=True,
-            setsigdef=[signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE],
+            setsigmask=[],
+            setsigdef=[*ENDING, signal.SIGPIPE],
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, nothing, 0),
                 (os.POSIX_SPAWN_DUP2, output, 1),

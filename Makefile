@@ -1,0 +1,71 @@
+# What a developer runs; `make help` lists it. Every target sets up what it needs:
+# a virtual environment in .venv, made once, and again when pyproject.toml changes.
+# Needs make and Python 3.11 or newer: `make PYTHON=python3.12 test` names another.
+
+PYTHON ?= python3
+JOBS ?= 2 # how many tests run at once
+
+BIN := .venv/bin
+FOR_USE := .venv/.ready-for-use
+FOR_WORK := .venv/.ready-for-work
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+
+# Nothing of the shell's own Python may reach ours.
+unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
+
+# The storms take minutes: CI runs them.
+ifneq ($(CI),true)
+LEAVE_OUT := -m "not storm"
+endif
+
+# A script's first line cannot name an interpreter whose path holds a space,
+# so the `sow` in .venv/bin would not start.
+ifneq ($(words $(CURDIR)),1)
+$(error This folder's path holds a space, and sow cannot be set up in it: $(CURDIR))
+endif
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run test test-quick check format bench clean
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(FOR_USE) ## Run the main job once, end to end, with an agent of sow's own.
+	$(BIN)/sow demo
+
+test: $(FOR_WORK) ## Run the tests; under CI=true the storms as well.
+	$(BIN)/pytest -n $(JOBS) $(LEAVE_OUT)
+
+test-quick: $(FOR_WORK) ## Run the tests that start no worker and no real agent.
+	$(BIN)/pytest -n $(JOBS) -m "not storm and not real" --ignore tests/journeys
+
+check: $(FOR_WORK) ## Check format, lint, types and the import contract.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(FOR_WORK) ## Format the code and mend what the linter can mend.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(FOR_WORK) ## Measure what docs/performance.md promises.
+	$(BIN)/python -m bench
+
+clean: ## Remove all that these targets have made.
+	rm -rf .venv .tools .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist bench/results
+	find sow worker tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"sow needs Python 3.11 or newer; $(PYTHON) is {v[0]}.{v[1]}. Name another: make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+
+$(FOR_USE): pyproject.toml scripts/sow | $(BIN)/python
+	$(INSTALL) .
+	touch $@
+
+$(FOR_WORK): pyproject.toml scripts/sow | $(BIN)/python
+	$(INSTALL) '.[dev]'
+	touch $(FOR_USE) $@

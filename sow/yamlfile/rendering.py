@@ -1,0 +1,108 @@
+"""Values as YAML text, written by PyYAML's C emitter.
+
+Owns the style: short collections on one line, times as `2026-01-31T12:00:00Z`,
+and quotes wherever some reader of YAML 1.1 or 1.2 would see another type.
+"""
+
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from sow.clock import format_time
+from sow.yamlfile.reading import reads_as_string
+
+FLOW_WIDTH = 60
+"""Lists and mappings of plain values up to this long are written on one line."""
+
+NO_WRAP = 1 << 30
+_MAPPING_TAG = "tag:yaml.org,2002:map"
+_LIST_TAG = "tag:yaml.org,2002:seq"
+_STRING_TAG = "tag:yaml.org,2002:str"
+_TIME_TAG = "tag:yaml.org,2002:timestamp"
+
+
+def render(mapping: dict[str, Any]) -> str:
+    """Return `mapping`, of mappings, lists, strings, numbers and times: a key begins each line.
+
+    Lone surrogates, which no file can hold, become question marks.
+    """
+    return _dump(_BlockMapping(mapping))
+
+
+def render_item(item: object) -> str:
+    """Return `item` as one item of a list, behind its dash."""
+    return _dump(_BlockList([item]))
+
+
+def _dump(data: object) -> str:
+    import yaml
+
+    text: str = yaml.dump(
+        data, Dumper=_dumper(), sort_keys=False, width=NO_WRAP, allow_unicode=True
+    )
+    return text
+
+
+class _BlockMapping(dict[str, Any]):
+    """A mapping that is never written on one line."""
+
+
+class _BlockList(list[Any]):
+    """A list that is never written on one line."""
+
+
+@cache
+def _dumper() -> Any:
+    import yaml
+
+    class Dumper(yaml.CSafeDumper):
+        def ignore_aliases(self, _: Any) -> bool:
+            return True
+
+    Dumper.add_representer(_BlockMapping, _represent_mapping)
+    Dumper.add_representer(_BlockList, _represent_list)
+    Dumper.add_representer(dict, _represent_mapping)
+    Dumper.add_representer(list, _represent_list)
+    Dumper.add_representer(str, _represent_string)
+    Dumper.add_representer(datetime, _represent_time)
+    return Dumper
+
+
+def _represent_mapping(dumper: Any, mapping: dict[str, Any]) -> Any:
+    return dumper.represent_mapping(_MAPPING_TAG, mapping.items(), _fits_one_line(mapping))
+
+
+def _represent_list(dumper: Any, items: list[Any]) -> Any:
+    return dumper.represent_sequence(_LIST_TAG, items, _fits_one_line(items))
+
+
+def _represent_string(dumper: Any, text: str) -> Any:
+    text = text.encode("utf-8", "replace").decode()
+    return dumper.represent_scalar(_STRING_TAG, text, style='"' if _needs_quotes(text) else None)
+
+
+def _represent_time(dumper: Any, time: datetime) -> Any:
+    if time.tzinfo is None:
+        return dumper.represent_scalar(_TIME_TAG, time.isoformat())
+    return dumper.represent_scalar(_TIME_TAG, format_time(time.timestamp()))
+
+
+def _needs_quotes(text: str) -> bool:
+    return "\n" in text or _is_number(text) or not reads_as_string(text)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text.startswith("0o")
+    return True
+
+
+def _fits_one_line(value: dict[str, Any] | list[Any]) -> bool:
+    if isinstance(value, _BlockMapping | _BlockList):
+        return not value
+    items = [*value, *value.values()] if isinstance(value, dict) else value
+    if any(isinstance(item, dict | list) for item in items):
+        return False
+    return sum(len(str(item)) + 2 for item in items) <= FLOW_WIDTH

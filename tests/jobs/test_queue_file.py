@@ -1,0 +1,281 @@
+"""The queue's file: made once, never by halves, left untouched when it is not ours to use.
+
+§10: "a full disk; a read-only folder; a queue file that is not one, or of
+another version": exit 6, nothing written.
+"""
+
+import hashlib
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from queue_cases import NOW, insert, make_job, start_python
+
+from sow.errors import ExitCode, QueueError
+from sow.ids import JobId, ProjectId, TaskId
+from sow.jobs import jobs, leases
+from sow.jobs.database import FORMAT, Database, open_existing_queue, open_queue
+from sow.paths import Workspace
+from sow.state.projects import new_project
+from sow.state.tasks import add_task
+
+OPENER = Path(__file__).with_name("opening_process.py")
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def sow(
+    workspace: Workspace, *words: str, without_powers: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run the true command in the workspace, with a `claude` on PATH that does nothing.
+
+    `without_powers`: root, too, may write only what its permissions allow.
+    """
+    argv = [sys.executable, "-P", "-m", "sow", *words]
+    if without_powers and os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("running as root, without setpriv to lay its powers down")
+        argv = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--", *argv]
+    claude = workspace.root / "bin/claude"
+    claude.parent.mkdir(exist_ok=True)
+    claude.write_text("#!/bin/sh\n")
+    claude.chmod(0o755)
+    return subprocess.run(
+        argv,
+        cwd=workspace.root,
+        env={**os.environ, "PATH": f"{claude.parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def add_task_010(workspace: Workspace) -> None:
+    project_id = ProjectId(str(uuid.uuid4()))
+    new_project(workspace, name="project", project_id=project_id, now=NOW)
+    add_task(workspace, name="Task", agent="implementer", now=NOW, task_id=TaskId("010"))
+
+
+def test_the_file_is_for_its_owner_alone(workspace: Workspace) -> None:
+    """§4: "run/ … 0700, never committed"."""
+    before = os.umask(0)
+    try:
+        open_queue(workspace).close()
+    finally:
+        os.umask(before)
+    modes = {p: p.stat().st_mode & 0o777 for p in (workspace.run, workspace.queue_db)}
+    assert modes == {workspace.run: 0o700, workspace.queue_db: 0o600}
+
+
+def test_making_leaves_no_draft_behind(workspace: Workspace) -> None:
+    open_queue(workspace).close()
+    assert sorted(path.name for path in workspace.run.iterdir()) == [
+        "queue.db",
+        "waiters",
+        "workers",
+    ]
+
+
+def test_looking_makes_no_file(workspace: Workspace) -> None:
+    assert open_existing_queue(workspace) is None
+    assert not workspace.run.exists()
+
+
+def test_commits_are_durable(database: Database) -> None:
+    """facts/huey: "Keep FULL; never `fsync=False`"."""
+    assert database.connection.execute("pragma journal_mode").fetchone()[0] == "wal"
+    assert database.connection.execute("pragma synchronous").fetchone()[0] == 2
+
+
+def test_the_tables_of_huey_are_huey_s_own(database: Database) -> None:
+    """§8: huey's `task` table, not a copy of it: what huey makes, we hold."""
+    from huey.storage import SqliteStorage
+
+    made = sqlite3.connect(":memory:")
+    for statement in SqliteStorage.ddl:
+        made.execute(statement)
+    wanted = {row[0] for row in made.execute("select sql from sqlite_master where sql is not null")}
+    held = {row["sql"] for row in database.rows("select sql from sqlite_master")}
+    made.close()
+    assert wanted <= held
+
+
+def test_several_processes_that_make_the_queue_at_once_share_one(workspace: Workspace) -> None:
+    openers = [start_python(OPENER, workspace.root, f"{n:03}") for n in range(4)]
+    for opener in openers:
+        assert opener.stdout is not None
+        assert opener.stdout.readline() == "ready\n"
+    answers = [opener.communicate("go\n", timeout=60) for opener in openers]
+    assert [error for _, error in answers] == [""] * 4
+    database = open_queue(workspace)
+    tasks = {job.task_id for job in jobs.active_jobs(database)}
+    database.close()
+    assert tasks == {"000", "001", "002", "003"}
+    assert sorted(int(out) for out, _ in answers) == [1, 2, 3, 4]
+
+
+def test_numbers_of_jobs_whose_output_lies_about_are_not_given_again(workspace: Workspace) -> None:
+    for name in ("3", "17", "notes"):
+        (workspace.run / "jobs" / name).mkdir(parents=True)
+    database = open_queue(workspace)
+    assert insert(database).id == 18
+    database.close()
+
+
+def test_numbers_are_not_given_again_after_a_deletion(database: Database) -> None:
+    first = insert(database, "010")
+    database.run("delete from job where id = ?", (first.id,))
+    assert insert(database, "010").id == first.id + 1
+
+
+# files that are no queue
+
+
+def write_garbage(path: Path) -> None:
+    path.write_bytes(b"this is no database, whatever its name says" * 100)
+
+
+def write_empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def write_later_format(path: Path) -> None:
+    made = sqlite3.connect(path)
+    made.execute("create table something (else_ integer)")
+    made.execute(f"pragma user_version = {FORMAT + 1}")
+    made.commit()
+    made.close()
+
+
+def write_damaged(path: Path) -> None:
+    """Write a queue whose pages, all but the first, are noise."""
+    root = path.parent / "whole"
+    (root / ".sow").mkdir(parents=True)
+    whole = Workspace(root)
+    open_queue(whole).close()
+    data = whole.queue_db.read_bytes()
+    path.write_bytes(data[:4096] + b"\xa5" * (len(data) - 4096))
+    shutil.rmtree(root)
+
+
+BAD_FILES = [write_garbage, write_empty, write_later_format, write_damaged]
+
+
+@pytest.fixture(params=BAD_FILES, ids=[write.__name__[6:] for write in BAD_FILES])
+def bad_file(request: pytest.FixtureRequest, workspace: Workspace) -> Path:
+    write: Callable[[Path], None] = request.param
+    for folder in (workspace.run, workspace.workers, workspace.waiters):
+        folder.mkdir()
+    write(workspace.queue_db)
+    return workspace.queue_db
+
+
+def test_what_is_no_queue_of_ours_is_refused_and_left_untouched(
+    workspace: Workspace, bad_file: Path
+) -> None:
+    """§5: "6 | queue: unavailable, not a database (left untouched)"."""
+    before = digest(bad_file)
+    with pytest.raises(QueueError) as caught:
+        jobs.insert_job(open_queue(workspace), make_job())
+    assert caught.value.exit_code == ExitCode.QUEUE
+    assert str(bad_file) in caught.value.message
+    assert caught.value.hint
+    assert digest(bad_file) == before
+
+
+def test_waiting_on_it_is_exit_6(workspace: Workspace, bad_file: Path) -> None:
+    add_task_010(workspace)
+    before = digest(bad_file)
+    done = sow(workspace, "agent", "wait", "010")
+    assert (done.returncode, done.stdout) == (6, "")
+    assert done.stderr.startswith(f"Error: the queue file {bad_file} ")
+    assert digest(bad_file) == before
+
+
+@pytest.mark.parametrize(
+    "words", [("worker", "--drain"), ("worker", "list"), ("agent", "spawn", "implementer", "010")]
+)
+@pytest.mark.parametrize("bad_file", [write_garbage], indirect=True, ids=["garbage"])
+def test_every_command_that_needs_the_queue_says_so(
+    workspace: Workspace, bad_file: Path, words: tuple[str, ...]
+) -> None:
+    add_task_010(workspace)
+    before = digest(bad_file)
+    done = sow(workspace, *words)
+    assert (done.returncode, done.stdout) == (6, "")
+    assert "is not a SQLite database; it was left untouched" in done.stderr
+    assert digest(bad_file) == before
+
+
+def test_a_queue_that_another_process_keeps_locked_is_unavailable(
+    database: Database, workspace: Workspace
+) -> None:
+    """§10: two writers at once; who waits too long is told, and nothing is half written."""
+    database.connection.execute("pragma busy_timeout = 50")
+    holder = open_queue(workspace)
+    with holder.transaction():
+        insert(holder, "010")
+        with pytest.raises(QueueError, match="locked"):
+            insert(database, "020")
+        with pytest.raises(QueueError, match="locked"), database.transaction():
+            pytest.fail("two writers at once")
+    insert(database, "020")
+    holder.close()
+    assert [job.task_id for job in jobs.active_jobs(database)] == ["010", "020"]
+
+
+def test_a_full_disk_is_told_and_leaves_nothing_by_halves(database: Database) -> None:
+    """SQLite is given no further page, which is how it meets a full disk."""
+    pages = database.connection.execute("pragma page_count").fetchone()[0]
+    database.connection.execute(f"pragma max_page_count = {pages}")
+
+    @database.transaction()
+    def write_too_much() -> None:
+        leases.enqueue(database, insert(database, "010").id, now=NOW)
+        insert(database, "020", prompt="x" * 1_000_000)
+
+    with pytest.raises(QueueError, match="full"):
+        write_too_much()
+    assert not jobs.has_active_jobs(database)
+    database.connection.execute(f"pragma max_page_count = {pages + 1000}")
+    assert insert(database).id == JobId(1)
+
+
+def test_a_commit_that_fails_is_rolled_back(database: Database) -> None:
+    """A deferred constraint is what makes SQLite refuse at the commit itself."""
+    database.connection.execute("pragma foreign_keys = on")
+    database.run("create table parent (id integer primary key)")
+    database.run(
+        "create table child (id integer references parent (id) deferrable initially deferred)"
+    )
+    with pytest.raises(sqlite3.IntegrityError), database.transaction():
+        database.run("insert into child values (7)")
+    insert(database)
+    assert database.rows("select * from child") == []
+
+
+@pytest.mark.parametrize("what", ["file", "folder", "no file yet"])
+def test_a_read_only_queue_is_told_with_exit_6(workspace: Workspace, what: str) -> None:
+    add_task_010(workspace)
+    if what == "no file yet":
+        workspace.run.mkdir(mode=0o700)
+    else:
+        open_queue(workspace).close()
+    target = workspace.queue_db if what == "file" else workspace.run
+    target.chmod(0o400 if what == "file" else 0o500)
+    done = sow(workspace, "agent", "spawn", "implementer", "010", without_powers=True)
+    target.chmod(0o700)
+    assert done.returncode == 6, done.stderr
+    assert "queue file" in done.stderr
+    database = open_existing_queue(workspace)
+    if database is not None:
+        assert not jobs.has_active_jobs(database)
+        database.close()

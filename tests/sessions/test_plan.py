@@ -1,0 +1,121 @@
+"""The session law: a session is spawned at most once, everything after is a resume."""
+
+import msgspec
+import pytest
+from sessions.session_cases import (
+    EXECUTORS,
+    SESSION_ID,
+    SessionState,
+    make_attempt,
+    make_job,
+    make_task,
+)
+
+from sow.schema.job import Cause, Verb
+from sow.schema.task import SessionFacts, TaskStatus
+from sow.sessions.plan import choose_verb, plan_attempt, session_of
+
+IN_PROGRESS = TaskStatus.IN_PROGRESS
+SETTLES_THE_SESSION = (Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN)
+LOCATION = ".sow/project/phases/implementation/tasks/010"
+
+
+@pytest.mark.parametrize("verb", Verb)
+@pytest.mark.parametrize("session", [SessionState.UNSTARTED, SessionState.STARTED])
+def test_the_first_attempt_does_what_was_asked(verb: Verb, session: SessionState) -> None:
+    task = make_task(IN_PROGRESS, session)
+    assert choose_verb(make_job(verb=verb), task, None, EXECUTORS["claude-code"]) is verb
+
+
+@pytest.mark.parametrize("verb", Verb)
+def test_a_retry_resumes_a_session_that_started_and_spawns_one_that_did_not(verb: Verb) -> None:
+    job, executor = make_job(verb=verb), EXECUTORS["claude-code"]
+    started = make_task(IN_PROGRESS, SessionState.STARTED)
+    unstarted = make_task(IN_PROGRESS, SessionState.UNSTARTED)
+    for cause in set(Cause) - set(SETTLES_THE_SESSION):
+        previous = make_attempt(cause=cause)
+        assert choose_verb(job, started, previous, executor) is Verb.RESUME, cause
+        assert choose_verb(job, unstarted, previous, executor) is Verb.SPAWN, cause
+
+
+@pytest.mark.parametrize("session", [SessionState.UNSTARTED, SessionState.STARTED])
+def test_the_clis_own_word_on_the_session_decides(session: SessionState) -> None:
+    job, task = make_job(), make_task(IN_PROGRESS, session)
+    executor = EXECUTORS["claude-code"]
+    in_use, unknown = (make_attempt(cause=cause) for cause in SETTLES_THE_SESSION)
+    assert choose_verb(job, task, in_use, executor) is Verb.RESUME
+    assert choose_verb(job, task, unknown, executor) is Verb.SPAWN
+
+
+@pytest.mark.parametrize("executor", ["windsurf", "script", "one-shot"])
+@pytest.mark.parametrize("previous", [None, make_attempt(cause=Cause.CRASHED)])
+def test_an_executor_that_cannot_resume_spawns_again(executor: str, previous: object) -> None:
+    task = make_task(IN_PROGRESS, SessionState.STARTED, maker=executor)
+    job = make_job(verb=Verb.RESUME, executor=EXECUTORS[executor].config)
+    assert choose_verb(job, task, previous, EXECUTORS[executor]) is Verb.SPAWN
+
+
+def test_without_an_id_there_is_nothing_to_resume() -> None:
+    job = make_job(verb=Verb.RESUME)
+    assert choose_verb(job, make_task(IN_PROGRESS), None, EXECUTORS["claude-code"]) is Verb.SPAWN
+
+
+def test_a_session_without_facts_counts_as_started() -> None:
+    task = make_task(IN_PROGRESS, SessionState.FOREIGN)
+    previous = make_attempt(cause=Cause.CRASHED)
+    verb = choose_verb(make_job(), task, previous, EXECUTORS["claude-code"])
+    assert verb is Verb.RESUME
+
+
+def test_the_session_carries_its_dialect() -> None:
+    facts = SessionFacts(executor="cursor", dialect="chat-id")
+    task = msgspec.structs.replace(make_task(IN_PROGRESS, SessionState.STARTED), session=facts)
+    session = session_of(task, EXECUTORS["cursor"])
+    assert session is not None
+    assert (session.id, session.dialect) == (SESSION_ID, "chat-id")
+
+
+def test_an_executor_without_sessions_is_given_none() -> None:
+    task = make_task(IN_PROGRESS, SessionState.STARTED)
+    assert session_of(task, EXECUTORS["windsurf"]) is None
+    assert session_of(make_task(), EXECUTORS["claude-code"]) is None
+
+
+def test_a_spawn_says_role_task_and_the_callers_words() -> None:
+    task = make_task(IN_PROGRESS, SessionState.UNSTARTED)
+    job = make_job(prompt="Use RS256.")
+    plan = plan_attempt(job, task, None, EXECUTORS["claude-code"], LOCATION)
+    assert plan.verb is Verb.SPAWN
+    assert f"Execute task 010. Location: {LOCATION}/" in plan.prompt
+    assert plan.prompt.endswith("Use RS256.\n")
+
+
+def test_a_retry_of_a_spawn_warns_that_the_last_command_may_have_run() -> None:
+    """A retry of a spawn whose session exists becomes a resume, which says so."""
+    task = make_task(IN_PROGRESS, SessionState.STARTED)
+    previous = make_attempt(cause=Cause.CRASHED, reason="ended by SIGKILL")
+    plan = plan_attempt(make_job(), task, previous, EXECUTORS["claude-code"], LOCATION)
+    assert plan.verb is Verb.RESUME
+    assert "check the tree before you repeat it" in plan.prompt
+    assert "ended by SIGKILL" in plan.prompt
+
+
+def test_a_resume_of_an_unknown_session_says_the_callers_words_again() -> None:
+    """A resume whose session the CLI does not know, and which never started, becomes a spawn."""
+    task = make_task(IN_PROGRESS, SessionState.UNSTARTED)
+    job = make_job(verb=Verb.RESUME, prompt="Use RS256.")
+    previous = make_attempt(cause=Cause.SESSION_UNKNOWN, verb=Verb.RESUME)
+    plan = plan_attempt(job, task, previous, EXECUTORS["claude-code"], LOCATION)
+    assert plan.verb is Verb.SPAWN
+    assert "Use RS256." in plan.prompt
+    assert f"Execute task 010. Location: {LOCATION}/" in plan.prompt
+
+
+@pytest.mark.parametrize("previous", [None, make_attempt(cause=Cause.SESSION_IN_USE)])
+def test_a_resume_says_the_callers_words(previous: object) -> None:
+    task = make_task(IN_PROGRESS, SessionState.STARTED)
+    job = make_job(verb=Verb.RESUME, prompt="Use RS256.")
+    plan = plan_attempt(job, task, previous, EXECUTORS["claude-code"], LOCATION)
+    assert plan.verb is Verb.RESUME
+    assert "Use RS256." in plan.prompt
+    assert "You are run again" not in plan.prompt
