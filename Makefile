@@ -3,7 +3,8 @@
 # Needs make and Python 3.11 or newer: `make PYTHON=python3.12 test` names another.
 
 PYTHON ?= python3
-JOBS ?= 2 # how many tests run at once
+# How many tests run at once.
+JOBS ?= 2
 
 BIN := .venv/bin
 FOR_USE := .venv/.ready-for-use
@@ -60,7 +61,7 @@ clean: ## Remove all that these targets have made.
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"sow needs Python 3.11 or newer; $(PYTHON) is {v[0]}.{v[1]}. Name another: make PYTHON=python3.12")'
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv .venv || { rm -rf .venv; false; }
 
 $(FOR_USE): pyproject.toml scripts/sow | $(BIN)/python
 	$(INSTALL) .

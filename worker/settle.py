@@ -8,11 +8,13 @@ the lease; a fenced worker changes nothing.
 
 import random
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from sow.clock import format_duration, format_time
 from sow.errors import ExecutorError, SowError, StateError
 from sow.executors.base import Observation, Verdict
+from sow.executors.errors import SessionLost
 from sow.files import StateLocked
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, waiters, workers
@@ -52,6 +54,8 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     job = jobs.get_job(context.database, running.job.id)
     verdict = recorded(running) or _judge(context, running, job, exit_facts)
     following = _decide(context, running, job, verdict)
+    if verdict.cause is Cause.SESSION_UNKNOWN and following.step is Step.FAIL:
+        verdict = _session_lost(running, verdict)
     _record_ending(context, running, exit_facts, verdict)
     _write_down(context, running, job, verdict, following)
     workers.wake(context.workspace)
@@ -83,9 +87,8 @@ def fail_before_start(
     """End a job whose agent could not be started; task and job say why."""
     status: TaskStatus | None = None
     with suppress(StateError):  # a state that cannot be written must not keep the job alive
-        status = change_under_lease(
-            context, job, lease, lambda task: fails(task, context.now())
-        ).status
+        now = context.now()
+        status = change_under_lease(context, job, lease, lambda task: fails(task, now)).status
         log_failure(context, job, error.message)
     _end(
         context,
@@ -150,6 +153,14 @@ def _decide(context: WorkerContext, running: Running, job: Job, verdict: Verdict
         session_started=started or has_begun(running.output.seen),
         on_quota=context.configuration.retry_on_quota,
     )
+
+
+def _session_lost(running: Running, verdict: Verdict) -> Verdict:
+    """Say what to do about a session that has started and that its CLI no longer knows."""
+    job = running.job
+    session_id = running.attempt.session_id or ""
+    lost = SessionLost(job.executor.name, job.task_id, session_id, job.agent)
+    return replace(verdict, reason=f"{lost.message}\n{lost.hint}")
 
 
 def _record_ending(
@@ -299,11 +310,8 @@ def _end(
     """Commit a job's end, then ring those who wait for it."""
     now = context.now()
     took = format_duration(now - (job.started_at or now))
-    tell(
-        job,
-        f"{state}: {status or 'no status'} after {took}"
-        + (f": {first_line(reason)}" if reason else ""),
-    )
+    told = f"{state}: {status or 'no status'} after {took}"
+    tell(job, f"{told}: {first_line(reason)}" if reason else told)
     leases.settle(
         context.database,
         lease,
