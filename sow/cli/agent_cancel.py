@@ -35,33 +35,30 @@ def cancel(task: str, as_json: bool) -> int:
             job = cancel_task(caller, database, parse_task_id(task))
             if not job.state.is_final:
                 job = _await_end(caller, database, job)
+        outcome = outcome_of(job, jobs.attempts(database, job.id))
     except KeyboardInterrupt:
         return int(ExitCode.INTERRUPTED)
     finally:
-        attempts = jobs.attempts(database, job.id) if "job" in locals() else ()
         database.close()
     if job.state is JobState.DONE:
-        raise TooLate(job, job.outcome_status)  # type: ignore[arg-type] # done: it has one
-    outcome = outcome_of(job, attempts)
+        raise TooLate(job, job.outcome_status)
     if as_json:
         import msgspec
 
         echo_json(msgspec.to_builtins(outcome))
     else:
         click.echo(line_of(outcome))
-    return 0
+    return int(ExitCode.OK)
 
 
 def _await_end(caller: Caller, database: Database, job: Job) -> Job:
     staffing = Staffing(caller, caller.load_configuration())
     with Waiter(caller, database, [job.id]) as waiter:
-        (ended,) = waiter.wait(
-            seconds=CANCEL_SECONDS, any_one=False, on_tick=lambda _: staffing.ensure()
-        )
+        left = waiter.wait(seconds=CANCEL_SECONDS, on_tick=lambda _: staffing.ensure())
         waiter.delivered(job.id)
-    if not ended.state.is_final:
+    if left:
         raise StateError(
             f"job {job.id} is asked to end, but its agent has not ended in {CANCEL_SECONDS:.0f} s",
             hint=f"`sow agent wait {job.task_id}` goes on waiting; `sow worker logs` may say why.",
         )
-    return ended
+    return jobs.get_job(database, job.id)

@@ -11,26 +11,21 @@ from sow.schema.job import Verb
 from sow.sessions.placement import Request
 
 
-def _epilog() -> str:
-    import os
-
-    from sow.paths import display_path, user_config_path
-
-    path = display_path(user_config_path(os.environ))
-    return (
-        f"Agent selection uses configuration from {path}. "
-        "Run 'sow config path' to see the full path."
-    )
-
-
 class SpawnCommand(click.Command):
     """A command whose help ends with the platform's own path of the configuration."""
 
     def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the path last."""
+        """Write the path last, and never break it over lines: it is there to be copied."""
+        import os
+
+        from sow.paths import display_path, user_config_path
+
+        path = display_path(user_config_path(os.environ))
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(_epilog())
+            indent = " " * formatter.current_indent
+            formatter.write(f"{indent}Agent selection uses configuration from {path}\n")
+            formatter.write(f"{indent}Run 'sow config path' to see the full path.\n")
 
 
 @click.command(cls=SpawnCommand)

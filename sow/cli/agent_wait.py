@@ -13,7 +13,7 @@ from sow.cli.calling import (
 from sow.cli.output import json_option
 from sow.errors import ExitCode, StateError
 from sow.ids import ProjectId, TaskId, parse_task_id
-from sow.jobs import jobs, waiters
+from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
 from sow.sessions.caller import Caller
 from sow.sessions.placement import Placed, refuse_waiting_on_ancestor
@@ -60,7 +60,7 @@ def wait(
 
 
 def _find(caller: Caller, database: Database, task_id: TaskId) -> Placed:
-    """Return the newest job of a task; an outcome that was owed is owed no more."""
+    """Return the newest job of a task."""
     find_task(caller.workspace, task_id)
     project_id = ProjectId(read_project(caller.workspace).id)
     job = jobs.last_job(database, project_id, task_id)
@@ -70,6 +70,5 @@ def _find(caller: Caller, database: Database, task_id: TaskId) -> Placed:
             hint=f"`sow agent spawn <agent> {task_id}` queues one.",
         )
     refuse_waiting_on_ancestor(caller, database, job)
-    if job.state.is_final:
-        waiters.take_owed(database, caller.workspace, job.id)
-    return Placed(job)
+    owed = job.state.is_final and waiters.is_owed(database, caller.workspace, job.id)
+    return Placed(job, owed=owed)

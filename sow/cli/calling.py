@@ -7,7 +7,7 @@ on signals. The steps themselves are `sow.sessions`.
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from sow.cli.progress import ProgressLine
 from sow.config.durations import parse_duration
 from sow.errors import ExitCode, SowError, UsageError
 from sow.ids import JobId
-from sow.jobs import jobs
+from sow.jobs import jobs, waiters
 from sow.jobs.database import Database, open_queue
 from sow.schema.job import Job
 from sow.sessions.caller import Caller, find_caller
@@ -28,7 +28,7 @@ from sow.sessions.outcome import Outcome, combined_exit_code, line_of, outcome_o
 from sow.sessions.placement import Placed, Request
 from sow.sessions.settled import place_when_settled
 from sow.sessions.staffing import Staffing
-from sow.sessions.wait import Detached, Waiter, shell_bound
+from sow.sessions.wait import Detached, Progress, Waiter, shell_bound
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -124,58 +124,60 @@ def wait_for(
     options: WaitOptions,
     bound: float | None,
 ) -> int:
-    """Wait for the placed jobs and print each outcome; return the combined exit code."""
+    """Wait for the placed jobs, print each outcome when it comes; return the combined exit code."""
+    if not placed:
+        return int(ExitCode.OK)
     owed = {one.job.id for one in placed if one.owed}
-    waiting = [one.job.id for one in placed if one.job.id not in owed]
-    ended = [one.job for one in placed if one.owed]
-    if waiting:
-        with Waiter(caller, database, waiting) as waiter, ProgressLine(caller.workspace) as line:
+    codes: list[int] = []
+    with (
+        Waiter(caller, database, [one.job.id for one in placed]) as waiter,
+        ProgressLine(caller.workspace) as line,
+    ):
 
-            def tick(progress: Any) -> None:
-                staffing.ensure()
-                line.show(progress)
+        def tick(progress: Progress) -> None:
+            staffing.ensure()
+            line.show(progress)
 
-            jobs_now = waiter.wait(seconds=bound, any_one=options.any_one, on_tick=tick)
+        def deliver(job: Job) -> None:
             line.clear()
-            codes = _print_all(database, [*ended, *jobs_now], owed, options)
-            for job in jobs_now:
-                if job.state.is_final:
-                    waiter.delivered(job.id)
-    else:
-        codes = _print_all(database, ended, owed, options)
-    if options.any_one and any(code != ExitCode.STILL_RUNNING for code in codes):
-        codes = [code for code in codes if code != ExitCode.STILL_RUNNING]
-    return combined_exit_code(codes) if codes else 0
+            codes.append(_print(_outcome(database, job, owed), options))
+            sys.stdout.flush()
+            waiter.delivered(job.id)
+
+        for job_id in owed:  # this waiter is owed it from now on
+            waiters.take_owed(database, caller.workspace, job_id)
+        left = waiter.wait(seconds=bound, any_one=options.any_one, on_tick=tick, on_end=deliver)
+    if left and not (options.any_one and codes):
+        codes += _print_running(database, left, options)
+    return combined_exit_code(codes)
 
 
-def _print_all(
-    database: Database, ended: Sequence[Job], owed: set[JobId], options: WaitOptions
-) -> list[int]:
-    """Print an outcome a line, those that still run last; return their exit codes."""
-    outcomes = [
-        outcome_of(job, jobs.attempts(database, job.id), owed=job.id in owed) for job in ended
-    ]
-    for outcome in outcomes:
-        _print(outcome, options)
-    running = [outcome.task for outcome in outcomes if outcome.continue_with]
-    if running and not options.as_json and not (options.any_one and len(running) < len(outcomes)):
-        click.echo(f"sow agent wait {' '.join(running)}")
-    sys.stdout.flush()
-    return [outcome.exit_code for outcome in outcomes]
+def _outcome(database: Database, job: Job, owed: Collection[JobId] = ()) -> Outcome:
+    return outcome_of(job, jobs.attempts(database, job.id), owed=job.id in owed)
 
 
-def _print(outcome: Outcome, options: WaitOptions) -> None:
+def _print(outcome: Outcome, options: WaitOptions) -> int:
+    """Print one outcome and return its exit code."""
     if options.as_json:
         import msgspec
 
         echo_json(msgspec.to_builtins(outcome))
-        return
+        return outcome.exit_code
     click.echo(line_of(outcome))
     for warning in outcome.warnings:
         click.echo(f"Warning: {outcome.task}: {warning}", err=True)
     rest = outcome.reason.strip().splitlines()[1:]
     if rest:
         click.echo("\n".join(rest), err=True)
+    return outcome.exit_code
+
+
+def _print_running(database: Database, left: Sequence[Job], options: WaitOptions) -> list[int]:
+    """Print what still runs, and last the command that goes on waiting; return the exit codes."""
+    codes = [_print(_outcome(database, job), options) for job in left]
+    if not options.as_json:
+        click.echo(f"sow agent wait {' '.join(job.task_id for job in left)}")
+    return codes
 
 
 def _print_queued(placed: Sequence[Placed], options: WaitOptions) -> int:

@@ -11,17 +11,30 @@ import msgspec
 from msgspec import UNSET
 
 from sow.cli.output import echo_json
+from sow.config.configuration import Binding, Configuration
+from sow.config.origin import SESSION
 from sow.config.trace import resolution_trace
-from sow.executors.base import Session, SessionSource
+from sow.executors.base import Launch, Session, SessionSource
 from sow.executors.registry import make_executor
 from sow.ids import AttemptId
+from sow.jobs.database import open_existing_queue
 from sow.schema.job import Job, Verb
 from sow.schema.task import SessionFacts, Task
-from sow.sessions.admission import admit_resume, admit_spawn
 from sow.sessions.caller import Caller
 from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
-from sow.sessions.placement import Request, Resolved, job_for, keeps_session, resolve
+from sow.sessions.placement import (
+    Placed,
+    Request,
+    Resolved,
+    admit,
+    find_same,
+    job_for,
+    keeps_session,
+    refuse_ancestors,
+    resolve,
+)
 from sow.sessions.plan import plan_attempt
+from sow.state import transitions
 
 NEW_SESSION = "<new session>"
 
@@ -29,55 +42,105 @@ NEW_SESSION = "<new session>"
 def show_resolution(caller: Caller, request: Request) -> None:
     """Print on stderr how agent, executor and settings were found, and where each came from."""
     config = caller.load_configuration()
-    resolved = resolve(caller, config, request)
-    for line in resolution_trace(config, config.binding(resolved.agent)):
+    for line in resolution_trace(config, _binding(config, resolve(caller, config, request))):
         click.echo(line, err=True)
-    for note in resolved.notes:
-        click.echo(f"Note: {note}", err=True)
+
+
+def _binding(config: Configuration, resolved: Resolved) -> Binding:
+    """Return the role's binding; where a session's own executor runs instead, that one."""
+    executor = resolved.executor.config
+    if config.bindings[resolved.agent] == executor.name:
+        return config.binding(resolved.agent)
+    return Binding(role=resolved.agent, executor=executor, origin=SESSION)
 
 
 def show_dry_run(caller: Caller, request: Request, *, as_json: bool) -> None:
-    """Print argv, folder, names of variables and prompt of what the call would start."""
+    """Print argv, folder, names of variables and prompt of what the call would start.
+
+    Raises what the call itself would raise.
+    """
     config = caller.load_configuration()
     resolved = resolve(caller, config, request)
-    if request.verb is Verb.SPAWN:
-        admit_spawn(resolved.task, resolved.agent, resolved.executor, fresh=request.fresh)
-    else:
-        admit_resume(resolved.task, resolved.executor)
+    for warning in config.warnings:
+        click.echo(f"Warning: {warning}", err=True)
+    for note in resolved.notes:
+        click.echo(f"Note: {note}", err=True)
+    found = _find_job(caller, resolved)
+    if found is not None:
+        _show_found(found, as_json=as_json)
+        return
+    admit(caller, resolved, resolved.task)
     resolved.executor.validate_availability(caller.path_variable)
     _show(_preview(caller, job_for(caller, config, resolved), resolved), as_json=as_json)
 
 
+def _find_job(caller: Caller, resolved: Resolved) -> Placed | None:
+    """Return the job that the same call has placed before. Raises what `place` raises."""
+    database = open_existing_queue(caller.workspace)
+    if database is None:
+        return None
+    try:
+        refuse_ancestors(caller, database, resolved)
+        return find_same(caller, database, resolved)
+    finally:
+        database.close()
+
+
 def _preview(caller: Caller, job: Job, resolved: Resolved) -> Mapping[str, Any]:
-    task = _as_if_marked(resolved)
+    task = _as_if_marked(caller, resolved)
     executor = make_executor(job.executor)
     folder = task_folder(caller.workspace, task)
     plan = plan_attempt(job, task, None, executor, location_for(caller.workspace, job, folder))
     prompt_file = caller.workspace.run / "jobs" / "<job>" / "1" / "prompt.md"
     launch = launch_of(caller.workspace, job, task, plan, executor, prompt_file)
-    environ = environment_of(caller.workspace, job, AttemptId("<attempt>"), launch, caller.environ)
     return {
         "task": task.id,
         "verb": plan.verb.value,
         "agent": job.agent,
         "executor": job.executor.name,
+        "job": None,
         "argv": list(launch.argv),
         "cwd": str(launch.cwd),
-        "environment": sorted(environ),
+        "environment": _variables(caller, job, launch),
         "prompt": launch.stdin,
     }
 
 
-def _as_if_marked(resolved: Resolved) -> Task:
+def _variables(caller: Caller, job: Job, launch: Launch) -> list[str]:
+    """Return the names of the agent's variables; no value of the executor's `env` is read."""
+    names = job.executor.env_names
+    without = msgspec.structs.replace(job.executor, env_names=())
+    job = msgspec.structs.replace(job, executor=without)
+    environ = environment_of(caller.workspace, job, AttemptId("<attempt>"), launch, caller.environ)
+    return sorted({*environ, *names})
+
+
+def _as_if_marked(caller: Caller, resolved: Resolved) -> Task:
     """Return the task as the call would leave it, with a session that is not made yet."""
     task, executor = resolved.task, resolved.executor
-    if resolved.request.verb is Verb.RESUME or keeps_session(resolved, task):
+    if resolved.request.verb is Verb.RESUME:
+        changes: Mapping[str, Any] = transitions.begin_resume(task, caller.now())
+        return msgspec.structs.replace(task, **changes)
+    if keeps_session(resolved, task):
         return task
     if executor.session_source in (SessionSource.NONE, SessionSource.LEARNED):
         return msgspec.structs.replace(task, session_id=UNSET, session=UNSET)
     session = Session(NEW_SESSION)
     facts = SessionFacts(executor=executor.name, cwd=resolved.cwd)
     return msgspec.structs.replace(task, session_id=session.id, session=facts)
+
+
+def _show_found(found: Placed, *, as_json: bool) -> None:
+    """Say that the call would start nothing, since the same call has placed a job before."""
+    job = found.job
+    if as_json:
+        nothing = dict.fromkeys(("argv", "cwd", "environment", "prompt"))
+        known = {"verb": job.verb.value, "agent": job.agent, "executor": job.executor.name}
+        echo_json({"task": job.task_id, **known, "job": job.id, **nothing})
+    elif found.owed:
+        click.echo(f"Would print the outcome of job {job.id}, which the same call queued")
+    else:
+        click.echo(f"Would wait for job {job.id}, which the same call queued")
 
 
 def _show(preview: Mapping[str, Any], *, as_json: bool) -> None:

@@ -18,6 +18,8 @@ class OriginKind(StrEnum):
     REPOSITORY = "repository"
     FILE = "file"
     ENVIRONMENT = "environment"
+    SESSION = "session"
+    """Nobody chose it now: it made the session that is resumed."""
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -42,11 +44,14 @@ class Origin(msgspec.Struct, frozen=True):
                 return "from config file"
             case OriginKind.ENVIRONMENT:
                 return f"from environment: {self.variable}"
+            case OriginKind.SESSION:
+                return "made the session"
 
 
 DEFAULT = Origin(OriginKind.DEFAULT)
 REPOSITORY = Origin(OriginKind.REPOSITORY)
 FILE = Origin(OriginKind.FILE)
+SESSION = Origin(OriginKind.SESSION)
 
 
 def from_environment(variable: str) -> Origin:

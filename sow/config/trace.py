@@ -20,7 +20,6 @@ def resolution_trace(configuration: Configuration, binding: Binding) -> list[str
         f"Agent: {binding.role}",
         f"Executor: {binding.executor.name} ({binding.origin.label})",
         *([f"Settings: {settings}"] if settings else []),
-        *(f"Warning: {warning}" for warning in configuration.warnings),
     ]
 
 

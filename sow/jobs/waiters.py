@@ -54,6 +54,14 @@ def ring_job(database: Database, workspace: Workspace, job_id: JobId) -> None:
         doorbell.ring(bell_path(workspace, waiter_id))
 
 
+def is_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
+    """Whether a caller of a job went away without its outcome."""
+    return any(
+        not doorbell.is_held(bell_path(workspace, waiter_id))
+        for waiter_id in of_job(database, job_id)
+    )
+
+
 def take_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
     """Claim the outcome owed to one caller that went away; tell whether there was one."""
     for waiter_id in of_job(database, job_id):

@@ -49,7 +49,9 @@ def job_of(data: bytes) -> JobId | None:
         fields = json_object(data)
     except ValueError:
         return None
-    arguments = fields.get("args")
+    arguments, named = fields.get("args"), fields.get("kwargs")
+    if arguments == [] and isinstance(named, dict):
+        arguments = list(named.values())
     if fields.get("name") != TASK_NAME or not isinstance(arguments, list) or len(arguments) != 1:
         return None
-    return JobId(arguments[0]) if isinstance(arguments[0], int) else None
+    return JobId(arguments[0]) if type(arguments[0]) is int else None

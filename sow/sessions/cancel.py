@@ -29,7 +29,7 @@ class NothingToCancel(StateError):
 class TooLate(StateError):
     """The agent has reported already; its report stands."""
 
-    def __init__(self, job: Job, status: TaskStatus) -> None:
+    def __init__(self, job: Job, status: TaskStatus | None) -> None:
         super().__init__(
             f"too late to cancel job {job.id}: its agent has already left {status}",
             hint=f"`sow agent wait {job.task_id}` waits until it has ended.",

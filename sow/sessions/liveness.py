@@ -13,6 +13,8 @@ from sow.paths import Workspace
 from sow.schema.job import Job
 from sow.state.projects import read_project
 
+CANCEL_SECONDS = 30.0
+
 
 class TaskIsRunning(StateError):
     """The task cannot be ended from outside while a job of it lives."""
@@ -60,9 +62,9 @@ def _cancel_and_wait(workspace: Workspace, environ: Mapping[str, str], job: Job)
     try:
         with Waiter(caller, database, [job.id]) as waiter:
             cancel_job(caller, database, job)
-            (ended,) = waiter.wait(seconds=30.0, any_one=False, on_tick=lambda _: None)
+            left = waiter.wait(seconds=CANCEL_SECONDS)
             waiter.delivered(job.id)
-        if not ended.state.is_final:
-            raise TaskIsRunning(ended)
+        if left:
+            raise TaskIsRunning(left[0])
     finally:
         database.close()

@@ -126,10 +126,10 @@ def place(caller: Caller, database: Database, config: Configuration, request: Re
     """
     resolved = resolve(caller, config, request)
     refuse_ancestors(caller, database, resolved)
-    found = _find_same(caller, database, resolved)
+    found = find_same(caller, database, resolved)
     if found is not None:
         return found
-    _admit(caller, resolved, resolved.task)
+    admit(caller, resolved, resolved.task)
     resolved.executor.validate_availability(caller.path_variable)
     try:
         job = _insert(caller, database, config, resolved)
@@ -211,7 +211,7 @@ def _refuse_task_in(chain: Sequence[Job], task: tuple[ProjectId, TaskId]) -> Non
             raise WaitsForItself(task[1], chain[: index + 1])
 
 
-def _find_same(caller: Caller, database: Database, resolved: Resolved) -> Placed | None:
+def find_same(caller: Caller, database: Database, resolved: Resolved) -> Placed | None:
     """Return the job that the same call placed before: live, or ended with its outcome owed.
 
     Raises TaskHasJob when another call's job lives.
@@ -227,7 +227,7 @@ def _find_same(caller: Caller, database: Database, resolved: Resolved) -> Placed
         return None
     if last.outcome_status != resolved.task.status:
         return None
-    if waiters.take_owed(database, caller.workspace, last.id):
+    if waiters.is_owed(database, caller.workspace, last.id):
         return Placed(last, owed=True, notes=resolved.notes)
     return None
 
@@ -244,8 +244,8 @@ def is_same_call(job: Job, resolved: Resolved) -> bool:
     )
 
 
-def _admit(caller: Caller, resolved: Resolved, task: Task) -> None:
-    """Ask the status table; asked again under the task's lock."""
+def admit(caller: Caller, resolved: Resolved, task: Task) -> None:
+    """Refuse what the status table does not allow; asked again under the task's lock."""
     request = resolved.request
     if request.verb is Verb.RESUME:
         admit_resume(task, resolved.executor)
@@ -369,7 +369,7 @@ def _mark_task(caller: Caller, resolved: Resolved, session: Session | None) -> T
     """Write `in_progress` and the session into the state, checking again under the lock."""
 
     def change(task: Task) -> Mapping[str, object]:
-        _admit(caller, resolved, task)
+        admit(caller, resolved, task)
         now = caller.now()
         if resolved.request.verb is Verb.RESUME:
             return transitions.begin_resume(task, now)

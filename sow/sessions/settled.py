@@ -29,6 +29,6 @@ def place_when_settled(
         if read_task(caller.workspace, request.task_id).status is TaskStatus.IN_PROGRESS:
             raise
         with Waiter(caller, database, [refusal.job_id]) as waiter:
-            waiter.wait(seconds=ENDING_SECONDS, any_one=False, on_tick=lambda _: None)
+            waiter.wait(seconds=ENDING_SECONDS)
             waiter.delivered(refusal.job_id)
     return place(caller, database, config, request)

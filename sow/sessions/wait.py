@@ -82,26 +82,31 @@ class Waiter:
         self,
         *,
         seconds: float | None,
-        any_one: bool,
-        on_tick: Callable[[Progress], None],
+        any_one: bool = False,
+        on_tick: Callable[[Progress], None] = lambda _: None,
+        on_end: Callable[[Job], None] = lambda _: None,
     ) -> list[Job]:
         """Wait until all jobs have ended (`any_one`: one of them), at most `seconds`.
 
-        Returns the jobs as they then stand, in their order. Raises Detached
-        when nobody reads our output any more.
+        `on_end` gets each job once, when it has ended. Returns the jobs that
+        have not. Raises Detached when nobody reads our output any more.
         """
         begun = time.monotonic()
+        left = list(self.job_ids)
         while True:
-            current = [jobs.get_job(self.database, job_id) for job_id in self.job_ids]
-            ended = [job.state.is_final for job in current]
-            if all(ended) or (any_one and any(ended)):
-                return current
+            current = [jobs.get_job(self.database, job_id) for job_id in left]
+            ended = [job for job in current if job.state.is_final]
+            for job in ended:
+                on_end(job)
+            running = [job for job in current if not job.state.is_final]
+            left = [job.id for job in running]
             waited = time.monotonic() - begun
-            if seconds is not None and waited >= seconds:
-                return current
-            on_tick(Progress(current, waited))
-            left = FALLBACK_SECONDS if seconds is None else seconds - waited
-            self._sleep(min(FALLBACK_SECONDS, left))
+            time_is_up = seconds is not None and waited >= seconds
+            if not left or (any_one and ended) or time_is_up:
+                return running
+            on_tick(Progress(running, waited))
+            rest = FALLBACK_SECONDS if seconds is None else seconds - waited
+            self._sleep(min(FALLBACK_SECONDS, rest))
 
     def _sleep(self, seconds: float) -> None:
         if output_is_closed():

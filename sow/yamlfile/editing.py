@@ -4,6 +4,7 @@ Owns where the lines of a key begin and end. What goes there is written by
 `rendering`. Knows no schema.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -172,7 +173,7 @@ def _with_new(source: str, root: Any, way: list[_Pair], keys: Keys, value: objec
         return _with_parent(source, keys[: depth + 1], value)
     last = _Pair(mapping, *mapping.value[-1])
     lines = _with_end(source).splitlines(keepends=True)
-    lines.insert(_last_line(lines, last) + 1, _indented(entry, last.key.start_mark.column))
+    lines.insert(_last_line(lines, last) + 1, _indented(entry, mapping.start_mark.column))
     return "".join(lines)
 
 
@@ -241,12 +242,11 @@ def _comment_beside(source: str, pair: _Pair) -> str:
     end = pair.value.end_mark
     is_collection = _is_block(pair, "mapping") or _is_block(pair, "sequence")
     if is_collection or _is_alias(pair):
-        rest = lines[pair.key.start_mark.line][pair.key.end_mark.column :]
-        rest = rest[rest.find(" #") :] if " #" in rest else ""
+        found = re.search(r"\s+#.*", lines[pair.key.start_mark.line][pair.key.end_mark.column :])
     else:
         rest = lines[end.line][end.column :] if end.line < len(lines) else ""
-    rest = rest.removeprefix(":")
-    return rest.rstrip() if rest.lstrip().startswith("#") and rest[:1].isspace() else ""
+        found = re.match(r"\s+#.*", rest.removeprefix(":"))
+    return found[0].rstrip() if found else ""
 
 
 def _last_line(lines: list[str], pair: _Pair) -> int:

@@ -63,7 +63,7 @@ def load(source: str, path: Path) -> object:
     import yaml
 
     try:
-        if _may_be_deep(source) and _depth(source) > MAX_DEPTH:
+        if _may_be_deep(source) and _is_too_deep(source):
             raise YamlProblem("nested too deeply", path=path)
         if "&" in source and _expands_too_far(compose(source)):
             raise YamlProblem("its aliases refer to themselves, or expand too far", path=path)
@@ -83,18 +83,19 @@ def _may_be_deep(source: str) -> bool:
     return openings > MAX_DEPTH or len(source) > SMALL
 
 
-def _depth(source: str) -> int:
-    """Return how deep `source` is nested. libyaml's composer overruns the C stack on deep text."""
+def _is_too_deep(source: str) -> bool:
+    """Whether `source` is nested so deep that libyaml's composer would overrun the C stack."""
     import yaml
 
-    depth = deepest = 0
+    depth = 0
     for event in yaml.parse(source, Loader=_loader()):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-            deepest = max(depth, deepest)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-    return deepest
+        if depth > MAX_DEPTH:
+            return True
+    return False
 
 
 def _expands_too_far(root: Any) -> bool:

@@ -23,7 +23,6 @@ agents:
     mine:
       type: claude
       settings: {model: opus}
-      session: {}
       custom_args: [--max-turns, "30"]
       env: {API_KEY: sk-secret}
       timeout: 90m
@@ -39,8 +38,6 @@ agents:
         "Settings: yolo_mode=false (default), model=opus (from config file), "
         "custom_args=[--max-turns, 30] (from config file), env.API_KEY=*** (from config file), "
         "timeout=90m (from config file)",
-        "Warning: agents.executors.mine.session has no effect: "
-        "the session flags of each CLI are built in.",
     ]
 
 

@@ -38,7 +38,7 @@ The prompt always comes on standard input.
 
 SETTINGS_HEADER = ("setting", "claude", "cursor", "windsurf", "command")
 SETTINGS = (
-    ("`yolo_mode: true`", "`--dangerously-skip-permissions`", "`--force`", "nothing", "nothing"),
+    ("`yolo_mode: true`", "`--dangerously-skip-permissions`", "`--force`", "nothing", "refused"),
     (
         "`yolo_mode: false`",
         "`--permission-mode acceptEdits --allowedTools RULES`",
@@ -54,10 +54,10 @@ SETTINGS = (
 )
 SETTINGS_INTRODUCTION = """## Settings
 
-What each setting becomes on the command line. A resume carries all of them again: Claude Code keeps
-neither permissions nor flags from one run to the next (measured).
+What each setting becomes on the command line. A resume carries all of them again: Claude Code
+keeps neither permissions nor flags from one run to the next (measured).
 """
-SETTINGS_NOTES = """* Claude Code refuses to skip permissions as root unless `IS_SANDBOX=1` is set: sow
+SETTINGS_NOTES = """* Claude Code skips no permissions as root unless `IS_SANDBOX=1` is set: sow
   sets it for root.
 * Without `--force` cursor-agent asks nobody and refuses. What it may run then stands in
   `permissions.allow` of the project's `.cursor/cli.json`: `Shell(sow)` lets an agent report.

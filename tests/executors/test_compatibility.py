@@ -3,11 +3,23 @@
 import compatibility
 from executor_cases import CASES, FAULTS, SESSION_ROWS
 
+from sow.config.rules import FITTING_SETTINGS
+from sow.schema.config import ExecutorType
+
 REMEDY = "run `python tests/executors/compatibility.py`"
 
 
 def test_the_page_is_current() -> None:
     assert compatibility.PAGE.read_text(encoding="utf-8") == compatibility.render(), REMEDY
+
+
+def test_what_the_page_calls_refused_is_refused() -> None:
+    for row in compatibility.SETTINGS:
+        setting, *effects = row
+        name, _, value = setting.strip("`").partition(":")
+        for kind, effect in zip(compatibility.SETTINGS_HEADER[1:], effects, strict=True):
+            fits = name == "custom_args" or name in FITTING_SETTINGS[ExecutorType(kind)]
+            assert (effect == "refused") is not (fits or value == " false"), (setting, kind)
 
 
 def test_every_row_is_on_the_page() -> None:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from queue_cases import HueyQueue, Queue, RecordsQueue
+from huey_queue import HueyQueue
+from queue_cases import Queue, RecordsQueue
 
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace

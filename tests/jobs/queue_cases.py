@@ -1,14 +1,12 @@
-"""Jobs to put into a queue, and the two doors by which they go in and out.
+"""Jobs to put into a queue, and the door by which callers and recovery do so.
 
-`RecordsQueue` is what a caller and recovery use: functions over the records.
-`HueyQueue` is what the worker uses: huey's own storage interface, messages and
-all. Both keep the same promises, so one suite runs over both.
+The worker's door is `huey_queue`. Both keep the same promises, so one suite
+runs over both.
 """
 
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,12 +16,10 @@ import msgspec
 from sow.ids import JobId, ProjectId, TaskId, WorkerId
 from sow.jobs import jobs, leases, wire
 from sow.jobs.database import Database
-from sow.jobs.doorbell import Bell, ring
 from sow.paths import Workspace
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Job, JobState, Lease, Verb
-from worker.broker import Claims, SowHuey, make_huey
 
 PROJECT = ProjectId("11111111-1111-4111-8111-111111111111")
 WORKER = WorkerId("w1-aaaaaa")
@@ -36,11 +32,15 @@ MANY = 1000
 def make_job(
     task_id: str = "010",
     *,
-    executor: str = "claude-code",
+    executor: str | ExecutorConfig = "claude-code",
     max_parallel: int | None = None,
     **more: Any,
 ) -> Job:
-    """Return a job as a caller would put it on record."""
+    """Return a job as a caller would put it on record; `executor` may be just a name."""
+    if isinstance(executor, str):
+        executor = ExecutorConfig(
+            name=executor, type=ExecutorType.CLAUDE, max_parallel=max_parallel
+        )
     job = Job(
         id=JobId(0),
         project_id=PROJECT,
@@ -48,7 +48,7 @@ def make_job(
         phase="implementation",
         verb=Verb.SPAWN,
         agent="implementer",
-        executor=ExecutorConfig(name=executor, type=ExecutorType.CLAUDE, max_parallel=max_parallel),
+        executor=executor,
         prompt="",
         cwd=".",
         path_variable="/usr/bin",
@@ -106,35 +106,6 @@ class RecordsQueue:
     def claim(self, worker: WorkerId, *, total: int = MANY, own: int = MANY) -> JobId | None:
         data = leases.claim(self.database, worker, total=total, own=own, now=time.time())
         return wire.job_of(data) if data is not None else None
-
-
-class HueyQueue:
-    """Huey's storage interface, immediate and on the file."""
-
-    def __init__(self, database: Database, workspace: Workspace) -> None:
-        self.database, self.workspace = database, workspace
-        self.huey = self._huey()
-
-    def _huey(self, **storage: Any) -> SowHuey:
-        huey = make_huey(
-            lambda job_id: None, database=self.database, workspace=self.workspace, **storage
-        )
-        huey.immediate_use_memory = False
-        huey.immediate = True
-        return huey
-
-    def enqueue(self, job_id: JobId) -> None:
-        self.huey.storage.enqueue(self.huey.serialize_task(self.huey.run_job.s(job_id)))
-
-    def claim(self, worker: WorkerId, *, total: int = MANY, own: int = MANY) -> JobId | None:
-        bell = Bell(self.workspace.workers / f"{uuid.uuid4().hex}.bell")
-        ring(bell.path)  # so that an empty queue is not waited for
-        try:
-            huey = self._huey(claims=Claims(worker, total=total, own=own), bell=bell)
-            task = huey.dequeue()
-        finally:
-            bell.close()
-        return JobId(task.args[0]) if task is not None else None
 
 
 def claim_all(queue: Queue, worker: WorkerId = WORKER, **limits: int) -> list[JobId]:

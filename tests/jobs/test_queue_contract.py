@@ -4,12 +4,12 @@ import threading
 import time
 
 import pytest
+from huey_queue import HueyQueue
 from queue_cases import (
     MANY,
     NOW,
     OTHER_WORKER,
     WORKER,
-    HueyQueue,
     Queue,
     claim_all,
     insert,

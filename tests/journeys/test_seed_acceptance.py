@@ -54,7 +54,11 @@ def test_2_claude_handles_yolo_mode_and_model(site: Site) -> None:
     site.project("010")
     site.script([REPORT])
     site.configure(
-        {"agents": {"executors": {"claude-code": {"settings": {"yolo_mode": True, "model": "opus"}}}}}
+        {
+            "agents": {
+                "executors": {"claude-code": {"settings": {"yolo_mode": True, "model": "opus"}}}
+            }
+        }
     )
     site.sow("agent", "spawn", "implementer", "010")
     (run,) = read_runs(site.root)
@@ -95,7 +99,7 @@ def test_3_cursor_as_it_is_today(site: Site) -> None:
 @pytest.mark.parametrize("executor", ["claude-code", "cursor", "windsurf", "script"])
 def test_1_every_executor_spawns_and_says_whether_it_resumes(site: Site, executor: str) -> None:
     """Criterion 1: "Executor interface defined with Spawn, Resume, SupportsResumption, Name"."""
-    script = write_program(site.base / "bin/agent.sh", 'sow task set status needs_review\n')
+    script = write_program(site.base / "bin/agent.sh", "sow task set status needs_review\n")
     command = {"type": "command", "settings": {"command": [str(script)]}}
     site.configure({"agents": {"executors": {"cursor": YOLO, "script": command}}})
     site.project("010")

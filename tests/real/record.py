@@ -22,7 +22,7 @@ from pathlib import Path
 from signal import Signals
 
 from claude_install import install, pinned_version
-from sandbox import Json, Sandbox, open_sandbox, wait_until
+from sandbox import Json, Sandbox, end_of, open_sandbox, wait_until
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 PROMPT = "Carry out task 010.\nIt lies in .sow/project/phases/build/tasks/010/\n"
@@ -139,8 +139,8 @@ def _interrupt(argv: tuple[str, ...], number: Signals, sandbox: Sandbox) -> Reco
     process = sandbox.start(*argv, stdin=PROMPT)
     wait_until(lambda: HANG in sandbox.namespace.inhabitants().values(), "the shell command")
     process.send_signal(number)
-    output, errors = process.communicate()
-    return Recorded(argv, process.returncode, output, errors)
+    done = end_of(process)
+    return Recorded(argv, done.returncode, done.stdout, done.stderr)
 
 
 def scrubber(sandbox: Sandbox) -> Callable[[str], str]:

@@ -60,7 +60,7 @@ class Sandbox:
         )
 
     def start(self, *argv: str, stdin: str = "") -> Popen[str]:
-        """Start a program in the repository and give it `stdin`; the caller reads its end."""
+        """Start a program in the repository and give it `stdin`; `end_of` reads its end."""
         process = self.namespace.start(
             argv, cwd=self.repository, env=self.environ, stdin=PIPE, stdout=PIPE, stderr=PIPE
         )
@@ -75,7 +75,7 @@ class Sandbox:
         return self.run(str(PROGRAMS / "sow"), *arguments)
 
     def start_sow(self, *arguments: str) -> Popen[str]:
-        """Start the true sow; the caller reads its end."""
+        """Start the true sow; `end_of` reads its end."""
         return self.start(str(PROGRAMS / "sow"), *arguments)
 
     def behave(self, **fields: Any) -> None:
@@ -125,6 +125,12 @@ def open_sandbox(
         port = (records / "port").read_text("utf-8")
         environ["ANTHROPIC_BASE_URL"] = f"http://127.0.0.1:{port}"
         yield Sandbox(namespace, server, repository, home, records, environ)
+
+
+def end_of(process: Popen[str]) -> CompletedProcess[str]:
+    """Wait until a started program has ended, and return its end and its words."""
+    output, errors = process.communicate(timeout=PATIENCE)
+    return CompletedProcess(process.args, process.returncode, output, errors)
 
 
 def wait_until(condition: Any, what: str) -> Any:

@@ -2,10 +2,12 @@
 
 import json
 import uuid
+from functools import partial
 from pathlib import Path
 
 import pytest
 from journey import Journey, shell_commands, tool_results
+from sandbox import Json
 from scripted_model import REPORT
 
 pytestmark = pytest.mark.real
@@ -14,7 +16,7 @@ NOT_ALLOWED = "python3 -c 'import sys; open(sys.argv[1], \"w\").close()' seen-{t
 """A command that neither acceptEdits nor sow's own rules let through."""
 
 
-def changes(journey: Journey) -> list[dict[str, object]]:
+def changes(journey: Journey) -> list[Json]:
     """Return the witnessed calls of sow that changed the task's status."""
     return [
         call
@@ -71,7 +73,7 @@ def test_the_users_configuration_reaches_claude_on_spawn_and_resume(journey: Jou
     )
     journey.sandbox.behave(commands=[NOT_ALLOWED, *REPORT])
     seen = journey.sandbox.repository / f"seen-{journey.task_id}"
-    for run in (journey.spawn, lambda: journey.resume("Again.")):
+    for run in (journey.spawn, partial(journey.resume, "Again.")):
         before = len(journey.sandbox.requests())
         done = run()
         assert done.returncode == 0, done.stderr

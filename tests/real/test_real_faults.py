@@ -4,11 +4,13 @@ import json
 import os
 import signal
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from journey import Journey, tool_results
 from record import HANG, SUBSCRIBER
-from sandbox import wait_until
+from sandbox import end_of, wait_until
 from scripted_model import REPORT
 
 pytestmark = pytest.mark.real
@@ -18,6 +20,16 @@ def find(journey: Journey, words: str) -> int | None:
     """Return the process in the namespace whose command line contains `words`."""
     inside = journey.sandbox.namespace.inhabitants()
     return next((pid for pid, line in inside.items() if words in line), None)
+
+
+def find_claude(journey: Journey, claude_folder: Path) -> int | None:
+    """Return the process of Claude Code; its supervisor's command line looks the same."""
+    binary = (claude_folder / "claude").resolve()
+    for pid in journey.sandbox.namespace.inhabitants():
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/exe").readlink() == binary:
+                return pid
+    return None
 
 
 def verbs(journey: Journey, job: int = 1) -> list[tuple[str, str]]:
@@ -63,22 +75,24 @@ def test_an_agent_that_ends_without_a_status_is_asked_for_it(journey: Journey) -
     process = journey.sandbox.start_sow("agent", "spawn", "implementer", journey.task_id)
     wait_until(lambda: len(journey.sandbox.requests()) >= 2, "the first attempt's end")
     journey.sandbox.behave(commands=REPORT)
-    _, errors = process.communicate()
-    assert process.returncode == 0, errors
+    done = end_of(process)
+    assert done.returncode == 0, done.stderr
     assert verbs(journey) == [("spawn", "no_status"), ("resume", "reported")]
 
 
-def test_a_killed_agent_is_resumed_with_its_conversation(journey: Journey) -> None:
+def test_a_killed_agent_is_resumed_with_its_conversation(
+    journey: Journey, claude_folder: Path
+) -> None:
     journey.configure(settings={"allowed_tools": ["Bash"]})
     journey.sandbox.behave(commands=["echo before {task_id}", HANG])
     process = journey.sandbox.start_sow("agent", "spawn", "implementer", journey.task_id)
     wait_until(lambda: HANG in journey.sandbox.namespace.inhabitants().values(), "the command")
     journey.sandbox.behave(commands=REPORT, forgives=True)
-    killed = find(journey, "claude -p")
+    killed = find_claude(journey, claude_folder)
     assert killed
     os.kill(killed, signal.SIGKILL)
-    _, errors = process.communicate()
-    assert process.returncode == 0, errors
+    done = end_of(process)
+    assert done.returncode == 0, done.stderr
     assert verbs(journey) == [("spawn", "crashed"), ("resume", "reported")]
     last = journey.sandbox.requests()[-1]
     assert f"before {journey.task_id}" in json.dumps(tool_results(last))
@@ -95,21 +109,22 @@ def test_an_agent_survives_its_worker(journey: Journey) -> None:
     assert worker
     os.kill(worker, signal.SIGKILL)
     (journey.sandbox.repository / "go").touch()
-    _, errors = process.communicate()
-    assert process.returncode == 0, errors
+    done = end_of(process)
+    assert done.returncode == 0, done.stderr
     assert verbs(journey) == [("spawn", "reported")]
 
 
-def test_a_cancelled_agent_leaves_nothing_and_can_be_resumed(journey: Journey) -> None:
+def test_a_cancelled_agent_leaves_nothing_and_can_be_resumed(
+    journey: Journey, claude_folder: Path
+) -> None:
     journey.configure(settings={"allowed_tools": ["Bash"]})
     journey.sandbox.behave(commands=[HANG])
     process = journey.sandbox.start_sow("agent", "spawn", "implementer", journey.task_id)
     wait_until(lambda: HANG in journey.sandbox.namespace.inhabitants().values(), "the command")
     assert journey.sandbox.sow("agent", "cancel", journey.task_id).returncode == 0
-    process.communicate()
-    assert process.returncode == 7
+    assert end_of(process).returncode == 7
     assert journey.task()["status"] == "paused"
-    assert find(journey, "claude -p") is None
+    assert find_claude(journey, claude_folder) is None
     assert HANG not in journey.sandbox.namespace.inhabitants().values()
     journey.sandbox.behave(commands=REPORT, forgives=True)
     done = journey.resume("Go on.")

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 from journey import shell_commands
-from sandbox import Json, Sandbox, wait_until
+from sandbox import Json, Sandbox, end_of, wait_until
 
 pytestmark = pytest.mark.real
 
@@ -65,4 +65,4 @@ def test_nothing_survives_the_sandbox(sandbox: Sandbox) -> None:
     wait_until(lambda: "sleep 987" in " ".join(sandbox.namespace.inhabitants().values()), "sleep")
     assert any("sleep 987" in line for line in sandbox.namespace.clear().values())
     assert sandbox.namespace.inhabitants() == {}
-    process.communicate()
+    end_of(process)

@@ -22,10 +22,14 @@ def test_a_done_job_exits_by_the_status_it_left(status: TaskStatus) -> None:
 
 
 @pytest.mark.parametrize("cause", Cause)
-def test_a_failed_job_exits_1_save_for_the_executors_own_faults(cause: Cause) -> None:
-    """5: not installed, session lost by its CLI. 1: auth and a bad model among the rest."""
-    executors_own = cause in (Cause.MISSING_BINARY, Cause.SESSION_UNKNOWN)
-    expected = ExitCode.EXECUTOR if executors_own else ExitCode.FAILED
+def test_a_failed_job_exits_1_save_for_the_causes_with_a_code_of_their_own(cause: Cause) -> None:
+    """3: configuration. 5: not installed, session lost. 1: auth and a bad model among the rest."""
+    own = {
+        Cause.CONFIGURATION: ExitCode.CONFIGURATION,
+        Cause.MISSING_BINARY: ExitCode.EXECUTOR,
+        Cause.SESSION_UNKNOWN: ExitCode.EXECUTOR,
+    }
+    expected = own.get(cause, ExitCode.FAILED)
     assert exit_code_of(ended_job(JobState.FAILED, TaskStatus.FAILED, cause)) is expected
 
 

@@ -14,7 +14,13 @@ NOW = datetime(2026, 2, 1, tzinfo=UTC)
 
 WRITTEN = {
     "id": ['"010"', "'010'"],
-    "name": ["Add JWT auth", '"quoted: yes"', "'it''s'", ">-\n    folded\n    text", "|\n    a\n    b"],
+    "name": [
+        "Add JWT auth",
+        '"quoted: yes"',
+        "'it''s'",
+        ">-\n    folded\n    text",
+        "|\n    a\n    b",
+    ],
     "phase": ["implementation"],
     "status": ["pending", '"pending"', "'paused'"],
     "iteration": ["1", "2"],
@@ -46,14 +52,18 @@ def documents(draw: st.DrawFn) -> list[tuple[str, str]]:
     parts = [("", "# the head\n"), ("", "task:\n")]
     for number, key in enumerate(kept):
         for line in range(draw(st.integers(0, 2))):
-            parts.append(("", draw(st.sampled_from(["  ", "    "])) + f"# before {number}.{line}\n"))
+            parts.append(
+                ("", draw(st.sampled_from(["  ", "    "])) + f"# before {number}.{line}\n")
+            )
         if draw(st.booleans()):
             parts.append(("", "\n"))
         value = draw(st.sampled_from(WRITTEN[key]))
         one_line = "\n" not in value
         comment = f"   # beside {key}" if one_line and draw(st.booleans()) else ""
         parts.append((key, f"  {key}: {value}{comment}\n".replace(": \n", ":\n")))
-    parts.append(("", draw(st.sampled_from(["", "  # the tail\n", "# the end\n", "\n# after a gap\n"]))))
+    parts.append(
+        ("", draw(st.sampled_from(["", "  # the tail\n", "# the end\n", "\n# after a gap\n"])))
+    )
     return parts
 
 
@@ -66,7 +76,7 @@ def read(text: bytes) -> dict:
     return read_yaml(text, dict, path=PATH)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(documents(), changes)
 def test_an_edit_leaves_every_other_line_as_it_was(parts, changes):
     before = "".join(text for _, text in parts)
@@ -77,8 +87,9 @@ def test_an_edit_leaves_every_other_line_as_it_was(parts, changes):
     rest = iter([line.strip() if "#" in line else line for line in after.splitlines()])
     for key, text in parts:
         for line in text.splitlines() if key not in touched else ():
-            line = line.strip() if "#" in line else line
-            assert line in rest, f"lost or moved: {line!r}\n--- before\n{before}\n--- after\n{after}"
+            assert (line.strip() if "#" in line else line) in rest, (
+                f"lost or moved: {line!r}\n--- before\n{before}\n--- after\n{after}"
+            )
 
 
 def expected(data: dict, changes: dict) -> dict:

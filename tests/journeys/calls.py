@@ -1,0 +1,132 @@
+"""What the journeys of the call share: steps of scripts, gates, the queue's own records."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from journeys.site import Site, wait_until
+from standins import Run, read_runs
+
+from sow.ids import JobId
+from sow.jobs import jobs
+from sow.jobs.database import Database, open_existing_queue
+from sow.paths import Workspace
+from sow.schema.job import Job, JobState
+
+Step = dict[str, Any]
+
+HANG: list[Step] = [{"hang": True}]
+
+
+def report(status: str = "needs_review") -> Step:
+    """The agent sets its task's status."""
+    return {"sow": ["task", "set", "status", status]}
+
+
+def gate(name: str) -> Step:
+    """The agent waits until the test opens the gate of this name."""
+    return {"wait_for": f".standin/{name}.gate"}
+
+
+def open_gate(site: Site, name: str) -> None:
+    """Let the agents that wait at a gate go on."""
+    (site.root / ".standin" / f"{name}.gate").touch()
+
+
+def good(*steps: Step) -> list[Step]:
+    """A run that takes these steps and then reports."""
+    return [*steps, report()]
+
+
+def queue(site: Site) -> Database:
+    """Open the queue's records."""
+    database = open_existing_queue(Workspace(site.root))
+    assert database is not None, "nothing was ever queued"
+    return database
+
+
+def all_jobs(site: Site) -> list[Job]:
+    """Return every job on record, oldest first."""
+    if not Workspace(site.root).queue_db.exists():
+        return []
+    with closing(queue(site)) as database:
+        return jobs.recent_jobs(database, limit=1000)[::-1]
+
+
+def job_of(site: Site, task: str) -> Job | None:
+    """Return the newest job of a task, if any."""
+    found = [job for job in all_jobs(site) if job.task_id == task]
+    return found[-1] if found else None
+
+
+def await_state(site: Site, task: str, *states: JobState) -> Job:
+    """Wait until the newest job of a task is in one of these states."""
+
+    def found() -> Job | None:
+        job = job_of(site, task)
+        return job if job is not None and job.state in states else None
+
+    job: Job = wait_until(found, f"task {task}: a job that is {' or '.join(states)}")
+    return job
+
+
+def await_end(site: Site, task: str) -> Job:
+    """Wait until the newest job of a task has ended."""
+    return await_state(site, task, *(state for state in JobState if state.is_final))
+
+
+def await_runs(site: Site, count: int = 1) -> list[Run]:
+    """Wait until so many agents have started."""
+    wait_until(lambda: len(read_runs(site.root)) >= count, f"{count} runs")
+    return read_runs(site.root)
+
+
+def waiters_of(site: Site, job: int) -> list[str]:
+    """Return who waits for a job, or has waited and gone."""
+    with closing(queue(site)) as database:
+        rows = database.rows("select id from waiter where job_id = ?", (JobId(job),))
+        return [row["id"] for row in rows]
+
+
+def await_waiters(site: Site, task: str, count: int = 1) -> Job:
+    """Wait until a task has a job that so many callers wait for."""
+
+    def found() -> Job | None:
+        job = job_of(site, task)
+        return job if job is not None and len(waiters_of(site, job.id)) >= count else None
+
+    job: Job = wait_until(found, f"{count} callers that wait for {task}")
+    return job
+
+
+def end(process: subprocess.Popen[str], signum: signal.Signals = signal.SIGKILL) -> tuple[str, str]:
+    """Send a signal to a caller and return what it said, once it is gone."""
+    os.kill(process.pid, signum)
+    out, err = process.communicate(timeout=60)
+    return out, err
+
+
+def killed_caller(site: Site, *words: str, task: str = "010") -> Job:
+    """Make a call, kill the caller while it waits, and return the job that goes on."""
+    caller = site.start(*words)
+    job = await_waiters(site, task)
+    end(caller)
+    return job
+
+
+def exists(pid: int) -> bool:
+    """Whether a process runs (a zombie does not)."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
+
+
+def statuses(site: Site, tasks: Sequence[str]) -> list[str]:
+    """Return the statuses of tasks as they stand on disk."""
+    return [site.task(task)["status"] for task in tasks]

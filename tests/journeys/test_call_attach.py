@@ -1,0 +1,143 @@
+"""One live job per task: the same call attaches, a different one is refused (DESIGN, "The call")."""
+
+import pytest
+from journeys.calls import (
+    HANG,
+    all_jobs,
+    await_runs,
+    await_state,
+    await_waiters,
+    gate,
+    good,
+    open_gate,
+    report,
+)
+from journeys.site import Site, wait_until
+from standins import overlapping, read_runs
+
+from sow.schema.job import JobState
+
+SPAWN = ("agent", "spawn", "implementer", "010")
+
+
+def test_identical_calls_at_once_run_the_agent_once_and_all_get_the_outcome(site: Site) -> None:
+    """The same call again (verb, task, agent, executor, prompt) attaches."""
+    site.project("010")
+    site.script([good(gate("all-wait"))])
+    callers = [site.start(*SPAWN) for _ in range(4)]
+    await_waiters(site, "010", len(callers))
+    open_gate(site, "all-wait")
+    said = [caller.communicate(timeout=60) for caller in callers]
+    assert [caller.returncode for caller in callers] == [0] * 4
+    assert all(out.startswith("010 needs_review") for out, _ in said)
+    assert len(read_runs(site.root)) == len(all_jobs(site)) == 1
+
+
+def test_identical_resumes_at_once_run_the_agent_once(site: Site) -> None:
+    site.project("010")
+    site.script([good(), good(gate("all-wait"))])
+    site.sow(*SPAWN)
+    callers = [site.start("agent", "resume", "010", "Use RS256.") for _ in range(3)]
+    await_waiters(site, "010", len(callers))
+    open_gate(site, "all-wait")
+    for caller in callers:
+        caller.communicate(timeout=60)
+    assert [caller.returncode for caller in callers] == [0] * 3
+    assert [run.verb for run in read_runs(site.root)] == ["spawn", "resume"]
+    log = (site.task_folder("010") / "log.md").read_text()
+    assert site.task("010")["iteration"] == 2
+    assert log.count("Use RS256.") == 1
+
+
+def test_a_call_that_attaches_says_for_which_job_it_waits(site: Site) -> None:
+    site.project("010")
+    site.script([good(gate("go"))])
+    site.sow(*SPAWN, "--detach")
+    await_runs(site)
+    caller = site.start(*SPAWN)
+    await_waiters(site, "010")
+    open_gate(site, "go")
+    out, err = caller.communicate(timeout=60)
+    assert err == "Note: waiting for job 1, which the same call queued\n"
+    assert (caller.returncode, out.startswith("010 needs_review")) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*SPAWN, "--prompt", "More."),
+        (*SPAWN, "--fresh"),
+        ("agent", "spawn", "architect", "010"),
+        ("agent", "resume", "010", "Go on."),
+    ],
+)
+def test_a_different_call_is_refused_and_told_the_job(site: Site, words: tuple[str, ...]) -> None:
+    """A different one is refused, naming it."""
+    site.project("010")
+    site.script([HANG])
+    site.sow(*SPAWN, "--detach")
+    await_runs(site)
+    refused = site.sow(*words, expect=4)
+    assert refused.err == (
+        "Error: task 010 has a job that has not ended: job 1 (spawn by claude-code, running)\n\n"
+        "Wait for it: `sow agent wait 010`. End it: `sow agent cancel 010`.\n"
+    )
+    assert len(all_jobs(site)) == 1
+
+
+def test_the_same_call_by_another_executor_is_a_different_one(site: Site) -> None:
+    site.project("010")
+    site.script([HANG])
+    site.sow(*SPAWN, "--detach")
+    await_runs(site)
+    refused = site.sow(*SPAWN, env={"SOW_AGENTS_IMPLEMENTER": "cursor"}, expect=4)
+    assert "job 1 (spawn by claude-code, running)" in refused.err
+
+
+def test_a_resume_waits_for_a_job_that_has_reported_and_is_only_ending(site: Site) -> None:
+    """A resume whose job has already reported and is only ending waits for that."""
+    site.project("010")
+    site.script([[report(), gate("exit")], good()])
+    site.sow(*SPAWN, "--detach")
+    wait_until(lambda: site.task("010")["status"] == "needs_review", "the report")
+    caller = site.start("agent", "resume", "010", "Use RS256.")
+    assert await_waiters(site, "010").state is JobState.RUNNING
+    open_gate(site, "exit")
+    out, err = caller.communicate(timeout=60)
+    assert caller.returncode == 0, err
+    assert "job 2" in out
+    first, second = read_runs(site.root)
+    assert (first.verb, second.verb) == ("spawn", "resume")
+    assert not overlapping([first, second])
+
+
+def test_a_resume_of_a_job_that_has_not_reported_is_refused_at_once(site: Site) -> None:
+    site.project("010")
+    site.script([good(gate("go"))])
+    site.sow(*SPAWN, "--detach")
+    await_runs(site)
+    site.sow("agent", "resume", "010", "Use RS256.", expect=4)
+    open_gate(site, "go")
+    await_state(site, "010", JobState.DONE)
+    assert len(read_runs(site.root)) == 1
+
+
+def test_a_spawn_does_not_wait_for_a_job_that_is_only_ending(site: Site) -> None:
+    """Only a resume may follow on a report; a spawn is another call and is refused."""
+    site.project("010")
+    site.script([[report(), gate("exit")]])
+    site.sow(*SPAWN, "--detach")
+    wait_until(lambda: site.task("010")["status"] == "needs_review", "the report")
+    site.sow(*SPAWN, "--prompt", "Again.", expect=4)
+
+
+def test_jobs_of_two_projects_do_not_meet(site: Site) -> None:
+    """The live job of a task goes by (project id, task id)."""
+    site.project("010")
+    site.script([good(gate("go"))])
+    site.sow(*SPAWN, "--detach")
+    await_runs(site)
+    (site.root / ".sow/project").rename(site.root / "other-branch")
+    site.project("010")
+    nothing = site.sow("agent", "wait", "010", expect=4)
+    assert "task 010 has no job to wait for" in nothing.err

@@ -1,0 +1,158 @@
+"""Which calls a task's status allows, through the true command (DESIGN, "The call")."""
+
+import pytest
+from journeys.calls import all_jobs, good, report
+from journeys.site import Site
+from standins import read_runs
+
+SPAWN = ("agent", "spawn", "implementer", "010")
+RESUME = ("agent", "resume", "010", "Go on.")
+
+
+@pytest.mark.parametrize("status", ["needs_review", "paused", "failed"])
+def test_a_started_session_is_resumed_and_not_spawned_again(site: Site, status: str) -> None:
+    """`paused, needs_review, failed`: spawn only if no session ever started; resume yes."""
+    site.project("010")
+    site.script([[report(status)], good()])
+    site.sow(*SPAWN, expect=1 if status == "failed" else 0)
+    refused = site.sow(*SPAWN, "--prompt", "another", expect=4)
+    assert f"task 010 is {status}" in refused.err
+    assert "sow agent resume 010" in refused.err
+    assert "--fresh" in refused.err
+    assert len(all_jobs(site)) == 1
+    site.sow(*RESUME)
+    assert [run.verb for run in read_runs(site.root)] == ["spawn", "resume"]
+
+
+def test_fresh_starts_a_new_session_and_the_old_id_goes_to_the_log(site: Site) -> None:
+    """`--fresh` (the old id goes to the log); the iteration stays."""
+    site.project("010")
+    site.script([good()])
+    site.sow(*SPAWN)
+    old = site.task("010")["session_id"]
+    site.sow(*SPAWN, "--fresh")
+    first, second = read_runs(site.root)
+    task = site.task("010")
+    assert (first.session_id, second.verb) == (old, "spawn")
+    assert second.session_id == task["session_id"] != old
+    assert old in (site.task_folder("010") / "log.md").read_text()
+    assert task["iteration"] == 1
+
+
+@pytest.mark.parametrize("status", ["completed", "abandoned"])
+def test_a_terminal_status_names_reopen_for_both_verbs(site: Site, status: str) -> None:
+    """`completed, abandoned`: spawn no, names `sow task reopen`; resume no."""
+    site.project("010")
+    site.script([[report(status)], good()])
+    site.sow(*SPAWN, expect=0 if status == "completed" else 1)
+    for words in (SPAWN, (*SPAWN, "--fresh"), RESUME):
+        refused = site.sow(*words, expect=4)
+        assert f"task 010 is {status}" in refused.err
+        assert "sow task reopen 010" in refused.err
+    site.sow("task", "reopen", "010")
+    site.sow(*SPAWN)
+    assert site.task("010")["status"] == "needs_review"
+
+
+def test_a_pending_task_has_nothing_to_resume(site: Site) -> None:
+    """`pending`: no session: the seeds' error."""
+    site.project("010")
+    refused = site.sow(*RESUME, expect=5)
+    assert refused.err == (
+        "Error: no session found for task 010\n\n"
+        "Task has not been started or session has expired.\n"
+        "Use `sow agent spawn implementer 010` to start a new session.\n"
+    )
+    assert all_jobs(site) == []
+
+
+def test_in_progress_without_a_live_job_is_resumed_where_the_session_started(site: Site) -> None:
+    """`in_progress, no live job`: spawn if the session never started; resume yes."""
+    site.project("010")
+    site.script([good()])
+    site.sow(*SPAWN)
+    site.sow("task", "set", "010", "status", "in_progress")
+    refused = site.sow(*SPAWN, expect=4)
+    assert "task 010 is in_progress" in refused.err
+    site.sow(*RESUME)
+    assert [run.verb for run in read_runs(site.root)] == ["spawn", "resume"]
+    assert site.task("010")["iteration"] == 1
+
+
+def test_in_progress_without_a_session_is_spawned(site: Site) -> None:
+    site.project("010")
+    site.script([good()])
+    site.sow("task", "set", "010", "status", "in_progress")
+    site.sow(*SPAWN)
+    assert site.task("010")["status"] == "needs_review"
+
+
+def test_an_executor_without_sessions_always_respawns(site: Site) -> None:
+    """An executor without sessions always respawns; a resume gets the seeds' error."""
+    site.project("010")
+    site.configure({"agents": {"bindings": {"implementer": "windsurf"}}})
+    site.script([good()])
+    site.sow(*SPAWN)
+    site.sow(*SPAWN, "--prompt", "Once more.")
+    refused = site.sow(*RESUME, expect=5)
+    assert 'executor "windsurf" does not support session resumption' in refused.err
+    assert [run.verb for run in read_runs(site.root)] == ["spawn", "spawn"]
+
+
+def test_unmet_dependencies_are_refused_by_name(site: Site) -> None:
+    """Unmet `depends_on`: refused, naming them; `--ignore-deps`."""
+    site.project("010", "020", "030")
+    site.script([good()])
+    site.sow("task", "set", "030", "depends_on", "010,020")
+    refused = site.sow("agent", "spawn", "implementer", "030", expect=4)
+    assert "010 (pending), 020 (pending)" in refused.err
+    assert "--ignore-deps" in refused.err
+    assert site.task("030")["status"] == "pending"
+    assert all_jobs(site) == []
+    site.sow("agent", "spawn", "implementer", "030", "--ignore-deps")
+    assert [run.task for run in read_runs(site.root)] == ["030"]
+
+
+def test_completed_dependencies_are_met(site: Site) -> None:
+    site.project("010", "020")
+    site.script([[report("completed")]])
+    site.sow("task", "set", "020", "depends_on", "010")
+    site.sow(*SPAWN)
+    site.sow("agent", "spawn", "implementer", "020")
+    assert site.task("020")["status"] == "completed"
+
+
+def test_another_agent_is_assigned_while_no_session_has_started(site: Site) -> None:
+    """An agent other than the assigned one: reassigns while no session has started."""
+    site.project("010")
+    site.script([good()])
+    site.sow("agent", "spawn", "architect", "010")
+    (run,) = read_runs(site.root)
+    assert run.env["SOW_AGENT"] == "architect"
+    assert site.task("010")["assigned_agent"] == "architect"
+
+
+def test_another_agent_is_refused_once_a_session_has_started(site: Site) -> None:
+    """… else refused, and a resume runs the assigned one; `--fresh` starts over as the other."""
+    site.project("010")
+    site.script([good()])
+    site.sow(*SPAWN)
+    refused = site.sow("agent", "spawn", "architect", "010", expect=4)
+    assert "task 010 is assigned to implementer, whose session has started" in refused.err
+    assert site.task("010")["assigned_agent"] == "implementer"
+    site.sow(*RESUME)
+    site.sow("agent", "spawn", "architect", "010", "--fresh")
+    agents = [run.env["SOW_AGENT"] for run in read_runs(site.root)]
+    assert agents == ["implementer", "implementer", "architect"]
+
+
+@pytest.mark.parametrize(("before", "added"), [("needs_review", 1), ("failed", 1), ("paused", 0)])
+def test_a_resume_counts_an_iteration_after_a_review_or_a_failure(
+    site: Site, before: str, added: int
+) -> None:
+    """Iteration: + 1 from needs_review or failed only; answers to paused leave it."""
+    site.project("010")
+    site.script([[report(before)], good()])
+    site.sow(*SPAWN, expect=None)
+    site.sow(*RESUME)
+    assert site.task("010")["iteration"] == 1 + added

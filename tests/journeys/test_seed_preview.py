@@ -1,0 +1,230 @@
+"""What a call shows before it acts: `--verbose`, `--dry-run` and `--help`.
+
+The seeds ask for the trace and for the path in the help; DESIGN §5 says of
+`--dry-run` that it "prints argv, folder, names of variables and prompt, and
+starts nothing".
+"""
+
+import os
+import shlex
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from journeys.site import Site
+from standins import Run, read_runs
+
+REPORT = [{"sow": ["task", "set", "status", "needs_review"]}]
+SECRET = "sk-planted-4711"
+SHELLS_OWN = {"PWD", "OLDPWD", "SHLVL", "_"}
+"""What /bin/sh, which starts the stand-ins, adds to its environment."""
+
+CONFIGURATION: dict[str, Any] = {
+    "agents": {
+        "executors": {
+            "claude-code": {
+                "settings": {"yolo_mode": True, "model": "opus"},
+                "custom_args": ["--effort", "high"],
+                "env": {"API_KEY": SECRET, "SECOND_KEY": "${TOKEN}-2"},
+            }
+        }
+    }
+}
+
+
+def snapshot(folder: Path) -> dict[str, Any]:
+    """Every file below a folder, its time of change and its bytes; of the queue, its rows.
+
+    SQLite moves its own pages between the queue's files even for a reader.
+    """
+    kept: dict[str, Any] = {}
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.name.startswith("queue.db"):
+            kept[str(path)] = (path.stat().st_mtime_ns, path.read_bytes())
+    for path in folder.rglob("queue.db"):
+        with closing(sqlite3.connect(path)) as connection:
+            kept[str(path)] = list(connection.iterdump())
+    return kept
+
+
+def test_verbose_shows_the_resolution(site: Site) -> None:
+    """Seed 000: "4. Verbose output shows resolution", line for line."""
+    site.project("010")
+    site.script([REPORT])
+    result = site.sow("agent", "spawn", "implementer", "010", "--verbose")
+    assert result.err.splitlines() == [
+        "Loading agent configuration...",
+        f"Config file: {site.config_file} (not found, using defaults)",
+        "Agent: implementer",
+        "Executor: claude-code (default)",
+        "Settings: yolo_mode=false (default)",
+    ]
+    assert result.out.startswith("010 needs_review (")
+
+
+def test_verbose_on_a_resume_shows_the_executor_that_will_run(site: Site) -> None:
+    """DESIGN §5: "resume uses that one and says so where the binding has changed"."""
+    site.project("010")
+    site.script([REPORT])
+    site.sow("agent", "spawn", "implementer", "010")
+    site.configure({"agents": {"bindings": {"implementer": "cursor"}}})
+    result = site.sow("agent", "resume", "010", "go on", "-v")
+    assert "Agent: implementer" in result.err
+    assert "Executor: claude-code (made the session)" in result.err.splitlines()
+    assert result.err.count("implementer is bound to cursor by now") == 1
+
+
+def test_a_warning_is_shown_once(site: Site) -> None:
+    """`--verbose` adds facts; it does not say the same thing twice."""
+    site.project("010")
+    site.script([REPORT])
+    site.configure({"agents": {"executors": {"claude-code": {"session": {}}}}})
+    result = site.sow("agent", "spawn", "implementer", "010", "--verbose")
+    assert result.err.count("agents.executors.claude-code.session has no effect") == 1
+
+
+def dry_run(site: Site, *words: str) -> dict[str, Any]:
+    shown: dict[str, Any] = site.sow(
+        "agent", *words, "--dry-run", "--json", env={"TOKEN": SECRET}
+    ).json
+    return shown
+
+
+def assert_told(run: Run, told: dict[str, Any]) -> None:
+    """What ran is what the dry run told."""
+    assert list(run.argv) == told["argv"][1:]
+    assert run.cwd == told["cwd"]
+    assert set(run.env_names) - SHELLS_OWN == set(told["environment"]) - SHELLS_OWN
+    assert run.prompt == told["prompt"]
+
+
+def test_a_dry_run_tells_what_the_call_then_starts(site: Site) -> None:
+    """For spawn and resume; only the session of a spawn is not made yet."""
+    site.project("010")
+    site.script([REPORT])
+    site.configure(CONFIGURATION)
+    environ = {"TOKEN": SECRET}
+    told = dry_run(site, "spawn", "implementer", "010", "--prompt", "Mind the gap")
+    site.sow("agent", "spawn", "implementer", "010", "--prompt", "Mind the gap", env=environ)
+    (spawned,) = read_runs(site.root)
+    place = told["argv"].index("--session-id") + 1
+    assert told["argv"][place] == "<new session>"
+    told["argv"][place] = spawned.session_id
+    assert_told(spawned, told)
+    told = dry_run(site, "resume", "010", "Use RS256")
+    site.sow("agent", "resume", "010", "Use RS256", env=environ)
+    assert_told(read_runs(site.root)[1], told)
+
+
+def test_a_dry_run_as_text(site: Site) -> None:
+    """The same facts for people: one a line, the command as a shell would take it."""
+    site.project("010")
+    site.configure(CONFIGURATION)
+    text = site.sow("agent", "spawn", "implementer", "010", "--dry-run", env={"TOKEN": SECRET}).out
+    told = dry_run(site, "spawn", "implementer", "010")
+    head, prompt = text.split("Prompt:\n\n")
+    assert head.splitlines() == [
+        "Would spawn implementer for task 010",
+        "Executor: claude-code",
+        f"Command: {shlex.join(told['argv'])}",
+        f"Folder: {site.root}",
+        f"Variables: {' '.join(told['environment'])}",
+    ]
+    assert prompt.strip() == told["prompt"].strip()
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+@pytest.mark.parametrize("words", [["spawn", "implementer", "020"], ["resume", "010", "go on"]])
+def test_a_dry_run_starts_and_writes_nothing(site: Site, words: list[str], form: list[str]) -> None:
+    """DESIGN §5: "and starts nothing"; below `.sow` not a byte and not a time changes."""
+    site.project("010", "020")
+    site.script([REPORT])
+    site.configure(CONFIGURATION)
+    environ = {"TOKEN": SECRET}
+    site.sow("agent", "spawn", "implementer", "010", env=environ)
+    site.sow("worker", "stop")
+    before, ran = snapshot(site.root), len(read_runs(site.root))
+    shown = site.sow("agent", *words, "--dry-run", *form, env=environ)
+    assert snapshot(site.root) == before
+    assert len(read_runs(site.root)) == ran
+    assert "API_KEY" in shown.out
+    assert SECRET not in shown.out + shown.err
+
+
+def test_a_dry_run_in_a_project_that_never_ran_anything_makes_no_queue(site: Site) -> None:
+    """Not even the queue's file is made."""
+    site.project("010")
+    before = snapshot(site.root)
+    site.sow("agent", "spawn", "implementer", "010", "--dry-run")
+    assert snapshot(site.root) == before
+
+
+def test_a_dry_run_with_cursor_makes_no_chat(site: Site) -> None:
+    """A session that a command of the CLI makes is not made for a dry run."""
+    site.project("010")
+    cursor = site.base / "bin/cursor-agent"
+    cursor.write_text(f"#!/bin/sh\ntouch {site.base}/started\n")
+    environ = {"SOW_AGENTS_IMPLEMENTER": "cursor"}
+    shown = site.sow(
+        "agent", "spawn", "implementer", "010", "--dry-run", "--json", env=environ
+    ).json
+    assert shown["argv"][-2:] == ["--resume", "<new session>"]
+    assert not (site.base / "started").exists()
+
+
+REFUSED = {
+    "completed": ["spawn", "implementer", "010"],
+    "depends on": ["spawn", "implementer", "020"],
+    "no session found": ["resume", "020", "go on"],
+    "unknown executor": ["spawn", "architect", "020"],
+    "executor binary not found": ["spawn", "reviewer", "040"],
+    "unknown agent": ["spawn", "nobody", "020"],
+    "has started": ["spawn", "implementer", "030"],
+    "assigned to implementer": ["spawn", "tester", "030"],
+}
+
+
+def test_a_dry_run_is_refused_as_the_call_would_be(site: Site) -> None:
+    """A dry run that says "would spawn" of a call that is refused would be a lie."""
+    site.project("010", "020", "030", "040")
+    site.configure({"agents": {"bindings": {"architect": "copilot", "reviewer": "windsurf"}}})
+    (site.base / "bin/windsurf").unlink()
+    site.script([REPORT])
+    site.sow("agent", "spawn", "implementer", "010", "030")
+    site.sow("task", "set", "010", "status", "completed")
+    site.sow("task", "set", "020", "depends_on", "030,040")
+    for reason, words in REFUSED.items():
+        dry = site.sow("agent", *words, "--dry-run", expect=None)
+        true = site.sow("agent", *words, expect=None)
+        assert reason in true.err
+        assert (dry.code, dry.err) == (true.code, true.err), words
+        assert dry.code != 0
+
+
+def test_a_dry_run_in_the_place_of_a_live_job_is_refused_too(site: Site) -> None:
+    """One live job per task: a different call is refused, naming it."""
+    site.project("010")
+    site.script([[{"wait_for": f"{site.base}/go"}, *REPORT]])
+    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    words = ("agent", "spawn", "implementer", "010", "--prompt", "another")
+    dry, true = site.sow(*words, "--dry-run", expect=4), site.sow(*words, expect=4)
+    assert "job 1" in dry.err
+    assert dry.err.split("(")[0] == true.err.split("(")[0]
+    (site.base / "go").touch()
+    site.sow("agent", "wait", "010")
+
+
+def test_help_names_the_platforms_own_path(site: Site) -> None:
+    """Seed 000: "2. Help text references location", word for word where a line has room."""
+    lines = [line.strip() for line in site.sow("agent", "spawn", "--help").out.splitlines()]
+    assert "Agent selection uses configuration from ~/.config/sow/config.yaml" in lines
+    assert "Run 'sow config path' to see the full path." in lines
+
+
+def test_help_never_breaks_the_path_over_lines(site: Site) -> None:
+    """A path that is longer than a line, with hyphens in it, can still be copied."""
+    long = site.base / ("configuration-of-a-user-with-a-long-name/" * 3)
+    help_text = site.sow("agent", "spawn", "--help", env={"XDG_CONFIG_HOME": str(long)}).out
+    assert f"{os.path.normpath(long)}/sow/config.yaml" in help_text

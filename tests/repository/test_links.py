@@ -1,0 +1,41 @@
+"""The repository's texts: every link leads somewhere."""
+
+from pathlib import Path
+
+import pytest
+from repository.markdown import REPOSITORY, TEXTS, anchors, links, read
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.name)
+def test_every_link_leads_somewhere(text: Path) -> None:
+    broken = [link for link in links(read(str(text))) if not leads_somewhere(text, link)]
+    assert not broken
+
+
+def leads_somewhere(text: Path, link: str) -> bool:
+    """Whether a link's file is there, and has the heading that the link names."""
+    if link.startswith(("https://", "http://", "mailto:")):
+        return True
+    name, _, fragment = link.partition("#")
+    target = (text.parent / name).resolve() if name else text
+    if not target.exists() or not target.is_relative_to(REPOSITORY):
+        return False
+    return not fragment or fragment in anchors(read(str(target)))
+
+
+def test_a_link_to_nowhere_is_found(tmp_path: Path) -> None:
+    """Guards the finder: the test above passes on nothing found."""
+    assert links("See [the guide](docs/guide.md#words) and `[no](link)`.") == [
+        "docs/guide.md#words"
+    ]
+    guide = REPOSITORY / "docs" / "guide.md"
+    assert leads_somewhere(guide, "troubleshooting.md")
+    assert leads_somewhere(guide, "#exit-codes")
+    assert not leads_somewhere(guide, "#exit-code")
+    assert not leads_somewhere(guide, "nothing.md")
+    assert sum(len(links(read(str(text)))) for text in TEXTS) > 25
+
+
+def test_the_readme_links_to_every_page_of_docs() -> None:
+    linked = set(links(read("README.md")))
+    assert {f"docs/{page.name}" for page in (REPOSITORY / "docs").glob("*.md")} <= linked
