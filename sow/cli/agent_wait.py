@@ -13,7 +13,7 @@ from sow.cli.calling import (
 from sow.cli.output import json_option
 from sow.errors import ExitCode, StateError
 from sow.ids import ProjectId, TaskId, parse_task_id
-from sow.jobs import jobs
+from sow.jobs import jobs, waiters
 from sow.jobs.database import Database, open_queue
 from sow.sessions.caller import Caller
 from sow.sessions.placement import Placed, refuse_waiting_on_ancestor
