@@ -36,7 +36,7 @@ class OutputReader:
                     events += self._feed(chunk)
         except FileNotFoundError:
             return events
-        if last and self._rest:
+        if last and not self._skipping:
             events += self._line(self._rest)
             self._rest = b""
         return events

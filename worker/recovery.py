@@ -7,13 +7,11 @@ process is gone. Knows nothing of how an attempt is judged.
 
 from contextlib import suppress
 
-from sow.ids import TaskId, WorkerId
-from sow.jobs import jobs, leases, waiters, workers
-from sow.processes import facts
-from sow.processes.facts import Life
-from sow.schema.job import Cause, Job, JobState, Lease
-from sow.schema.task import TaskStatus
-from sow.state.tasks import read_task
+from sow.errors import StateError
+from sow.ids import WorkerId
+from sow.jobs import jobs, leases, workers
+from sow.schema.job import Job, JobState, Lease
+from sow.sessions.unfinished import finish, is_abandoned
 from worker.adopt import adopt
 from worker.context import WorkerContext, logger, tell
 from worker.monitor import Monitor
@@ -34,8 +32,8 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
         if not monitor.watches(lease.job_id):
             _adopt(context, lease, monitor)
     for job in jobs.active_jobs(context.database):
-        if job.state is JobState.PREPARING and _caller_is_dead(job):
-            _finish_preparing(context, job)
+        if is_abandoned(job):
+            _finish(context, job)
         elif job.state in STATES_WITH_ROW:
             _ensure_row(context, job)
 
@@ -67,35 +65,16 @@ def _adopt(context: WorkerContext, lease: Lease, monitor: Monitor) -> None:
             monitor.watch(running)
 
 
-def _caller_is_dead(job: Job) -> bool:
-    return job.caller is None or facts.life_of(job.caller) is Life.DEAD
-
-
-def _finish_preparing(context: WorkerContext, job: Job) -> None:
-    """Queue a job whose task is already marked as taken; undo one that had not come so far."""
+def _finish(context: WorkerContext, job: Job) -> None:
+    """Settle a job whose caller died before it was queued."""
     if not is_checked_out(context, job):
         return
-    task = read_task(context.workspace, TaskId(job.task_id))
-    now = context.now()
-    with context.database.transaction():
-        current = jobs.get_job(context.database, job.id)
-        if current.state is not JobState.PREPARING:
-            return
-        if task.status is TaskStatus.IN_PROGRESS:
-            tell(job, "queued: its caller died after it had marked the task")
-            leases.enqueue(context.database, job.id, now=now)
-            return
-        tell(job, "undone: its caller died before it had marked the task")
-        jobs.change_job(
-            context.database,
-            job.id,
-            state=JobState.CANCELLED,
-            cause=Cause.CANCELLED,
-            reason="its caller died before the job was queued",
-            outcome_status=task.status,
-            ended_at=now,
-        )
-    waiters.ring_job(context.database, context.workspace, job.id)
+    try:
+        state = finish(context.workspace, context.database, job, now=context.now())
+    except StateError as error:
+        tell(job, f"its caller died; it cannot be settled yet: {error.message}")
+    else:
+        tell(job, f"{state}: its caller died before it was queued")
 
 
 def _ensure_row(context: WorkerContext, job: Job) -> None:

@@ -44,15 +44,15 @@ class Agent:
         self.cpu_seconds = 0.0
         self.max_rss_kb = 0
 
-    def reap(self) -> None:
-        """Collect every child that has ended: the agent, and the orphans we inherited."""
+    def reap(self) -> bool:
+        """Collect every child that has ended, orphans we inherited too; tell if any is left."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                return False
             if pid == 0:
-                return
+                return True
             if pid == self.pid:
                 self.status = status
                 self.cpu_seconds = usage.ru_utime + usage.ru_stime
@@ -131,22 +131,29 @@ def wait_for_end(agent: Agent) -> bool:
 def end_tree(agent: Agent, graces: tuple[tuple[signal.Signals, float], ...]) -> None:
     """Signal everything below us, ever more firmly, until nothing is left."""
     for signum, grace in graces:
-        agent.reap()
-        if not (targets := remaining(agent.folder)):
+        if not agent.reap() or not (targets := remaining(agent.folder)):
             return
-        if signum == signal.SIGINT and agent.status is None:
-            targets = [agent.pid]  # an agent CLI ends its own tools when interrupted
-        send(signum, targets)
-        await_none(agent, grace, again=signum if signum == signal.SIGKILL else None)
+        if signum == signal.SIGINT:
+            interrupt(agent, grace)
+        else:
+            send(signum, targets)
+            await_none(agent, grace, again=signum if signum == signal.SIGKILL else None)
+
+
+def interrupt(agent: Agent, grace: float) -> None:
+    """Do as a terminal does on ^C, and wait for the agent: its CLI ends its own tools."""
+    deadline = time.monotonic() + grace
+    send(signal.SIGINT, [-agent.pid])
+    while agent.status is None and (left := deadline - time.monotonic()) > 0:
+        signal.sigtimedwait({signal.SIGCHLD}, left)
+        agent.reap()
 
 
 def await_none(agent: Agent, grace: float, again: signal.Signals | None) -> None:
     """Wait until nothing is left below us, at most `grace` seconds."""
     deadline = time.monotonic() + grace
     while (left := deadline - time.monotonic()) > 0:
-        agent.reap()
-        targets = remaining(agent.folder)
-        if not targets:
+        if not agent.reap() or not (targets := remaining(agent.folder)):
             return
         if again is not None:
             send(again, targets)
@@ -168,10 +175,7 @@ def remaining(folder: str) -> list[int]:
     Another attempt's supervisor, a registered worker and all that is below
     them are not: an agent's own `sow` call may have started them.
     """
-    me = os.getpid()
-    if not procfs.children_of(me):
-        return []
-    below = procfs.descendants(me)
+    below = procfs.descendants(os.getpid())
     workers = registered_workers(folder)
     spared = {pid for pid, stat in below.items() if is_spared(pid, stat, workers)}
     return [

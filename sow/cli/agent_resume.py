@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from sow.cli.arguments import readable
 from sow.cli.calling import WaitOptions, call, this_caller, wait_option
 from sow.cli.output import json_option
 from sow.errors import UsageError
@@ -48,7 +49,11 @@ def resume(
     """
     caller = this_caller()
     request = Request(
-        verb=Verb.RESUME, task_id=parse_task_id(task), prompt=_words(prompt, file), again=again
+        verb=Verb.RESUME,
+        task_id=parse_task_id(task),
+        prompt=_words(prompt, file),
+        again=again,
+        waits=not detach,
     )
     if verbose or dry_run:
         from sow.cli.preview import show_dry_run, show_resolution
@@ -74,7 +79,7 @@ def _words(prompt: str | None, file: Path | None) -> str:
         elif prompt == "-":
             text = sys.stdin.buffer.read().decode("utf-8")
         else:
-            text = prompt or ""
+            text = readable(prompt or "")
     except UnicodeDecodeError as error:
         raise UsageError(f"the prompt is not UTF-8: {error}", hint="Save it as UTF-8.") from error
     if not text.strip():

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from sow.cli.arguments import readable
 from sow.cli.calling import WaitOptions, call, this_caller, wait_option
 from sow.cli.output import json_option
 from sow.ids import parse_task_id
@@ -71,9 +72,10 @@ def spawn(
             verb=Verb.SPAWN,
             task_id=parse_task_id(task),
             agent=agent,
-            prompt=prompt,
+            prompt=readable(prompt),
             fresh=fresh,
             again=again,
+            waits=not detach,
             ignore_deps=ignore_deps,
             cwd=cwd,
         )

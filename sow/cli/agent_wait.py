@@ -6,12 +6,13 @@ from sow.cli.calling import (
     WaitOptions,
     bound_of,
     detaching_signals,
+    say_detached,
     this_caller,
     wait_for,
     wait_option,
 )
 from sow.cli.output import json_option
-from sow.errors import ExitCode, StateError
+from sow.errors import StateError
 from sow.ids import ProjectId, TaskId, parse_task_id
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database, open_queue
@@ -54,7 +55,7 @@ def wait(
         with detaching_signals():
             return wait_for(caller, database, staffing, placed, options, bound)
     except (KeyboardInterrupt, Detached):
-        return int(ExitCode.INTERRUPTED)
+        return say_detached(tasks)
     finally:
         database.close()
 

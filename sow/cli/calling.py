@@ -20,7 +20,7 @@ from sow.cli.progress import ProgressLine
 from sow.config.durations import parse_duration
 from sow.errors import ExitCode, SowError, UsageError
 from sow.ids import JobId
-from sow.jobs import jobs, waiters
+from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
 from sow.schema.job import Job
 from sow.sessions.caller import Caller, find_caller
@@ -88,7 +88,7 @@ def call(caller: Caller, requests: Sequence[Request], options: WaitOptions) -> i
                 return _print_queued(placed, options) or _first_exit_code(failures)
             code = wait_for(caller, database, staffing, placed, options, bound)
     except (KeyboardInterrupt, Detached):
-        return _say_detached([request.task_id for request in requests])
+        return say_detached([request.task_id for request in requests])
     finally:
         database.close()
     return combined_exit_code([code, *(int(error.exit_code) for error in failures)])
@@ -130,7 +130,7 @@ def wait_for(
     owed = {one.job.id for one in placed if one.owed}
     codes: list[int] = []
     with (
-        Waiter(caller, database, [one.job.id for one in placed]) as waiter,
+        Waiter(caller, database, [one.job.id for one in placed], comes_back=True) as waiter,
         ProgressLine(caller.workspace) as line,
     ):
 
@@ -144,8 +144,6 @@ def wait_for(
             sys.stdout.flush()
             waiter.delivered(job.id)
 
-        for job_id in owed:  # this waiter is owed it from now on
-            waiters.take_owed(database, caller.workspace, job_id)
         left = waiter.wait(seconds=bound, any_one=options.any_one, on_tick=tick, on_end=deliver)
     if left and not (options.any_one and codes):
         codes += _print_running(database, left, options)
@@ -220,7 +218,8 @@ def detaching_signals() -> Iterator[None]:
             signal.signal(signum, handler)
 
 
-def _say_detached(task_ids: Sequence[str]) -> int:
+def say_detached(task_ids: Sequence[str]) -> int:
+    """Tell a person how to wait again and how to cancel; return the exit code."""
     tasks = " ".join(task_ids)
     lines = [f"\nDetached; what was queued goes on. To wait again: `sow agent wait {tasks}`."]
     lines += [f"To end it: `sow agent cancel {task_id}`." for task_id in task_ids]

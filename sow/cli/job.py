@@ -7,6 +7,7 @@ from sow.cli.lazy import LazyCommand, LazyGroup
 COMMANDS = {
     "list": LazyCommand("sow.cli.job_list:list_jobs", "List jobs, the newest first."),
     "show": LazyCommand("sow.cli.job_show:show", "Show one job and its attempts."),
+    "explain": LazyCommand("sow.cli.job_explain:explain", "Tell what happened, and what is next."),
     "logs": LazyCommand("sow.cli.job_logs:logs", "Print what a job's agent said and did."),
 }
 

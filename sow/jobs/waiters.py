@@ -2,7 +2,10 @@
 
 A waiter has one bell and a row for each job it waits for. The row is inserted
 when it begins to wait and deleted when it has printed that job's outcome. A
-row whose bell nobody holds is a caller that went away: its outcome is owed. A
+row whose bell nobody holds is a caller that went away: its outcome is owed. So
+that a caller which dies before it can hang a bell is owed one too, a job is
+inserted together with a row that has none (`expect`); it is taken, like that of
+any caller that comes back, by the first who waits for the job (`take_owed`). A
 waiter that acts on behalf of a running job lends that job's slot
 (`leases.CLAIMABLE` leaves lent leases out of every count).
 """
@@ -30,6 +33,20 @@ def begin(
         "insert into waiter (id, job_id, on_behalf_of, created_at) values (?, ?, ?, ?)",
         (waiter_id, job_id, on_behalf_of, now),
     )
+
+
+def expect(database: Database, job_id: JobId, *, now: float) -> None:
+    """Owe the outcome of a new job to the caller that has not begun to wait for it yet."""
+    begin(database, _expected(job_id), job_id, on_behalf_of=None, now=now)
+
+
+def withdraw(database: Database, job_id: JobId) -> None:
+    """Owe nothing to a caller that will not wait: its job was never queued, and it knows."""
+    end(database, _expected(job_id), job_id)
+
+
+def _expected(job_id: JobId) -> str:
+    return f"caller-of-{job_id}"
 
 
 def end(database: Database, waiter_id: str, job_id: JobId) -> None:

@@ -93,11 +93,6 @@ def carriers(name: str, value: str) -> list[int]:
     ]
 
 
-def children_of(pid: int) -> list[int]:
-    """Return the direct children of `pid`'s main thread, zombies among them."""
-    return [int(child) for child in _read(f"/proc/{pid}/task/{pid}/children").split()]
-
-
 def descendants(root: int) -> dict[int, Stat]:
     """Return everything below `root` (not itself) with its facts, from one look at /proc."""
     children: dict[int, list[int]] = {}

@@ -8,12 +8,12 @@ from sow.errors import StateError
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
-from sow.schema.job import Cause, Job, JobState, Verb
-from sow.schema.task import Task, TaskStatus
+from sow.schema.job import Cause, Job, JobState
+from sow.schema.task import TaskStatus
 from sow.sessions.caller import Caller
-from sow.state import transitions
+from sow.sessions.unfinished import give_back
 from sow.state.projects import read_project
-from sow.state.tasks import change_task, read_task
+from sow.state.tasks import read_task
 
 
 class NothingToCancel(StateError):
@@ -48,7 +48,8 @@ def cancel_task(caller: Caller, database: Database, task_id: TaskId) -> Job:
 def cancel_job(caller: Caller, database: Database, job: Job) -> Job:
     """Cancel a live job and return it: ended, or running with its end asked for."""
     if _cancel_waiting(caller, database, job):
-        _restore_task(caller, job)
+        ran = jobs.last_attempt(database, job.id) is not None
+        give_back(caller.workspace, job, ran=ran, now=caller.now())
         waiters.ring_job(database, caller.workspace, job.id)
     else:
         _request_end(caller, database, job)
@@ -78,21 +79,6 @@ def _cancel_waiting(caller: Caller, database: Database, job: Job) -> bool:
             ended_at=now,
         )
         return True
-
-
-def _restore_task(caller: Caller, job: Job) -> None:
-    """Give the task of a cancelled job its earlier status, or `paused` once an agent has run."""
-
-    def change(task: Task) -> transitions.FieldChanges:
-        if task.status is not TaskStatus.IN_PROGRESS:
-            return {}
-        prior = job.prior_status or TaskStatus.PENDING
-        if job.started_at is not None:
-            return transitions.enter(task, TaskStatus.PAUSED, now=caller.now())
-        return transitions.undo(task, prior, resumed=job.verb is Verb.RESUME)
-
-    if ProjectId(read_project(caller.workspace).id) == job.project_id:
-        change_task(caller.workspace, job.task_id, change, now=caller.now())
 
 
 def _request_end(caller: Caller, database: Database, job: Job) -> None:

@@ -8,16 +8,17 @@ may be the last one that its process lives to make: recovery undoes a
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
 from msgspec import UNSET
 
 from sow.agents.roles import get_agent
 from sow.clock import format_time
 from sow.config.configuration import Configuration
-from sow.errors import ExecutorError, SowError, StateError
+from sow.environment import agent_environment
+from sow.errors import ConfigurationError, ExecutorError, ExitCode, SowError, StateError
 from sow.executors.base import Executor, Session, SessionSource
 from sow.executors.registry import make_executor
 from sow.ids import JobId, ProjectId, TaskId, parse_task_id
@@ -25,7 +26,7 @@ from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import TaskIsTaken
 from sow.processes import facts
-from sow.schema.job import Cause, Job, JobState, Verb
+from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.sessions.admission import (
     AssignedToAnother,
@@ -34,6 +35,8 @@ from sow.sessions.admission import (
     refuse_unmet,
 )
 from sow.sessions.caller import Caller
+from sow.sessions.launching import executor_variables
+from sow.sessions.unfinished import finish, is_abandoned, undo
 from sow.state import transitions
 from sow.state.log import LogEntry, append_entry
 from sow.state.projects import read_project
@@ -55,6 +58,8 @@ class Request:
     fresh: bool = False
     again: bool = False
     """Run anew even where an outcome of the same call is owed."""
+    waits: bool = True
+    """Whether the caller waits for the outcome, and is owed it should it go away."""
     ignore_deps: bool = False
     cwd: Path | None = None
 
@@ -112,6 +117,8 @@ class WaitsForItself(StateError):
 class JobWasCancelled(StateError):
     """The job was cancelled while its call was still placing it."""
 
+    exit_code = ExitCode.CANCELLED
+
     def __init__(self, job: Job) -> None:
         super().__init__(
             f"job {job.id} of task {job.task_id} was cancelled before it was queued",
@@ -126,6 +133,7 @@ def place(caller: Caller, database: Database, config: Configuration, request: Re
     """
     resolved = resolve(caller, config, request)
     refuse_ancestors(caller, database, resolved)
+    _finish_abandoned(caller, database, resolved)
     found = find_same(caller, database, resolved)
     if found is not None:
         return found
@@ -136,11 +144,12 @@ def place(caller: Caller, database: Database, config: Configuration, request: Re
     except TaskIsTaken:  # another call was first: attach to its job, or be refused
         return place(caller, database, config, request)
     try:
-        session = _allocate_session(caller, resolved)
+        session = _allocate_session(caller, resolved, job)
         _log_prompt(caller, resolved)
-        _mark_task(caller, resolved, session)
+        _mark_task(caller, database, job, resolved, session)
     except BaseException as error:
-        _undo(caller, database, job, error)
+        reason = error.message if isinstance(error, SowError) else "its call was interrupted"
+        undo(caller.workspace, database, job, reason=reason, now=caller.now())
         raise
     _enqueue(caller, database, job)
     workers.wake(caller.workspace)
@@ -232,6 +241,13 @@ def find_same(caller: Caller, database: Database, resolved: Resolved) -> Placed 
     return None
 
 
+def _finish_abandoned(caller: Caller, database: Database, resolved: Resolved) -> None:
+    """Settle what an earlier call left half placed when it died."""
+    live = jobs.live_job(database, resolved.project_id, TaskId(resolved.task.id))
+    if live is not None and is_abandoned(live):
+        finish(caller.workspace, database, live, now=caller.now())
+
+
 def is_same_call(job: Job, resolved: Resolved) -> bool:
     """Whether a job was placed by the same call: verb, task, agent, executor and prompt."""
     request = resolved.request
@@ -290,10 +306,12 @@ def _insert(caller: Caller, database: Database, config: Configuration, resolved:
         job = jobs.insert_job(database, job_for(caller, config, resolved))
         if last is not None:
             waiters.lapse(database, last.id)
+        if resolved.request.waits:
+            waiters.expect(database, job.id, now=caller.now())
         return job
 
 
-def _allocate_session(caller: Caller, resolved: Resolved) -> Session | None:
+def _allocate_session(caller: Caller, resolved: Resolved, job: Job) -> Session | None:
     """Obtain a session id the executor's way; no lock is held meanwhile."""
     task, executor = resolved.task, resolved.executor
     if resolved.request.verb is Verb.RESUME:
@@ -304,9 +322,21 @@ def _allocate_session(caller: Caller, resolved: Resolved) -> Session | None:
         return None
 
     def run(argv: Sequence[str]) -> str:
-        return run_command(argv, caller.workspace.root / resolved.cwd, caller.environ)
+        cwd = caller.workspace.root / resolved.cwd
+        return run_command(argv, cwd, _command_environment(caller, job))
 
     return executor.create_session(run)
+
+
+def _command_environment(caller: Caller, job: Job) -> dict[str, str]:
+    """Return what the executor's own command gets: the caller's environment as it was, and `env`.
+
+    A `${NAME}` in `env` may be set for the worker alone; then the command goes without.
+    """
+    environ = agent_environment(caller.environ)
+    with suppress(ConfigurationError):
+        environ |= executor_variables(job, caller.environ)
+    return environ
 
 
 def keeps_session(resolved: Resolved, task: Task) -> bool:
@@ -365,10 +395,19 @@ def _log_prompt(caller: Caller, resolved: Resolved) -> None:
     append_entry(find_task(caller.workspace, resolved.task.id).folder, entry)
 
 
-def _mark_task(caller: Caller, resolved: Resolved, session: Session | None) -> Task:
-    """Write `in_progress` and the session into the state, checking again under the lock."""
+def _mark_task(
+    caller: Caller, database: Database, job: Job, resolved: Resolved, session: Session | None
+) -> Task:
+    """Write `in_progress` and the session into the state, checking again under the lock.
+
+    Who cancels the job ends it first and gives the task back afterwards, under
+    the same lock: either it is seen here, or that gives back what we write.
+    """
 
     def change(task: Task) -> Mapping[str, object]:
+        current = jobs.get_job(database, job.id)
+        if current.state is JobState.CANCELLED:
+            raise JobWasCancelled(current)
         admit(caller, resolved, task)
         now = caller.now()
         if resolved.request.verb is Verb.RESUME:
@@ -394,23 +433,6 @@ def _session_fields(resolved: Resolved, session: Session) -> dict[str, object]:
     return {"session_id": session.id, "session": facts_of_session}
 
 
-def _undo(caller: Caller, database: Database, job: Job, error: BaseException) -> None:
-    """End a job that could not be placed; the task's state was not changed."""
-    reason = error.message if isinstance(error, SowError) else "its call was interrupted"
-    with database.transaction():
-        current = jobs.get_job(database, job.id)
-        if current.state is JobState.PREPARING:
-            jobs.change_job(
-                database,
-                job.id,
-                state=JobState.CANCELLED,
-                cause=Cause.CANCELLED,
-                reason=reason,
-                outcome_status=job.prior_status,
-                ended_at=caller.now(),
-            )
-
-
 def _enqueue(caller: Caller, database: Database, job: Job) -> None:
     """Queue the job, unless it was cancelled, or completed by recovery, in between."""
     with database.transaction():
@@ -418,4 +440,4 @@ def _enqueue(caller: Caller, database: Database, job: Job) -> None:
         if current.state is JobState.PREPARING:
             leases.enqueue(database, job.id, now=caller.now())
         elif current.state is JobState.CANCELLED:
-            raise JobWasCancelled(msgspec.structs.replace(current))
+            raise JobWasCancelled(current)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sow.ids import JobId
-from sow.jobs import jobs, waiters
+from sow.jobs import jobs, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.doorbell import Bell
 from sow.schema.job import Job
@@ -52,12 +52,24 @@ def shell_bound(environ: Mapping[str, str]) -> float | None:
 
 
 class Waiter:
-    """One caller that waits for some jobs. Use it as a context manager."""
+    """One caller that waits for some jobs. Use it as a context manager.
 
-    def __init__(self, caller: Caller, database: Database, job_ids: Sequence[JobId]) -> None:
+    With `comes_back` it takes up, for each job, what is owed to one caller
+    that went away: it is that caller once more, in all likelihood.
+    """
+
+    def __init__(
+        self,
+        caller: Caller,
+        database: Database,
+        job_ids: Sequence[JobId],
+        *,
+        comes_back: bool = False,
+    ) -> None:
         self.caller = caller
         self.database = database
         self.job_ids = list(job_ids)
+        self.comes_back = comes_back
         self.id = f"c{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
     def __enter__(self) -> "Waiter":
@@ -65,9 +77,13 @@ class Waiter:
         now = self.caller.now()
         with self.database.transaction():
             for job_id in self.job_ids:
+                if self.comes_back:
+                    waiters.take_owed(self.database, self.caller.workspace, job_id)
                 waiters.begin(
                     self.database, self.id, job_id, on_behalf_of=self.caller.job_id, now=now
                 )
+        if self.caller.job_id is not None:
+            workers.wake(self.caller.workspace)  # the slot of our own job is free now
         return self
 
     def __exit__(self, *_: object) -> None:

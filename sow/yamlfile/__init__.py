@@ -1,7 +1,7 @@
 """YAML: reading it fast and strictly, and changing it with its comments kept.
 
-The only package that knows a YAML library: PyYAML's C loader reads, ruamel.yaml
-writes. Owns syntax, types and the place of a fault; knows no file of ours and
+The only package that knows a YAML library: PyYAML, with its C loader and
+emitter. Owns syntax, types and the place of a fault; knows no file of ours and
 raises `YamlProblem` for callers to wrap in an error of theirs.
 """
 

@@ -16,7 +16,7 @@ from sow.yamlfile.problems import KeyPath, YamlProblem, problem_at, problem_at_k
 T = TypeVar("T")
 
 MAX_DEPTH = 200
-MAX_NODES = 1_000_000
+MAX_NODES = 100_000
 SMALL = 40_000
 """Characters; by indentation alone a text this small cannot be deeper than MAX_DEPTH + 100."""
 

@@ -94,7 +94,7 @@ def test_processes_take_turns(tmp_path):
 
 def test_a_child_does_not_inherit_the_lock(tmp_path):
     with locked_folder(tmp_path):
-        child = subprocess.Popen(["sleep", "30"], cwd=Path("/"))
+        child = subprocess.Popen(["sleep", "30"], cwd=Path("/"), close_fds=False)
     try:
         with locked_folder(tmp_path, timeout_seconds=0):
             pass

@@ -12,7 +12,7 @@ from journeys.site import Site, wait_until
 from standins import Run, read_runs
 
 from sow.ids import JobId
-from sow.jobs import jobs
+from sow.jobs import doorbell, jobs, waiters
 from sow.jobs.database import Database, open_existing_queue
 from sow.paths import Workspace
 from sow.schema.job import Job, JobState
@@ -85,11 +85,17 @@ def await_runs(site: Site, count: int = 1) -> list[Run]:
     return read_runs(site.root)
 
 
-def waiters_of(site: Site, job: int) -> list[str]:
-    """Return who waits for a job, or has waited and gone."""
+def claimants_of(site: Site, job: int) -> list[str]:
+    """Return who waits for a job's outcome, or is owed it."""
     with closing(queue(site)) as database:
-        rows = database.rows("select id from waiter where job_id = ?", (JobId(job),))
-        return [row["id"] for row in rows]
+        return waiters.of_job(database, JobId(job))
+
+
+def callers_of(site: Site, job: int) -> list[str]:
+    """Return who waits for a job now."""
+    workspace = Workspace(site.root)
+    claimants = claimants_of(site, job)
+    return [one for one in claimants if doorbell.is_held(waiters.bell_path(workspace, one))]
 
 
 def await_waiters(site: Site, task: str, count: int = 1) -> Job:
@@ -97,7 +103,7 @@ def await_waiters(site: Site, task: str, count: int = 1) -> Job:
 
     def found() -> Job | None:
         job = job_of(site, task)
-        return job if job is not None and len(waiters_of(site, job.id)) >= count else None
+        return job if job is not None and len(callers_of(site, job.id)) >= count else None
 
     job: Job = wait_until(found, f"{count} callers that wait for {task}")
     return job
@@ -111,9 +117,10 @@ def end(process: subprocess.Popen[str], signum: signal.Signals = signal.SIGKILL)
 
 
 def killed_caller(site: Site, *words: str, task: str = "010") -> Job:
-    """Make a call, kill the caller while it waits, and return the job that goes on."""
+    """Make a call, kill the caller while the agent runs, and return the job that goes on."""
     caller = site.start(*words)
-    job = await_waiters(site, task)
+    await_waiters(site, task)
+    job = await_state(site, task, JobState.RUNNING)
     end(caller)
     return job
 

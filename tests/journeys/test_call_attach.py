@@ -1,4 +1,4 @@
-"""One live job per task: the same call attaches, a different one is refused (DESIGN, "The call")."""
+"""One live job per task: the same call attaches, another is refused (DESIGN, "The call")."""
 
 import pytest
 from journeys.calls import (

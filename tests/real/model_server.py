@@ -16,6 +16,7 @@ where there is one.
 import json
 import sys
 import threading
+import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -28,6 +29,8 @@ from scripted_model import BadConversation, Behaviour
 
 Json = dict[str, Any]
 Headers = tuple[tuple[str, str], ...]
+SOON = 4
+"""How far in the future `{soon}` in a header is, in seconds."""
 
 
 class ModelServer(ThreadingHTTPServer):
@@ -165,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", content_type)
         for name, value in headers:
-            self.send_header(name, value)
+            self.send_header(name, value.replace("{soon}", str(int(time.time()) + SOON)))
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:

@@ -22,29 +22,13 @@ from pathlib import Path
 from signal import Signals
 
 from claude_install import install, pinned_version
-from sandbox import Json, Sandbox, end_of, open_sandbox, wait_until
+from sandbox import SUBSCRIBER, Json, Sandbox, end_of, open_sandbox, wait_until
+from scripted_model import HANG, quota
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 PROMPT = "Carry out task 010.\nIt lies in .sow/project/phases/build/tasks/010/\n"
 CLAUDE = ("claude", "-p", "--output-format", "stream-json", "--verbose")
 ALLOWED = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash(echo:*)")
-HANG = "tail -f /dev/null"
-SUBSCRIBER = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-dummy-for-tests"}
-"""Whoever pays by subscription has quotas that tell when they begin anew."""
-RESETS_AT = "1893456000"
-QUOTA = (
-    ("anthropic-ratelimit-unified-reset", RESETS_AT),
-    ("anthropic-ratelimit-unified-representative-claim", "five_hour"),
-)
-REJECTED = (("anthropic-ratelimit-unified-status", "rejected"), *QUOTA)
-ALLOWED_QUOTA = (("anthropic-ratelimit-unified-status", "allowed"), *QUOTA)
-WARNING = (
-    ("anthropic-ratelimit-unified-status", "allowed_warning"),
-    ("anthropic-ratelimit-unified-5h-utilization", "0.93"),
-    ("anthropic-ratelimit-unified-5h-reset", RESETS_AT),
-    ("anthropic-ratelimit-unified-5h-surpassed-threshold", "0.9"),
-    *QUOTA,
-)
 
 
 @dataclass(frozen=True)
@@ -85,11 +69,15 @@ SCENARIOS: Mapping[str, Scenario] = {
     "api-429-retry-after": Scenario(
         behaviour={"status": 429, "headers": (("retry-after", "3600"),)}
     ),
-    "quota-rejected": Scenario(behaviour={"status": 429, "headers": REJECTED}, environ=SUBSCRIBER),
-    "quota-allowed": Scenario(
-        behaviour={"commands": [], "headers": ALLOWED_QUOTA}, environ=SUBSCRIBER
+    "quota-rejected": Scenario(
+        behaviour={"status": 429, "headers": quota("rejected")}, environ=SUBSCRIBER
     ),
-    "quota-warning": Scenario(behaviour={"commands": [], "headers": WARNING}, environ=SUBSCRIBER),
+    "quota-allowed": Scenario(
+        behaviour={"commands": [], "headers": quota("allowed")}, environ=SUBSCRIBER
+    ),
+    "quota-warning": Scenario(
+        behaviour={"commands": [], "headers": quota("allowed_warning")}, environ=SUBSCRIBER
+    ),
     "stream-cut-in-a-block": Scenario(behaviour={**TOUCH, "cut": 3, "times": 1}),
     "stream-cut-after-a-block": Scenario(behaviour={**TOUCH, "cut": 4, "times": 1}),
     "connection-refused": Scenario(environ={"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}),

@@ -29,7 +29,10 @@ SETTINGS = {
     "DISABLE_TELEMETRY": "1",
 }
 """What programs inside see besides the sandbox's own folders and the model's address."""
-PATIENCE = 60.0
+SUBSCRIBER = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-dummy-for-tests"}
+"""For who pays by subscription: only then Claude Code tells when a quota begins anew."""
+
+PATIENCE = 120.0
 """Seconds that any one step may take before the test gives up."""
 
 Json = dict[str, Any]

@@ -24,6 +24,9 @@ REPORT = (
 )
 """What an agent that does its job runs, one shell command a turn."""
 
+HANG = "tail -f /dev/null"
+"""A command that never ends. (Claude Code 2.1.330 refuses a mere `sleep`.)"""
+
 
 class BadConversation(Exception):
     """The request is not what a client of the Messages API may send; the words say why."""
@@ -41,7 +44,8 @@ class Behaviour:
     """Shell commands, one a turn, each with `{task_id}` for the id in the prompt."""
     status: int | None = None
     headers: tuple[tuple[str, str], ...] = ()
-    """What every response of the main loop carries besides its body."""
+    """What responses of the main loop carry besides their body; `{soon}` is a time, in seconds
+    since the epoch."""
     cut: int | None = None
     times: int | None = None
     forgives: bool = False
@@ -67,6 +71,22 @@ class Conversation:
             if found:
                 return found.group(1)
         raise BadConversation("no prompt names a task")
+
+
+def quota(status: str, resets_at: str = "1893456000") -> tuple[tuple[str, str], ...]:
+    """Return the headers that tell a subscriber where the quota stands.
+
+    `status` is allowed, allowed_warning or rejected; `resets_at` is in seconds
+    since the epoch, or `{soon}`. Names read in the 2.1.197 binary.
+    """
+    return (
+        ("anthropic-ratelimit-unified-status", status),
+        ("anthropic-ratelimit-unified-reset", resets_at),
+        ("anthropic-ratelimit-unified-representative-claim", "five_hour"),
+        ("anthropic-ratelimit-unified-5h-reset", resets_at),
+        ("anthropic-ratelimit-unified-5h-utilization", "0.93"),
+        ("anthropic-ratelimit-unified-5h-surpassed-threshold", "0.9"),
+    )
 
 
 def is_main_loop(body: Json) -> bool:

@@ -3,6 +3,7 @@
 import json
 import random
 import threading
+import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
@@ -165,3 +166,12 @@ def test_a_cut_stream_has_no_end_and_owes_no_result(server: ModelServer, tmp_pat
     assert b"message_stop" not in cut
     status, whole = ask(server, say("task 010"))
     assert (status, json.loads(whole)["stop_reason"]) == (200, "tool_use")
+
+
+def test_soon_is_a_time_in_the_future(server: ModelServer, tmp_path: Path) -> None:
+    (tmp_path / "behaviour.json").write_text('{"headers": [["x-reset", "{soon}"]]}')
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    body = {"tools": TOOLS, "messages": [say("task 010")]}
+    connection.request("POST", "/v1/messages", json.dumps(body))
+    assert float(connection.getresponse().headers["x-reset"]) > time.time()
+    connection.close()

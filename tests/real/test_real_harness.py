@@ -7,6 +7,7 @@ import uuid
 import pytest
 from journey import shell_commands
 from sandbox import Json, Sandbox, end_of, wait_until
+from scripted_model import HANG
 
 pytestmark = pytest.mark.real
 
@@ -60,9 +61,9 @@ def test_the_model_on_the_command_line_reaches_the_request(sandbox: Sandbox) -> 
 
 
 def test_nothing_survives_the_sandbox(sandbox: Sandbox) -> None:
-    sandbox.behave(commands=["sleep 987"])
+    sandbox.behave(commands=[HANG])
     process = sandbox.start(*CLAUDE, "--allowedTools", "Bash", stdin=prompt_for("010"))
-    wait_until(lambda: "sleep 987" in " ".join(sandbox.namespace.inhabitants().values()), "sleep")
-    assert any("sleep 987" in line for line in sandbox.namespace.clear().values())
+    wait_until(lambda: HANG in sandbox.namespace.inhabitants().values(), "the command")
+    assert HANG in sandbox.namespace.clear().values()
     assert sandbox.namespace.inhabitants() == {}
     end_of(process)

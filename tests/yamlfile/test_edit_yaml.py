@@ -48,6 +48,11 @@ def test_an_edit_by_example(before, changes, after):
     assert edit(before, changes) == after
 
 
+def test_a_comment_below_a_removed_key_does_not_become_part_of_a_text():
+    before = "a: |\n  text\nb: 1\n  # about c\nc: 2\n"
+    assert edit(before, {"b": REMOVE}) == "a: |\n  text\n# about c\nc: 2\n"
+
+
 def test_items_of_a_list_that_stay_keep_their_comments():
     before = """\
         list:  # why

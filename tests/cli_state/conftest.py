@@ -1,0 +1,67 @@
+"""The commands in-process, in a workspace of their own."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from sow.cli.root import run
+
+
+class Done(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one object that was printed."""
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        """The objects that were printed, one a line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@pytest.fixture
+def sow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Done]:
+    """Return a function that runs `sow` with these words in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> Done:
+        capsys.readouterr()
+        code = run(words)
+        captured = capsys.readouterr()
+        return Done(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def begun(sow: Callable[..., Done]) -> Callable[..., Done]:
+    """Return the same, with a project of two tasks."""
+    for words in (
+        ("init",),
+        ("project", "new", "Sign-in"),
+        ("task", "add", "Add JWT auth", "--agent", "implementer"),
+        ("task", "add", "Review it", "--agent", "reviewer", "--depends-on", "010"),
+    ):
+        assert sow(*words).code == 0
+    return sow
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that gives the state file of a task."""
+
+    def path(task_id: str = "010", phase: str = "implementation") -> Path:
+        return tmp_path / ".sow/project/phases" / phase / "tasks" / task_id / "state.yaml"
+
+    return path

@@ -1,0 +1,237 @@
+"""Who a process is and whether it lives, by both back ends (§6)."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from sow.processes import facts, procfs
+from sow.processes.facts import Life
+from sow.schema.job import ProcessIdentity
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+Start = Callable[..., subprocess.Popen[bytes]]
+
+NOBODY = 2**22 + 1
+"""A pid above every Linux's highest."""
+
+
+@pytest.fixture(params=["linux", "portable"])
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each back end; `SOW_PROCESSES=portable` is the switch."""
+    if request.param == "portable":
+        monkeypatch.setenv("SOW_PROCESSES", "portable")
+    elif sys.platform != "linux":
+        pytest.skip("reads /proc")
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Start processes that sleep; they are gone after the test."""
+    started = []
+
+    def start_sleeping(*argv: str, **popen: object) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(argv or ("sleep", "60"), **popen)  # type: ignore[call-overload]
+        started.append(process)
+        return process  # type: ignore[no-any-return]
+
+    yield start_sleeping
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def identify(pid: int) -> ProcessIdentity:
+    identity = facts.identify(pid)
+    assert identity is not None
+    return identity
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_process_that_runs_is_alive(start: Start) -> None:
+    assert facts.life_of(identify(os.getpid())) is Life.ALIVE
+    assert facts.life_of(identify(start().pid)) is Life.ALIVE
+
+
+@pytest.mark.usefixtures("backend")
+def test_the_same_process_is_identified_alike(start: Start) -> None:
+    process = start()
+    assert identify(process.pid) == identify(process.pid)
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_stopped_process_is_alive(start: Start) -> None:
+    process = start()
+    identity = identify(process.pid)
+    process.send_signal(signal.SIGSTOP)
+    assert facts.life_of(identity) is Life.ALIVE
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_zombie_is_dead(start: Start) -> None:
+    process = start()
+    identity = identify(process.pid)
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert facts.life_of(identity) is Life.DEAD
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_process_that_has_gone_is_dead(start: Start) -> None:
+    process = start()
+    identity = identify(process.pid)
+    process.kill()
+    process.wait()
+    assert facts.life_of(identity) is Life.DEAD
+    assert facts.identify(process.pid) is None
+
+
+@pytest.mark.usefixtures("backend")
+def test_nobody_is_not_identified() -> None:
+    assert facts.identify(NOBODY) is None
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_reused_pid_is_another_process(start: Start) -> None:
+    """§6: "Identity of a process = pid, raw start ticks, …": a pid alone is reused."""
+    former = msgspec.structs.replace(identify(start().pid), start_ticks="1")
+    assert facts.life_of(former) is Life.DEAD
+
+
+@linux_only
+def test_another_boot_has_ended_it(start: Start) -> None:
+    former = msgspec.structs.replace(identify(start().pid), boot_id="another")
+    assert facts.life_of(former) is Life.DEAD
+
+
+@linux_only
+def test_another_namespace_is_unverifiable_even_where_nothing_has_the_pid() -> None:
+    """§6: "another namespace is `unverifiable`: never called dead, never signalled"."""
+    mine = identify(os.getpid())
+    elsewhere = msgspec.structs.replace(mine, pid=NOBODY, pid_namespace="1")
+    assert facts.life_of(elsewhere) is Life.UNVERIFIABLE
+
+
+@linux_only
+def test_from_within_a_real_namespace_the_outside_is_unverifiable() -> None:
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("needs root and unshare")
+    mine = msgspec.json.encode(identify(os.getpid())).decode()
+    code = (
+        "import sys, msgspec; from sow.processes import facts\n"
+        "from sow.schema.job import ProcessIdentity\n"
+        "print(facts.life_of(msgspec.json.decode(sys.argv[1], type=ProcessIdentity)))"
+    )
+    unshare = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no namespaces here")
+    inside = [*unshare, sys.executable, "-P", "-c", code, mine]
+    assert subprocess.check_output(inside, text=True) == "unverifiable\n"
+
+
+@pytest.mark.usefixtures("backend")
+def test_carriers_are_those_that_started_with_the_very_value(start: Start) -> None:
+    def carrying(**variables: str) -> int:
+        environ = {"PATH": os.environ["PATH"], **variables}
+        return start("sleep", "60", env=environ, start_new_session=True).pid
+
+    mine = carrying(SOW_ATTEMPT_ID="1.1.abc", OTHER="x")
+    carrying(SOW_ATTEMPT_ID="1.1.abcd")
+    carrying(SOW_ATTEMPT_ID="1.1.ab")
+    carrying(NOT_SOW_ATTEMPT_ID="1.1.abc")
+    carrying(OTHER="SOW_ATTEMPT_ID=1.1.abc")
+    assert facts.carriers("SOW_ATTEMPT_ID", "1.1.abc") == [mine]
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_zombie_carries_nothing(start: Start) -> None:
+    environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": "1.1.zombie"}
+    process = start("sleep", "60", env=environ)
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert facts.carriers("SOW_ATTEMPT_ID", "1.1.zombie") == []
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_child_carries_what_its_parent_closed_its_lock_for(start: Start, tmp_path: Path) -> None:
+    """facts/huey: "the lock was free while the child lived": the marker still tells."""
+    environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": "1.1.deep"}
+    ready = tmp_path / "ready"
+    script = f"setsid sh -c 'exec 3<&- 4<&-; touch {ready}; exec sleep 60' & exit 0"
+    start("sh", "-c", script, env=environ).wait()
+    while not ready.exists():
+        os.sched_yield()
+    (left,) = facts.carriers("SOW_ATTEMPT_ID", "1.1.deep")
+    os.kill(left, signal.SIGKILL)
+
+
+# procfs alone
+
+
+@linux_only
+def test_a_program_s_name_may_hold_anything(start: Start, tmp_path: Path) -> None:
+    program = tmp_path / "a) R 1 (b"
+    shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
+    process = start(str(program), "60")
+    stat = procfs.read_stat(process.pid)
+    assert stat is not None
+    assert (stat.parent, stat.state in "SRD") == (os.getpid(), True)
+
+
+@linux_only
+def test_stat_tells_parent_session_and_time_spent(start: Start) -> None:
+    process = start("sleep", "60", start_new_session=True)
+    stat = procfs.read_stat(process.pid)
+    assert stat is not None
+    assert (stat.parent, stat.session) == (os.getpid(), process.pid)
+    assert int(stat.start_ticks) > 0
+    mine = procfs.read_stat(os.getpid())
+    assert mine is not None
+    assert mine.cpu_ticks > 0
+
+
+@linux_only
+def test_descendants_are_found_through_sessions_of_their_own(start: Start, tmp_path: Path) -> None:
+    """§6: "agent CLIs put their shell commands in sessions of their own"."""
+    ready = tmp_path / "ready"
+    script = f"setsid sh -c 'sleep 60 & touch {ready}; wait' & wait"
+    process = start("sh", "-c", script, start_new_session=True)
+    while not ready.exists():
+        os.sched_yield()
+    below = procfs.descendants(process.pid)
+    commands = {Path(f"/proc/{pid}/comm").read_text().strip() for pid in below}
+    assert "sleep" in commands
+    assert process.pid not in below
+    assert {stat.session for stat in below.values()} - {process.pid}
+    for pid in below:
+        os.kill(pid, signal.SIGKILL)
+
+
+@linux_only
+def test_what_ends_while_it_is_looked_at_is_no_error() -> None:
+    assert procfs.read_stat(NOBODY) is None
+    assert procfs.variables(NOBODY) == b""
+    assert procfs.descendants(NOBODY) == {}
+    assert not procfs.carries(NOBODY, "A", "b")
+    assert not procfs.is_running(NOBODY, "1")
+
+
+@linux_only
+def test_the_supervisor_s_module_stays_light() -> None:
+    """It must start fast: `procfs` may bring in none of the heavy modules."""
+    code = "import sys; from sow.processes import procfs; print(*sorted(sys.modules))"
+    root = str(Path(procfs.__file__).parents[2])
+    out = subprocess.check_output(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({root!r})\n{code}"],
+        text=True,
+    )
+    heavy = {"msgspec", "psutil", "pathlib", "subprocess", "json", "sqlite3", "dataclasses"}
+    assert heavy & set(out.split()) == set()

@@ -1,0 +1,71 @@
+"""State files of every schema version are read for ever. Add files here; never change one."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from sow.schema.project import ProjectState
+from sow.schema.task import TaskState, TaskStatus
+from sow.state.log import read_entries
+from sow.yamlfile import read_yaml
+
+GOLDEN = Path(__file__).parent / "golden"
+TASKS = sorted(GOLDEN.glob("task-*.yaml"))
+
+
+def read(name: str, type):
+    path = GOLDEN / name
+    return read_yaml(path.read_bytes(), type, path=path)
+
+
+def test_there_are_golden_files():
+    assert len(TASKS) >= 4
+
+
+@pytest.mark.parametrize("path", TASKS, ids=lambda path: path.stem)
+def test_every_task_is_read(path):
+    assert read(path.name, TaskState).task.id
+
+
+def test_the_full_task_of_version_1():
+    task = read("task-v1-full.yaml", TaskState).task
+    assert task.status is TaskStatus.NEEDS_REVIEW
+    assert (task.iteration, task.depends_on) == (3, ["010", "020"])
+    assert task.session_id == "3f6c2a90-1d5e-4b7a-8c1e-2a9d40b7e613"
+    assert (task.session.executor, task.session.cwd) == ("cursor", "services/api")
+    assert (task.session.started, task.session.dialect) == (True, "chat-id")
+    assert task.session_started
+    assert task.started_at == datetime(2026, 1, 31, 12, 5, tzinfo=UTC)
+    assert task.metadata == {"estimate": 3, "labels": ["auth", "api"]}
+
+
+def test_the_smallest_task_of_version_1():
+    task = read("task-v1-smallest.yaml", TaskState).task
+    assert (task.status, task.iteration) == (TaskStatus.PENDING, 1)
+    assert not task.session_started
+
+
+def test_a_session_of_another_tool_counts_as_started():
+    task = read("task-v1-foreign-session.yaml", TaskState).task
+    assert task.session is msgspec.UNSET
+    assert task.session_started
+
+
+def test_a_finished_task():
+    task = read("task-v1-completed.yaml", TaskState).task
+    assert task.status is TaskStatus.COMPLETED
+    assert task.completed_at == datetime(2026, 2, 1, 9, 30, tzinfo=UTC)
+
+
+def test_the_project_of_version_1():
+    project = read("project-v1.yaml", ProjectState).project
+    assert project.phases == ["design", "implementation"]
+
+
+def test_the_log_of_version_1():
+    first, second = read_entries(GOLDEN / "log-v1.md")
+    assert (first.agent, first.result, first.files) == ("implementer", "success", ("src/auth.py",))
+    assert first.text == "Free text.\n ---\nAfter a line of dashes."
+    assert (second.action, second.text) == ("yes: it's done", "")

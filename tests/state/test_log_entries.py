@@ -1,0 +1,182 @@
+"""The form of a log entry: what is written is read again, whatever it says."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sow.state.log import LogEntry, append_entry, format_entry, quote, read_entries
+
+TIME = "2026-01-31T12:00:00Z"
+
+
+def test_an_entry_as_it_stands_in_the_file(tmp_path):
+    entry = LogEntry(
+        TIME,
+        "implementer",
+        "Added the login route",
+        result="success",
+        files=("src/auth.py", "a, b.py"),
+        text="Free text.\n---\nMore.",
+    )
+    path = append_entry(tmp_path, entry)
+    assert path == tmp_path / "log.md"
+    assert path.read_text() == (
+        "---\n"
+        "timestamp: 2026-01-31T12:00:00Z\n"
+        "agent: implementer\n"
+        "action: Added the login route\n"
+        "result: success\n"
+        'files: [src/auth.py, "a, b.py"]\n'
+        "---\n"
+        "\n"
+        "Free text.\n"
+        " ---\n"
+        "More.\n"
+    )
+
+
+def test_the_second_entry_follows_a_blank_line(tmp_path):
+    append_entry(tmp_path, LogEntry(TIME, "a", "one"))
+    append_entry(tmp_path, LogEntry(TIME, "a", "two"))
+    first, second = (tmp_path / "log.md").read_text().split("\n\n")
+    assert first.startswith("---\ntimestamp")
+    assert first.endswith("\n---")
+    assert second.startswith("---\ntimestamp")
+    assert second.endswith("\n---\n")
+
+
+def test_what_stands_in_the_log_is_never_changed(tmp_path):
+    (tmp_path / "log.md").write_bytes(b"A person's own words \xff")
+    append_entry(tmp_path, LogEntry(TIME, "a", "one"))
+    assert (tmp_path / "log.md").read_bytes().startswith(b"A person's own words \xff\n\n---\n")
+    assert [entry.action for entry in read_entries(tmp_path / "log.md")] == ["one"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yes",
+        "No",
+        "null",
+        "~",
+        "",
+        "010",
+        "1e3",
+        "- x",
+        "a: b",
+        "a #b",
+        "@x",
+        "x ",
+        " x",
+        '"',
+        "\\",
+        "\t",
+        "é",
+        "日本",
+        "😀",
+        "\x07",
+        "\u2028",
+        "\x85",
+        "\ufeff",
+        "a\nb",
+        "[x]",
+        "{x",
+        "*x",
+        "&x",
+        "!x",
+        "%x",
+        "'x'",
+    ],
+)
+def test_a_quoted_scalar_is_read_as_the_same_string(text):
+    assert yaml.safe_load(f"x: {quote(text)}") == {"x": text}
+    assert yaml.safe_load(f"[{quote(text)}, y]") == [text, "y"]
+    assert "\n" not in quote(text)
+
+
+def test_plain_words_are_not_quoted():
+    assert quote("Added the login route") == "Added the login route"
+    assert quote("src/auth.py") == "src/auth.py"
+
+
+any_text = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
+words = any_text.filter(bool)
+
+
+@settings(deadline=None)
+@given(words)
+def test_any_scalar_is_read_as_the_same_string(text):
+    assert yaml.safe_load(f"x: {quote(text)}") == {"x": text}
+
+
+def stands(text: str) -> str:
+    """Return free text as the file holds it."""
+    lines = text.strip("\n").split("\n")
+    return "\n".join(f" {line}" if line.rstrip() == "---" else line for line in lines)
+
+
+entries = st.builds(
+    LogEntry,
+    timestamp=st.just(TIME),
+    agent=words,
+    action=words,
+    result=any_text,
+    files=st.lists(any_text, max_size=3).map(tuple),
+    text=any_text
+    | st.lists(st.sampled_from(["---", "--- ", "timestamp: x", "", "a"])).map("\n".join),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(entries, max_size=4), st.booleans())
+def test_any_entries_are_read_as_they_were_written(tmp_path_factory, written, torn):
+    folder = tmp_path_factory.mktemp("log")
+    for entry in written:
+        append_entry(folder, entry)
+    assert read_entries(folder / "log.md") == [
+        entry._replace(text=stands(entry.text)) for entry in written
+    ]
+
+
+@settings(deadline=None)
+@given(st.integers(min_value=1))
+def test_a_torn_entry_hides_no_other(cut):
+    whole = format_entry(LogEntry(TIME, "agent", "torn", result="success", files=("a", "b")))
+    torn = whole[: cut % (len(whole) - 4)]
+    last = format_entry(LogEntry(TIME, "agent", "last", text="its text"))
+    first = format_entry(LogEntry(TIME, "agent", "first"))
+    path = Path("/dev/shm" if Path("/dev/shm").is_dir() else "/tmp") / "sow-test-torn.md"
+    path.write_text(f"{first}\n{torn}\n\n{last}")
+    try:
+        assert [entry.action for entry in read_entries(path)] == ["first", "last"]
+    finally:
+        path.unlink()
+
+
+def test_a_torn_last_entry_is_passed_over(tmp_path):
+    append_entry(tmp_path, LogEntry(TIME, "a", "one"))
+    with (tmp_path / "log.md").open("a") as log:
+        log.write("\n---\ntimestamp: 2026-01-31T12:00")
+    assert [entry.action for entry in read_entries(tmp_path / "log.md")] == ["one"]
+    append_entry(tmp_path, LogEntry(TIME, "a", "two"))
+    assert [entry.action for entry in read_entries(tmp_path / "log.md")] == ["one", "two"]
+
+
+def test_a_log_that_is_not_there_has_no_entries(tmp_path):
+    assert read_entries(tmp_path / "log.md") == []
+
+
+def test_an_argument_that_was_no_utf8_is_written_readably(tmp_path):
+    append_entry(tmp_path, LogEntry(TIME, "a", "caf\udce9", text="\udcff"))
+    (entry,) = read_entries(tmp_path / "log.md")
+    assert (entry.action, entry.text) == ("caf\ufffd", "\ufffd")
+
+
+def test_an_entry_of_a_person_may_have_other_keys(tmp_path):
+    (tmp_path / "log.md").write_text(
+        f"# Notes\n\n---\ntimestamp: {TIME}\nagent: me\naction: looked\nmood: good\n---\n"
+    )
+    assert [entry.agent for entry in read_entries(tmp_path / "log.md")] == ["me"]

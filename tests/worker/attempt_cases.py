@@ -1,0 +1,150 @@
+"""The supervisor run as it is, on an attempt's folder of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sow.ids import JobId
+from sow.paths import AttemptPaths, Workspace
+from sow.processes import procfs
+
+SUPERVISOR = Path(__file__).parents[2] / "worker" / "supervisor.py"
+SECONDS = 60.0
+IMPATIENT = """
+import sys
+sys.path[:0] = [sys.argv.pop(1)]
+import supervisor
+for name in ("GRACES", "LEFTOVER_GRACES"):
+    setattr(supervisor, name, tuple((signum, 0.4) for signum, _ in getattr(supervisor, name)))
+sys.exit(supervisor.main(sys.argv[1:]))
+"""
+
+
+def wait_until(condition: Callable[[], Any], what: str = "") -> Any:
+    """Return the condition's first true value; fail when it stays false too long."""
+    deadline = time.monotonic() + SECONDS
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"never happened: {what or condition}"
+        time.sleep(0.01)
+    return value
+
+
+@dataclass
+class AttemptSite:
+    """A workspace with the folder of one attempt, and what runs in it."""
+
+    workspace: Workspace
+    number: int = 1
+    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def paths(self) -> AttemptPaths:
+        return self.workspace.attempt(JobId(1), self.number)
+
+    @property
+    def attempt_id(self) -> str:
+        return f"1.{self.number}.{self.workspace.root.name}"
+
+    @property
+    def root(self) -> Path:
+        return self.workspace.root
+
+    def prepare(self, prompt: str = "the prompt") -> None:
+        """Make the folder and the prompt, as the worker does before it starts the supervisor."""
+        self.paths.folder.mkdir(parents=True, exist_ok=True)
+        self.paths.prompt.write_text(prompt)
+
+    def start(self, *argv: str, **popen: Any) -> subprocess.Popen[bytes]:
+        """Start the supervisor as the worker does."""
+        self.prepare()
+        return self.start_prepared(*argv, **popen)
+
+    def start_prepared(
+        self, *argv: str, impatient: bool = False, **popen: Any
+    ) -> subprocess.Popen[bytes]:
+        """Start the supervisor; `impatient` shortens the graces, for trees that use them up."""
+        program = ["-c", IMPATIENT, str(SUPERVISOR.parent)] if impatient else [str(SUPERVISOR)]
+        own = [sys.executable, "-I", "-S", *program, str(self.paths.folder)]
+        environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": self.attempt_id}
+        with self.paths.supervisor_log.open("ab") as log:
+            process = subprocess.Popen(
+                [*own, *argv],
+                **{
+                    "cwd": self.root,
+                    "env": environ,
+                    "stdin": subprocess.DEVNULL,
+                    "stdout": log,
+                    "stderr": log,
+                    "start_new_session": True,
+                    **popen,
+                },
+            )
+        self.started.append(process)
+        return process
+
+    def sh(self, script: str, **popen: Any) -> subprocess.Popen[bytes]:
+        """Start the supervisor with a shell script for an agent."""
+        return self.start("/bin/sh", "-c", script, **popen)
+
+    def script(self, name: str, text: str) -> None:
+        """Write `name`.sh for the agent to run; `{pid}` in it says its pid in the file `name`."""
+        self.file(f"{name}.sh").write_text(text.replace("{pid}", say_pid(name)) + "\n")
+
+    def run(self, script: str) -> dict[str, Any]:
+        """Run a script under the supervisor to its end; return what `exit.json` says."""
+        assert self.sh(script).wait(SECONDS) == 0, self.log()
+        return self.exit()
+
+    def exit(self) -> dict[str, Any]:
+        record: dict[str, Any] = json.loads(self.paths.exit.read_text())
+        return record
+
+    def log(self) -> str:
+        return self.paths.supervisor_log.read_text()
+
+    def agent_pid(self) -> int:
+        """Return the agent's pid, as soon as the supervisor tells it."""
+        wait_until(self.paths.started.exists, "the agent is started")
+        return int(json.loads(self.paths.started.read_text())["agent_pid"])
+
+    def file(self, name: str) -> Path:
+        return self.root / name
+
+    def pid_in(self, name: str) -> int:
+        """Return the pid that a script wrote into a file (by `echo $$ >x; mv x name`)."""
+        wait_until(self.file(name).exists, f"{name} is written")
+        return int(self.file(name).read_text())
+
+    def carriers(self) -> list[int]:
+        return procfs.carriers("SOW_ATTEMPT_ID", self.attempt_id)
+
+    def close(self) -> None:
+        """Kill whatever the test has left."""
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+        for pid in procfs.all_pids():
+            if f"{self.workspace.root.name}\0".encode() in procfs.variables(pid):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process runs (a zombie does not)."""
+    stat = procfs.read_stat(pid)
+    return stat is not None and stat.state not in "ZX"
+
+
+def say_pid(name: str) -> str:
+    """Return shell words that write the shell's own pid into a file, whole."""
+    return f"echo $$ >.{name}; mv .{name} {name}"

@@ -1,0 +1,22 @@
+"""A workspace for one attempt."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attempt_cases import AttemptSite
+
+from sow.paths import Workspace
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    (tmp_path / ".sow").mkdir()
+    return Workspace(tmp_path)
+
+
+@pytest.fixture
+def attempt(workspace: Workspace) -> Iterator[AttemptSite]:
+    site = AttemptSite(workspace)
+    yield site
+    site.close()

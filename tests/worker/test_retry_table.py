@@ -1,0 +1,200 @@
+"""Retries are by cause, not by luck: the contract's table (§8), row by row."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from worker_cases import make_job
+
+from sow.schema.job import Cause, Job
+from worker.retry import (
+    LONGEST_BACKOFF_SECONDS,
+    LONGEST_PARKING_SECONDS,
+    Next,
+    Step,
+    decide,
+)
+
+NOW = 1_000_000.0
+
+
+def next_step(
+    cause: Cause,
+    job: Job | None = None,
+    *,
+    jitter: float = 1.0,
+    resets_at: float | None = None,
+    can_resume: bool = True,
+    session_started: bool = False,
+    on_quota: bool = True,
+) -> Next:
+    return decide(
+        cause,
+        job or make_job(),
+        now=NOW,
+        jitter=jitter,
+        resets_at=resets_at,
+        can_resume=can_resume,
+        session_started=session_started,
+        on_quota=on_quota,
+    )
+
+
+def after(cause: Cause, job: Job, **facts: bool) -> Job:
+    """Return the job as it stands after the step that `cause` leads to."""
+    following = next_step(cause, job, **facts)
+    spent = (following.correction,) if following.correction else ()
+    return msgspec.structs.replace(
+        job,
+        retries=job.retries + following.retries,
+        worker_deaths=job.worker_deaths + following.worker_deaths,
+        corrections=(*job.corrections, *spent),
+    )
+
+
+def steps(cause: Cause, count: int, **facts: bool) -> list[Step]:
+    """Return what follows when a job ends by the same cause again and again."""
+    job = make_job()
+    found = []
+    for _ in range(count):
+        found.append(next_step(cause, job, **facts).step)
+        job = after(cause, job, **facts)
+    return found
+
+
+def test_reported_is_done() -> None:
+    assert next_step(Cause.REPORTED) == Next(Step.DONE)
+
+
+def test_cancelled_ends_the_job() -> None:
+    assert next_step(Cause.CANCELLED) == Next(Step.CANCEL)
+
+
+@pytest.mark.parametrize(
+    "cause", [Cause.NO_STATUS, Cause.STALLED, Cause.STATE_UNREADABLE, Cause.SESSION_IN_USE]
+)
+def test_one_resume_then_failed(cause: Cause) -> None:
+    assert steps(cause, 2) == [Step.RETRY, Step.FAIL]
+
+
+@pytest.mark.parametrize("cause", [Cause.NO_STATUS, Cause.STALLED])
+def test_at_once_failed_where_the_executor_cannot_resume(cause: Cause) -> None:
+    """ "no status | one resume that asks for it (at once failed where the executor cannot)"."""
+    assert steps(cause, 1, can_resume=False) == [Step.FAIL]
+
+
+def test_remedies_of_different_kinds_do_not_spend_each_other() -> None:
+    job = make_job()
+    for cause in (Cause.NO_STATUS, Cause.STATE_UNREADABLE, Cause.STALLED):
+        assert next_step(cause, job).step is Step.RETRY
+        job = after(cause, job)
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        Cause.AUTH,
+        Cause.BAD_MODEL,
+        Cause.BAD_FLAGS,
+        Cause.MISSING_BINARY,
+        Cause.CONFIGURATION,
+        Cause.DENIED,
+        Cause.TIMED_OUT,
+        Cause.INTERNAL,
+    ],
+)
+def test_failed_at_once(cause: Cause) -> None:
+    """ "auth, bad model, bad flags, missing binary | failed at once"; "timed out | … failed"."""
+    assert next_step(cause) == Next(Step.FAIL)
+
+
+@pytest.mark.parametrize("cause", [Cause.CRASHED, Cause.API_ERROR])
+def test_crashes_are_retried_as_often_as_the_executor_says(cause: Cause) -> None:
+    """ "backoff …, then resume; at most `retries`": two by default."""
+    assert steps(cause, 3) == [Step.RETRY, Step.RETRY, Step.FAIL]
+
+
+@pytest.mark.parametrize("cause", [Cause.CRASHED, Cause.API_ERROR])
+def test_no_retries_means_none(cause: Cause) -> None:
+    job = make_job()
+    config = msgspec.structs.replace(job.executor, retries=0)
+    assert next_step(cause, msgspec.structs.replace(job, executor=config)) == Next(Step.FAIL)
+
+
+def test_the_backoff_doubles_from_two_seconds_to_five_minutes() -> None:
+    """ "backoff (from 2 s, doubled, jittered, at most 5 min)"."""
+    job = make_job()
+    patient = msgspec.structs.replace(job.executor, retries=99)
+    waits = []
+    for retries in range(10):
+        again = msgspec.structs.replace(job, executor=patient, retries=retries)
+        waits.append(next_step(Cause.CRASHED, again).retry_at - NOW)
+    assert waits == [2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
+
+
+@given(jitter=st.floats(0, 1), retries=st.integers(0, 40))
+def test_the_jitter_takes_at_most_half_of_the_wait(jitter: float, retries: int) -> None:
+    job = make_job()
+    patient = msgspec.structs.replace(job.executor, retries=99)
+    job = msgspec.structs.replace(job, executor=patient, retries=retries)
+    full = min(2.0 * 2**retries, LONGEST_BACKOFF_SECONDS)
+    wait = next_step(Cause.CRASHED, job, jitter=jitter).retry_at - NOW
+    assert full / 2 <= wait <= full
+
+
+def test_a_quota_is_waited_for_until_the_time_it_gave() -> None:
+    """ "parked until the reset time it gave …; not counted"."""
+    following = next_step(Cause.RATE_LIMITED, resets_at=NOW + 1000)
+    assert following.step is Step.PARK
+    assert NOW + 1000 <= following.retry_at <= NOW + 1010
+    assert (following.retries, following.worker_deaths) == (0, 0)
+
+
+@pytest.mark.parametrize("resets_at", [None, NOW - 1, 0.0])
+def test_without_a_time_to_come_the_parking_grows(resets_at: float | None) -> None:
+    """ "(or a growing wait)"."""
+    job = make_job()
+    waits = []
+    for _ in range(9):
+        waits.append(next_step(Cause.RATE_LIMITED, job, resets_at=resets_at).retry_at - NOW)
+        job = after(Cause.RATE_LIMITED, job)
+    assert waits[:3] == [60, 120, 240]
+    assert waits == sorted(waits)
+    assert waits[-1] == LONGEST_PARKING_SECONDS
+
+
+def test_parking_can_be_switched_off() -> None:
+    """ "`retry.on_quota: false` turns it off"."""
+    assert next_step(Cause.RATE_LIMITED, on_quota=False) == Next(Step.FAIL)
+
+
+def test_a_session_that_never_started_may_be_spawned_again() -> None:
+    """§7: "a resume whose session the CLI does not know, and which never started, becomes a spawn;
+    a started session that the CLI has lost is an error"."""
+    assert steps(Cause.SESSION_UNKNOWN, 2) == [Step.RETRY, Step.FAIL]
+    assert steps(Cause.SESSION_UNKNOWN, 1, session_started=True) == [Step.FAIL]
+
+
+@pytest.mark.parametrize("cause", [Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN])
+def test_the_session_law_spends_no_retry(cause: Cause) -> None:
+    """ "session in use / unknown | the session law; not counted"."""
+    assert next_step(cause).retries == 0
+
+
+def test_dead_workers_are_counted_apart_and_the_job_set_aside_after_five() -> None:
+    """ "worker died | … resume; counted apart, set aside after 5"."""
+    assert steps(Cause.WORKER_DIED, 5) == [Step.RETRY] * 4 + [Step.FAIL]
+    assert next_step(Cause.WORKER_DIED).retries == 0
+    assert next_step(Cause.WORKER_DIED).worker_deaths == 1
+
+
+def test_a_stopped_worker_costs_its_jobs_nothing() -> None:
+    assert next_step(Cause.WORKER_STOPPED) == Next(Step.RETRY)
+    assert steps(Cause.WORKER_STOPPED, 20) == [Step.RETRY] * 20
+
+
+@pytest.mark.parametrize("cause", list(Cause))
+def test_every_cause_leads_somewhere(cause: Cause) -> None:
+    following = next_step(cause)
+    assert isinstance(following.step, Step)
+    assert following.retry_at == 0.0 or following.retry_at > NOW
