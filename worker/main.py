@@ -25,7 +25,7 @@ from sow.clock import utc_now
 from sow.config.load import load_configuration
 from sow.errors import SowError
 from sow.ids import JobId, WorkerId
-from sow.jobs import jobs, workers
+from sow.jobs import doorbell, jobs, workers
 from sow.jobs.database import Database, open_queue
 from sow.jobs.doorbell import Bell
 from sow.paths import Workspace, user_config_path
@@ -111,6 +111,7 @@ class WorkerProcess:
             self._recover()
             self.consumer.start()
             self._install_signal_handlers()
+            self.ring()  # a first look round: with nothing to do, a drain is over at once
             self._wait_for_leave()
             self.consumer.stop_flag.set()
             self._leave()
@@ -133,9 +134,11 @@ class WorkerProcess:
         except Exception as error:
             logger.exception("job %s could not be started", job_id)
             launch.give_up(self.context, job_id, error)
-            return
+            running = None
         if running is not None:
             self.monitor.watch(running)
+        else:
+            workers.wake(self.workspace)  # nothing was started: its slot is free
 
     def on_wake(self) -> None:
         """Look round between two claims: somebody rang, or nothing has happened for a while."""
@@ -202,7 +205,7 @@ class WorkerProcess:
         self._ask_to_leave()
 
     def _leave(self) -> None:
-        self.bell_self()
+        self.ring()
         for _, thread in self.consumer.worker_threads:
             thread.join(timeout=LEAVE_SECONDS)
         if self.signals and self.options.drain:
@@ -220,11 +223,9 @@ class WorkerProcess:
     def _say(self, words: str) -> None:
         logger.info(words, self.monitor.count)
 
-    def bell_self(self) -> None:
-        """Wake our own claim, so that it sees the stop."""
-        from sow.jobs.doorbell import ring
-
-        ring(self.bell.path)
+    def ring(self) -> None:
+        """Wake our own claim, so that it looks round."""
+        doorbell.ring(self.bell.path)
 
 
 def take_name(workspace: Workspace) -> tuple[WorkerId, int]:

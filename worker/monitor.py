@@ -13,21 +13,23 @@ import os
 import select
 import signal
 import threading
+import time
 from contextlib import suppress
 
 from sow.errors import SowError
 from sow.ids import JobId
+from sow.jobs import workers
 from sow.jobs.leases import Fenced
 from sow.paths import AttemptPaths
 from sow.processes import facts
 from sow.processes.facts import Life
 from worker.context import WorkerContext, tell
+from worker.orphans import pids_of, press
 from worker.running import Running
 from worker.settle import persist_session, settle_attempt
 
 TICK_SECONDS = 0.5
 """How often the output of running agents is read, and unverified endings looked at."""
-ATTEMPT_VARIABLE = "SOW_ATTEMPT_ID"
 
 logger = logging.getLogger("sow.worker")
 
@@ -136,6 +138,9 @@ class Monitor:
             running.output.read_new()
             persist_session(self.context, running)
             self._pass_on_cancellation(running)
+            if not supervisor_lives(running):
+                self._close_pidfd(running)
+                press(running, now=time.monotonic())
         except Fenced:
             tell(running.job, "was taken over by another worker")
             self._forget(running)
@@ -151,15 +156,20 @@ class Monitor:
             running.process.wait()
         settle_attempt(self.context, running)
         self._forget(running)
+        workers.wake(self.context.workspace)  # a slot is free; and we may have nothing left to do
 
     def _forget(self, running: Running) -> None:
+        self._close_pidfd(running)
+        with self._idle:
+            self._watched.pop(running.job.id, None)
+            self._idle.notify_all()
+
+    def _close_pidfd(self, running: Running) -> None:
+        """Stop sleeping on a supervisor: once it is dead, its pidfd is readable for ever."""
         if running.pidfd is not None:
             self._poller.unregister(running.pidfd)
             os.close(running.pidfd)
             running.pidfd = None
-        with self._idle:
-            self._watched.pop(running.job.id, None)
-            self._idle.notify_all()
 
     def _pass_on_cancellation(self, running: Running) -> None:
         if running.asked_to_end:
@@ -179,14 +189,17 @@ def has_ended(running: Running) -> bool:
     """
     if running.paths.exit.exists():
         return True
-    if running.process is not None and running.process.poll() is None:
+    if supervisor_lives(running):
         return False
+    return not pids_of(running) and declare_void(running.paths)
+
+
+def supervisor_lives(running: Running) -> bool:
+    """Whether the attempt has a supervisor to end it; one elsewhere is never called dead."""
+    if running.process is not None:
+        return running.process.poll() is None
     identity = running.attempt.supervisor
-    if running.process is None and identity is not None:
-        life = facts.life_of(identity)
-        if life is not Life.DEAD:
-            return False
-    return not facts.carriers(ATTEMPT_VARIABLE, running.attempt.id) and declare_void(running.paths)
+    return identity is not None and facts.life_of(identity) is not Life.DEAD
 
 
 def declare_void(paths: AttemptPaths) -> bool:
@@ -210,11 +223,11 @@ def declare_void(paths: AttemptPaths) -> bool:
 
 
 def ask_to_end(running: Running) -> None:
-    """Ask the supervisor to end its whole tree."""
-    identity = running.attempt.supervisor
-    if identity is None or running.asked_to_end:
+    """Ask the supervisor to end its whole tree; without one, the monitor's looks end it."""
+    if running.asked_to_end:
         return
-    if facts.life_of(identity) is Life.ALIVE:
+    running.asked_to_end = True
+    identity = running.attempt.supervisor
+    if identity is not None and facts.life_of(identity) is Life.ALIVE:
         with suppress(ProcessLookupError):
             os.kill(identity.pid, signal.SIGTERM)
-        running.asked_to_end = True

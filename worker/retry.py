@@ -104,5 +104,7 @@ def _parked(job: Job, now: float, resets_at: float | None) -> Next:
     if resets_at is not None and resets_at > now:
         return Next(Step.PARK, retry_at=resets_at + RESET_MARGIN_SECONDS, correction="parked")
     parkings = job.corrections.count("parked")
+    if resets_at is not None and not parkings:  # the time it gave has passed meanwhile
+        return Next(Step.PARK, retry_at=now + RESET_MARGIN_SECONDS, correction="parked")
     wait = min(FIRST_PARKING_SECONDS * 2**parkings, LONGEST_PARKING_SECONDS)
     return Next(Step.PARK, retry_at=now + wait, correction="parked")

@@ -36,6 +36,9 @@ class Running:
     """The supervisor, where it is our own child; None for an adopted attempt."""
     pidfd: int | None = None
     asked_to_end: bool = False
+    pressed_since: float | None = None
+    """When the first signal went to what a dead supervisor left, on the monotonic clock."""
+    pressed_with: int | None = None
     failures: int = 0
     """How often it could not be settled."""
     not_before: float = 0.0

@@ -17,7 +17,7 @@ from sow.executors.base import Observation, Verdict
 from sow.executors.errors import SessionLost
 from sow.files import StateLocked
 from sow.ids import TaskId
-from sow.jobs import jobs, leases, waiters, workers
+from sow.jobs import jobs, leases, waiters
 from sow.schema.job import Cause, Job, JobState, Lease
 from sow.schema.task import Task, TaskStatus
 from sow.state.errors import NoProject
@@ -58,7 +58,6 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
         verdict = _session_lost(running, verdict)
     _record_ending(context, running, exit_facts, verdict)
     _write_down(context, running, job, verdict, following)
-    workers.wake(context.workspace)
 
 
 def is_checked_out(context: WorkerContext, job: Job) -> bool:

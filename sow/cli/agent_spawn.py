@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from sow.agents.roles import get_agent
 from sow.cli.arguments import readable
 from sow.cli.calling import WaitOptions, call, this_caller, wait_option
 from sow.cli.output import json_option
@@ -71,7 +72,7 @@ def spawn(
         Request(
             verb=Verb.SPAWN,
             task_id=parse_task_id(task),
-            agent=agent,
+            agent=get_agent(agent).name,
             prompt=readable(prompt),
             fresh=fresh,
             again=again,

@@ -17,6 +17,7 @@ COMMANDS = {
     "agent": LazyCommand("sow.cli.agent:agent", "Spawn agents, resume them, wait, log."),
     "worker": LazyCommand("sow.cli.worker:worker", "Run the queue's worker; list, stop workers."),
     "job": LazyCommand("sow.cli.job:job", "See what was queued, run, and how it ended."),
+    "queue": LazyCommand("sow.cli.queue:queue", "See, pause and resume the queue as a whole."),
     "prompt": LazyCommand("sow.cli.prompt:prompt", "Print the guidance that agents load."),
     "config": LazyCommand("sow.cli.config:config", "Choose which CLI plays which role."),
     "schema": LazyCommand("sow.cli.schema:schema", "Print the JSON Schema of a file."),

@@ -192,6 +192,10 @@ class Executor(Protocol):
     def session_source(self) -> SessionSource:
         """How a session id comes about."""
 
+    @property
+    def remedy(self) -> str:
+        """How a tool that was denied is allowed, in a sentence that names the setting."""
+
     def validate_availability(self, path: str | None) -> str:
         """Return the absolute path of its binary on `path` (None: this process's PATH).
 

@@ -51,6 +51,14 @@ class ClaudeExecutor:
         """Return its name in the configuration."""
         return self.config.name
 
+    @property
+    def remedy(self) -> str:
+        """Return how a denied tool is allowed."""
+        return (
+            f"Add it to agents.executors.{self.name}.settings.allowed_tools,"
+            " or set yolo_mode: true there."
+        )
+
     def validate_availability(self, path: str | None) -> str:
         """Return the absolute path of `claude`, or raise ExecutorBinaryNotFound."""
         return require_binary(self.name, self.binary, path=path, install=INSTALL)
@@ -73,7 +81,7 @@ class ClaudeExecutor:
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""
-        return classify_ending(ending, seen, remedy=self._remedy(), output_is_own=True)
+        return classify_ending(ending, seen, remedy=self.remedy, output_is_own=True)
 
     def _launch(self, request: LaunchRequest, session_flag: str) -> Launch:
         # --allowedTools takes every word up to the next flag, so a flag of ours
@@ -99,9 +107,3 @@ class ClaudeExecutor:
     def _environment(self, request: LaunchRequest) -> dict[str, str]:
         """Return what lifts the CLI's refusal to skip permissions as root (measured)."""
         return {"IS_SANDBOX": "1"} if self.config.yolo_mode and request.as_root else {}
-
-    def _remedy(self) -> str:
-        return (
-            f"Add it to agents.executors.{self.name}.settings.allowed_tools,"
-            " or set yolo_mode: true there."
-        )

@@ -55,6 +55,11 @@ class CommandExecutor:
         mentioned = any(SESSION_ID in word for word in (*self.config.command, *self.config.resume))
         return SessionSource.CHOSEN if mentioned or self.config.resume else SessionSource.NONE
 
+    @property
+    def remedy(self) -> str:
+        """Return how a denied tool is allowed."""
+        return "Allow it in the program's own settings."
+
     def validate_availability(self, path: str | None) -> str:
         """Return the absolute path of its program, or raise ExecutorBinaryNotFound."""
         install = f"Check agents.executors.{self.name}.settings.command: a name on PATH, or a path."
@@ -83,7 +88,7 @@ class CommandExecutor:
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""
-        return classify_ending(ending, seen, remedy="Allow it in the program's own settings.")
+        return classify_ending(ending, seen, remedy=self.remedy)
 
     def _launch(self, template: tuple[str, ...], request: LaunchRequest) -> Launch:
         values = _placeholders(request)

@@ -57,6 +57,14 @@ class CursorExecutor:
         """Return its name in the configuration."""
         return self.config.name
 
+    @property
+    def remedy(self) -> str:
+        """Return how a denied tool is allowed."""
+        return (
+            "Add it to permissions.allow in the project's .cursor/cli.json,"
+            f" or set agents.executors.{self.name}.settings.yolo_mode: true."
+        )
+
     def validate_availability(self, path: str | None) -> str:
         """Return the absolute path of `cursor-agent`, or raise ExecutorBinaryNotFound."""
         return require_binary(self.name, self.binary, path=path, install=INSTALL)
@@ -95,7 +103,7 @@ class CursorExecutor:
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""
         began_in_events = seen.session_id is not None  # today's dialect: plain lines are its own
-        return classify_ending(ending, seen, remedy=self._remedy(), output_is_own=began_in_events)
+        return classify_ending(ending, seen, remedy=self.remedy, output_is_own=began_in_events)
 
     def _help(self, run: RunCommand) -> str:
         try:
@@ -117,9 +125,3 @@ class CursorExecutor:
         force = ("--force",) if self.config.yolo_mode else ()
         model = ("--model", self.config.model) if self.config.model else ()
         return (*force, *model)
-
-    def _remedy(self) -> str:
-        return (
-            "Add it to permissions.allow in the project's .cursor/cli.json,"
-            f" or set agents.executors.{self.name}.settings.yolo_mode: true."
-        )

@@ -33,7 +33,7 @@ WORDS: tuple[tuple[str, Cause], ...] = (
     (r"argument missing|is invalid\. Allowed choices|Invalid session ID", Cause.BAD_FLAGS),
     (r"requires --verbose|can only be used with|cannot be used with root", Cause.BAD_FLAGS),
     (r"Input must be provided|requires a valid session ID|Workspace Trust", Cause.BAD_FLAGS),
-    (r"usage limit reached|hit your (\w+ )?limit|Request rejected \(429\)", Cause.RATE_LIMITED),
+    (r"usage limit reached|hit your ([\w-]+ )?limit|Request rejected \(429\)", Cause.RATE_LIMITED),
     (r"Reached max(imum number of)? turns", Cause.NO_STATUS),
     (r"API Error|Unable to connect|Connection ?refused|ECONNRE|fetch failed", Cause.API_ERROR),
 )
@@ -57,12 +57,7 @@ def classify_ending(
     if killer is not None and failed is None:
         return Verdict(Cause.CRASHED, f"ended by {killer}")
     words = _own_words(ending, failed, output_is_own=output_is_own)
-    return (
-        _by_words(words, seen, (Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN))
-        or _by_status(words, seen)
-        or _by_words(words, seen)
-        or _by_code(ending, words)
-    )
+    return _by_status(words, seen) or _by_words(words, seen) or _by_code(ending, words)
 
 
 def _quiet_ending(seen: Observation, remedy: str) -> Verdict:

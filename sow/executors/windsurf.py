@@ -43,6 +43,11 @@ class WindsurfExecutor:
         """Return `windsurf`, or the first word of `settings.command`."""
         return self._command[0]
 
+    @property
+    def remedy(self) -> str:
+        """Return how a denied tool is allowed."""
+        return "Allow it in the program's own settings."
+
     def validate_availability(self, path: str | None) -> str:
         """Return the absolute path of its program, or raise ExecutorBinaryNotFound."""
         install = (
@@ -70,7 +75,7 @@ class WindsurfExecutor:
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""
-        return classify_ending(ending, seen, remedy="Allow it in the program's own settings.")
+        return classify_ending(ending, seen, remedy=self.remedy)
 
     @property
     def _command(self) -> tuple[str, ...]:

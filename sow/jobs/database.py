@@ -100,6 +100,14 @@ create table lease (
 create table fence (id integer primary key check (id = 1), token integer not null);
 insert into fence values (1, 0);
 
+create table aside (
+    id integer primary key,
+    data blob not null,
+    reason text not null,
+    set_aside_at real not null
+);
+create table control (name text primary key, value text not null) without rowid;
+
 create table worker (
     id text primary key,
     process text not null,

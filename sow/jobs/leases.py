@@ -73,9 +73,10 @@ COUNTED = "not exists (select 1 from waiter where waiter.on_behalf_of = lease.jo
 """A lease that is lent counts against no limit."""
 
 CLAIMABLE = f"""
-    select task.id, task.data, job.id as job_id, job.executor_name
+    select task.id, cast(task.data as blob) as data, job.id as job_id, job.executor_name
     from task left join job on job.queue_row = task.id
     where task.queue = :queue
+      and not exists (select 1 from control where name = 'paused')
       and (job.id is null or (
         job.retry_at <= :now
         and (select count(*) from lease where {COUNTED}) < :total
@@ -100,13 +101,22 @@ def claim(
     if database.row("select 1 from task where queue = ? limit 1", (QUEUE,)) is None:
         return None
     with database.transaction():
-        row = database.row(CLAIMABLE, parameters)  # type: ignore[arg-type] # named parameters
-        if row is None:
-            return None
-        database.run("delete from task where id = ?", (row["id"],))
-        if row["job_id"] is not None:
-            _lease(database, JobId(row["job_id"]), row["executor_name"], worker_id, now)
-        return bytes(row["data"])
+        while row := database.row(CLAIMABLE, parameters):  # type: ignore[arg-type] # by name
+            database.run("delete from task where id = ?", (row["id"],))
+            if row["job_id"] is not None:
+                _lease(database, JobId(row["job_id"]), row["executor_name"], worker_id, now)
+                return bytes(row["data"])
+            _set_aside(database, bytes(row["data"]), now)
+        return None
+
+
+def _set_aside(database: Database, data: bytes, now: float) -> None:
+    """Keep a message that no job on record stands behind: it is shown, never run, never lost."""
+    job_id = job_of(data)
+    reason = "it is no message of sow's" if job_id is None else f"job {job_id} is not on record"
+    database.run(
+        "insert into aside (data, reason, set_aside_at) values (?, ?, ?)", (data, reason, now)
+    )
 
 
 def _lease(

@@ -49,7 +49,7 @@ def cancel_job(caller: Caller, database: Database, job: Job) -> Job:
     """Cancel a live job and return it: ended, or running with its end asked for."""
     if _cancel_waiting(caller, database, job):
         ran = jobs.last_attempt(database, job.id) is not None
-        give_back(caller.workspace, job, ran=ran, now=caller.now())
+        give_back(caller.workspace, database, job, ran=ran, now=caller.now())
         waiters.ring_job(database, caller.workspace, job.id)
     else:
         _request_end(caller, database, job)

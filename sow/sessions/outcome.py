@@ -9,6 +9,7 @@ import msgspec
 
 from sow.clock import format_duration, format_time
 from sow.errors import ExitCode
+from sow.executors.registry import make_executor
 from sow.schema.job import Attempt, Cause, Job, JobState
 from sow.schema.task import TaskStatus
 
@@ -96,8 +97,8 @@ def warnings_of(job: Job) -> tuple[str, ...]:
     if not job.denied_tools or job.state is not JobState.DONE:
         return job.warnings
     tools = ", ".join(job.denied_tools)
-    setting = f"agents.executors.{job.executor.name}.settings.allowed_tools"
-    return (*job.warnings, f"tools were denied: {tools}; {setting} allows them")
+    remedy = make_executor(job.executor).remedy
+    return (*job.warnings, f"tools were denied: {tools}. {remedy}")
 
 
 def line_of(outcome: Outcome) -> str:

@@ -63,16 +63,21 @@ def undo(workspace: Workspace, database: Database, job: Job, *, reason: str, now
             outcome_status=job.prior_status,
             ended_at=now,
         )
-    give_back(workspace, job, ran=False, now=now)
+        waiters.withdraw(database, job.id)
     waiters.ring_job(database, workspace, job.id)
-    waiters.withdraw(database, job.id)
+    if read_task(workspace, job.task_id).status is TaskStatus.IN_PROGRESS:
+        give_back(workspace, database, job, ran=False, now=now)
 
 
-def give_back(workspace: Workspace, job: Job, *, ran: bool, now: float) -> None:
-    """Give the task of a job its earlier status, or `paused` once an agent of it has run."""
+def give_back(workspace: Workspace, database: Database, job: Job, *, ran: bool, now: float) -> None:
+    """Give the task of an ended job its earlier status, or `paused` once an agent of it has run.
+
+    A task that another call has taken meanwhile is left to that one.
+    """
 
     def change(task: Task) -> transitions.FieldChanges:
-        if task.status is not TaskStatus.IN_PROGRESS:
+        taken = jobs.live_job(database, job.project_id, job.task_id) is not None
+        if taken or task.status is not TaskStatus.IN_PROGRESS:
             return {}
         if ran:
             return transitions.enter(task, TaskStatus.PAUSED, now=now)

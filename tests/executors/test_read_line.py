@@ -291,6 +291,13 @@ def test_impossible_numbers_reach_nobody(number: str) -> None:
         assert event.cost_usd is None
 
 
+def test_half_a_surrogate_does_not_reach_the_database() -> None:
+    data = RESULT.replace(b"Done", b"Done \\ud800")
+    assert data != RESULT
+    for event in (*CLAUDE.read_line(data), *CLAUDE.read_line(b"noise" + data)):
+        assert is_sound(event)
+
+
 @pytest.mark.parametrize("when", [-1, 0, 1_900_000_000_000, 1e300])
 def test_an_impossible_reset_time_makes_nobody_wait(when: float) -> None:
     data = line("rate_limit_event", rate_limit_info={"status": "rejected", "resetsAt": when})

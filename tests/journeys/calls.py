@@ -70,7 +70,11 @@ def await_state(site: Site, task: str, *states: JobState) -> Job:
         job = job_of(site, task)
         return job if job is not None and job.state in states else None
 
-    job: Job = wait_until(found, f"task {task}: a job that is {' or '.join(states)}")
+    what = f"task {task}: a job that is {' or '.join(states)}"
+    try:
+        job: Job = wait_until(found, what)
+    except AssertionError:
+        raise AssertionError(f"{what}: {job_of(site, task)}\n{site.worker_logs()}") from None
     return job
 
 

@@ -115,6 +115,12 @@ class Site:
         for task in tasks:
             add_task(workspace, name=f"Task {task}", agent=agent, now=now, task_id=task)
 
+    def add_tasks(self, *tasks: str, agent: str) -> None:
+        """Add more tasks to the project."""
+        for task in tasks:
+            workspace = Workspace(self.root)
+            add_task(workspace, name=f"Task {task}", agent=agent, now=time.time(), task_id=task)
+
     def script(self, runs: Sequence[Sequence[Mapping[str, Any]]], task: str = "default") -> None:
         """Say what the agents of a task do, run by run (tests/standins/README.md)."""
         folder = self.root / ".standin"

@@ -113,6 +113,7 @@ while ! mkdir "$SOW_ROOT/.calls/$number" 2>/dev/null; do number=$((number + 1));
 here="$SOW_ROOT/.calls/$number"
 for word in "$@"; do printf '%s\\n' "$word" >> "$here/argv"; done
 cat > "$here/stdin"
+echo "The prompt is read"
 [ -e "$SOW_ROOT/.crash" ] && rm "$SOW_ROOT/.crash" && exit 3
 exec sow task set status needs_review
 """
@@ -235,10 +236,29 @@ def test_a_session_of_another_tool_is_resumed_by_the_bound_executor(site: Site) 
     lines = state.read_text().splitlines(keepends=True)
     (place,) = [number for number, line in enumerate(lines) if line.startswith("  session:")]
     after = place + 1
-    while lines[after].startswith("    "):
+    while lines[after : after + 1] and lines[after].startswith("    "):
         after += 1
     state.write_text("".join([*lines[:place], *lines[after:]]))
     assert "session" not in site.task("010")
     site.sow("agent", "resume", "010", "go on")
     spawned, resumed = read_runs(site.root)
     assert (resumed.verb, resumed.session_id) == ("resume", spawned.session_id)
+
+
+def test_a_tool_that_cursor_denied_is_allowed_by_cursors_own_means(site: Site) -> None:
+    """DESIGN §7: "done, with a warning and `denied_tools`"; the advice is one that can be followed.
+
+    `allowed_tools` does not fit cursor: the configuration would be refused.
+    """
+    site.project("010")
+    site.script([[{"shell": "make check"}, STATUS]])
+    (site.root / ".cursor").mkdir()
+    (site.root / ".cursor/cli.json").write_text('{"permissions": {"allow": ["Shell(sow)"]}}')
+    told = site.sow(
+        *("agent", "spawn", "implementer", "010", "--json"), env=IMPLEMENTER_BY_CURSOR
+    ).json
+    (warning,) = told["warnings"]
+    assert told["exit_code"] == 0
+    assert told["denied_tools"] != []
+    assert ".cursor/cli.json" in warning
+    assert "allowed_tools" not in warning

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from journeys.calls import await_end, gate, open_gate
 from journeys.site import Site
 from standins import Run, read_runs
 
@@ -216,17 +217,34 @@ def test_a_dry_run_is_refused_as_the_call_would_be(
         assert dry_code != 0
 
 
-def test_a_dry_run_in_the_place_of_a_live_job_is_refused_too(site: Site) -> None:
-    """One live job per task: a different call is refused, naming it."""
+def test_a_dry_run_in_the_place_of_a_live_job(site: Site) -> None:
+    """One live job per task: a different call is refused, naming it; the same one would wait."""
     site.project("010")
-    site.script([[{"wait_for": f"{site.base}/go"}, *REPORT]])
-    site.sow("agent", "spawn", "implementer", "010", "--detach")
-    words = ("agent", "spawn", "implementer", "010", "--prompt", "another")
-    dry, true = site.sow(*words, "--dry-run", expect=4), site.sow(*words, expect=4)
-    assert "job 1" in dry.err
-    assert dry.err.split("(")[0] == true.err.split("(")[0]
-    (site.base / "go").touch()
+    site.script([[gate("go"), *REPORT]])
+    call = ("agent", "spawn", "implementer", "010")
+    site.sow(*call, "--detach")
+    refused = site.sow(*call, "--prompt", "another", "--dry-run", expect=4)
+    assert refused.err.startswith("Error: task 010 has a job that has not ended: job 1 (")
+    same = site.sow(*call, "--dry-run")
+    assert same.out == "Would wait for job 1, which the same call queued\n"
+    told = site.sow(*call, "--dry-run", "--json").json
+    assert (told["task"], told["job"], told["argv"]) == ("010", 1, None)
+    open_gate(site, "go")
     site.sow("agent", "wait", "010")
+
+
+def test_a_dry_run_leaves_an_owed_outcome_owed(site: Site) -> None:
+    """The call itself would print the outcome; having asked does not spend it."""
+    site.project("010")
+    site.script([[gate("go"), *REPORT]])
+    call = ("agent", "spawn", "implementer", "010")
+    site.sow(*call, "--wait", "1ms", expect=75)
+    open_gate(site, "go")
+    await_end(site, "010")
+    shown = site.sow(*call, "--dry-run").out
+    assert shown == "Would print the outcome of job 1, which the same call queued\n"
+    assert site.sow(*call).out.startswith("outcome of job 1, ended ")
+    assert len(read_runs(site.root)) == 1
 
 
 def test_help_names_the_platforms_own_path(site: Site) -> None:

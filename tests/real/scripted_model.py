@@ -148,7 +148,7 @@ def next_answer(conversation: Conversation, behaviour: Behaviour, *, number: int
 
 def side_answer(body: Json, *, number: int) -> Answer:
     """Return a harmless answer to a request beside the main loop."""
-    wants_json = "output_config" in body or "output_format" in body
+    wants_json = "format" in body.get("output_config", {}) or "output_format" in body
     text = '{"title": "A task", "isNewTopic": false}' if wants_json else "A task"
     return Answer(f"msg_{number:04d}", text)
 

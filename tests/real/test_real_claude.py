@@ -70,17 +70,17 @@ def test_the_users_configuration_reaches_claude_on_spawn_and_resume(journey: Jou
     """Each with settings of its own: Claude Code remembers some of a session's by itself."""
     journey.sandbox.behave(commands=[NOT_ALLOWED, *REPORT])
     seen = journey.sandbox.repository / f"seen-{journey.task_id}"
-    for verb, run in (("spawn", journey.spawn), ("resume", partial(journey.resume, "Again."))):
-        journey.configure(
-            settings={"yolo_mode": True, "model": f"model-of-the-{verb}"},
-            custom_args=["--append-system-prompt", f"Words of the {verb}."],
-        )
+    for run, model, effort in (
+        (journey.spawn, "model-of-the-spawn", "low"),
+        (partial(journey.resume, "Again."), "model-of-the-resume", "medium"),
+    ):
+        settings = {"yolo_mode": True, "model": model}
+        journey.configure(settings=settings, custom_args=["--effort", effort])
         before = len(journey.sandbox.requests())
         done = run()
         assert done.returncode == 0, done.stderr
         for request in journey.sandbox.requests()[before:]:
-            assert request["model"] == f"model-of-the-{verb}"
-            assert f"Words of the {verb}." in json.dumps(request["system"])
+            assert (request["model"], request["output_config"]["effort"]) == (model, effort)
         assert_all_well(journey)
         seen.unlink()
 

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sow.state.log import LogEntry, append_entry, format_entry, quote, read_entries
+
+steady = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""A loaded machine is no failure."""
 
 TIME = "2026-01-31T12:00:00Z"
 
@@ -106,7 +109,7 @@ any_text = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
 words = any_text.filter(bool)
 
 
-@settings(deadline=None)
+@steady
 @given(words)
 def test_any_scalar_is_read_as_the_same_string(text):
     assert yaml.safe_load(f"x: {quote(text)}") == {"x": text}
@@ -130,7 +133,7 @@ entries = st.builds(
 )
 
 
-@settings(deadline=None)
+@steady
 @given(st.lists(entries, max_size=4), st.booleans())
 def test_any_entries_are_read_as_they_were_written(tmp_path_factory, written, torn):
     folder = tmp_path_factory.mktemp("log")
@@ -141,7 +144,7 @@ def test_any_entries_are_read_as_they_were_written(tmp_path_factory, written, to
     ]
 
 
-@settings(deadline=None)
+@steady
 @given(st.integers(min_value=1))
 def test_a_torn_entry_hides_no_other(cut):
     whole = format_entry(LogEntry(TIME, "agent", "torn", result="success", files=("a", "b")))

@@ -17,6 +17,7 @@ from sow.processes import procfs
 
 SUPERVISOR = Path(__file__).parents[2] / "worker" / "supervisor.py"
 SECONDS = 60.0
+FIRST_JOB = JobId(1)
 IMPATIENT = """
 import sys
 sys.path[:0] = [sys.argv.pop(1)]
@@ -42,15 +43,16 @@ class AttemptSite:
 
     workspace: Workspace
     number: int = 1
+    job_id: JobId = FIRST_JOB
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
     def paths(self) -> AttemptPaths:
-        return self.workspace.attempt(JobId(1), self.number)
+        return self.workspace.attempt(self.job_id, self.number)
 
     @property
     def attempt_id(self) -> str:
-        return f"1.{self.number}.{self.workspace.root.name}"
+        return f"{self.job_id}.{self.number}.{self.workspace.root.name}"
 
     @property
     def root(self) -> Path:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from attempt_cases import AttemptSite
+from watch_cases import WatchSite, make_watch_site
 
 from sow.paths import Workspace
 
@@ -20,3 +21,10 @@ def attempt(workspace: Workspace) -> Iterator[AttemptSite]:
     site = AttemptSite(workspace)
     yield site
     site.close()
+
+
+@pytest.fixture
+def site(workspace: Workspace) -> Iterator[WatchSite]:
+    made = make_watch_site(workspace)
+    yield made
+    made.close()

@@ -4,10 +4,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sow.yamlfile import REMOVE, edit_yaml, read_yaml
+
+steady = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""A loaded machine is no failure."""
 
 PATH = Path("state.yaml")
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
@@ -76,7 +79,7 @@ def read(text: bytes) -> dict:
     return read_yaml(text, dict, path=PATH)
 
 
-@settings(deadline=None, max_examples=150)
+@steady
 @given(documents(), changes)
 def test_an_edit_leaves_every_other_line_as_it_was(parts, changes):
     before = "".join(text for _, text in parts)

@@ -5,11 +5,14 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sow.schema.task import SessionFacts, TaskStatus
 from sow.yamlfile import REMOVE, YamlProblem, dump_yaml, edit_yaml, read_yaml
+
+steady = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""A loaded machine is no failure."""
 
 PATH = Path("state.yaml")
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -131,11 +134,13 @@ values = st.recursive(
 )
 
 
+@steady
 @given(st.dictionaries(keys, values))
 def test_what_is_dumped_is_read_again(data):
     assert read_yaml(dump_yaml(data), dict, path=PATH) == without_surrogates(data)
 
 
+@steady
 @given(st.dictionaries(keys, values, min_size=1), keys, values)
 def test_what_is_set_is_read_again(data, key, value):
     text = edit_yaml(dump_yaml(data), {(key,): value}, path=PATH)

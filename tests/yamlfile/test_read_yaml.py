@@ -5,12 +5,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sow.schema.config import UserConfigFile
 from sow.schema.task import TaskState, TaskStatus
 from sow.yamlfile import YamlProblem, read_yaml
+
+steady = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""A loaded machine is no failure."""
 
 PATH = Path("/somewhere/state.yaml")
 
@@ -187,12 +190,14 @@ def test_aliases_and_merged_keys_are_read():
     assert read_yaml(text.encode(), dict, path=PATH)["more"] == {"x": 1, "y": 2}
 
 
+@steady
 @given(st.binary(max_size=200))
 def test_no_bytes_raise_anything_but_a_problem(data):
     with suppress(YamlProblem):
         read_yaml(data, TaskState, path=PATH)
 
 
+@steady
 @given(st.text(alphabet="task:{}[]\n -&*#'\"|>0a", max_size=80))
 def test_no_text_like_yaml_raises_anything_but_a_problem(text):
     with suppress(YamlProblem):

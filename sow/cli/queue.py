@@ -1,0 +1,106 @@
+"""`sow queue`: the queue as a whole."""
+
+from typing import Any
+
+import click
+
+from sow.cli.calling import this_caller
+from sow.cli.job_record import echo_facts
+from sow.cli.output import echo_json, json_option
+from sow.clock import format_time, utc_now
+from sow.jobs import control, workers
+from sow.jobs.database import Database, open_existing_queue, open_queue
+from sow.sessions.caller import Caller
+
+SHOWN_BYTES = 60
+
+
+@click.group()
+def queue() -> None:
+    """See what the queue holds; hold it and let it go on."""
+
+
+@queue.command()
+@json_option
+def status(as_json: bool) -> None:
+    """Show what waits and runs, the limits, and what was set aside."""
+    caller = this_caller()
+    database = open_existing_queue(caller.workspace)
+    record = _record(caller, database)
+    if as_json:
+        echo_json(record)
+        return
+    alive = record["workers"]
+    slots = f"{sum(record['running'].values())} of {record['concurrency']}"
+    executors = ", ".join(f"{name} {count}" for name, count in record["running"].items())
+    echo_facts(
+        [
+            (
+                "queue",
+                f"paused since {record['paused_since']}" if record["paused_since"] else "open",
+            ),
+            ("workers", str(alive) if alive else "none (a call starts one)"),
+            ("slots taken", f"{slots} ({executors})" if executors else slots),
+            (
+                "jobs",
+                ", ".join(f"{count} {state}" for state, count in record["jobs"].items()) or "none",
+            ),
+            ("set aside", len(record["set_aside"])),
+        ]
+    )
+    for one in record["set_aside"]:
+        click.echo(f"  {one['at']}  {one['reason']}: {one['data']}")
+
+
+@queue.command()
+def pause() -> None:
+    """Let workers take nothing more. Agents that run go on; calls wait."""
+    caller = this_caller()
+    database = open_queue(caller.workspace)
+    control.pause(database, now=utc_now())
+    click.echo("The queue is paused; `sow queue resume` lets it go on.")
+
+
+@queue.command()
+def resume() -> None:
+    """Let workers take jobs again."""
+    caller = this_caller()
+    database = open_queue(caller.workspace)
+    was_paused = control.unpause(database)
+    workers.wake(caller.workspace)
+    click.echo("The queue goes on." if was_paused else "The queue was not paused.")
+
+
+def _record(caller: Caller, database: Database | None) -> dict[str, Any]:
+    config = caller.load_configuration()
+    empty: dict[str, Any] = {
+        "paused_since": None,
+        "running": {},
+        "jobs": {},
+        "waiting": 0,
+        "set_aside": [],
+    }
+    facts = empty if database is None else _facts(database)
+    alive = [] if database is None else workers.registered(database)
+    return {
+        **facts,
+        "workers": sum(workers.is_alive(caller.workspace, one.id) for one in alive),
+        "concurrency": config.worker.concurrency,
+    }
+
+
+def _facts(database: Database) -> dict[str, Any]:
+    return {
+        "paused_since": control.paused_since(database),
+        "running": control.running_by_executor(database),
+        "jobs": control.counts_by_state(database),
+        "waiting": control.waiting_messages(database),
+        "set_aside": [
+            {
+                "at": format_time(one.set_aside_at),
+                "reason": one.reason,
+                "data": one.data[:SHOWN_BYTES].decode("utf-8", "replace"),
+            }
+            for one in control.set_aside(database)
+        ],
+    }

@@ -1,0 +1,59 @@
+"""What holds for the queue as a whole: whether it is paused, what it holds, what was set aside."""
+
+from typing import NamedTuple
+
+from sow.clock import format_time
+from sow.jobs.database import Database
+from sow.jobs.leases import COUNTED, QUEUE
+
+
+class Aside(NamedTuple):
+    """A message that no job on record stands behind. `set_aside_at`: seconds since the epoch."""
+
+    data: bytes
+    reason: str
+    set_aside_at: float
+
+
+def pause(database: Database, *, now: float) -> None:
+    """Have every worker take nothing more; agents that run go on."""
+    database.run(
+        "insert or ignore into control (name, value) values ('paused', ?)", (format_time(now),)
+    )
+
+
+def unpause(database: Database) -> bool:
+    """Have the workers go on; tell whether the queue was paused."""
+    return database.run("delete from control where name = 'paused'").rowcount > 0
+
+
+def paused_since(database: Database) -> str | None:
+    """Return since when the queue is paused, as ISO 8601; None while it is not."""
+    row = database.row("select value from control where name = 'paused'")
+    return row["value"] if row is not None else None
+
+
+def counts_by_state(database: Database) -> dict[str, int]:
+    """Return how many jobs stand where; states that no job is in are left out."""
+    rows = database.rows("select state, count(*) as n from job group by state")
+    return {row["state"]: row["n"] for row in rows}
+
+
+def running_by_executor(database: Database) -> dict[str, int]:
+    """Return how many slots each executor's jobs hold; lent ones are not counted."""
+    rows = database.rows(
+        f"select executor, count(*) as n from lease where {COUNTED} group by executor"  # noqa: S608
+    )
+    return {row["executor"]: row["n"] for row in rows}
+
+
+def waiting_messages(database: Database) -> int:
+    """Return the length of huey's queue."""
+    row = database.row("select count(*) as n from task where queue = ?", (QUEUE,))
+    return row["n"] if row is not None else 0
+
+
+def set_aside(database: Database) -> list[Aside]:
+    """Return what was set aside, oldest first."""
+    rows = database.rows("select data, reason, set_aside_at from aside order by id")
+    return [Aside(bytes(row["data"]), row["reason"], row["set_aside_at"]) for row in rows]

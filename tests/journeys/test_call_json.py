@@ -1,0 +1,139 @@
+"""`--json` of the call's commands: stable keys, one object a line (DESIGN, "The call")."""
+
+import pytest
+from journeys.calls import HANG, all_jobs, await_end, await_runs, gate, good, open_gate
+from journeys.site import Site
+
+SPAWN = ("agent", "spawn", "implementer", "010")
+KEYS = [
+    "task",
+    "job",
+    "verb",
+    "agent",
+    "executor",
+    "state",
+    "status",
+    "cause",
+    "reason",
+    "exit_code",
+    "attempts",
+    "session_id",
+    "seconds",
+    "started_at",
+    "ended_at",
+    "cost_usd",
+    "denied_tools",
+    "warnings",
+    "owed",
+    "continue_with",
+]
+"""Programs read these. A key may be added at the end; none goes or changes its meaning."""
+
+
+def told(site: Site, *words: str, expect: int = 0) -> dict[str, object]:
+    """Return the one object that a command prints, after a look at its keys."""
+    record: dict[str, object] = site.sow(*words, "--json", expect=expect).json
+    assert list(record) == KEYS
+    return record
+
+
+def test_an_outcome(site: Site) -> None:
+    site.project("010")
+    site.script([good({"say": "done"})])
+    outcome = told(site, *SPAWN)
+    assert outcome["session_id"] == site.task("010")["session_id"]
+    assert outcome["seconds"] > 0
+    assert outcome["cost_usd"] == 0.01
+    same = {key: outcome[key] for key in KEYS}
+    assert same == told(site, "agent", "wait", "010")
+    expected = {
+        "task": "010",
+        "job": 1,
+        "verb": "spawn",
+        "agent": "implementer",
+        "executor": "claude-code",
+        "state": "done",
+        "status": "needs_review",
+        "cause": "reported",
+        "reason": "",
+        "exit_code": 0,
+        "attempts": 1,
+        "denied_tools": [],
+        "warnings": [],
+        "owed": False,
+        "continue_with": None,
+    }
+    assert {key: outcome[key] for key in expected} == expected
+
+
+def test_a_resume_counts_what_it_cost_alone(site: Site) -> None:
+    site.project("010")
+    site.script([good()])
+    site.sow(*SPAWN)
+    outcome = told(site, "agent", "resume", "010", "Go on.")
+    assert (outcome["verb"], outcome["job"], outcome["cost_usd"]) == ("resume", 2, 0.01)
+
+
+def test_a_call_that_still_waits_and_its_cancellation(site: Site) -> None:
+    site.project("010")
+    site.script([HANG])
+    queued = told(site, *SPAWN, "--detach")
+    assert (queued["state"], queued["exit_code"]) == ("queued", 75)
+    await_runs(site)
+    running = told(site, *SPAWN, "--wait", "1s", expect=75)
+    waiting = told(site, "agent", "wait", "010", "--wait", "1s", expect=75)
+    for outcome in (running, waiting):
+        assert (outcome["state"], outcome["status"]) == ("running", "in_progress")
+        assert outcome["continue_with"] == "sow agent wait 010"
+        assert (outcome["ended_at"], outcome["seconds"]) == (None, None)
+    cancelled = told(site, "agent", "cancel", "010")
+    assert (cancelled["state"], cancelled["status"]) == ("cancelled", "paused")
+    assert cancelled["exit_code"] == 7
+
+
+def test_a_failure(site: Site) -> None:
+    site.project("010")
+    site.configure({"agents": {"executors": {"claude-code": {"retries": 0}}}})
+    site.script([[{"stderr": "it broke\nhere\n"}, {"crash": 3}]])
+    outcome = told(site, *SPAWN, expect=1)
+    assert (outcome["state"], outcome["status"]) == ("failed", "failed")
+    assert (outcome["cause"], outcome["reason"]) == ("crashed", "it broke\nhere")
+
+
+def test_denied_tools(site: Site) -> None:
+    """Denied tools with a status reported: done, with a warning and `denied_tools` in the JSON."""
+    site.project("010")
+    site.script([good({"deny": "WebFetch"}, {"deny": "WebFetch"})])
+    outcome = told(site, *SPAWN)
+    assert outcome["denied_tools"] == ["WebFetch"]
+    assert "allowed_tools" in str(outcome["warnings"])
+
+
+def test_an_owed_outcome(site: Site) -> None:
+    site.project("010")
+    site.script([good(gate("go"))])
+    site.sow(*SPAWN, "--wait", "1s", expect=75)
+    open_gate(site, "go")
+    await_end(site, "010")
+    assert told(site, *SPAWN)["owed"] is True
+
+
+def test_several_tasks_are_one_object_a_line(site: Site) -> None:
+    site.project("010", "020")
+    site.script([good()])
+    lines = site.sow(*SPAWN, "020", "--json").json_lines
+    assert sorted(line["task"] for line in lines) == ["010", "020"]
+    assert all(list(line) == KEYS for line in lines)
+    assert len(all_jobs(site)) == 2
+
+
+@pytest.mark.parametrize(
+    "words", [("agent", "wait", "010"), ("agent", "cancel", "010"), ("agent", "resume", "010", "x")]
+)
+def test_an_error_leaves_standard_output_empty(site: Site, words: tuple[str, ...]) -> None:
+    """Errors go to stderr, with `--json` too."""
+    site.project("010")
+    refused = site.sow(*words, "--json", expect=None)
+    assert refused.code in (4, 5)
+    assert refused.out == ""
+    assert refused.err.startswith("Error: ")

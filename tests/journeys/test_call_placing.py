@@ -1,0 +1,318 @@
+"""A caller that dies at any step of placing its job (DESIGN, "The call", steps 1 to 4).
+
+Recovery undoes a `preparing` job whose caller is dead, or completes it where
+the state is already on disk; so does the next call of the task. Nothing of
+ours is switched for these tests: the callers are held up from outside, by a
+slow `cursor-agent create-chat`, by the task's own lock and by the queue's.
+"""
+
+import fcntl
+import os
+import random
+import signal
+import sqlite3
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+
+import pytest
+from journeys.calls import (
+    all_jobs,
+    await_end,
+    await_state,
+    callers_of,
+    end,
+    good,
+    job_of,
+    open_gate,
+)
+from journeys.site import Site, wait_until
+from standins import read_runs
+
+from sow.schema.job import JobState
+
+SPAWN = ("agent", "spawn", "implementer", "010")
+RESUME = ("agent", "resume", "010", "Go on.")
+CURSOR = {"agents": {"bindings": {"implementer": "cursor"}}}
+
+
+def slow_create_chat(site: Site, then: str = "") -> None:
+    """Put a `cursor-agent` on PATH that makes a chat only once the gate `chat` is open."""
+    folder = site.base / "slow-bin"
+    folder.mkdir()
+    (site.root / ".standin").mkdir(exist_ok=True)
+    gates = site.root / ".standin"
+    wrapper = folder / "cursor-agent"
+    wrapper.write_text(
+        "#!/bin/sh\n"
+        'if [ "$1" = create-chat ]; then\n'
+        f"  touch {gates}/creating\n"
+        f"  while [ ! -e {gates}/chat.gate ]; do sleep 0.02; done\n"
+        f"  {then}\n"
+        "fi\n"
+        f'exec {site.base}/bin/cursor-agent "$@"\n'
+    )
+    wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR)
+    site.env["PATH"] = f"{folder}{os.pathsep}{site.env['PATH']}"
+
+
+def calling_create_chat(site: Site, *words: str) -> subprocess.Popen[str]:
+    """Start a call and return when it waits for its new session."""
+    site.project("010")
+    site.configure(CURSOR)
+    site.script([good()])
+    slow_create_chat(site)
+    caller = site.start(*(words or SPAWN))
+    wait_until((site.root / ".standin/creating").exists, "create-chat")
+    return caller
+
+
+@contextmanager
+def task_lock(site: Site) -> Iterator[None]:
+    """Hold the lock of task 010, as a write of its state does."""
+    folder = os.open(site.task_folder("010"), os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def queue_lock(site: Site) -> Iterator[None]:
+    """Hold the queue's write lock, as a transaction does."""
+    database = sqlite3.connect(site.root / ".sow/run/queue.db", isolation_level=None, timeout=30)
+    try:
+        database.execute("begin immediate")
+        yield
+    finally:
+        database.close()
+
+
+def killed_before_marking(site: Site, *words: str) -> None:
+    """Kill a call that has its session and waits to take the task."""
+    with task_lock(site):
+        caller = site.start(*words)
+        await_state(site, "010", JobState.PREPARING)
+        end(caller)
+
+
+def stopped_before_queueing(site: Site, signum: signal.Signals, *words: str) -> int:
+    """Signal a call that has marked the task and waits to queue its job; return its exit code."""
+    with task_lock(site):
+        caller = site.start(*words)
+        await_state(site, "010", JobState.PREPARING)
+        lock = queue_lock(site)
+        lock.__enter__()
+    try:
+        wait_until(lambda: site.task("010")["status"] == "in_progress", "the mark")
+        os.kill(caller.pid, signum)
+        if signum == signal.SIGKILL:
+            caller.wait(timeout=60)
+    finally:
+        lock.__exit__(None, None, None)
+    caller.communicate(timeout=60)
+    return caller.returncode
+
+
+def killed_before_waiting(site: Site, *words: str) -> bool:
+    """Kill a call that has queued its job and not begun to wait; whether that was the moment."""
+    with task_lock(site):
+        caller = site.start(*words)
+        job = await_state(site, "010", JobState.PREPARING)
+        lock = queue_lock(site)
+        lock.__enter__()
+    wait_until(lambda: site.task("010")["status"] == "in_progress", "the mark")
+    database = sqlite3.connect(site.root / ".sow/run/queue.db", isolation_level=None, timeout=30)
+    with closing(database):
+        lock.__exit__(None, None, None)
+        state = "select state from job where id = ?"
+        while database.execute(state, (job.id,)).fetchone()[0] == "preparing":
+            pass
+        database.execute("begin immediate")
+        end(caller)
+    return callers_of(site, job.id) == []
+
+
+def test_killed_while_its_session_is_made_the_same_call_begins_anew(site: Site) -> None:
+    end(calling_create_chat(site))
+    assert (site.task("010")["status"], all_jobs(site)[0].state) == ("pending", JobState.PREPARING)
+    open_gate(site, "chat")
+    assert site.sow(*SPAWN).out.startswith("010 needs_review")
+    assert [job.state for job in all_jobs(site)] == [JobState.CANCELLED, JobState.DONE]
+    assert len(read_runs(site.root)) == 1
+
+
+def test_killed_while_its_session_is_made_another_call_is_not_refused(site: Site) -> None:
+    end(calling_create_chat(site))
+    open_gate(site, "chat")
+    site.sow(*SPAWN, "--prompt", "More.")
+    assert len(read_runs(site.root)) == 1
+
+
+def test_killed_while_its_session_is_made_a_worker_undoes_it(site: Site) -> None:
+    end(calling_create_chat(site))
+    open_gate(site, "chat")
+    site.sow("worker", "--drain")
+    (job,) = all_jobs(site)
+    assert (job.state, job.reason) == (
+        JobState.CANCELLED,
+        "its caller died before the job was queued",
+    )
+    task = site.task("010")
+    assert (task["status"], "session_id" in task) == ("pending", False)
+    assert read_runs(site.root) == []
+    assert site.sow(*SPAWN).out.startswith("010 needs_review")
+
+
+@pytest.mark.parametrize("words", [SPAWN, RESUME])
+def test_killed_before_it_took_the_task(site: Site, words: tuple[str, ...]) -> None:
+    """A session was chosen, and an answer is in the log; the task is as it was."""
+    site.project("010")
+    site.script([good()])
+    before = 0
+    if words is RESUME:
+        site.sow(*SPAWN)
+        before = 1
+    status = site.task("010")["status"]
+    killed_before_marking(site, *words)
+    assert site.task("010")["status"] == status
+    assert site.sow(*words).out.startswith("010 needs_review")
+    assert site.task("010")["iteration"] == 1 + before
+    assert len(read_runs(site.root)) == 1 + before
+
+
+@pytest.mark.parametrize("words", [SPAWN, RESUME])
+def test_killed_before_it_queued_the_job_the_same_call_goes_on_with_it(
+    site: Site, words: tuple[str, ...]
+) -> None:
+    site.project("010")
+    site.script([good()])
+    before = 0
+    if words is RESUME:
+        site.sow(*SPAWN)
+        before = 1
+    assert stopped_before_queueing(site, signal.SIGKILL, *words) == -signal.SIGKILL
+    assert site.task("010")["status"] == "in_progress"
+    assert site.sow(*words).out.startswith("010 needs_review")
+    assert site.task("010")["iteration"] == 1 + before
+    assert len(all_jobs(site)) == len(read_runs(site.root)) == 1 + before
+
+
+def test_killed_before_it_queued_the_job_a_worker_queues_it_and_its_outcome_is_owed(
+    site: Site,
+) -> None:
+    site.project("010")
+    site.script([good()])
+    stopped_before_queueing(site, signal.SIGKILL, *SPAWN)
+    site.sow("worker", "--drain")
+    assert await_end(site, "010").state is JobState.DONE
+    assert site.sow(*SPAWN).out.startswith("outcome of job 1")
+    site.sow(*SPAWN, expect=4)
+    assert len(read_runs(site.root)) == 1
+
+
+def test_killed_before_it_began_to_wait_its_outcome_is_owed(site: Site) -> None:
+    site.project("010")
+    site.script([good()])
+    assert killed_before_waiting(site, *SPAWN)
+    site.sow("worker", "--drain")
+    assert site.sow(*SPAWN).out.startswith("outcome of job 1")
+    site.sow(*SPAWN, expect=4)
+    assert len(read_runs(site.root)) == 1
+
+
+def test_a_detached_call_that_is_killed_is_owed_nothing(site: Site) -> None:
+    site.project("010")
+    site.script([good()])
+    stopped_before_queueing(site, signal.SIGKILL, *SPAWN, "--detach")
+    site.sow("worker", "--drain")
+    assert await_end(site, "010").state is JobState.DONE
+    assert "task 010 is needs_review" in site.sow(*SPAWN, expect=4).err
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted_while_its_session_is_made_it_leaves_nothing(
+    site: Site, signum: signal.Signals
+) -> None:
+    caller = calling_create_chat(site)
+    _, err = end(caller, signum)
+    assert caller.returncode == 130
+    assert "Traceback" not in err
+    (job,) = all_jobs(site)
+    assert (job.state, site.task("010")["status"]) == (JobState.CANCELLED, "pending")
+    open_gate(site, "chat")
+    assert site.sow(*SPAWN).out.startswith("010 needs_review")
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted_before_it_queued_the_job_it_loses_nothing(
+    site: Site, signum: signal.Signals
+) -> None:
+    site.project("010")
+    site.script([good()])
+    assert stopped_before_queueing(site, signum, *SPAWN) == 130
+    assert "010 needs_review" in site.sow(*SPAWN).out
+    assert len(read_runs(site.root)) == 1
+
+
+def test_cancelled_while_its_session_is_made(site: Site) -> None:
+    """7: job cancelled; the task is as it was."""
+    caller = calling_create_chat(site)
+    site.sow("agent", "cancel", "010")
+    open_gate(site, "chat")
+    out, err = caller.communicate(timeout=60)
+    assert (caller.returncode, out) == (7, "")
+    assert "job 1 of task 010 was cancelled before it was queued" in err
+    assert site.task("010")["status"] == "pending"
+    assert read_runs(site.root) == []
+    assert site.sow(*SPAWN).out.startswith("010 needs_review")
+
+
+def test_a_session_that_cannot_be_made_leaves_nothing(site: Site) -> None:
+    site.project("010")
+    site.configure(CURSOR)
+    site.script([good()])
+    slow_create_chat(site, then="[ -e .standin/login ] || { echo 'not logged in' >&2; exit 1; }")
+    open_gate(site, "chat")
+    refused = site.sow(*SPAWN, expect=5)
+    assert "`cursor-agent create-chat` failed with exit code 1: not logged in" in refused.err
+    assert site.task("010")["status"] == "pending"
+    (site.root / ".standin/login").touch()
+    assert site.sow(*SPAWN).out.startswith("010 needs_review")
+
+
+def test_the_same_call_waits_while_the_first_one_still_makes_its_session(site: Site) -> None:
+    first = calling_create_chat(site)
+    second = site.start(*SPAWN)
+    assert second.stderr is not None
+    assert "waiting for job 1" in second.stderr.readline()
+    open_gate(site, "chat")
+    for caller in (first, second):
+        caller.communicate(timeout=60)
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert len(all_jobs(site)) == len(read_runs(site.root)) == 1
+
+
+@pytest.mark.storm
+def test_killed_at_any_moment_the_same_call_gets_the_outcome_of_one_run(site: Site) -> None:
+    """Whatever the moment: the second call succeeds, and each task's agent has run once."""
+    tasks = [f"{number}0" for number in range(10, 26)]
+    site.project(*tasks)
+    site.script([good()])
+    seen = set()
+    for number, task in enumerate(tasks):
+        caller = site.start("agent", "spawn", "implementer", task)
+        moment = 0.05 + 0.5 * (number + random.random()) / len(tasks)
+        with suppress(subprocess.TimeoutExpired):
+            caller.wait(timeout=moment)
+        job = job_of(site, task)
+        seen.add(job.state if job is not None else None)
+        end(caller)
+        again = site.sow("agent", "spawn", "implementer", task, expect=None)
+        finished = caller.returncode == 0
+        assert again.code == (4 if finished else 0), (moment, again)
+    assert [run.task for run in read_runs(site.root)] == tasks
+    assert all(job.state.is_final for job in all_jobs(site))
+    assert len(seen) > 1, "every kill hit the same step"

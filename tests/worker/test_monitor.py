@@ -1,0 +1,285 @@
+"""When an attempt has ended, who is asked to end it, and what is settled (§6, §8)."""
+
+import fcntl
+import os
+import signal
+import sys
+
+import msgspec
+import pytest
+from attempt_cases import is_running, wait_until
+from watch_cases import SESSION, WatchSite, dead_process
+
+from sow.jobs import jobs, leases
+from sow.jobs.doorbell import is_held
+from sow.processes import facts
+from sow.schema.job import Cause, JobState
+from sow.schema.task import TaskStatus
+from worker.monitor import ask_to_end, has_ended
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
+OTHER = "w2-bbbbbb"
+
+
+def test_an_attempt_whose_supervisor_lives_has_not_ended(site: WatchSite) -> None:
+    job = site.job()
+    site.lease(job)
+    site.run(job, "exec sleep 60")
+    assert not has_ended(site.adopt(job))
+
+
+def test_an_attempt_has_ended_when_exit_json_exists(site: WatchSite) -> None:
+    """ "An attempt has *ended* when `exit.json` exists or its supervisor is gone"."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.run(job, "exit 3")
+    wait_until(attempt.paths.exit.exists)
+    assert has_ended(site.adopt(job))
+
+
+def test_an_agent_without_its_supervisor_is_left_running_and_watched(site: WatchSite) -> None:
+    """ "Supervisor gone but agent alive: left running and watched"."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.run(job, "exec sleep 60")
+    attempt.started[0].kill()
+    attempt.started[0].wait()
+    running = site.adopt(job)
+    assert not has_ended(running)
+    assert is_running(attempt.agent_pid())
+    os.kill(attempt.agent_pid(), signal.SIGKILL)
+    wait_until(lambda: has_ended(running))
+
+
+def test_a_held_lock_proves_life_though_nobody_carries_the_id(site: WatchSite) -> None:
+    """ "It is *dead* when `alive.lock` … is free **and** no process carries its id"."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.attempt(job, supervisor=dead_process())
+    fd = os.open(attempt.paths.alive_lock, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    running = site.adopt(job)
+    assert not has_ended(running)
+    assert not attempt.paths.void.exists()
+    os.close(fd)
+    assert has_ended(running)
+
+
+def test_a_free_lock_proves_no_death_while_somebody_carries_the_id(site: WatchSite) -> None:
+    """ "a free one alone does not prove death, since programs close inherited descriptors"."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.run(job, "exec 3>&- 4>&- 5>&- 6>&-; exec sleep 60")
+    attempt.started[0].kill()
+    attempt.started[0].wait()
+    wait_until(lambda: not is_held(attempt.paths.alive_lock))
+    assert not has_ended(site.adopt(job))
+
+
+def test_an_attempt_of_which_nothing_is_left_is_given_up_for_good(site: WatchSite) -> None:
+    job = site.job()
+    site.lease(job)
+    attempt = site.attempt(job, supervisor=dead_process())
+    assert has_ended(site.adopt(job))
+    late = attempt.start_prepared("/usr/bin/touch", str(attempt.file("ran")))
+    late.wait()
+    assert not attempt.file("ran").exists()
+
+
+def test_a_supervisor_elsewhere_is_never_called_dead_and_never_signalled(site: WatchSite) -> None:
+    """ "another namespace is `unverifiable`: never called dead, never signalled"."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.run(job, "exec sleep 60")
+    pid = attempt.started[0].pid
+    identity = facts.identify(pid)
+    assert identity is not None
+    elsewhere = msgspec.structs.replace(identity, pid_namespace="1")
+    jobs.change_attempt(site.database, job.id, 1, supervisor=elsewhere)
+    running = site.adopt(job)
+    ask_to_end(running)
+    attempt.started[0].kill()
+    attempt.started[0].wait()
+    os.kill(attempt.agent_pid(), signal.SIGKILL)
+    assert not has_ended(running)
+    assert not attempt.paths.exit.exists()
+
+
+# what the monitor does
+
+
+def test_an_adopted_attempt_is_settled_when_it_ends(site: WatchSite) -> None:
+    job = site.job()
+    site.lease(job)
+    site.run(job, "while [ ! -e go ]; do sleep 0.01; done")
+    monitor = site.start_monitor()
+    monitor.watch(site.adopt(job))
+    site.change_task(status=TaskStatus.NEEDS_REVIEW)
+    (site.workspace.root / "go").touch()
+    ended = site.ended(job)
+    assert (ended.state, ended.cause) == (JobState.DONE, Cause.REPORTED)
+    assert ended.outcome_status is TaskStatus.NEEDS_REVIEW
+    assert monitor.wait_until_idle(60)
+    monitor.stop()
+
+
+def test_an_attempt_that_ended_unseen_is_judged_by_state_and_stream(site: WatchSite) -> None:
+    """ "its ending is judged by state and stream"."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.run(job, "exec sleep 60")
+    attempt.started[0].kill()
+    attempt.started[0].wait()
+    event = '{"type":"system","subtype":"init","session_id":"33333333-3333-4333-8333-333333333333"}'
+    attempt.paths.output.write_text(event + "\n")
+    site.change_task(status=TaskStatus.PAUSED)
+    monitor = site.start_monitor()
+    monitor.watch(site.adopt(job))
+    os.kill(attempt.agent_pid(), signal.SIGKILL)
+    assert site.ended(job).outcome_status is TaskStatus.PAUSED
+    assert site.task().session_id == "33333333-3333-4333-8333-333333333333"
+    monitor.stop()
+
+
+def test_an_agent_that_died_with_its_supervisor_is_resumed(site: WatchSite) -> None:
+    """ "worker died | adopted; if the agent died too, resume; counted apart"."""
+    job = site.job()
+    site.lease(job)
+    site.attempt(job, supervisor=dead_process())
+    monitor = site.start_monitor()
+    monitor.watch(site.adopt(job))
+    wait_until(lambda: site.get(job).state is JobState.QUEUED)
+    assert site.last_attempt(job).cause is Cause.WORKER_DIED
+    assert (site.get(job).worker_deaths, site.get(job).retries) == (1, 0)
+    assert leases.lease_of(site.database, job.id) is None
+    assert site.task().session_id == SESSION
+    monitor.stop()
+
+
+def test_watching_an_orphaned_agent_costs_no_processor_time(site: WatchSite) -> None:
+    """A pidfd of a dead supervisor stays readable for ever: nobody may wait on it."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.run(job, "exec sleep 60")
+    running = site.adopt(job)
+    monitor = site.start_monitor()
+    monitor.watch(running)
+    wait_until(lambda: running.pidfd is not None)
+    attempt.started[0].kill()
+    attempt.started[0].wait()
+    wait_until(lambda: running.pidfd is None, "the pidfd is let go")
+    assert monitor.watches(job.id)
+    monitor.stop()
+
+
+def test_an_orphaned_agent_can_be_cancelled_with_its_tree(site: WatchSite) -> None:
+    """ "cancelled | … its supervisor ends its tree": the worker does where there is none."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.attempt(job)
+    attempt.script("tool", "trap '' INT; {pid}; exec sleep 60")
+    process = attempt.sh("setsid sh tool.sh & wait")
+    identity = facts.identify(process.pid)
+    jobs.change_attempt(site.database, job.id, 1, supervisor=identity)
+    tool, agent = attempt.pid_in("tool"), attempt.agent_pid()
+    process.kill()
+    process.wait()
+    monitor = site.start_monitor()
+    monitor.watch(site.adopt(job))
+    jobs.change_job(site.database, job.id, cancel_requested_at=site.context.now())
+    monitor.wake()
+    ended = site.ended(job)
+    assert (ended.state, ended.outcome_status) == (JobState.CANCELLED, TaskStatus.PAUSED)
+    assert not is_running(tool)
+    assert not is_running(agent)
+    monitor.stop()
+
+
+def test_what_an_orphaned_agent_leaves_behind_is_ended_after_it(site: WatchSite) -> None:
+    """ "an agent that exits by itself: what it left in the background is ended"."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.attempt(job)
+    attempt.script("tool", "{pid}; exec sleep 60")
+    process = attempt.sh("setsid sh tool.sh & while [ ! -e go ]; do sleep 0.01; done")
+    attempt.agent_pid()
+    tool = attempt.pid_in("tool")
+    process.kill()
+    process.wait()
+    running = site.adopt(job)
+    monitor = site.start_monitor()
+    monitor.watch(running)
+    site.change_task(status=TaskStatus.NEEDS_REVIEW)
+    (site.workspace.root / "go").touch()
+    assert site.ended(job).state is JobState.DONE
+    assert not is_running(tool)
+    monitor.stop()
+
+
+def test_an_agent_whose_supervisor_was_not_put_on_record_can_be_cancelled(site: WatchSite) -> None:
+    """A worker can die between starting a supervisor and recording it."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.attempt(job)
+    attempt.sh("exec sleep 60")
+    agent = attempt.agent_pid()
+    monitor = site.start_monitor()
+    monitor.watch(site.adopt(job))
+    jobs.change_job(site.database, job.id, cancel_requested_at=site.context.now())
+    monitor.wake()
+    assert site.ended(job).state is JobState.CANCELLED
+    assert not is_running(agent)
+    monitor.stop()
+
+
+def test_a_job_that_was_taken_over_is_let_go_of_and_nothing_is_written(site: WatchSite) -> None:
+    """ "a write of a fenced owner changes nothing"."""
+    job = site.job()
+    lease = site.lease(job)
+    attempt = site.run(job, "while [ ! -e go ]; do sleep 0.01; done; exit 3")
+    monitor = site.start_monitor()
+    monitor.watch(site.adopt(job))
+    (taken,) = leases.take_over(site.database, lease.worker_id, OTHER, now=0.0)  # type: ignore[arg-type]
+    before = site.state_file().read_bytes()
+    (site.workspace.root / "go").touch()
+    assert monitor.wait_until_idle(60)
+    assert attempt.exit()["code"] == 3
+    assert leases.lease_of(site.database, job.id) == taken
+    assert site.get(job).state is JobState.RUNNING
+    assert site.last_attempt(job).cause is None
+    assert site.state_file().read_bytes() == before
+    monitor.stop()
+
+
+def test_the_session_seen_in_the_output_is_persisted_while_the_agent_runs(site: WatchSite) -> None:
+    """§7: "The id seen in the output wins and is persisted at once"."""
+    job = site.job()
+    site.lease(job)
+    seen = "44444444-4444-4444-8444-444444444444"
+    event = f'{{"type":"system","subtype":"init","session_id":"{seen}"}}'
+    site.run(job, f"echo '{event}'; exec sleep 60")
+    monitor = site.start_monitor()
+    monitor.watch(site.adopt(job))
+    wait_until(lambda: site.task().session_id == seen)
+    assert site.get(job).state is JobState.RUNNING
+    monitor.stop()
+
+
+def test_an_attempt_that_cannot_be_settled_now_is_settled_later(site: WatchSite) -> None:
+    """The project is away for a moment, as in the middle of a checkout."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.run(job, "exit 0")
+    wait_until(attempt.paths.exit.exists)
+    site.change_task(status=TaskStatus.NEEDS_REVIEW)
+    state = site.workspace.project_state
+    text = state.read_bytes()
+    state.write_bytes(b"<<<<<<< HEAD\n")
+    monitor = site.start_monitor()
+    running = site.adopt(job)
+    monitor.watch(running)
+    wait_until(lambda: running.failures > 0)
+    assert site.get(job).state is JobState.RUNNING
+    state.write_bytes(text)
+    assert site.ended(job).outcome_status is TaskStatus.NEEDS_REVIEW
+    monitor.stop()

@@ -1,0 +1,287 @@
+"""What dead workers and dead callers left behind is found and put right (§5, §8)."""
+
+import os
+import shutil
+import sys
+
+import msgspec
+import pytest
+from attempt_cases import wait_until
+from watch_cases import ME, WatchSite, dead_process
+
+from sow.ids import WorkerId
+from sow.jobs import jobs, leases, workers
+from sow.jobs.doorbell import Bell
+from sow.processes import facts
+from sow.schema.job import Attempt, Cause, Job, JobState, WorkerRecord
+from sow.schema.task import TaskStatus
+from worker.adopt import adopt
+from worker.monitor import Monitor
+from worker.recovery import dead_workers, recover
+from worker.retry import MOST_WORKER_DEATHS
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
+DEAD = WorkerId("w9-dead00")
+
+
+@pytest.fixture
+def monitor(site: WatchSite) -> Monitor:
+    """A monitor that is asked what it watches and does nothing about it."""
+    return Monitor(site.context)
+
+
+def recover_once(site: WatchSite, monitor: Monitor) -> None:
+    recover(site.context, monitor)
+
+
+def register_dead(site: WatchSite, *, lock: bool = True, record: bool = True) -> None:
+    """Leave what a worker leaves that was killed."""
+    if lock:
+        site.workspace.worker_lock(DEAD).write_text("1 1\n")
+        os.mkfifo(site.workspace.workers / f"{DEAD}{workers.BELL_SUFFIX}")
+    if record:
+        workers.register(
+            site.database,
+            WorkerRecord(
+                id=DEAD,
+                process=dead_process(),
+                concurrency=4,
+                version="0",
+                background=True,
+                started_at=0.0,
+            ),
+        )
+
+
+@pytest.mark.parametrize(("lock", "record"), [(True, True), (True, False), (False, True)])
+def test_a_dead_worker_is_struck_off_with_all_its_files(
+    site: WatchSite, monitor: Monitor, lock: bool, record: bool
+) -> None:
+    register_dead(site, lock=lock, record=record)
+    assert dead_workers(site.context) == [DEAD]
+    recover_once(site, monitor)
+    assert workers.registered(site.database) == []
+    assert [path.name for path in site.workspace.workers.iterdir()] == []
+
+
+def test_a_living_worker_is_left_alone(site: WatchSite, monitor: Monitor) -> None:
+    job = site.job()
+    register_dead(site, lock=False)
+    lease = site.lease(job, DEAD)
+    bell = Bell(site.workspace.worker_lock(DEAD))  # any lock will do: it is the proof of life
+    recover_once(site, monitor)
+    assert [record.id for record in workers.registered(site.database)] == [DEAD]
+    assert leases.lease_of(site.database, job.id) == lease
+    assert not monitor.watches(job.id)
+    bell.close()
+
+
+def test_a_running_attempt_of_a_dead_worker_is_adopted(site: WatchSite, monitor: Monitor) -> None:
+    """ "worker died | adopted"."""
+    job = site.job()
+    old = site.lease(job, DEAD)
+    register_dead(site)
+    site.run(job, "exec sleep 60")
+    recover_once(site, monitor)
+    lease = leases.lease_of(site.database, job.id)
+    assert lease is not None
+    assert (lease.worker_id, lease.token > old.token) == (ME, True)
+    assert monitor.watches(job.id)
+    assert site.get(job).state is JobState.RUNNING
+    assert site.get(job).worker_deaths == 0
+
+
+def test_a_lease_of_a_worker_that_left_no_other_trace_is_taken_over(
+    site: WatchSite, monitor: Monitor
+) -> None:
+    """A machine that lost its files: the lease alone is left."""
+    job = site.job()
+    site.lease(job, DEAD)
+    site.attempt(job, supervisor=dead_process())
+    recover_once(site, monitor)
+    assert monitor.watches(job.id)
+
+
+def test_a_job_that_was_claimed_and_not_begun_is_queued_again(
+    site: WatchSite, monitor: Monitor
+) -> None:
+    job = site.job()
+    site.lease(job, DEAD)
+    register_dead(site)
+    recover_once(site, monitor)
+    assert not monitor.watches(job.id)
+    assert (site.get(job).state, site.get(job).worker_deaths) == (JobState.QUEUED, 1)
+    assert leases.lease_of(site.database, job.id) is None
+    assert site.task().status is TaskStatus.IN_PROGRESS
+    assert leases.claim(site.database, ME, total=1, own=1, now=site.context.now()) is not None
+
+
+def test_a_job_whose_last_attempt_is_settled_is_queued_again(
+    site: WatchSite, monitor: Monitor
+) -> None:
+    """Its worker died after the claim of a retry."""
+    job = site.job()
+    site.lease(job, DEAD)
+    site.attempt(job, cause=Cause.CRASHED)
+    jobs.change_job(site.database, job.id, settled=1, retry_at=7.0)
+    recover_once(site, monitor)
+    assert not monitor.watches(job.id)
+    assert (site.get(job).state, site.get(job).retry_at) == (JobState.QUEUED, 7.0)
+
+
+def test_a_verdict_that_was_written_down_is_carried_out(site: WatchSite) -> None:
+    """A worker that died between the cause and its consequences: the next one goes on."""
+    job = site.job()
+    site.lease(job, DEAD)
+    attempt = site.attempt(job, cause=Cause.AUTH, reason="Not logged in")
+    attempt.paths.exit.write_text('{"code": 0, "signal": null}')
+    monitor = site.start_monitor()
+    recover_once(site, monitor)
+    ended = site.ended(job)
+    assert (ended.state, ended.cause, ended.reason) == (
+        JobState.FAILED,
+        Cause.AUTH,
+        "Not logged in",
+    )
+    assert site.task().status is TaskStatus.FAILED
+    monitor.stop()
+
+
+def test_a_job_whose_workers_die_again_and_again_is_set_aside(
+    site: WatchSite, monitor: Monitor
+) -> None:
+    """ "counted apart, set aside after 5"."""
+    job = site.job()
+    for deaths in range(1, MOST_WORKER_DEATHS):
+        site.lease(job, DEAD)
+        recover_once(site, monitor)
+        assert (site.get(job).state, site.get(job).worker_deaths) == (JobState.QUEUED, deaths)
+    site.lease(job, DEAD)
+    recover_once(site, monitor)
+    ended = site.get(job)
+    assert (ended.state, ended.cause) == (JobState.FAILED, Cause.WORKER_DIED)
+    assert "set aside" in ended.reason
+    assert site.task().status is TaskStatus.FAILED
+    assert "set aside" in (site.state_file().parent / "log.md").read_text()
+
+
+def test_a_lease_of_our_own_that_nobody_watches_is_adopted(
+    site: WatchSite, monitor: Monitor
+) -> None:
+    job = site.job()
+    site.lease(job)
+    site.attempt(job, supervisor=dead_process())
+    recover_once(site, monitor)
+    assert monitor.watches(job.id)
+
+
+@pytest.mark.parametrize("state", [JobState.QUEUED, JobState.BACKOFF, JobState.PARKED])
+def test_a_waiting_job_that_lost_its_queue_row_gets_it_again(
+    site: WatchSite, monitor: Monitor, state: JobState
+) -> None:
+    job = site.job()
+    later = site.context.now() + 3600
+    leases.enqueue(site.database, job.id, now=0.0)
+    jobs.change_job(site.database, job.id, state=state, retry_at=later)
+    site.database.run("delete from task")
+    recover_once(site, monitor)
+    rows = site.database.rows("select 1 from task join job on job.queue_row = task.id")
+    assert len(rows) == 1
+    assert site.get(job).retry_at == later
+
+
+def preparing(site: WatchSite, *, caller_lives: bool, marked: bool = True) -> Job:
+    """Return a job in the midst of its placing."""
+    job = site.job()
+    caller = facts.identify(os.getpid()) if caller_lives else dead_process()
+    jobs.change_job(site.database, job.id, caller=caller)
+    if not marked:
+        site.change_task(status=TaskStatus.PENDING)
+    return msgspec.structs.replace(job, caller=caller)
+
+
+def test_a_job_that_its_caller_still_prepares_is_left_alone(
+    site: WatchSite, monitor: Monitor
+) -> None:
+    job = preparing(site, caller_lives=True)
+    recover_once(site, monitor)
+    assert site.get(job).state is JobState.PREPARING
+
+
+def test_a_job_of_a_dead_caller_is_completed_where_the_state_is_on_disk(
+    site: WatchSite, monitor: Monitor
+) -> None:
+    """§5: "Recovery undoes a `preparing` job whose caller is dead, or completes it"."""
+    job = preparing(site, caller_lives=False)
+    recover_once(site, monitor)
+    assert site.get(job).state is JobState.QUEUED
+
+
+def test_a_job_of_a_dead_caller_is_undone_where_it_is_not(
+    site: WatchSite, monitor: Monitor
+) -> None:
+    job = preparing(site, caller_lives=False, marked=False)
+    recover_once(site, monitor)
+    assert site.get(job).state is JobState.CANCELLED
+    assert site.task().status is TaskStatus.PENDING
+
+
+@pytest.mark.parametrize("harm", ["unreadable", "gone"])
+def test_one_task_that_cannot_be_read_keeps_nothing_else_from_recovery(
+    site: WatchSite, monitor: Monitor, harm: str
+) -> None:
+    bad = preparing(site, caller_lives=False)
+    good = site.job("020")
+    site.lease(good, DEAD)
+    waiting = site.job("030")
+    leases.enqueue(site.database, waiting.id, now=0.0)
+    site.database.run("delete from task")
+    if harm == "gone":
+        site.state_file("010").unlink()
+        site.state_file("020").unlink()
+    else:
+        site.state_file("010").write_text("task: [")
+        site.state_file("020").write_text("task: [")
+    recover_once(site, monitor)
+    assert site.get(bad).state is JobState.PREPARING
+    assert site.get(good).state is JobState.QUEUED
+    assert site.database.rows("select 1 from task join job on job.queue_row = task.id")
+
+
+def test_nothing_is_done_twice(site: WatchSite, monitor: Monitor) -> None:
+    job = site.job()
+    site.lease(job, DEAD)
+    register_dead(site)
+    recover_once(site, monitor)
+    before = site.get(job)
+    recover_once(site, monitor)
+    assert site.get(job) == before
+    assert len(site.database.rows("select 1 from task")) == 1
+
+
+def test_an_adopted_attempt_knows_job_task_and_place(site: WatchSite) -> None:
+    job = site.job()
+    lease = site.lease(job)
+    attempt = site.attempt(job)
+    running = adopt(site.context, lease)
+    assert running is not None
+    assert isinstance(running.attempt, Attempt)
+    assert (running.job.id, running.attempt.number, running.process) == (job.id, 1, None)
+    assert running.paths == attempt.paths
+    assert running.task == site.task()
+
+
+def test_an_attempt_whose_task_is_gone_is_adopted_all_the_same(site: WatchSite) -> None:
+    job = site.job()
+    lease = site.lease(job)
+    attempt = site.run(job, "exec sleep 60")
+    shutil.rmtree(site.state_file().parent)
+    running = adopt(site.context, lease)
+    assert running is not None
+    assert running.task is None
+    monitor = site.start_monitor()
+    monitor.watch(running)
+    attempt.started[0].terminate()
+    assert site.ended(job).state is JobState.FAILED
+    wait_until(lambda: leases.lease_of(site.database, job.id) is None)
+    monitor.stop()
