@@ -13,7 +13,9 @@ KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "CI", "TERM")
 
 
 @pytest.fixture(autouse=True)
-def poisoned_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def poisoned_home(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """Give the test a HOME of its own and nothing else of the user's environment."""
     home = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
@@ -38,7 +40,7 @@ def nothing_left_running(tmp_path: Path) -> Iterator[None]:
 def _pids() -> list[int]:
     if not Path("/proc/self").exists():
         return []
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
 def _working_in(folder: Path) -> list[int]:
@@ -47,7 +49,7 @@ def _working_in(folder: Path) -> list[int]:
 
 def _works_in(pid: int, folder: Path) -> bool:
     try:
-        cwd = os.readlink(f"/proc/{pid}/cwd")
+        cwd = str(Path(f"/proc/{pid}/cwd").readlink())
         state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except OSError:
         return False

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from standins import install_standins
+
 from sow.ids import ProjectId
 from sow.paths import Workspace
 from sow.state.projects import new_project
 from sow.state.tasks import add_task
 from sow.state.workspace_init import init_workspace
-from standins import install_standins
 
 SOW = Path(sys.executable).with_name("sow")
 DEADLINE_SECONDS = 60.0

@@ -1,7 +1,5 @@
 """The main job: spawn, report, resume, complete."""
 
-import os
-
 from journeys.site import Site
 from standins import read_runs
 
@@ -30,7 +28,8 @@ def test_resume_continues_the_same_session(site: Site) -> None:
 
 def test_a_plain_crash_is_retried_as_a_resume(site: Site) -> None:
     site.project("010")
-    site.script([[{"say": "working"}, {"crash": 3}], [{"sow": ["task", "set", "status", "needs_review"]}]])
+    report = {"sow": ["task", "set", "status", "needs_review"]}
+    site.script([[{"say": "working"}, {"crash": 3}], [report]])
     result = site.sow("agent", "spawn", "implementer", "010", "--json").json
     first, second = read_runs(site.root)
     assert (result["exit_code"], result["attempts"]) == (0, 2)
@@ -45,4 +44,4 @@ def test_the_agent_gets_its_place_and_no_marker_of_a_parent(site: Site) -> None:
     assert run.env["SOW_TASK_ID"] == "010"
     assert "CLAUDECODE" not in run.env_names
     assert run.cwd == str(site.root)
-    assert os.path.isabs(run.env["PATH"].split(":")[0])
+    assert run.env["PATH"].split(":")[0] == str(site.base / "bin")
