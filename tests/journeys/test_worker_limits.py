@@ -1,6 +1,6 @@
 """Limits hold across all workers of a project (§8)."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from journeys.calls import all_jobs, await_end, await_runs, await_state, good, open_gate
@@ -39,7 +39,7 @@ def spans(site: Site) -> list[Span]:
     return found
 
 
-def most_at_once(lives: Iterable[Span]) -> int:
+def most_at_once(lives: Sequence[Span]) -> int:
     """Return how many lived at the same moment, at the most."""
     edges = [(span.begun, 1) for span in lives] + [(span.ended, -1) for span in lives]
     alive = most = 0
@@ -74,7 +74,7 @@ def test_two_workers_and_forty_jobs_on_limits_of_three_and_five(site: Site) -> N
     assert [worker.wait() for worker in workers] == [0, 0]
     lives = spans(site)
     assert sorted(life.task for life in lives) == [*narrow, *wide]
-    assert most_at_once(life for life in lives if life.executor == "narrow") <= 3
+    assert most_at_once([life for life in lives if life.executor == "narrow"]) <= 3
     assert 1 < most_at_once(lives) <= 5
     assert {job.state for job in all_jobs(site)} == {JobState.DONE}
     assert all(" runs: " in worker.said for worker in workers)

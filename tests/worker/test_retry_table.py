@@ -10,6 +10,7 @@ from sow.schema.job import Cause, Job
 from worker.retry import (
     LONGEST_BACKOFF_SECONDS,
     LONGEST_PARKING_SECONDS,
+    RESET_MARGIN_SECONDS,
     Next,
     Step,
     decide,
@@ -150,15 +151,18 @@ def test_a_quota_is_waited_for_until_the_time_it_gave() -> None:
     assert (following.retries, following.worker_deaths) == (0, 0)
 
 
-@pytest.mark.parametrize("resets_at", [None, NOW - 1, 0.0])
-def test_without_a_time_to_come_the_parking_grows(resets_at: float | None) -> None:
-    """ "(or a growing wait)"."""
+@pytest.mark.parametrize(
+    ("resets_at", "first"),
+    [(None, 60), (NOW - 1, RESET_MARGIN_SECONDS), (0.0, RESET_MARGIN_SECONDS)],
+)
+def test_without_a_time_to_come_the_parking_grows(resets_at: float | None, first: float) -> None:
+    """ "(or a growing wait)": a time that has passed meanwhile is believed once."""
     job = make_job()
     waits = []
     for _ in range(9):
         waits.append(next_step(Cause.RATE_LIMITED, job, resets_at=resets_at).retry_at - NOW)
         job = after(Cause.RATE_LIMITED, job)
-    assert waits[:3] == [60, 120, 240]
+    assert waits[:3] == [first, 120, 240]
     assert waits == sorted(waits)
     assert waits[-1] == LONGEST_PARKING_SECONDS
 

@@ -120,7 +120,7 @@ scalars = (
     | st.booleans()
     | st.integers()
     | st.floats(allow_nan=False)
-    | st.text()
+    | st.text(max_size=20)
     | st.sampled_from(
         ["yes", "010", "1e3", "0o7", "~", "null", "2026-01-31", "- a", "a: b", "#", "nan"]
     )
@@ -128,9 +128,9 @@ scalars = (
         min_value=datetime(1970, 1, 2), max_value=datetime(2100, 1, 1), timezones=st.just(UTC)
     ).map(lambda time: time.replace(microsecond=0))
 )
-keys = st.text(min_size=1)
+keys = st.text(min_size=1, max_size=10)
 values = st.recursive(
-    scalars, lambda inner: st.lists(inner) | st.dictionaries(keys, inner), max_leaves=12
+    scalars, lambda inner: st.lists(inner) | st.dictionaries(keys, inner), max_leaves=6
 )
 
 
