@@ -104,9 +104,9 @@ class WorkerProcess:
 
     def run(self) -> None:
         """Work until told to stop, or until nothing has been left to do for long enough."""
+        self._install_signal_handlers()
         self._register()
         try:
-            self._install_signal_handlers()
             self.monitor.start()
             self._recover()
             self.consumer.start()
@@ -197,11 +197,11 @@ class WorkerProcess:
 
     def _install_signal_handlers(self) -> None:
         """Have signals wake the main thread; again after `Consumer.start()` has set its own."""
-        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, workers.END_AGENTS):
             signal.signal(signum, self._on_signal)
 
-    def _on_signal(self, _signum: int, _frame: FrameType | None) -> None:
-        self.signals += 1
+    def _on_signal(self, signum: int, _frame: FrameType | None) -> None:
+        self.signals += 2 if signum == workers.END_AGENTS else 1
         self._ask_to_leave()
 
     def _leave(self) -> None:

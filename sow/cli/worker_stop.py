@@ -39,7 +39,7 @@ def stop(names: tuple[str, ...], end_agents: bool, as_json: bool) -> None:
         )
     alive = [one for one in chosen if workers.is_alive(workspace, one.id)]
     for one in alive:
-        _signal(one, twice=end_agents)
+        _signal(one, workers.END_AGENTS if end_agents else signal.SIGTERM)
     _await_leave(workspace, alive)
     if as_json:
         echo_json_lines({"worker": one.id, "pid": one.process.pid} for one in alive)
@@ -50,16 +50,13 @@ def stop(names: tuple[str, ...], end_agents: bool, as_json: bool) -> None:
             click.echo("No worker runs.")
 
 
-def _signal(one: WorkerRecord, *, twice: bool) -> None:
+def _signal(one: WorkerRecord, signum: signal.Signals) -> None:
     if facts.life_of(one.process) is not Life.ALIVE:
         raise QueueError(
             f"worker {one.id} runs where it cannot be signalled from here (pid {one.process.pid})",
             hint="Stop it where it was started: in its container, or on its host.",
         )
-    os.kill(one.process.pid, signal.SIGTERM)
-    if twice:
-        time.sleep(0.05)  # two signals at once would be one
-        os.kill(one.process.pid, signal.SIGTERM)
+    os.kill(one.process.pid, signum)
 
 
 def _await_leave(workspace: Workspace, leaving: list[WorkerRecord]) -> None:

@@ -4,6 +4,8 @@ Owns the rule that a worker lives exactly as long as the lock on its file is
 held (the kernel frees it at death), and the doorbell that wakes workers.
 """
 
+import signal
+
 from sow.ids import WorkerId
 from sow.jobs import doorbell, records
 from sow.jobs.database import Database
@@ -12,6 +14,10 @@ from sow.paths import Workspace
 from sow.schema.job import WorkerRecord
 
 BELL_SUFFIX = ".bell"
+
+END_AGENTS = signal.SIGUSR1
+"""Asks a worker to leave and to end its agents first, as two of the usual signals do: of those,
+the first may have made it leave before the second arrives."""
 
 
 def register(database: Database, record: WorkerRecord) -> None:

@@ -439,5 +439,6 @@ def _enqueue(caller: Caller, database: Database, job: Job) -> None:
         current = jobs.get_job(database, job.id)
         if current.state is JobState.PREPARING:
             leases.enqueue(database, job.id, now=caller.now())
-        elif current.state is JobState.CANCELLED:
-            raise JobWasCancelled(current)
+    if current.state is JobState.CANCELLED:
+        waiters.withdraw(database, job.id)
+        raise JobWasCancelled(current)

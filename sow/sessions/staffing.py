@@ -6,6 +6,7 @@ worker is started as a process, so that nothing here imports it.
 
 import fcntl
 import os
+import select
 import subprocess
 import time
 from collections.abc import Iterator
@@ -90,13 +91,14 @@ def _one_at_a_time(workspace: Workspace) -> Iterator[bool]:
 
 
 def start_in_background(caller: Caller) -> None:
-    """Start a worker that outlives us; returns when it lives, or has failed to in good time.
+    """Start a worker that outlives us; returns when it lives, has died, or takes too long.
 
     It inherits no variable that describes the caller; where the caller's
     configuration is not in its usual place, the worker is told where.
     """
     named = caller.environ.get("SOW_CONFIG")
     where = ["--config", str(user_config_path(caller.environ))] if named else []
+    alive, held = os.pipe()
     subprocess.run(
         own_process("sow", "worker", "--background", *where),
         cwd=caller.workspace.root,
@@ -105,8 +107,12 @@ def start_in_background(caller: Caller) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        pass_fds=[held],
         check=False,
     )
+    os.close(held)
     deadline = time.monotonic() + START_SECONDS
     while not workers.any_alive(caller.workspace) and time.monotonic() < deadline:
-        time.sleep(LOOK_SECONDS)
+        if select.select([alive], [], [], LOOK_SECONDS)[0]:
+            break  # nobody holds the other end any more
+    os.close(alive)

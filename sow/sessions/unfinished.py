@@ -52,7 +52,10 @@ def _is_marked(job: Job, task: Task) -> bool:
 def undo(workspace: Workspace, database: Database, job: Job, *, reason: str, now: float) -> None:
     """End a job that is not queued yet, and give its task back; nothing if it has gone on."""
     with database.transaction():
-        if jobs.get_job(database, job.id).state is not JobState.PREPARING:
+        state = jobs.get_job(database, job.id).state
+        if state in (JobState.PREPARING, JobState.CANCELLED):
+            waiters.withdraw(database, job.id)
+        if state is not JobState.PREPARING:
             return
         jobs.change_job(
             database,
@@ -63,7 +66,6 @@ def undo(workspace: Workspace, database: Database, job: Job, *, reason: str, now
             outcome_status=job.prior_status,
             ended_at=now,
         )
-        waiters.withdraw(database, job.id)
     waiters.ring_job(database, workspace, job.id)
     if read_task(workspace, job.task_id).status is TaskStatus.IN_PROGRESS:
         give_back(workspace, database, job, ran=False, now=now)

@@ -13,6 +13,7 @@ import signal
 import sqlite3
 import stat
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 
@@ -34,7 +35,12 @@ from sow.schema.job import JobState
 
 SPAWN = ("agent", "spawn", "implementer", "010")
 RESUME = ("agent", "resume", "010", "Go on.")
-CURSOR = {"agents": {"bindings": {"implementer": "cursor"}}}
+CURSOR = {
+    "agents": {
+        "executors": {"cursor": {"settings": {"yolo_mode": True}}},
+        "bindings": {"implementer": "cursor"},
+    }
+}
 
 
 def slow_create_chat(site: Site, then: str = "") -> None:
@@ -299,20 +305,25 @@ def test_the_same_call_waits_while_the_first_one_still_makes_its_session(site: S
 def test_killed_at_any_moment_the_same_call_gets_the_outcome_of_one_run(site: Site) -> None:
     """Whatever the moment: the second call succeeds, and each task's agent has run once."""
     tasks = [f"{number}0" for number in range(10, 26)]
-    site.project(*tasks)
+    site.project("010", *tasks)
     site.script([good()])
+    site.sow(*SPAWN)
+    begun = time.monotonic()
+    site.sow(*RESUME)
+    whole = time.monotonic() - begun
     seen = set()
     for number, task in enumerate(tasks):
         caller = site.start("agent", "spawn", "implementer", task)
-        moment = 0.05 + 0.5 * (number + random.random()) / len(tasks)
+        moment = whole * (number + random.random()) / len(tasks)
         with suppress(subprocess.TimeoutExpired):
             caller.wait(timeout=moment)
         job = job_of(site, task)
         seen.add(job.state if job is not None else None)
-        end(caller)
+        caller.kill()
+        caller.communicate(timeout=60)
         again = site.sow("agent", "spawn", "implementer", task, expect=None)
         finished = caller.returncode == 0
         assert again.code == (4 if finished else 0), (moment, again)
-    assert [run.task for run in read_runs(site.root)] == tasks
+    assert [run.task for run in read_runs(site.root)][2:] == tasks
     assert all(job.state.is_final for job in all_jobs(site))
     assert len(seen) > 1, "every kill hit the same step"
