@@ -5,6 +5,9 @@ does not ask whether the agent still runs: the monitor treats an attempt that
 has ended like one that ends now.
 """
 
+import time
+
+from sow.environment import agent_environment
 from sow.errors import StateError
 from sow.executors.registry import make_executor
 from sow.ids import TaskId
@@ -36,6 +39,8 @@ def adopt(context: WorkerContext, lease: Lease) -> Running | None:
         paths=paths,
         executor=executor,
         output=OutputReader(paths.output, executor),
+        environ=agent_environment(context.environ),
+        begun_at=time.monotonic() - max(0.0, context.now() - attempt.created_at),
     )
 
 

@@ -22,8 +22,8 @@ class Evidence:
     ending: Ending | None
     """How the process ended; None when nobody saw it end."""
     seen: Observation
-    worker_stopped: bool = False
-    """Whether the worker itself ended the attempt, on its way out."""
+    ended_for: Verdict | None = None
+    """Why the worker itself had the attempt ended, where it did."""
 
 
 def judge(evidence: Evidence, executor: Executor) -> Verdict:
@@ -34,8 +34,8 @@ def judge(evidence: Evidence, executor: Executor) -> Verdict:
         return Verdict(Cause.STATE_UNREADABLE, evidence.task.message)
     if evidence.task.status is not TaskStatus.IN_PROGRESS:
         return Verdict(Cause.REPORTED, f"the agent left {evidence.task.status}")
-    if evidence.worker_stopped:
-        return Verdict(Cause.WORKER_STOPPED, "the worker was stopped while the agent ran")
+    if evidence.ended_for is not None:
+        return evidence.ended_for
     if evidence.ending is None:
         return Verdict(Cause.WORKER_DIED, "the agent died together with its worker or supervisor")
     return executor.classify(evidence.ending, evidence.seen)

@@ -110,6 +110,7 @@ def _start_attempt(
         executor=executor,
         output=OutputReader(paths.output, executor),
         process=process,
+        environ=environ,
     )
 
 

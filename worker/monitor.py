@@ -17,19 +17,24 @@ import time
 from contextlib import suppress
 
 from sow.errors import SowError
+from sow.executors.base import Verdict
 from sow.ids import JobId
 from sow.jobs import workers
 from sow.jobs.leases import Fenced
 from sow.paths import AttemptPaths
 from sow.processes import facts
 from sow.processes.facts import Life
+from sow.schema.job import Cause
 from worker.context import WorkerContext, tell
 from worker.orphans import pids_of, press
 from worker.running import Running
 from worker.settle import persist_session, settle_attempt
+from worker.watchdog import overdue
 
 TICK_SECONDS = 0.5
 """How often the output of running agents is read, and unverified endings looked at."""
+
+WORKER_STOPPED = Verdict(Cause.WORKER_STOPPED, "the worker was stopped while the agent ran")
 
 logger = logging.getLogger("sow.worker")
 
@@ -94,7 +99,7 @@ class Monitor:
         """End every agent; their jobs go back into the queue as resumes."""
         with self._idle:
             for running in [*self._incoming, *self._watched.values()]:
-                running.worker_stopped = True
+                running.ended_for = WORKER_STOPPED
                 ask_to_end(running)
         self.wake()
 
@@ -138,6 +143,7 @@ class Monitor:
             running.output.read_new()
             persist_session(self.context, running)
             self._pass_on_cancellation(running)
+            self._end_if_overdue(running)
             if not supervisor_lives(running):
                 self._close_pidfd(running)
                 press(running, now=time.monotonic())
@@ -170,6 +176,15 @@ class Monitor:
             self._poller.unregister(running.pidfd)
             os.close(running.pidfd)
             running.pidfd = None
+
+    def _end_if_overdue(self, running: Running) -> None:
+        if running.asked_to_end:
+            return
+        verdict = overdue(running, time.monotonic())
+        if verdict is not None:
+            tell(running.job, f"{verdict.reason}; ending it")
+            running.ended_for = verdict
+            ask_to_end(running)
 
     def _pass_on_cancellation(self, running: Running) -> None:
         if running.asked_to_end:

@@ -7,10 +7,11 @@ the attempt's folder.
 import json
 import subprocess
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from sow.executors.base import Ending, Executor
+from sow.executors.base import Ending, Executor, Verdict
 from sow.paths import AttemptPaths
 from sow.schema.job import Attempt, Job, Lease
 from sow.schema.task import Task
@@ -18,6 +19,17 @@ from worker.output import OutputReader, read_tail
 
 FIRST_POSTPONEMENT_SECONDS = 0.25
 LONGEST_POSTPONEMENT_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What an agent has done so far, as far as it can be seen from outside."""
+
+    output_bytes: int
+    stderr_bytes: int
+    transcript_bytes: int
+    cpu_seconds: float
+    """Of all that runs in its tree now."""
 
 
 @dataclass
@@ -43,7 +55,16 @@ class Running:
     """How often it could not be settled."""
     not_before: float = 0.0
     """When to try again, on the monotonic clock."""
-    worker_stopped: bool = False
+    ended_for: Verdict | None = None
+    """Why the worker itself had it ended, where it did."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The agent's environment; never written anywhere."""
+    begun_at: float = field(default_factory=time.monotonic)
+    alive_at: float = field(default_factory=time.monotonic)
+    """When the last sign of life was seen; both on the monotonic clock."""
+    look_at: float = 0.0
+    """When to look for signs of life again."""
+    signs: Signs | None = None
 
     @property
     def is_postponed(self) -> bool:

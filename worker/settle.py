@@ -135,7 +135,7 @@ def _judge(context: WorkerContext, running: Running, job: Job, exit_facts: Exit 
         task=task,
         ending=ending_of(exit_facts, running.paths),
         seen=running.output.seen,
-        worker_stopped=running.worker_stopped,
+        ended_for=running.ended_for,
     )
     return judge(evidence, running.executor)
 

@@ -5,7 +5,7 @@ value and reads lines that it is given; it starts no process, opens no file of
 ours, and knows nothing of jobs, queue or task state.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -212,6 +212,12 @@ class Executor(Protocol):
         """Return the launch that continues `request.session`.
 
         Raises ResumptionNotSupported.
+        """
+
+    def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:
+        """Return the files in which the CLI keeps a session, as far as they exist.
+
+        `environ` is the agent's environment. They grow while the agent works.
         """
 
     def read_line(self, line: bytes) -> tuple[Event, ...]:

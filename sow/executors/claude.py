@@ -5,7 +5,9 @@ Owns its command line and its permission rules. Facts measured with Claude Code
 a resume remembers the model, but neither the permissions nor any other flag.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 from uuid import uuid4
 
@@ -74,6 +76,12 @@ class ClaudeExecutor:
     def resume(self, request: LaunchRequest) -> Launch:
         """Return the launch that continues `request.session`, permissions and all."""
         return self._launch(request, "--resume")
+
+    def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:
+        """Return the session's transcript: one file in a folder for each project (measured)."""
+        home = Path(environ.get("HOME", "/"))
+        config = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+        return config.glob(f"projects/*/{session_id}.jsonl")
 
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return what a line of stream-json tells."""

@@ -4,8 +4,9 @@ Owns the placeholders. The prompt comes on standard input; a program that prints
 events in Claude Code's or Cursor's shapes is understood, any other line is text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from uuid import uuid4
 
 from sow.executors.base import (
@@ -80,6 +81,10 @@ class CommandExecutor:
         if not self.config.resume:
             raise ResumptionNotSupported(self.name, request.task_dir.name)
         return self._launch(self.config.resume, request)
+
+    def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:  # noqa: ARG002
+        """Return nothing: where it keeps sessions is not known."""
+        return ()
 
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return the events of a known shape, else the line as text."""

@@ -6,8 +6,10 @@ recordings, not run by us: today's CLI makes a chat by `create-chat` and has no
 """
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import ClassVar
 from uuid import uuid4
 
@@ -92,6 +94,10 @@ class CursorExecutor:
     def resume(self, request: LaunchRequest) -> Launch:
         """Return the launch that continues `request.session`, in its dialect."""
         return self._launch(request, "--resume")
+
+    def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:  # noqa: ARG002
+        """Return nothing: where it keeps sessions is not known."""
+        return ()
 
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return what a line tells; plain text is the seeds' dialect, and an error of today's."""

@@ -4,7 +4,9 @@ Owns its command line. Not run by us: no headless `windsurf` could be had.
 `settings.command` names another program and its arguments.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from sow.executors.base import (
@@ -68,6 +70,10 @@ class WindsurfExecutor:
     def resume(self, request: LaunchRequest) -> Launch:
         """Raise ResumptionNotSupported."""
         raise ResumptionNotSupported(self.name, request.task_dir.name)
+
+    def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:  # noqa: ARG002
+        """Return nothing: where it keeps sessions is not known."""
+        return ()
 
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return the events of a known shape, else the line as text."""

@@ -12,7 +12,7 @@ from types import ModuleType
 from sow.processes.life import Life
 from sow.schema.job import ProcessIdentity
 
-__all__ = ["Life", "carriers", "identify", "life_of"]
+__all__ = ["Life", "carriers", "identify", "life_of", "tree_cpu_seconds"]
 
 
 def _backend() -> ModuleType:
@@ -35,6 +35,12 @@ def life_of(identity: ProcessIdentity) -> Life:
     """Tell whether the process that was identified so still runs."""
     life: Life = _backend().life_of(identity)
     return life
+
+
+def tree_cpu_seconds(pid: int) -> float:
+    """Return the CPU time that a process and all below it have used, of those that run now."""
+    seconds: float = _backend().tree_cpu_seconds(pid)
+    return seconds
 
 
 def carriers(name: str, value: str) -> list[int]:

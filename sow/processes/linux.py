@@ -1,5 +1,7 @@
 """The Linux back end: identities and lives from /proc."""
 
+import os
+
 from sow.processes import procfs
 from sow.processes.life import Life
 from sow.schema.job import ProcessIdentity
@@ -18,6 +20,13 @@ def identify(pid: int) -> ProcessIdentity | None:
         boot_id=procfs.boot_id(),
         pid_namespace=procfs.pid_namespace(),
     )
+
+
+def tree_cpu_seconds(pid: int) -> float:
+    """Return the CPU time that a process and all below it have used, of those that run now."""
+    own = procfs.read_stat(pid)
+    ticks = sum(stat.cpu_ticks for stat in procfs.descendants(pid).values())
+    return (ticks + (own.cpu_ticks if own else 0)) / os.sysconf("SC_CLK_TCK")
 
 
 def life_of(identity: ProcessIdentity) -> Life:

@@ -29,6 +29,24 @@ def life_of(identity: ProcessIdentity) -> Life:
         return Life.DEAD
 
 
+def tree_cpu_seconds(pid: int) -> float:
+    """Return the CPU time that a process and all below it have used, of those that run now."""
+    try:
+        root = psutil.Process(pid)
+        family = [root, *root.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return 0.0
+    return sum(_cpu_seconds(process) for process in family)
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return 0.0
+    return float(times.user + times.system)
+
+
 def carriers(name: str, value: str) -> list[int]:
     """Return the pids of processes that started with `name` set to `value`.
 

@@ -2,9 +2,10 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,42 @@ def killed_caller(site: Site, *words: str, task: str = "010") -> Job:
     job = await_state(site, task, JobState.RUNNING)
     end(caller)
     return job
+
+
+@contextmanager
+def queue_lock(site: Site) -> Iterator[None]:
+    """Hold the queue's write lock, as a transaction does."""
+    database = sqlite3.connect(site.root / ".sow/run/queue.db", isolation_level=None, timeout=30)
+    try:
+        database.execute("begin immediate")
+        yield
+    finally:
+        database.close()
+
+
+def await_standstill(processes: Sequence[subprocess.Popen[str]]) -> None:
+    """Wait until each process has opened the queue and has slept at ten looks in a row."""
+    looks = dict.fromkeys((process.pid for process in processes), 0)
+
+    def asleep(pid: int) -> bool:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        return stat.rsplit(")", 1)[1].split()[0] == "S" and "queue.db" in open_files(pid)
+
+    def all_stand() -> bool:
+        for pid in looks:
+            looks[pid] = looks[pid] + 1 if asleep(pid) else 0
+        return min(looks.values()) >= 10
+
+    wait_until(all_stand, "a standstill")
+
+
+def open_files(pid: int) -> set[str]:
+    """Return the names of the files that a process has open."""
+    names = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):  # closed in this moment
+            names.add(descriptor.readlink().name)
+    return names
 
 
 def exists(pid: int) -> bool:

@@ -5,16 +5,20 @@ from journeys.calls import (
     HANG,
     all_jobs,
     await_runs,
+    await_standstill,
     await_state,
     await_waiters,
     gate,
     good,
     open_gate,
+    queue_lock,
     report,
 )
 from journeys.site import Site, wait_until
 from standins import overlapping, read_runs
 
+from sow.jobs.database import open_queue
+from sow.paths import Workspace
 from sow.schema.job import JobState
 
 SPAWN = ("agent", "spawn", "implementer", "010")
@@ -30,6 +34,20 @@ def test_identical_calls_at_once_run_the_agent_once_and_all_get_the_outcome(site
     said = [caller.communicate(timeout=60) for caller in callers]
     assert [caller.returncode for caller in callers] == [0] * 4
     assert all(out.startswith("010 needs_review") for out, _ in said)
+    assert len(read_runs(site.root)) == len(all_jobs(site)) == 1
+
+
+def test_identical_calls_that_all_found_no_job_place_one(site: Site) -> None:
+    """They are held up where each would insert its job; the first one through does."""
+    site.project("010")
+    site.script([good()])
+    open_queue(Workspace(site.root)).close()
+    with queue_lock(site):
+        callers = [site.start(*SPAWN) for _ in range(4)]
+        await_standstill(callers)
+    for caller in callers:
+        _, err = caller.communicate(timeout=60)
+        assert caller.returncode == 0, err
     assert len(read_runs(site.root)) == len(all_jobs(site)) == 1
 
 

@@ -10,23 +10,22 @@ import fcntl
 import os
 import random
 import signal
-import sqlite3
 import stat
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 
 import pytest
 from journeys.calls import (
     all_jobs,
     await_end,
     await_state,
-    callers_of,
     end,
     good,
     job_of,
     open_gate,
+    queue_lock,
 )
 from journeys.site import Site, wait_until
 from standins import read_runs
@@ -85,17 +84,6 @@ def task_lock(site: Site) -> Iterator[None]:
         os.close(folder)
 
 
-@contextmanager
-def queue_lock(site: Site) -> Iterator[None]:
-    """Hold the queue's write lock, as a transaction does."""
-    database = sqlite3.connect(site.root / ".sow/run/queue.db", isolation_level=None, timeout=30)
-    try:
-        database.execute("begin immediate")
-        yield
-    finally:
-        database.close()
-
-
 def killed_before_marking(site: Site, *words: str) -> None:
     """Kill a call that has its session and waits to take the task."""
     with task_lock(site):
@@ -122,23 +110,16 @@ def stopped_before_queueing(site: Site, signum: signal.Signals, *words: str) -> 
     return caller.returncode
 
 
-def killed_before_waiting(site: Site, *words: str) -> bool:
-    """Kill a call that has queued its job and not begun to wait; whether that was the moment."""
+def dead_before_waiting(site: Site, *words: str) -> None:
+    """Have a call die that has queued its job and cannot hang its bell: their folder is gone."""
     with task_lock(site):
         caller = site.start(*words)
-        job = await_state(site, "010", JobState.PREPARING)
-        lock = queue_lock(site)
-        lock.__enter__()
-    wait_until(lambda: site.task("010")["status"] == "in_progress", "the mark")
-    database = sqlite3.connect(site.root / ".sow/run/queue.db", isolation_level=None, timeout=30)
-    with closing(database):
-        lock.__exit__(None, None, None)
-        state = "select state from job where id = ?"
-        while database.execute(state, (job.id,)).fetchone()[0] == "preparing":
-            pass
-        database.execute("begin immediate")
-        end(caller)
-    return callers_of(site, job.id) == []
+        await_state(site, "010", JobState.PREPARING)
+        bells = (site.root / ".sow/run/waiters").rename(site.root / "bells")
+    caller.communicate(timeout=60)
+    bells.rename(site.root / ".sow/run/waiters")
+    assert caller.returncode == 1
+    assert await_state(site, "010", JobState.QUEUED)
 
 
 def test_killed_while_its_session_is_made_the_same_call_begins_anew(site: Site) -> None:
@@ -219,10 +200,10 @@ def test_killed_before_it_queued_the_job_a_worker_queues_it_and_its_outcome_is_o
     assert len(read_runs(site.root)) == 1
 
 
-def test_killed_before_it_began_to_wait_its_outcome_is_owed(site: Site) -> None:
+def test_dead_before_it_began_to_wait_its_outcome_is_owed(site: Site) -> None:
     site.project("010")
     site.script([good()])
-    assert killed_before_waiting(site, *SPAWN)
+    dead_before_waiting(site, *SPAWN)
     site.sow("worker", "--drain")
     assert site.sow(*SPAWN).out.startswith("outcome of job 1")
     site.sow(*SPAWN, expect=4)

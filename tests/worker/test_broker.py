@@ -48,6 +48,15 @@ def test_a_claim_that_waits_is_woken_by_an_enqueue(site: WatchSite) -> None:
     assert [task.args for task in taken] == [[job.id]]
 
 
+def test_the_stock_api_rings_every_worker(site: WatchSite) -> None:
+    """§8: "a doorbell instead of polling", for huey's own enqueue too."""
+    bells = [Bell(site.workspace.workers / f"{name}{workers.BELL_SUFFIX}") for name in ("a", "b")]
+    huey_of(site).run_job(site.job().id)
+    assert [bell.wait(0.0) for bell in bells] == [True, True]
+    for bell in bells:
+        bell.close()
+
+
 @pytest.mark.parametrize(
     ("due_in", "listened"), [(None, FALLBACK_SECONDS), (2.0, 2.0), (3600.0, FALLBACK_SECONDS)]
 )

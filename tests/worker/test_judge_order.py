@@ -27,7 +27,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "cancelled": {"job": make_job(cancel_requested_at=NOW)},
     "reported": {"task": make_task(status=TaskStatus.NEEDS_REVIEW)},
     "state_unreadable": {"task": StateError("line 3: no")},
-    "worker_stopped": {"worker_stopped": True},
+    "worker_stopped": {"ended_for": Verdict(Cause.WORKER_STOPPED, "stopped")},
     "worker_died": {"ending": None},
 }
 """What each fact alone changes in the evidence of a plain crash."""

@@ -101,6 +101,7 @@ def test_a_supervisor_elsewhere_is_never_called_dead_and_never_signalled(site: W
     attempt.started[0].kill()
     attempt.started[0].wait()
     os.kill(attempt.agent_pid(), signal.SIGKILL)
+    wait_until(lambda: not attempt.carriers() and not is_held(attempt.paths.alive_lock))
     assert not has_ended(running)
     assert not attempt.paths.exit.exists()
 
