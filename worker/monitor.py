@@ -138,6 +138,7 @@ class Monitor:
         """Read what is new of one attempt and settle it if it has ended. The boundary of it."""
         try:
             if has_ended(running):
+                self._close_pidfd(running)
                 self._settle(running)
                 return
             running.output.read_new()

@@ -11,7 +11,7 @@ from sow.cli.output import json_option
 from sow.errors import UsageError
 from sow.ids import parse_task_id
 from sow.schema.job import Verb
-from sow.sessions.placement import Request
+from sow.sessions.request import Request
 
 
 @click.command()

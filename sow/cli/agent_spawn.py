@@ -10,7 +10,7 @@ from sow.cli.calling import WaitOptions, call, this_caller, wait_option
 from sow.cli.output import json_option
 from sow.ids import parse_task_id
 from sow.schema.job import Verb
-from sow.sessions.placement import Request
+from sow.sessions.request import Request
 
 
 class SpawnCommand(click.Command):

@@ -16,8 +16,9 @@ from sow.errors import StateError
 from sow.ids import ProjectId, TaskId, parse_task_id
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database, open_queue
+from sow.sessions.ancestry import refuse_waiting_on_ancestor
 from sow.sessions.caller import Caller
-from sow.sessions.placement import Placed, refuse_waiting_on_ancestor
+from sow.sessions.request import Placed
 from sow.sessions.staffing import Staffing
 from sow.sessions.wait import Detached
 from sow.state.projects import read_project

@@ -25,7 +25,7 @@ from sow.jobs.database import Database, open_queue
 from sow.schema.job import Job
 from sow.sessions.caller import Caller, find_caller
 from sow.sessions.outcome import Outcome, combined_exit_code, line_of, outcome_of
-from sow.sessions.placement import Placed, Request
+from sow.sessions.request import Placed, Request
 from sow.sessions.settled import place_when_settled
 from sow.sessions.staffing import Staffing
 from sow.sessions.wait import Detached, Progress, Waiter, shell_bound

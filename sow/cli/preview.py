@@ -20,20 +20,14 @@ from sow.ids import AttemptId
 from sow.jobs.database import open_existing_queue
 from sow.schema.job import Job, Verb
 from sow.schema.task import SessionFacts, Task
+from sow.sessions.allocation import keeps_session
+from sow.sessions.ancestry import refuse_ancestors
 from sow.sessions.caller import Caller
 from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
-from sow.sessions.placement import (
-    Placed,
-    Request,
-    Resolved,
-    admit,
-    find_same,
-    job_for,
-    keeps_session,
-    refuse_ancestors,
-    resolve,
-)
+from sow.sessions.placement import admit, find_same
 from sow.sessions.plan import plan_attempt
+from sow.sessions.request import Placed, Request, Resolved
+from sow.sessions.resolution import job_for, resolve
 from sow.state import transitions
 
 NEW_SESSION = "<new session>"

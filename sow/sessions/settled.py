@@ -10,7 +10,8 @@ from sow.jobs.database import Database
 from sow.schema.job import Verb
 from sow.schema.task import TaskStatus
 from sow.sessions.caller import Caller
-from sow.sessions.placement import Placed, Request, TaskHasJob, place
+from sow.sessions.placement import TaskHasJob, place
+from sow.sessions.request import Placed, Request
 from sow.sessions.wait import Waiter
 from sow.state.tasks import read_task
 

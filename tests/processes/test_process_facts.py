@@ -233,5 +233,5 @@ def test_the_supervisor_s_module_stays_light() -> None:
         [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({root!r})\n{code}"],
         text=True,
     )
-    heavy = {"msgspec", "psutil", "pathlib", "subprocess", "json", "sqlite3", "dataclasses"}
+    heavy = {"msgspec", "psutil", "pathlib", "subprocess", "json", "re", "typing", "dataclasses"}
     assert heavy & set(out.split()) == set()

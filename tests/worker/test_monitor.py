@@ -267,19 +267,21 @@ def test_the_session_seen_in_the_output_is_persisted_while_the_agent_runs(site: 
 
 
 def test_an_attempt_that_cannot_be_settled_now_is_settled_later(site: WatchSite) -> None:
-    """The project is away for a moment, as in the middle of a checkout."""
+    """The project cannot be read for a moment, as in the middle of a merge."""
     job = site.job()
     site.lease(job)
-    attempt = site.run(job, "exit 0")
-    wait_until(attempt.paths.exit.exists)
+    site.run(job, "while [ ! -e go ]; do sleep 0.01; done")
+    monitor = site.start_monitor()
+    running = site.adopt(job)
+    monitor.watch(running)
+    wait_until(lambda: running.pidfd is not None)
     site.change_task(status=TaskStatus.NEEDS_REVIEW)
     state = site.workspace.project_state
     text = state.read_bytes()
     state.write_bytes(b"<<<<<<< HEAD\n")
-    monitor = site.start_monitor()
-    running = site.adopt(job)
-    monitor.watch(running)
+    (site.workspace.root / "go").touch()
     wait_until(lambda: running.failures > 0)
+    assert running.pidfd is None  # else the thread would spin until then
     assert site.get(job).state is JobState.RUNNING
     state.write_bytes(text)
     assert site.ended(job).outcome_status is TaskStatus.NEEDS_REVIEW

@@ -1,0 +1,45 @@
+"""An agent that calls: it must not wait for its own job, nor for one above it.
+
+Owns that refusal. The chain of jobs is `jobs.ancestors`.
+"""
+
+from collections.abc import Sequence
+
+from sow.errors import StateError
+from sow.ids import ProjectId, TaskId
+from sow.jobs import jobs
+from sow.jobs.database import Database
+from sow.schema.job import Job
+from sow.sessions.caller import Caller
+from sow.sessions.request import Resolved
+
+
+class WaitsForItself(StateError):
+    """The call would wait for the very job that makes it."""
+
+    def __init__(self, task_id: str, chain: Sequence[Job]) -> None:
+        way = " → ".join(f"{job.task_id} (job {job.id})" for job in chain)
+        super().__init__(
+            f"task {task_id} cannot wait on itself or on an ancestor: {way}",
+            hint="Report with `sow task set status …` and end; your caller decides what follows.",
+        )
+
+
+def refuse_ancestors(caller: Caller, database: Database, resolved: Resolved) -> None:
+    """Refuse a call of an agent that would wait for its own job, or for a job above it."""
+    if caller.job_id is not None:
+        task = (resolved.project_id, TaskId(resolved.task.id))
+        _refuse_task_in(jobs.ancestors(database, caller.job_id), task)
+
+
+def refuse_waiting_on_ancestor(caller: Caller, database: Database, job: Job) -> None:
+    """Refuse to let an agent wait for a job of its own task, or of one above it."""
+    if caller.job_id is not None:
+        chain = jobs.ancestors(database, caller.job_id)
+        _refuse_task_in(chain, (job.project_id, job.task_id))
+
+
+def _refuse_task_in(chain: Sequence[Job], task: tuple[ProjectId, TaskId]) -> None:
+    for index, job in enumerate(chain):
+        if (job.project_id, job.task_id) == task:
+            raise WaitsForItself(task[1], chain[: index + 1])

@@ -1,0 +1,53 @@
+"""What a caller asks for, and what it gets: the values that a call is made of."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sow.executors.base import Executor
+from sow.ids import ProjectId, TaskId
+from sow.schema.job import Job, Verb
+from sow.schema.task import Task
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a caller asks for."""
+
+    verb: Verb
+    task_id: TaskId
+    agent: str | None = None
+    """The role to spawn; None for a resume: the task's own."""
+    prompt: str = ""
+    fresh: bool = False
+    again: bool = False
+    """Run anew even where an outcome of the same call is owed."""
+    waits: bool = True
+    """Whether the caller waits for the outcome, and is owed it should it go away."""
+    ignore_deps: bool = False
+    cwd: Path | None = None
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A request with everything looked up that it names."""
+
+    request: Request
+    project_id: ProjectId
+    task: Task
+    agent: str
+    executor: Executor
+    cwd: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A job on record, and how this call came to it."""
+
+    job: Job
+    attached: bool = False
+    """The same call had placed the job before; it still runs."""
+    owed: bool = False
+    """The same call had placed the job before, and went away; it has ended."""
+    notes: tuple[str, ...] = field(default=())
+    """What the caller should know, a sentence each."""
