@@ -222,13 +222,13 @@ def _follow(
     if verdict.cause is Cause.STATE_UNREADABLE:
         restore_state(context, running)
     spent = _spent(job, running.attempt.number, running.output.seen, following)
-    session = marks_session(running, verdict)
+    session = both(marks_session(running, verdict), clears_session)
     match following.step:
         case Step.RETRY | Step.PARK:
             change_under_lease(context, job, running.lease, session)
             _again(context, job, running.lease, verdict, following, spent)
         case Step.DONE:
-            task = change_under_lease(context, job, running.lease, both(session, clears_session))
+            task = change_under_lease(context, job, running.lease, session)
             _finish(context, job, running, JobState.DONE, verdict, task.status, spent)
         case Step.CANCEL:
             now = context.now()

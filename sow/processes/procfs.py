@@ -15,7 +15,7 @@ class Stat:
     `state` is one letter; Z and X are dead. `start_ticks`, the clock ticks from
     boot to the process's start, makes an identity together with the pid.
     `cpu_ticks` is the user and system time spent, in clock ticks. (No
-    NamedTuple: importing typing takes a sixth of the supervisor's own start.)
+    NamedTuple: importing typing takes a third of the time until the agent runs.)
     """
 
     __slots__ = ("cpu_ticks", "parent", "session", "start_ticks", "state")

@@ -157,29 +157,23 @@ def test_it_is_too_late_once_the_agent_has_reported(site: Site) -> None:
 
 
 def test_a_report_that_comes_while_the_agent_is_being_ended_stands(site: Site) -> None:
-    """The agent reports when it is interrupted: nothing that it says is overwritten."""
+    """A status other than in_progress is never overwritten; a terminal one ends the session."""
     site.project("010")
+    (site.root / ".standin").mkdir()
     script = (
         'trap "sow task set status completed; exit 0" INT; touch .standin/up; sleep 1000 & wait'
     )
-    site.configure(
-        {
-            "agents": {
-                "executors": {
-                    "script": {
-                        "type": "command",
-                        "settings": {"command": ["/bin/sh", "-c", script]},
-                    }
-                },
-                "bindings": {"implementer": "script"},
-            }
-        }
-    )
-    (site.root / ".standin").mkdir()
+    command = ["/bin/sh", "-c", script]
+    settings = {"command": command, "resume": [*command, "{session_id}"]}
+    script_executor = {"type": "command", "settings": settings}
+    agents = {"executors": {"script": script_executor}, "bindings": {"implementer": "script"}}
+    site.configure({"agents": agents})
     site.sow(*SPAWN, "010", "--detach")
     wait_until((site.root / ".standin/up").exists, "the agent")
-    site.sow(*CANCEL, "010", expect=None)
-    await_end(site, "010")
+    assert "session_id" in site.task("010")
+    site.sow(*CANCEL, "010")
+    job = await_end(site, "010")
+    assert (job.state, job.outcome_status) == (JobState.CANCELLED, "completed")
     task = site.task("010")
     assert task["status"] == "completed"
     assert "session_id" not in task

@@ -137,8 +137,10 @@ def test_bytes_of_an_argument_that_are_no_utf_8_are_replaced(site: Site) -> None
     """As in every text that sow takes from a command line: U+FFFD stands for them."""
     site.project("010")
     site.script([good()])
-    site.sow(*SPAWN, "--prompt", "s\udcfc\udcdf")
+    spawned = site.sow(*SPAWN, "--prompt", "s\udcfc\udcdf", expect=None)
+    assert spawned.code == 0, spawned.err
     assert "s��" in read_runs(site.root)[0].prompt
-    site.sow(*RESUME, "again: s\udcfc\udcdf")
+    resumed = site.sow(*RESUME, "again: s\udcfc\udcdf", expect=None)
+    assert resumed.code == 0, resumed.err
     assert "again: s��" in resumed_with(site)
     assert "again: s��" in log_of(site)

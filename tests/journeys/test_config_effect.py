@@ -12,7 +12,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from journeys.calls import all_jobs, await_runs, await_state, gate, open_gate
+from journeys.calls import all_jobs, await_runs, await_state, exists, gate, open_gate
 from journeys.site import SOW, Result, Site, wait_until
 from standins import overlapping, read_runs
 
@@ -260,6 +260,30 @@ def failing(site: Site, retries: int | None) -> int:
 def test_retries(site: Site, retries: int, runs: int) -> None:
     """DESIGN §8: "at most `retries`"."""
     assert failing(site, retries) == runs
+
+
+def test_timeout(site: Site) -> None:
+    """DESIGN §8, timed out: "tree ended; failed"; the file's `timeout: 1s` is what ends it."""
+    site.project("010")
+    site.script([[{"say": "working"}, {"hang": True}]])
+    site.configure(claude(timeout="1s"))
+    outcome = site.sow("agent", "spawn", "implementer", "010", "--json", expect=1).json
+    (run,) = read_runs(site.root)
+    assert (outcome["cause"], outcome["status"]) == ("timed_out", "failed")
+    assert "timed out after 1" in outcome["reason"]
+    assert not exists(run.pid)
+
+
+def test_stall_timeout(site: Site) -> None:
+    """DESIGN §8, stalled: "tree ended; resume once"."""
+    site.project("010")
+    site.script([[{"say": "working"}, {"hang": True}], REPORT])
+    site.configure(claude(stall_timeout="2s"))
+    outcome = site.sow("agent", "spawn", "implementer", "010", "--json").json
+    first, second = read_runs(site.root)
+    assert (outcome["status"], outcome["attempts"]) == ("needs_review", 2)
+    assert (second.verb, second.session_id) == ("resume", first.session_id)
+    assert not exists(first.pid)
 
 
 def test_max_parallel_holds_back_its_own_executors_jobs_only(site: Site) -> None:

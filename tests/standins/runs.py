@@ -90,7 +90,8 @@ def _read_records(root: Path) -> list[dict[str, Any]]:
     path = root / FOLDER / "runs.jsonl"
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    whole, _, _ = path.read_text(encoding="utf-8").rpartition("\n")  # a line may be half there
+    return [json.loads(line) for line in whole.splitlines()]
 
 
 def _run(start: dict[str, Any], end: dict[str, Any] | None) -> Run:
