@@ -1,15 +1,15 @@
 """The exit codes of a call, one journey for each row of the contract's table (DESIGN, "The call").
 
-75 and 130 stand in `test_call_owed` and `test_call_signals`, 6 and 7 also in
-`test_call_worker` and `test_call_cancel`.
+Elsewhere: 7 in `test_call_cancel`, 75 in `test_call_owed`, 130 in
+`test_call_signals`, 6 without a worker in `test_call_worker`, and what several
+tasks exit with in `test_call_several`.
 """
 
 import shutil
-import signal
 from pathlib import Path
 
 import pytest
-from journeys.calls import HANG, Step, all_jobs, await_runs, end, good, report
+from journeys.calls import Step, all_jobs, good, report
 from journeys.site import Site
 from standins import read_runs
 
@@ -30,15 +30,6 @@ def test_0_whatever_the_agents_own_exit_code(site: Site) -> None:
     site.project("010")
     site.script([[report(), {"crash": 9}]])
     site.sow(*SPAWN, expect=0)
-
-
-def test_0_detach_and_cancel(site: Site) -> None:
-    """`--detach`: queued; `cancel`: cancelled."""
-    site.project("010")
-    site.script([HANG])
-    site.sow(*SPAWN, "--detach", expect=0)
-    await_runs(site)
-    site.sow("agent", "cancel", "010", expect=0)
 
 
 @pytest.mark.parametrize(
@@ -198,40 +189,6 @@ def test_6_a_queue_that_is_not_a_database_is_left_untouched(
     assert "is not a SQLite database; it was left untouched" in refused.err
     assert queue.read_bytes() == b"not a database, but somebody's file\n" * 100
     queue.unlink()
-
-
-def test_6_no_worker_and_autostart_off(site: Site) -> None:
-    site.project("010")
-    site.configure({"worker": {"autostart": False}})
-    refused = site.sow(*SPAWN, expect=6)
-    assert "no worker runs and worker.autostart is off" in refused.err
-    assert "`sow worker`" in refused.err
-
-
-def test_7_cancelled(site: Site) -> None:
-    site.project("010")
-    site.script([HANG])
-    caller = site.start(*SPAWN)
-    await_runs(site)
-    site.sow("agent", "cancel", "010")
-    out, _ = caller.communicate(timeout=60)
-    assert caller.returncode == 7
-    assert out.startswith("010 cancelled, left paused (")
-
-
-def test_75_still_running(site: Site) -> None:
-    site.project("010")
-    site.script([HANG])
-    site.sow(*SPAWN, "--wait", "1s", expect=75)
-
-
-def test_130_interrupted(site: Site) -> None:
-    site.project("010")
-    site.script([HANG])
-    caller = site.start(*SPAWN)
-    await_runs(site)
-    end(caller, signal.SIGINT)
-    assert caller.returncode == 130
 
 
 def test_a_caller_below_the_root_finds_it_and_the_agent_runs_in_the_root(site: Site) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from journeys.calls import await_end, queue
 from journeys.site import Site, wait_until
-from journeys.staff import kill, nothing_is_taken, shell_executor
+from journeys.staff import drain, kill, nothing_is_taken, shell_executor
 
 from sow.jobs import jobs, workers
 from sow.paths import Workspace
@@ -110,6 +110,7 @@ def test_a_storm_of_kills_loses_nothing_and_runs_nothing_twice(site: Site) -> No
         return not any(storm.undone(number) for number in range(len(GROUPS)))
 
     wait_until(all_done, f"all is done, seed {seed}", seconds=180)
+    drain(site)  # it buries who was killed last
     wait_until(lambda: not carriers(site.root), f"no process is left, seed {seed}")
     for task in TASKS:
         await_end(site, task)
