@@ -51,7 +51,7 @@ format: $(FOR_WORK) ## Format the code and mend what the linter can mend.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(FOR_WORK) ## Measure what docs/performance.md promises.
+bench: $(FOR_WORK) ## Measure; print a table and write it to bench/results.
 	$(BIN)/python -m bench
 
 clean: ## Remove all that these targets have made.

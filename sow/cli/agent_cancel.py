@@ -13,7 +13,7 @@ from sow.sessions.caller import Caller
 from sow.sessions.cancel import TooLate, cancel_task
 from sow.sessions.outcome import line_of, outcome_of
 from sow.sessions.staffing import Staffing
-from sow.sessions.wait import Waiter
+from sow.sessions.wait import Detached, Waiter
 
 CANCEL_SECONDS = 60.0
 """How long an agent's tree may take to end before the command says so."""
@@ -36,11 +36,11 @@ def cancel(task: str, as_json: bool) -> int:
             if not job.state.is_final:
                 job = _await_end(caller, database, job)
         outcome = outcome_of(job, jobs.attempts(database, job.id))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Detached):
         return int(ExitCode.INTERRUPTED)
     finally:
         database.close()
-    if job.state is JobState.DONE:
+    if job.state is not JobState.CANCELLED:
         raise TooLate(job, job.outcome_status)
     if as_json:
         import msgspec

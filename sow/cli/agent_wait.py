@@ -1,5 +1,7 @@
 """`sow agent wait`."""
 
+from contextlib import closing
+
 import click
 
 from sow.cli.calling import (
@@ -50,15 +52,13 @@ def wait(
     options = WaitOptions(as_json=as_json, any_one=any_one, wait=wait)
     bound = bound_of(options, caller)
     database = open_queue(caller.workspace)
-    try:
-        placed = [_find(caller, database, parse_task_id(task)) for task in dict.fromkeys(tasks)]
-        staffing = Staffing(caller, caller.load_configuration())
-        with detaching_signals():
+    with detaching_signals(), closing(database):
+        try:
+            placed = [_find(caller, database, parse_task_id(task)) for task in dict.fromkeys(tasks)]
+            staffing = Staffing(caller, caller.load_configuration())
             return wait_for(caller, database, staffing, placed, options, bound)
-    except (KeyboardInterrupt, Detached):
-        return say_detached(tasks)
-    finally:
-        database.close()
+        except (KeyboardInterrupt, Detached):
+            return say_detached(tasks)
 
 
 def _find(caller: Caller, database: Database, task_id: TaskId) -> Placed:

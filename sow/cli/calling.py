@@ -8,13 +8,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from sow.cli.arguments import working_folder
 from sow.cli.output import echo_json
 from sow.cli.progress import ProgressLine
 from sow.config.durations import parse_duration
@@ -56,7 +56,7 @@ def wait_option(function: F) -> F:
 
 def this_caller() -> Caller:
     """Return the surroundings of this process's call. Raises StateError without a workspace."""
-    return find_caller(os.environ, Path.cwd())
+    return find_caller(os.environ, working_folder())
 
 
 def bound_of(options: WaitOptions, caller: Caller) -> float | None:
@@ -80,17 +80,15 @@ def call(caller: Caller, requests: Sequence[Request], options: WaitOptions) -> i
         click.echo(f"Warning: {warning}", err=True)
     database = open_queue(caller.workspace)
     staffing = Staffing(caller, config)
-    try:
-        with detaching_signals():
+    with detaching_signals(), closing(database):
+        try:
             placed, failures = _place_all(caller, database, config, requests)
             if options.detach:
                 _staff_detached(staffing)
                 return _print_queued(placed, options) or _first_exit_code(failures)
             code = wait_for(caller, database, staffing, placed, options, bound)
-    except (KeyboardInterrupt, Detached):
-        return say_detached([request.task_id for request in requests])
-    finally:
-        database.close()
+        except (KeyboardInterrupt, Detached):
+            return say_detached([request.task_id for request in requests])
     return combined_exit_code([code, *(int(error.exit_code) for error in failures)])
 
 
@@ -205,9 +203,14 @@ def _first_exit_code(failures: Sequence[SowError]) -> int:
 
 @contextmanager
 def detaching_signals() -> Iterator[None]:
-    """Turn INT, TERM and HUP into one exception, so that the caller goes away in good order."""
+    """Turn the first INT, TERM or HUP into an exception, so that the caller goes in good order.
+
+    What follows is ignored: a terminal that closes sends several.
+    """
 
     def interrupt(signum: int, _frame: object) -> None:
+        for each in DETACHING:
+            signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt(signum)
 
     before = {signum: signal.signal(signum, interrupt) for signum in DETACHING}

@@ -1,16 +1,14 @@
 """`sow job list`."""
 
-import os
-from pathlib import Path
-
 import click
 
+from sow.cli.arguments import here
 from sow.cli.job_record import job_record, note_on, open_jobs, took
 from sow.cli.output import echo_json_lines, echo_table, json_option
 from sow.clock import utc_now
 from sow.ids import parse_task_id
 from sow.jobs import jobs
-from sow.paths import Workspace, find_workspace
+from sow.paths import Workspace
 from sow.schema.job import Job
 
 HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "TOOK", "NOTE")
@@ -23,7 +21,7 @@ HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "TOOK",
 @json_option
 def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None:
     """List jobs, the newest first."""
-    workspace = find_workspace(Path.cwd(), os.environ)
+    workspace = here()
     database = open_jobs(workspace)
     found: list[Job] = []
     if database is not None:

@@ -1,18 +1,18 @@
 """`sow job logs`."""
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
 
+from sow.cli.arguments import here
 from sow.cli.job_record import find_job, open_jobs
 from sow.executors.base import Event, EventKind, Executor
 from sow.executors.registry import make_executor
 from sow.jobs import jobs
 from sow.jobs.database import Database
-from sow.paths import AttemptPaths, find_workspace
+from sow.paths import AttemptPaths
 from sow.schema.job import Job
 
 MARKS = {
@@ -34,7 +34,7 @@ MARKS = {
 @click.option("--attempt", type=click.IntRange(min=1), help="Only this attempt.")
 def logs(job_id: str, follow: bool, raw: bool, errors: bool, attempt: int | None) -> None:
     """Print what the agent of JOB said and did, attempt by attempt."""
-    workspace = find_workspace(Path.cwd(), os.environ)
+    workspace = here()
     database = open_jobs(workspace)
     job = find_job(database, job_id)
     assert database is not None  # noqa: S101 - a job was found in it

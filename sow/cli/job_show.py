@@ -1,11 +1,10 @@
 """`sow job show`."""
 
-import os
 import shlex
-from pathlib import Path
 
 import click
 
+from sow.cli.arguments import here
 from sow.cli.job_record import (
     attempt_record,
     echo_facts,
@@ -18,7 +17,6 @@ from sow.cli.job_record import (
 from sow.cli.output import echo_json, json_option
 from sow.clock import utc_now
 from sow.jobs import jobs
-from sow.paths import find_workspace
 
 
 @click.command()
@@ -26,7 +24,7 @@ from sow.paths import find_workspace
 @json_option
 def show(job_id: str, as_json: bool) -> None:
     """Show JOB: what was asked for, each attempt, and how it ended."""
-    workspace = find_workspace(Path.cwd(), os.environ)
+    workspace = here()
     database = open_jobs(workspace)
     job = find_job(database, job_id)
     assert database is not None  # noqa: S101 - a job was found in it

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 
+from sow.cli.arguments import here
 from sow.cli.lazy import LazyCommand, LazyGroup
-from sow.paths import Workspace, find_workspace
+from sow.paths import Workspace
 
 COMMANDS = {
     "list": LazyCommand("sow.cli.worker_list:list_workers", "List the workers that live."),
@@ -48,7 +49,7 @@ def worker(
     """
     if ctx.invoked_subcommand is not None:
         return
-    workspace = find_workspace(Path.cwd(), os.environ)
+    workspace = here()
     environ = dict(os.environ)
     if config is not None:
         environ["SOW_CONFIG"] = str(config.absolute())

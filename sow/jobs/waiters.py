@@ -94,8 +94,12 @@ def take_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
     return False
 
 
-def lapse(database: Database, job_id: JobId) -> None:
-    """Forget what earlier callers of a job are owed."""
+def lapse(database: Database, workspace: Workspace, job_id: JobId) -> None:
+    """Forget what earlier callers of a job are owed, and take down the bells of the dead."""
+    for waiter_id in of_job(database, job_id):
+        path = bell_path(workspace, waiter_id)
+        if not doorbell.is_held(path):
+            path.unlink(missing_ok=True)
     database.run("delete from waiter where job_id = ?", (job_id,))
 
 

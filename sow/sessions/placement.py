@@ -136,7 +136,7 @@ def _insert(caller: Caller, database: Database, config: Configuration, resolved:
         last = jobs.last_job(database, resolved.project_id, TaskId(resolved.task.id))
         job = jobs.insert_job(database, job_for(caller, config, resolved))
         if last is not None:
-            waiters.lapse(database, last.id)
+            waiters.lapse(database, caller.workspace, last.id)
         if resolved.request.waits:
             waiters.expect(database, job.id, now=caller.now())
         return job

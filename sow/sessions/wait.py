@@ -108,7 +108,7 @@ class Waiter:
         have not. Raises Detached when nobody reads our output any more.
         """
         begun = time.monotonic()
-        left = list(self.job_ids)
+        left, looked_once = list(self.job_ids), False
         while True:
             current = [jobs.get_job(self.database, job_id) for job_id in left]
             ended = [job for job in current if job.state.is_final]
@@ -118,9 +118,10 @@ class Waiter:
             left = [job.id for job in running]
             waited = time.monotonic() - begun
             time_is_up = seconds is not None and waited >= seconds
-            if not left or (any_one and ended) or time_is_up:
+            if not left or (any_one and ended) or (time_is_up and looked_once):
                 return running
             on_tick(Progress(running, waited))
+            looked_once = True
             rest = FALLBACK_SECONDS if seconds is None else seconds - waited
             self._sleep(min(FALLBACK_SECONDS, rest))
 

