@@ -3,11 +3,14 @@
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
 from sow.cli.arguments import here
 from sow.cli.job_record import find_job, open_jobs
+from sow.cli.output import echo_json_lines, json_option
+from sow.clock import format_time
 from sow.executors.base import Event, EventKind, Executor
 from sow.executors.registry import make_executor
 from sow.jobs import jobs
@@ -31,14 +34,19 @@ MARKS = {
 @click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended.")
 @click.option("--raw", is_flag=True, help="The CLI's own output, byte for byte.")
 @click.option("--stderr", "errors", is_flag=True, help="What it wrote to standard error.")
+@json_option
 @click.option("--attempt", type=click.IntRange(min=1), help="Only this attempt.")
-def logs(job_id: str, follow: bool, raw: bool, errors: bool, attempt: int | None) -> None:
+def logs(
+    job_id: str, follow: bool, raw: bool, errors: bool, as_json: bool, attempt: int | None
+) -> None:
     """Print what the agent of JOB said and did, attempt by attempt."""
+    if as_json and (raw or errors):
+        raise click.UsageError("--json tells events; --raw and --stderr are bytes")
     workspace = here()
     database = open_jobs(workspace)
     job = find_job(database, job_id)
     assert database is not None  # noqa: S101 - a job was found in it
-    reader = _Reader(job, raw=raw, errors=errors)
+    reader = _Reader(job, raw=raw, errors=errors, as_json=as_json)
 
     def numbers() -> list[int]:
         found = [one.number for one in jobs.attempts(database, job.id)]
@@ -84,8 +92,9 @@ def _follow(
 class _Reader:
     """Prints the files of a job's attempts from where it stopped."""
 
-    def __init__(self, job: Job, *, raw: bool, errors: bool) -> None:
+    def __init__(self, job: Job, *, raw: bool, errors: bool, as_json: bool = False) -> None:
         self.job = job
+        self.as_json = as_json
         self.raw = raw or errors
         self.errors = errors
         self.executor = make_executor(job.executor)
@@ -94,7 +103,7 @@ class _Reader:
 
     def print_new(self, number: int, paths: AttemptPaths, *, heading: bool) -> None:
         """Print what an attempt's file has gained."""
-        if heading and number not in self.positions:
+        if heading and not self.as_json and number not in self.positions:
             click.echo(f"==> attempt {number} <==")
         position = self.positions.setdefault(number, 0)
         path = paths.stderr if self.errors else paths.output
@@ -110,8 +119,14 @@ class _Reader:
         *lines, rest = (self.rests.get(number, b"") + chunk).split(b"\n")
         self.rests[number] = rest
         for line in lines:
-            for event in describe(self.executor, line):
-                click.echo(event)
+            self._print_line(number, line)
+
+    def _print_line(self, number: int, line: bytes) -> None:
+        if self.as_json:
+            echo_json_lines(event_record(number, one) for one in self.executor.read_line(line))
+            return
+        for words in describe(self.executor, line):
+            click.echo(words)
 
 
 def _chunks(path: Path, position: int) -> Iterator[bytes]:
@@ -122,6 +137,22 @@ def _chunks(path: Path, position: int) -> Iterator[bytes]:
                 yield chunk
     except FileNotFoundError:
         return
+
+
+def event_record(attempt: int, event: Event) -> dict[str, Any]:
+    """Return an event as one object; what its kind does not tell is left out."""
+    told = {
+        "attempt": attempt,
+        "kind": event.kind.value,
+        "text": event.text or None,
+        "session_id": event.session_id,
+        "tool": event.tool,
+        "is_error": event.is_error or None,
+        "status": event.status,
+        "resets_at": format_time(event.resets_at) if event.resets_at else None,
+        "cost_usd": event.cost_usd,
+    }
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def describe(executor: Executor, line: bytes) -> Iterator[str]:

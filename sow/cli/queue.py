@@ -53,22 +53,30 @@ def status(as_json: bool) -> None:
 
 
 @queue.command()
-def pause() -> None:
+@json_option
+def pause(as_json: bool) -> None:
     """Let workers take nothing more. Agents that run go on; calls wait."""
     caller = this_caller()
     database = open_queue(caller.workspace)
     control.pause(database, now=utc_now())
-    click.echo("The queue is paused; `sow queue resume` lets it go on.")
+    if as_json:
+        echo_json({"paused_since": control.paused_since(database)})
+    else:
+        click.echo("The queue is paused; `sow queue resume` lets it go on.")
 
 
 @queue.command()
-def resume() -> None:
+@json_option
+def resume(as_json: bool) -> None:
     """Let workers take jobs again."""
     caller = this_caller()
     database = open_queue(caller.workspace)
     was_paused = control.unpause(database)
     workers.wake(caller.workspace)
-    click.echo("The queue goes on." if was_paused else "The queue was not paused.")
+    if as_json:
+        echo_json({"paused_since": None, "was_paused": was_paused})
+    else:
+        click.echo("The queue goes on." if was_paused else "The queue was not paused.")
 
 
 def _record(caller: Caller, database: Database | None) -> dict[str, Any]:
