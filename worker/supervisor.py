@@ -123,7 +123,9 @@ def wait_for_end(agent: Agent) -> bool:
         agent.reap()
         if agent.status is not None:
             return asked
-        if signal.sigwait(WATCHED) in REQUESTS:
+        requested = signal.sigwait(WATCHED) in REQUESTS
+        agent.reap()
+        if requested and agent.status is None:  # else it had ended before it was asked to
             asked = True
             end_tree(agent, GRACES)
 
@@ -134,16 +136,16 @@ def end_tree(agent: Agent, graces: tuple[tuple[signal.Signals, float], ...]) -> 
         if not agent.reap() or not (targets := remaining(agent.folder)):
             return
         if signum == signal.SIGINT:
-            interrupt(agent, grace)
+            interrupt(agent, targets, grace)
         else:
             send(signum, targets)
             await_none(agent, grace, again=signum if signum == signal.SIGKILL else None)
 
 
-def interrupt(agent: Agent, grace: float) -> None:
+def interrupt(agent: Agent, targets: list[int], grace: float) -> None:
     """Do as a terminal does on ^C, and wait for the agent: its CLI ends its own tools."""
     deadline = time.monotonic() + grace
-    send(signal.SIGINT, [-agent.pid])
+    send(signal.SIGINT, [pid for pid in targets if group_of(pid) == agent.pid])
     while agent.status is None and (left := deadline - time.monotonic()) > 0:
         signal.sigtimedwait({signal.SIGCHLD}, left)
         agent.reap()
@@ -158,6 +160,14 @@ def await_none(agent: Agent, grace: float, again: signal.Signals | None) -> None
         if again is not None:
             send(again, targets)
         signal.sigtimedwait({signal.SIGCHLD}, min(left, 0.05))
+
+
+def group_of(pid: int) -> int:
+    """Return the process group of `pid`; 0 when it has just ended."""
+    try:
+        return os.getpgid(pid)
+    except OSError:
+        return 0
 
 
 def send(signum: signal.Signals, pids: list[int]) -> None:

@@ -284,7 +284,7 @@ def test_the_same_call_waits_while_the_first_one_still_makes_its_session(site: S
 
 @pytest.mark.storm
 def test_killed_at_any_moment_the_same_call_gets_the_outcome_of_one_run(site: Site) -> None:
-    """Whatever the moment: the second call succeeds, and each task's agent has run once."""
+    """The second call gets what the first has not printed, and each task's agent has run once."""
     tasks = [f"{number}0" for number in range(10, 20)]
     site.project("010", *tasks)
     site.script([good()])
@@ -301,10 +301,9 @@ def test_killed_at_any_moment_the_same_call_gets_the_outcome_of_one_run(site: Si
         job = job_of(site, task)
         seen.add(job.state if job is not None else None)
         caller.kill()
-        caller.communicate(timeout=60)
+        out, _ = caller.communicate(timeout=60)
         again = site.sow("agent", "spawn", "implementer", task, expect=None)
-        finished = caller.returncode == 0
-        assert again.code == (4 if finished else 0), (moment, again)
+        assert again.code == 0 or (again.code == 4 and "needs_review" in out), (moment, again)
     assert [run.task for run in read_runs(site.root)][2:] == tasks
     assert all(job.state.is_final for job in all_jobs(site))
     assert len(seen) > 1, "every kill hit the same step"

@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,7 @@ class AttemptSite:
     workspace: Workspace
     number: int = 1
     job_id: JobId = FIRST_JOB
+    token: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
@@ -52,7 +55,7 @@ class AttemptSite:
 
     @property
     def attempt_id(self) -> str:
-        return f"{self.job_id}.{self.number}.{self.workspace.root.name}"
+        return f"{self.job_id}.{self.number}.{self.token}"
 
     @property
     def root(self) -> Path:
@@ -133,12 +136,9 @@ class AttemptSite:
             if process.poll() is None:
                 process.kill()
             process.wait()
-        for pid in procfs.all_pids():
-            if f"{self.workspace.root.name}\0".encode() in procfs.variables(pid):
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
+        for pid in self.carriers():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def is_running(pid: int) -> bool:

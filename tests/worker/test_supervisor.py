@@ -338,6 +338,29 @@ def test_a_registered_worker_is_spared_with_all_below_it(
             os.kill(pid, signal.SIGKILL)
 
 
+def test_a_registered_worker_beside_the_agent_is_not_even_interrupted(
+    attempt: AttemptSite,
+) -> None:
+    """As `sow worker &` in a shell script leaves it: in the agent's own process group."""
+    workers = attempt.workspace.workers
+    workers.mkdir(parents=True)
+    lock = workers / "w1.lock"
+    noting = "trap 'touch signalled' INT TERM\n" + WORKER.replace("LOCK", str(lock))
+    attempt.script("left", noting)
+    attempt.script("below", "{pid}; exec sleep 60")
+    process = attempt.sh(
+        f"env -u SOW_ATTEMPT_ID sh left.sh & {WAIT_FOR_LEFT}; while :; do sleep 0.1; done"
+    )
+    worker, below = attempt.pid_in("left"), attempt.pid_in("below")
+    assert os.getpgid(worker) == attempt.agent_pid()
+    process.terminate()
+    assert process.wait(SECONDS) == 0
+    assert [is_running(worker), is_running(below)] == [True, True]
+    assert not attempt.file("signalled").exists()
+    for pid in (worker, below):
+        os.kill(pid, signal.SIGKILL)
+
+
 def test_a_registration_of_a_reused_pid_spares_nobody(attempt: AttemptSite) -> None:
     """ "Identity of a process = pid, raw start ticks, …"."""
     workers = attempt.workspace.workers
