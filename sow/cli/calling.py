@@ -139,7 +139,8 @@ def wait_for(
         def deliver(job: Job) -> None:
             line.clear()
             codes.append(_print(_outcome(database, job, owed), options))
-            sys.stdout.flush()
+            if sys.stdout is not None:  # whoever started us may have closed it
+                sys.stdout.flush()
             waiter.delivered(job.id)
 
         left = waiter.wait(seconds=bound, any_one=options.any_one, on_tick=tick, on_end=deliver)

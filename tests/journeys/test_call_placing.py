@@ -113,7 +113,7 @@ def stopped_before_queueing(site: Site, signum: signal.Signals, *words: str) -> 
 def dead_before_waiting(site: Site, *words: str) -> None:
     """Have a call die that has queued its job and cannot hang its bell: their folder is gone."""
     with task_lock(site):
-        caller = site.start(*words)
+        caller = site.start(*words, env={"TMPDIR": str(site.base)})
         await_state(site, "010", JobState.PREPARING)
         bells = (site.root / ".sow/run/waiters").rename(site.root / "bells")
     caller.communicate(timeout=60)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 
 import pytest
 from journeys.calls import (
@@ -82,6 +83,18 @@ def test_an_interrupt_from_the_terminal_reaches_neither_worker_nor_agent(site: S
     assert site.sow(*SPAWN).out.startswith(("010 needs_review", "outcome of job 1"))
     (run,) = read_runs(site.root)
     assert run.exit == 0
+
+
+def test_a_caller_that_was_started_without_standard_output_waits_all_the_same(site: Site) -> None:
+    site.project("010")
+    site.script([good()])
+    call = ["/bin/sh", "-c", 'exec sow "$@" >&-', "sh", *SPAWN]
+    done = subprocess.run(
+        call, cwd=site.root, env=site.env, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    site.sow(*SPAWN, expect=4)
+    assert site.task("010")["status"] == "needs_review"
 
 
 def test_several_tasks_are_all_named(site: Site) -> None:
