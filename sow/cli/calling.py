@@ -219,7 +219,8 @@ def detaching_signals() -> Iterator[None]:
         yield
     finally:
         for signum, handler in before.items():
-            signal.signal(signum, handler)
+            if signal.getsignal(signum) is interrupt:  # else we are on our way out
+                signal.signal(signum, handler)
 
 
 def say_detached(task_ids: Sequence[str]) -> int:
