@@ -218,7 +218,7 @@ CASES: tuple[Case, ...] = (
         ),
         verb=Verb.SPAWN,
         session=CHOSEN,
-        argv=("run-agent", f"--id={UUID}", "/work/tasks/010", "/run/prompt.md", "{other}", "-v"),
+        argv=("run-agent", f"--id={UUID}", "/repo/tasks/010", "/run/prompt.md", "{other}", "-v"),
         evidence=REAL,
     ),
     Case(

@@ -32,8 +32,8 @@ def request(session: Session | None, *, as_root: bool = False) -> LaunchRequest:
         session=session,
         prompt=PROMPT,
         prompt_file=Path("/run/prompt.md"),
-        task_dir=Path("/work/tasks/010"),
-        cwd=Path("/work"),
+        task_dir=Path("/repo/tasks/010"),
+        cwd=Path("/repo"),
         as_root=as_root,
     )
 
@@ -51,7 +51,7 @@ def test_command_line(case: Case) -> None:
     assert made.argv == case.argv
     assert dict(made.env) == dict(case.env)
     assert made.stdin == PROMPT
-    assert made.cwd == Path("/work")
+    assert made.cwd == Path("/repo")
 
 
 SESSIONS = [
