@@ -2,6 +2,7 @@
 
 import click
 
+from sow.cli.arguments import id_option, named_task
 from sow.cli.calling import detaching_signals, this_caller
 from sow.cli.output import echo_json, json_option
 from sow.errors import ExitCode, StateError
@@ -20,19 +21,21 @@ CANCEL_SECONDS = 60.0
 
 
 @click.command()
-@click.argument("task")
+@click.argument("task", required=False)
+@id_option
 @json_option
-def cancel(task: str, as_json: bool) -> int:
+def cancel(task: str | None, task_option: str | None, as_json: bool) -> int:
     """End the job of TASK: at once if it waits, with its whole process tree if it runs.
 
     The task is left paused, or as it was if the agent never ran. Exit 0 when
     it is cancelled, 4 when there is nothing to cancel or the agent has reported.
     """
     caller = this_caller()
+    task_id = parse_task_id(named_task(task, task_option, caller.environ))
     database = open_queue(caller.workspace)
     try:
         with detaching_signals():
-            job = cancel_task(caller, database, parse_task_id(task))
+            job = cancel_task(caller, database, task_id)
             if not job.state.is_final:
                 job = _await_end(caller, database, job)
         outcome = outcome_of(job, jobs.attempts(database, job.id))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from sow.cli.arguments import readable
+from sow.cli.arguments import id_option, named_task, readable
 from sow.cli.calling import WaitOptions, call, this_caller, wait_option
 from sow.cli.output import json_option
 from sow.errors import UsageError
@@ -15,8 +15,8 @@ from sow.sessions.request import Request
 
 
 @click.command()
-@click.argument("task")
-@click.argument("prompt", required=False)
+@click.argument("words", nargs=-1, metavar="[TASK] PROMPT")
+@id_option
 @click.option(
     "--file",
     "file",
@@ -30,8 +30,8 @@ from sow.sessions.request import Request
 @click.option("-v", "--verbose", is_flag=True, help="Show how the executor was chosen.")
 @json_option
 def resume(
-    task: str,
-    prompt: str | None,
+    words: tuple[str, ...],
+    task_option: str | None,
     file: Path | None,
     again: bool,
     wait: str | None,
@@ -47,11 +47,12 @@ def resume(
 
     Exit: as for spawn; 5 where the executor cannot resume or there is no session.
     """
+    argument, prompt = _split(words, task_is_told=task_option is not None, file=file)
     caller = this_caller()
     request = Request(
         verb=Verb.RESUME,
-        task_id=parse_task_id(task),
-        prompt=_words(prompt, file),
+        task_id=parse_task_id(named_task(argument, task_option, caller.environ)),
+        prompt=_read_prompt(prompt, file),
         again=again,
         waits=not detach,
     )
@@ -66,7 +67,27 @@ def resume(
     return call(caller, [request], WaitOptions(as_json=as_json, detach=detach, wait=wait))
 
 
-def _words(prompt: str | None, file: Path | None) -> str:
+def _split(
+    words: tuple[str, ...], *, task_is_told: bool, file: Path | None
+) -> tuple[str | None, str | None]:
+    """Return task and prompt of the command line's words; either may be told elsewhere."""
+    match words:
+        case ():
+            return None, None
+        case (word,) if task_is_told or not (word.isdecimal() or file):
+            return None, word
+        case (task_id,):
+            return task_id, None
+        case (task_id, prompt):
+            return task_id, prompt
+        case _:
+            raise UsageError(
+                f"`sow agent resume` takes [TASK] PROMPT, not {len(words)} words",
+                hint='Quote the prompt: sow agent resume 010 "Use RS256."',
+            )
+
+
+def _read_prompt(prompt: str | None, file: Path | None) -> str:
     """Return the prompt from the argument, standard input or a file."""
     if (prompt is None) == (file is None):
         raise UsageError(

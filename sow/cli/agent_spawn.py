@@ -5,10 +5,9 @@ from pathlib import Path
 import click
 
 from sow.agents.roles import get_agent
-from sow.cli.arguments import readable
+from sow.cli.arguments import ids_option, named_tasks, readable
 from sow.cli.calling import WaitOptions, call, this_caller, wait_option
 from sow.cli.output import json_option
-from sow.ids import parse_task_id
 from sow.schema.job import Verb
 from sow.sessions.request import Request
 
@@ -32,7 +31,8 @@ class SpawnCommand(click.Command):
 
 @click.command(cls=SpawnCommand)
 @click.argument("agent")
-@click.argument("tasks", metavar="TASK...", nargs=-1, required=True)
+@click.argument("tasks", metavar="[TASK]...", nargs=-1)
+@ids_option
 @click.option("--prompt", default="", help="More words for the agent, after the task's own.")
 @click.option("--fresh", is_flag=True, help="Start over with a new session.")
 @click.option("--again", is_flag=True, help="Run anew even where an outcome is owed to you.")
@@ -48,6 +48,7 @@ class SpawnCommand(click.Command):
 def spawn(
     agent: str,
     tasks: tuple[str, ...],
+    task_options: tuple[str, ...],
     prompt: str,
     fresh: bool,
     again: bool,
@@ -71,7 +72,7 @@ def spawn(
     requests = [
         Request(
             verb=Verb.SPAWN,
-            task_id=parse_task_id(task),
+            task_id=task_id,
             agent=get_agent(agent).name,
             prompt=readable(prompt),
             fresh=fresh,
@@ -80,7 +81,7 @@ def spawn(
             ignore_deps=ignore_deps,
             cwd=cwd,
         )
-        for task in dict.fromkeys(tasks)
+        for task_id in named_tasks(tasks, task_options, caller.environ)
     ]
     if verbose or dry_run:
         from sow.cli.preview import show_dry_run, show_resolution

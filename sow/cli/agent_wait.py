@@ -4,6 +4,7 @@ from contextlib import closing
 
 import click
 
+from sow.cli.arguments import ids_option, named_tasks
 from sow.cli.calling import (
     WaitOptions,
     bound_of,
@@ -15,7 +16,7 @@ from sow.cli.calling import (
 )
 from sow.cli.output import json_option
 from sow.errors import StateError
-from sow.ids import ProjectId, TaskId, parse_task_id
+from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database, open_queue
 from sow.sessions.ancestry import refuse_waiting_on_ancestor
@@ -28,13 +29,15 @@ from sow.state.tasks import find_task
 
 
 @click.command()
-@click.argument("tasks", metavar="TASK...", nargs=-1, required=True)
+@click.argument("tasks", metavar="[TASK]...", nargs=-1)
+@ids_option
 @click.option("--any", "any_one", is_flag=True, help="Return when one of them has ended.")
 @click.option("--all", "all_of_them", is_flag=True, help="Wait for all of them (the default).")
 @wait_option
 @json_option
 def wait(
     tasks: tuple[str, ...],
+    task_options: tuple[str, ...],
     any_one: bool,
     all_of_them: bool,
     wait: str | None,
@@ -51,14 +54,15 @@ def wait(
     caller = this_caller()
     options = WaitOptions(as_json=as_json, any_one=any_one, wait=wait)
     bound = bound_of(options, caller)
+    task_ids = named_tasks(tasks, task_options, caller.environ)
     database = open_queue(caller.workspace)
     with detaching_signals(), closing(database):
         try:
-            placed = [_find(caller, database, parse_task_id(task)) for task in dict.fromkeys(tasks)]
+            placed = [_find(caller, database, task_id) for task_id in task_ids]
             staffing = Staffing(caller, caller.load_configuration())
             return wait_for(caller, database, staffing, placed, options, bound)
         except (KeyboardInterrupt, Detached):
-            return say_detached(tasks)
+            return say_detached(task_ids)
 
 
 def _find(caller: Caller, database: Database, task_id: TaskId) -> Placed:

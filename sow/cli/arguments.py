@@ -5,13 +5,14 @@ is looked for, and what becomes of bytes that are no UTF-8.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from sow.errors import StateError, UsageError
+from sow.ids import TaskId, parse_task_id
 from sow.paths import Workspace, find_workspace
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,6 +43,13 @@ def id_option(function: F) -> F:
     )
 
 
+def ids_option(function: F) -> F:
+    """Give a command of several tasks `--id`, passed to it as `task_options`."""
+    return click.option(
+        "--id", "task_options", metavar="TASK", multiple=True, help="A task's id; may be repeated."
+    )(function)
+
+
 def named_task(argument: str | None, option: str | None, environ: Mapping[str, str]) -> str:
     """Return the task meant: the argument, else `--id`, else SOW_TASK_ID. Raises UsageError."""
     if argument and option and argument != option:
@@ -54,6 +62,17 @@ def named_task(argument: str | None, option: str | None, environ: Mapping[str, s
             "no task is named", hint=f"Give its id, such as 010, or set {TASK_VARIABLE}."
         )
     return task_id
+
+
+def named_tasks(
+    arguments: Sequence[str], options: Sequence[str], environ: Mapping[str, str]
+) -> list[TaskId]:
+    """Return the tasks meant, each once: arguments and `--id`s, else SOW_TASK_ID.
+
+    Raises UsageError if none is named, StateError if one is no task's id.
+    """
+    named = [*arguments, *options] or [named_task(None, None, environ)]
+    return [parse_task_id(task) for task in dict.fromkeys(named)]
 
 
 def is_own_agent(task_id: str, environ: Mapping[str, str]) -> bool:

@@ -12,9 +12,11 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TextIO
 
 import click
 
+from sow.cli.output import json_option
 from sow.environment import SAVED_PYTHONPATH, own_environment, own_process
 from sow.errors import SowError, UsageError
 
@@ -90,20 +92,25 @@ class DemoFailed(SowError):
     type=click.Path(file_okay=False, path_type=Path),
     help="Use this folder, and leave it (it must be new or empty).",
 )
-def demo(keep: Path | None) -> None:
+@json_option
+def demo(keep: Path | None, as_json: bool) -> None:
     """Run the main job once, end to end, in a folder of its own.
 
     Two agents work in parallel, one is paused and resumed, one is reviewed
     and resumed with corrections; all are completed. Nothing outside the
-    folder is touched, and no agent CLI is needed.
+    folder is touched, and no agent CLI is needed. With --json the story is
+    told on stderr, and stdout gets the tasks, one object a line.
     """
     folder = _folder(keep)
     environ = _environment(folder)
     try:
         for words, commands in STORY:
-            click.secho(f"\n# {words}", bold=True)
+            click.secho(f"\n# {words}", bold=True, err=as_json)
             for command in commands:
-                _run(command, folder, environ)
+                click.echo(f"{click.style('$', dim=True)} sow {shlex.join(command)}", err=as_json)
+                _run(command, folder, environ, stdout=sys.stderr if as_json else None)
+        if as_json:
+            _run(("task", "list", "--json"), folder, environ)
     finally:
         _quietly(("worker", "stop"), folder, environ)
     if keep is None:
@@ -111,7 +118,7 @@ def demo(keep: Path | None) -> None:
 
         shutil.rmtree(folder)
     else:
-        click.echo(f"\nEverything is left in {folder}")
+        click.echo(f"\nEverything is left in {folder}", err=as_json)
 
 
 def _folder(keep: Path | None) -> Path:
@@ -142,10 +149,15 @@ def _environment(folder: Path) -> dict[str, str]:
     return {**kept, "SOW_CONFIG": str(config), "SOW_WAIT": "5m"}
 
 
-def _run(words: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-    click.echo(click.style("$ ", dim=True) + f"sow {shlex.join(words)}")
+def _run(
+    words: Sequence[str],
+    folder: Path,
+    environ: Mapping[str, str],
+    *,
+    stdout: TextIO | None = None,
+) -> None:
     code = subprocess.run(
-        own_process("sow", *words), cwd=folder, env=environ, check=False
+        own_process("sow", *words), cwd=folder, env=environ, stdout=stdout, check=False
     ).returncode
     if code != 0:
         raise DemoFailed(words, code, folder)

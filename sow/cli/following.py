@@ -28,29 +28,30 @@ def last_lines(path: Path, count: int) -> str:
 
 def follow_files(
     paths: Callable[[], Iterable[Path]],
-    show: Callable[[str], None],
+    show: Callable[[Path, str], None],
     *,
     until: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Show what is added to files from now on, new files whole, until `until` holds."""
+    """Show the lines that files gain from now on, new files whole, until `until` holds."""
     positions = {path: path.stat().st_size for path in paths()}
     while True:
         done = until()
         for path in paths():
             text, positions[path] = read_from(path, positions.get(path, 0))
             if text:
-                show(text)
+                show(path, text)
         if done:
             return
         time.sleep(LOOK_SECONDS)
 
 
 def read_from(path: Path, position: int) -> tuple[str, int]:
-    """Return what stands in a file from `position` on, and where it ends."""
+    """Return the whole lines that stand in a file from `position` on, and where they end."""
     try:
         with path.open("rb") as file:
             file.seek(position)
             data = file.read()
+            data = data[: data.rfind(b"\n") + 1]
     except FileNotFoundError:
         return "", position
     return data.decode("utf-8", "replace"), position + len(data)

@@ -1,24 +1,51 @@
 """`sow worker logs`."""
 
+from pathlib import Path
+
 import click
 
-from sow.cli.calling import this_caller
+from sow.cli.arguments import here
+from sow.cli.output import echo_json_lines, json_option
+
+SHOWN_WORKERS = 5
+"""Older workers' logs stay on disk and are not shown."""
 
 
 @click.command()
 @click.option("-n", "--lines", default=50, show_default=True, help="How many lines of each.")
 @click.option("-f", "--follow", is_flag=True, help="Go on printing what is added.")
-def logs(lines: int, follow: bool) -> None:
+@json_option
+def logs(lines: int, follow: bool, as_json: bool) -> None:
     """Print what background workers have said, the newest worker last."""
     from sow.cli.following import follow_files, last_lines
 
-    folder = this_caller().workspace.workers
-    paths = sorted(folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
-    if not paths:
+    folder = here().workers
+    show = _show_json if as_json else _Headed().show
+
+    def paths() -> list[Path]:
+        return sorted(folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
+
+    newest = paths()[-SHOWN_WORKERS:]
+    if not newest and not as_json:
         click.echo("No background worker has run here.")
-        return
-    for path in paths[-5:]:
-        click.echo(f"==> {path.name} <==")
-        click.echo(last_lines(path, lines), nl=False)
+    for path in newest:
+        show(path, last_lines(path, lines))
     if follow:
-        follow_files(lambda: sorted(folder.glob("*.log")), lambda text: click.echo(text, nl=False))
+        follow_files(paths, show)
+
+
+def _show_json(path: Path, text: str) -> None:
+    echo_json_lines({"worker": path.stem, "line": line} for line in text.splitlines())
+
+
+class _Headed:
+    """Prints lines below the name of the log that they stand in."""
+
+    def __init__(self) -> None:
+        self.last: Path | None = None
+
+    def show(self, path: Path, text: str) -> None:
+        if path != self.last:
+            click.echo(f"==> {path.name} <==")
+        self.last = path
+        click.echo(text, nl=False)

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sow.errors import QueueError
 from sow.ids import JobId
 from sow.jobs import jobs, waiters, workers
 from sow.jobs.database import Database
@@ -73,7 +74,7 @@ class Waiter:
         self.id = f"c{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
     def __enter__(self) -> "Waiter":
-        self.bell = Bell(waiters.bell_path(self.caller.workspace, self.id))
+        self.bell = self._hang_bell()
         now = self.caller.now()
         with self.database.transaction():
             for job_id in self.job_ids:
@@ -89,6 +90,19 @@ class Waiter:
     def __exit__(self, *_: object) -> None:
         waiters.stop_lending(self.database, self.id)
         self.bell.close()
+
+    def _hang_bell(self) -> Bell:
+        path = waiters.bell_path(self.caller.workspace, self.id)
+        try:
+            path.parent.mkdir(
+                mode=0o700, exist_ok=True
+            )  # empty, so many a copying tool leaves it out
+            return Bell(path)
+        except OSError as error:
+            raise QueueError(
+                f"cannot wait: {path}: {error.strerror}",
+                hint="What was queued goes on. Check the folder, then call again.",
+            ) from error
 
     def delivered(self, job_id: JobId) -> None:
         """Say that the caller has got this job's outcome."""

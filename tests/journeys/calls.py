@@ -141,13 +141,17 @@ def queue_lock(site: Site) -> Iterator[None]:
         database.close()
 
 
+def process_state(pid: int) -> str:
+    """Return the letter that proc(5) gives a process's state: R, S, D, T, Z."""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
 def await_standstill(processes: Sequence[subprocess.Popen[str]]) -> None:
     """Wait until each process has opened the queue and has slept at ten looks in a row."""
     looks = dict.fromkeys((process.pid for process in processes), 0)
 
     def asleep(pid: int) -> bool:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        return stat.rsplit(")", 1)[1].split()[0] == "S" and "queue.db" in open_files(pid)
+        return process_state(pid) == "S" and "queue.db" in open_files(pid)
 
     def all_stand() -> bool:
         for pid in looks:

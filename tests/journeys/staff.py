@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from journeys.calls import queue
+from journeys.calls import process_state, queue, queue_lock
 from journeys.site import Site, wait_until
 
 from sow.ids import JobId
@@ -55,6 +55,12 @@ class WorkerRun:
 
     def signal(self, signum: signal.Signals) -> None:
         os.kill(self.process.pid, signum)
+
+    def freeze(self, site: Site) -> None:
+        """Stop it where it holds no lock of the queue, and see it stopped."""
+        with queue_lock(site):
+            self.signal(signal.SIGSTOP)
+            wait_until(lambda: process_state(self.pid) == "T", f"worker {self.pid} has stopped")
 
     def wait(self) -> int:
         """Wait until it has left and return its exit code."""

@@ -253,7 +253,7 @@ def test_stop_refuses_a_name_that_nobody_has(by_hand: Site) -> None:
 
 def test_stop_signals_no_process_that_has_taken_a_dead_worker_s_pid(by_hand: Site) -> None:
     worker = start_worker(by_hand)
-    worker.signal(signal.SIGSTOP)
+    worker.freeze(by_hand)
     mine = {"pid": os.getpid(), "start_ticks": "1", "boot_id": "x", "pid_namespace": "y"}
     with closing(queue(by_hand)) as database:
         database.run("update worker set process = ?", (json.dumps(mine),))
@@ -271,6 +271,9 @@ def test_logs_print_what_background_workers_said(by_hand: Site) -> None:
     title, *lines = out.splitlines()
     assert re.fullmatch(r"==> w\S+\.log <==", title)
     assert any("done: needs_review" in line for line in lines)
+    told = by_hand.sow("worker", "logs", "--json").json_lines
+    assert [record["line"] for record in told] == lines
+    assert {f"==> {record['worker']}.log <==" for record in told} == {title}
     short = by_hand.sow("worker", "logs", "-n", "1").out.splitlines()
     assert len(short) == 2
     assert short[1].endswith("left")

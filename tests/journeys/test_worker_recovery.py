@@ -217,7 +217,7 @@ def test_a_worker_that_was_stopped_and_replaced_cannot_store_a_result(by_hand: S
     stopped = start_worker(by_hand)
     (run,) = await_runs(by_hand)
     await_supervisor(by_hand, 1)
-    stopped.signal(signal.SIGSTOP)
+    stopped.freeze(by_hand)
     workspace = Workspace(by_hand.root)
     successor = WorkerId("w9-successor")
     lock = os.open(workspace.worker_lock(successor), os.O_RDWR | os.O_CREAT)

@@ -30,6 +30,12 @@ def find_claude(journey: Journey, claude_folder: Path) -> int | None:
     return None
 
 
+def transcripts(journey: Journey) -> str:
+    """Return what Claude Code has written of its conversations: some time after they went on."""
+    files = journey.sandbox.home.glob(".claude/projects/*/*.jsonl")
+    return "".join(file.read_text("utf-8") for file in files)
+
+
 def verbs(journey: Journey, job: int = 1) -> list[tuple[str, str]]:
     return [(attempt["verb"], attempt["cause"]) for attempt in journey.attempts(job)]
 
@@ -78,6 +84,8 @@ def test_a_killed_agent_is_resumed_with_its_conversation(
     journey.sandbox.behave(commands=["echo before {task_id}", HANG])
     process = journey.sandbox.start_sow("agent", "spawn", "implementer", journey.task_id)
     wait_until(lambda: HANG in journey.sandbox.namespace.inhabitants().values(), "the command")
+    before = f'"content":"before {journey.task_id}"'
+    wait_until(lambda: before in transcripts(journey), "the first command's result on disk")
     journey.sandbox.behave(commands=REPORT, forgives=True)
     killed = find_claude(journey, claude_folder)
     assert killed
