@@ -31,6 +31,7 @@ from sow.jobs.doorbell import Bell
 from sow.paths import Workspace, user_config_path
 from sow.processes import facts
 from sow.schema.job import WorkerRecord
+from sow.sessions.pruning import Limits, prune
 from worker import launch
 from worker.broker import Claims, make_huey
 from worker.context import WorkerContext, logger
@@ -43,6 +44,10 @@ LEAVE_SECONDS = 1.5
 """How long a leaving worker waits for a start that is under way."""
 RECOVERY_SECONDS = 5.0
 """How often a worker looks for dead workers and dead callers, at most."""
+PRUNE_SECONDS = 3600.0
+"""How often a worker that has nothing to do prunes old records, at most."""
+FIRST_PRUNE_SECONDS = 60.0
+"""How long after its start it does so for the first time: a start must be quick."""
 END_SECONDS = 15.0
 """How long it waits for agents that it was told to end."""
 
@@ -87,6 +92,7 @@ class WorkerProcess:
         self.idle_exit_seconds = configuration.worker.idle_exit_seconds
         self.signals = 0
         self.recover_after = 0.0
+        self.prune_after = time.monotonic() + FIRST_PRUNE_SECONDS
         self.idle_since: float | None = None
         self._leave_read, self._leave_write = os.pipe()
         self.consumer = self._make_consumer()
@@ -147,6 +153,8 @@ class WorkerProcess:
         self.monitor.wake()
         if time.monotonic() >= self.recover_after:
             self._recover()
+        if not self.monitor.count and time.monotonic() >= self.prune_after:
+            self._prune()
         self._leave_if_idle()
 
     def _recover(self) -> None:
@@ -156,6 +164,19 @@ class WorkerProcess:
             recover(self.context, self.monitor)
         except SowError as error:
             logger.warning("cannot recover yet: %s", error.message)
+
+    def _prune(self) -> None:
+        """Remove the records of old jobs; the boundary around it."""
+        self.prune_after = time.monotonic() + PRUNE_SECONDS
+        settings = self.context.configuration.worker
+        limits = Limits(settings.keep_for_seconds, settings.keep_bytes)
+        try:
+            gone = prune(self.workspace, self.database, limits, now=self.context.now())
+        except SowError as error:
+            logger.warning("cannot prune yet: %s", error.message)
+        else:
+            if gone.jobs:
+                logger.info("pruned %d old jobs", len(gone.jobs))
 
     def _leave_if_idle(self) -> None:
         if not (self.options.background or self.options.drain):

@@ -7,7 +7,6 @@ worker needs no thread for each agent and a new one takes over where a dead
 one stopped.
 """
 
-import fcntl
 import logging
 import os
 import select
@@ -21,7 +20,7 @@ from sow.executors.base import Verdict
 from sow.ids import JobId
 from sow.jobs import workers
 from sow.jobs.leases import Fenced
-from sow.paths import AttemptPaths
+from sow.jobs.proof import declare_void
 from sow.processes import facts
 from sow.processes.facts import Life
 from sow.schema.job import Cause
@@ -201,9 +200,10 @@ def has_ended(running: Running) -> bool:
     """Whether an attempt is over: its supervisor has gone, and nothing of the agent is left.
 
     A supervisor that was killed leaves its agent behind; such an agent is left
-    to run, and has ended when no process carries the attempt's id.
+    to run, and has ended when no process carries the attempt's id. One that
+    cannot be verified is over when a person has given it up.
     """
-    if running.paths.exit.exists():
+    if running.paths.exit.exists() or running.paths.void.exists():
         return True
     if supervisor_lives(running):
         return False
@@ -216,26 +216,6 @@ def supervisor_lives(running: Running) -> bool:
         return running.process.poll() is None
     identity = running.attempt.supervisor
     return identity is not None and facts.life_of(identity) is not Life.DEAD
-
-
-def declare_void(paths: AttemptPaths) -> bool:
-    """Give an attempt up for good; False while its lock is held, which proves life.
-
-    A worker can die between starting a supervisor and the supervisor's first
-    act. Such a supervisor finds the mark under the lock and starts nothing.
-    """
-    if not paths.folder.is_dir():
-        return True
-    fd = os.open(paths.alive_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        paths.void.touch()
-    except BlockingIOError:
-        return False
-    else:
-        return True
-    finally:
-        os.close(fd)
 
 
 def ask_to_end(running: Running) -> None:

@@ -8,6 +8,11 @@ COMMANDS = {
     "list": LazyCommand("sow.cli.job_list:list_jobs", "List jobs, the newest first."),
     "show": LazyCommand("sow.cli.job_show:show", "Show one job and its attempts."),
     "explain": LazyCommand("sow.cli.job_explain:explain", "Tell what happened, and what is next."),
+    "cancel": LazyCommand("sow.cli.job_cancel:cancel", "End a job."),
+    "resolve": LazyCommand(
+        "sow.cli.job_resolve:resolve", "Say that what sow cannot see of a job is gone."
+    ),
+    "prune": LazyCommand("sow.cli.job_prune:prune", "Remove the records of old jobs."),
     "logs": LazyCommand("sow.cli.job_logs:logs", "Print what a job's agent said and did."),
 }
 

@@ -10,6 +10,7 @@ from sow.ids import parse_task_id
 from sow.jobs import jobs
 from sow.paths import Workspace
 from sow.schema.job import Job
+from sow.sessions.doubt import in_doubt
 
 HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "TOOK", "NOTE")
 
@@ -28,15 +29,19 @@ def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None
         task_id = parse_task_id(task) if task else None
         found = jobs.recent_jobs(database, limit=limit, task_id=task_id, active_only=active)
     now = utc_now()
+    doubtful = in_doubt(workspace, database, found) if database is not None else frozenset()
     if as_json:
-        echo_json_lines(job_record(workspace, job, now) for job in found)
+        echo_json_lines(
+            job_record(workspace, job, now, in_doubt=job.id in doubtful) for job in found
+        )
     elif found:
-        echo_table(HEADER, [_row(workspace, job, now) for job in found])
+        rows = [_row(workspace, job, now, in_doubt=job.id in doubtful) for job in found]
+        echo_table(HEADER, rows)
     else:
         click.echo("No jobs. Queue one: sow agent spawn implementer 010", err=True)
 
 
-def _row(workspace: Workspace, job: Job, now: float) -> tuple[str, ...]:
+def _row(workspace: Workspace, job: Job, now: float, *, in_doubt: bool) -> tuple[str, ...]:
     return (
         str(job.id),
         job.task_id,
@@ -46,5 +51,5 @@ def _row(workspace: Workspace, job: Job, now: float) -> tuple[str, ...]:
         job.state.value,
         job.outcome_status.value if job.outcome_status else "-",
         took(job, now),
-        note_on(workspace, job, now),
+        note_on(workspace, job, now, in_doubt=in_doubt),
     )

@@ -45,8 +45,10 @@ def _modified(path: Path) -> float:
     return path.stat().st_mtime
 
 
-def job_record(workspace: Workspace, job: Job, now: float) -> dict[str, Any]:
-    """Return a job as one object."""
+def job_record(
+    workspace: Workspace, job: Job, now: float, *, in_doubt: bool = False
+) -> dict[str, Any]:
+    """Return a job as one object; `in_doubt`: nobody here can tell whether it runs."""
     quiet = quiet_seconds(workspace, job, now)
     waits = job.state in (JobState.BACKOFF, JobState.PARKED)
     return {
@@ -63,6 +65,7 @@ def job_record(workspace: Workspace, job: Job, now: float) -> dict[str, Any]:
         "parent": job.parent,
         "retries": job.retries,
         "retry_at": format_time(job.retry_at) if waits else None,
+        "unverifiable": in_doubt,
         "quiet_seconds": round(quiet, 1) if quiet is not None else None,
         "cost_usd": job.cost_usd,
         "denied_tools": list(job.denied_tools),
@@ -101,8 +104,10 @@ def took(job: Job, now: float) -> str:
     return format_duration((job.ended_at or now) - job.started_at)
 
 
-def note_on(workspace: Workspace, job: Job, now: float) -> str:
+def note_on(workspace: Workspace, job: Job, now: float, *, in_doubt: bool = False) -> str:
     """Return the one thing more that a person wants to know of a job."""
+    if in_doubt:
+        return f"unverifiable: see `sow job explain {job.id}`"
     if job.state in (JobState.BACKOFF, JobState.PARKED):
         return f"again at {format_time(job.retry_at)}: {_first_line(job.reason)}"
     if job.state is JobState.RUNNING:

@@ -17,6 +17,7 @@ from sow.cli.job_record import (
 from sow.cli.output import echo_json, json_option
 from sow.clock import utc_now
 from sow.jobs import jobs
+from sow.sessions.doubt import is_in_doubt
 
 
 @click.command()
@@ -28,12 +29,13 @@ def show(job_id: str, as_json: bool) -> None:
     database = open_jobs(workspace)
     job = find_job(database, job_id)
     assert database is not None  # noqa: S101 - a job was found in it
-    record = job_record(workspace, job, utc_now())
+    now = utc_now()
+    doubt = is_in_doubt(workspace, database, job)
+    record = job_record(workspace, job, now, in_doubt=doubt)
     attempts = [attempt_record(workspace, one) for one in jobs.attempts(database, job.id)]
     if as_json:
         echo_json({**record, "attempts": attempts})
         return
-    now = utc_now()
     echo_facts(
         [
             (
@@ -41,7 +43,7 @@ def show(job_id: str, as_json: bool) -> None:
                 f"{job.id} ({job.verb} {job.agent} for task {job.task_id} by {job.executor.name})",
             ),
             ("state", job.state.value),
-            ("note", note_on(workspace, job, now)),
+            ("note", note_on(workspace, job, now, in_doubt=doubt)),
             ("status", record["status"]),
             ("cause", record["cause"]),
             ("took", took(job, now)),

@@ -23,6 +23,10 @@ class WorkerSettings(msgspec.Struct, frozen=True):
     """Whether a call may start a worker in the background."""
     idle_exit_seconds: float
     """How long such a worker waits for more work before it ends."""
+    keep_for_seconds: float
+    """How long the records and output of ended jobs are kept."""
+    keep_bytes: int
+    """How much disk space their output may take; the oldest goes first."""
 
 
 class Binding(msgspec.Struct, frozen=True):

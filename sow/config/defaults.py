@@ -9,7 +9,13 @@ from sow.schema.executor import ExecutorConfig
 
 DEFAULT_EXECUTOR = "claude-code"
 
-DEFAULT_WORKER = WorkerSettings(concurrency=4, autostart=True, idle_exit_seconds=600.0)
+DEFAULT_WORKER = WorkerSettings(
+    concurrency=4,
+    autostart=True,
+    idle_exit_seconds=600.0,
+    keep_for_seconds=30 * 86400.0,
+    keep_bytes=2 * 10**9,
+)
 
 DEFAULT_RETRY_ON_QUOTA = True
 

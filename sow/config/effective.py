@@ -14,6 +14,7 @@ from sow.config.durations import write_duration
 from sow.config.merge import EXECUTOR_KEYS, WORKER_KEYS
 from sow.config.origin import Key, Origin, OriginKind
 from sow.config.rules import FITTING_SETTINGS
+from sow.config.sizes import write_size
 from sow.schema.executor import ExecutorConfig
 
 HIDDEN = "***"
@@ -63,8 +64,10 @@ def _says_something(executor: ExecutorConfig, key: Key, value: object, origin: O
 
 
 def _setting(configuration: Configuration, key: Key, value: Any) -> Setting:
-    if key[-1] in ("timeout", "stall_timeout", "idle_exit"):
+    if key[-1] in ("timeout", "stall_timeout", "idle_exit", "keep_for"):
         value = write_duration(value)
+    elif key[-1] == "keep_size":
+        value = write_size(value)
     elif isinstance(value, tuple):
         value = list(value)
     return Setting(key, value, configuration.origin(*key))

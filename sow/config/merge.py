@@ -13,6 +13,7 @@ from sow.config.configuration import WorkerSettings
 from sow.config.defaults import DEFAULT_WORKER
 from sow.config.durations import parse_duration
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin
+from sow.config.sizes import parse_size
 from sow.schema.config import ExecutorSection, SettingsSection, WorkerSection
 from sow.schema.executor import ExecutorConfig
 
@@ -36,6 +37,8 @@ WORKER_KEYS: dict[str, str] = {
     "concurrency": "concurrency",
     "autostart": "autostart",
     "idle_exit_seconds": "idle_exit",
+    "keep_for_seconds": "keep_for",
+    "keep_bytes": "keep_size",
 }
 """The field of WorkerSettings, and its key below `worker`."""
 
@@ -89,6 +92,8 @@ def _given_by_worker(section: WorkerSection) -> dict[str, Any]:
         "concurrency": section.concurrency,
         "autostart": section.autostart,
         "idle_exit_seconds": _seconds(section.idle_exit),
+        "keep_for_seconds": _seconds(section.keep_for),
+        "keep_bytes": _bytes(section.keep_size),
     }
     return _without_nothing(fields)
 
@@ -103,3 +108,7 @@ def _tuple(value: Any) -> Any:
 
 def _seconds(value: Any) -> Any:
     return value if value in (UNSET, None) else parse_duration(value)
+
+
+def _bytes(value: Any) -> Any:
+    return value if value in (UNSET, None) else parse_size(value)

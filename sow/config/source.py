@@ -92,6 +92,8 @@ REMEDIES = {
     "timeout": _DURATION,
     "stall_timeout": _DURATION,
     "idle_exit": _DURATION,
+    "keep_for": _DURATION,
+    "keep_size": "Write a number and a unit, such as 500MB or 2GB.",
     "custom_args": "Write a list of strings, one for each argument: ['--flag', 'value'].",
     "command": "Write a list of strings, one for each argument: ['my-agent', '--flag'].",
     "resume": "Write a list of strings, one for each argument: ['my-agent', '--continue'].",

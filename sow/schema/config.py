@@ -16,6 +16,8 @@ from msgspec import UNSET, Meta, UnsetType
 DURATION_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,3})?(ms|s|m|h|d)$(?!\n)"
 
 Duration = Annotated[str, Meta(pattern=DURATION_PATTERN, description="500ms, 30s, 15m, 2h, 1d")]
+SIZE_PATTERN = r"^[0-9]{1,15}(\.[0-9]{1,3})?(B|KB|MB|GB|TB)$(?!\n)"
+Size = Annotated[str, Meta(pattern=SIZE_PATTERN, description="500MB, 2GB")]
 Argument = Annotated[
     str, Meta(pattern=r"^[^\x00]*$", description="an argument without a NUL character")
 ]
@@ -77,6 +79,8 @@ class WorkerSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     concurrency: Annotated[int, Meta(ge=1)] | UnsetType | None = UNSET
     autostart: bool | UnsetType | None = UNSET
     idle_exit: Duration | UnsetType | None = UNSET
+    keep_for: Duration | UnsetType | None = UNSET
+    keep_size: Size | UnsetType | None = UNSET
 
 
 class RetrySection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -17,11 +17,12 @@ from sow.state.tasks import read_task
 
 
 class NothingToCancel(StateError):
-    """The task has no job that could be cancelled."""
+    """There is no job that could be cancelled."""
 
-    def __init__(self, task_id: str) -> None:
+    def __init__(self, task_id: str, ended: Job | None = None) -> None:
+        what = f"job {ended.id} has ended" if ended else "it has no job that runs or waits"
         super().__init__(
-            f"task {task_id} has no job that runs or waits",
+            f"nothing to cancel of task {task_id}: {what}",
             hint=f"`sow job list --task {task_id}` shows the jobs it had.",
         )
 
@@ -36,17 +37,20 @@ class TooLate(StateError):
         )
 
 
-def cancel_task(caller: Caller, database: Database, task_id: TaskId) -> Job:
-    """Cancel the live job of a task. Raises NothingToCancel, TooLate."""
+def live_job_of(caller: Caller, database: Database, task_id: TaskId) -> Job:
+    """Return the job of a task that has not ended. Raises NothingToCancel."""
     project_id = ProjectId(read_project(caller.workspace).id)
     job = jobs.live_job(database, project_id, task_id)
     if job is None:
         raise NothingToCancel(task_id)
-    return cancel_job(caller, database, job)
+    return job
 
 
 def cancel_job(caller: Caller, database: Database, job: Job) -> Job:
-    """Cancel a live job and return it: ended, or running with its end asked for."""
+    """Cancel a job and return it: ended, or running with its end asked for.
+
+    Raises NothingToCancel, TooLate.
+    """
     if _cancel_waiting(caller, database, job):
         ran = jobs.last_attempt(database, job.id) is not None
         give_back(caller.workspace, database, job, ran=ran, now=caller.now())
@@ -63,7 +67,7 @@ def _cancel_waiting(caller: Caller, database: Database, job: Job) -> bool:
     with database.transaction():
         current = jobs.get_job(database, job.id)
         if current.state.is_final:
-            raise NothingToCancel(job.task_id)
+            raise NothingToCancel(job.task_id, current)
         leases.withdraw(database, job.id)
         if leases.lease_of(database, job.id) is not None:
             return False
@@ -83,7 +87,17 @@ def _cancel_waiting(caller: Caller, database: Database, job: Job) -> bool:
 
 def _request_end(caller: Caller, database: Database, job: Job) -> None:
     """Ask the worker that runs the job to end its agent, unless the agent has reported."""
-    status = read_task(caller.workspace, job.task_id).status
-    if status is not TaskStatus.IN_PROGRESS:
+    status = _status(caller, job)
+    if status not in (None, TaskStatus.IN_PROGRESS):
         raise TooLate(job, status)
     jobs.change_job(database, job.id, cancel_requested_at=caller.now())
+
+
+def _status(caller: Caller, job: Job) -> TaskStatus | None:
+    """Return the status of a job's task; None where another project, or nothing valid, is there."""
+    try:
+        if read_project(caller.workspace).id != job.project_id:
+            return None
+        return read_task(caller.workspace, job.task_id).status
+    except StateError:
+        return None

@@ -34,14 +34,28 @@ CAUSES = {
 }
 
 
-def explain(job: Job, attempts: Sequence[Attempt], *, now: float) -> list[str]:
-    """Return the story of a job, a sentence or two a line."""
+def explain(
+    job: Job, attempts: Sequence[Attempt], *, now: float, in_doubt: bool = False
+) -> list[str]:
+    """Return the story of a job, a sentence or two a line.
+
+    `in_doubt`: nobody here can tell whether it still runs.
+    """
     return [
         _beginning(job),
         *(line for attempt in attempts for line in _attempt(attempt, now)),
         *_accounts(job),
-        _next(job, now),
+        _doubt(job) if in_doubt else _next(job, now),
     ]
+
+
+def _doubt(job: Job) -> str:
+    """Say what only a person can know, and how to tell it."""
+    return (
+        "Next: unknown. It was started in another pid namespace (a container, say), so whether"
+        " it runs cannot be told from here, and it is left alone.\n"
+        f"Once you know that nothing of it runs: `sow job resolve {job.id} --gone`."
+    )
 
 
 def _beginning(job: Job) -> str:

@@ -25,6 +25,8 @@ CONFIG_TEMPLATE = """\
 #   concurrency: 4      # agents that run at once
 #   autostart: true     # a call may start a worker in the background
 #   idle_exit: 10m      # such a worker ends after so long without work
+#   keep_for: 30d       # records and output of ended jobs are kept so long
+#   keep_size: 2GB      # and as long as their output is no larger
 """
 
 IGNORED = """\

@@ -112,6 +112,8 @@ def test_show_tells_the_origin_of_every_value(place, capsys, monkeypatch):
         'reviewer: "copilot" # (from config file; no such executor)',
         'planner: "claude-code" # (default)',
         'idle_exit: "10m" # (default)',
+        'keep_for: "30d" # (default)',
+        'keep_size: "2GB" # (default)',
         "on_quota: true # (default)",
     ):
         assert line in lines

@@ -59,6 +59,8 @@ def test_every_type_and_every_default_is_described():
         "| `worker.concurrency` | `4` |",
         "| `worker.autostart` | `true` |",
         "| `worker.idle_exit` | `10m` |",
+        "| `worker.keep_for` | `30d` |",
+        "| `worker.keep_size` | `2GB` |",
         "| `retry.on_quota` | `true` |",
         "| `retries` | `2` |",
         "| `settings.yolo_mode` | `false` |",

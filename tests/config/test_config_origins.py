@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 from sow.config.durations import parse_duration
 from sow.config.load import load_configuration
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, from_environment
+from sow.config.sizes import parse_size
 
 ROLES = ("orchestrator", "implementer", "security-reviewer")
-DEFAULT_WORKER = {"concurrency": 4, "autostart": True, "idle_exit": 600.0}
+DEFAULT_WORKER = {
+    "concurrency": 4,
+    "autostart": True,
+    "idle_exit": 600.0,
+    "keep_for": 30 * 86400.0,
+    "keep_size": 2 * 10**9,
+}
 
 words = st.text("abcxyz.", min_size=1, max_size=6)
 durations = st.builds("{}{}".format, st.integers(1, 500), st.sampled_from(["ms", "s", "m", "h"]))
@@ -50,7 +57,14 @@ executors = st.dictionaries(
     st.sampled_from(["claude-code", "cursor", "windsurf", "mine", "gpt-4.1", "a b", "null"]),
     st.sampled_from(sorted(SETTINGS)).flatmap(of_type),
 )
-workers = some(concurrency=st.integers(1, 50), autostart=st.booleans(), idle_exit=durations)
+sizes = st.sampled_from(["0B", "1.5KB", "20MB", "2GB"])
+workers = some(
+    concurrency=st.integers(1, 50),
+    autostart=st.booleans(),
+    idle_exit=durations,
+    keep_for=durations,
+    keep_size=sizes,
+)
 names = st.sampled_from(["claude-code", "cursor", "mine", "copilot"])
 files = st.fixed_dictionaries(
     {},
@@ -168,6 +182,8 @@ def test_worker_and_retry(user, repository):
         ("concurrency", worker.concurrency),
         ("autostart", worker.autostart),
         ("idle_exit", worker.idle_exit_seconds),
+        ("keep_for", worker.keep_for_seconds),
+        ("keep_size", worker.keep_bytes),
     ):
         candidates = (
             (section(user, "worker").get(key), FILE),
@@ -175,7 +191,8 @@ def test_worker_and_retry(user, repository):
             (DEFAULT_WORKER[key], DEFAULT),
         )
         written, origin = next(each for each in candidates if each[0] is not None)
-        expected = parse_duration(written) if isinstance(written, str) else written
+        read = parse_size if key == "keep_size" else parse_duration
+        expected = read(written) if isinstance(written, str) else written
         assert (value, configuration.origin("worker", key)) == (expected, origin)
     expect(
         configuration,

@@ -1,5 +1,6 @@
 """What the journeys of the call share: steps of scripts, gates, the queue's own records."""
 
+import fcntl
 import os
 import signal
 import sqlite3
@@ -182,3 +183,32 @@ def exists(pid: int) -> bool:
 def statuses(site: Site, tasks: Sequence[str]) -> list[str]:
     """Return the statuses of tasks as they stand on disk."""
     return [site.task(task)["status"] for task in tasks]
+
+
+@contextmanager
+def task_lock(site: Site) -> Iterator[None]:
+    """Hold the lock of task 010, as a write of its state does."""
+    folder = os.open(site.task_folder("010"), os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def stopped_before_queueing(site: Site, signum: signal.Signals, *words: str) -> int:
+    """Signal a call that has marked the task and waits to queue its job; return its exit code."""
+    with task_lock(site):
+        caller = site.start(*words)
+        await_state(site, "010", JobState.PREPARING)
+        lock = queue_lock(site)
+        lock.__enter__()
+    try:
+        wait_until(lambda: site.task("010")["status"] == "in_progress", "the mark")
+        os.kill(caller.pid, signum)
+        if signum == signal.SIGKILL:
+            caller.wait(timeout=60)
+    finally:
+        lock.__exit__(None, None, None)
+    caller.communicate(timeout=60)
+    return caller.returncode

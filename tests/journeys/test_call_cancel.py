@@ -187,7 +187,7 @@ def test_there_is_nothing_to_cancel(site: Site, before: str) -> None:
         site.sow(*SPAWN, "010")
     refused = site.sow(*CANCEL, "010", expect=4)
     assert refused.err == (
-        "Error: task 010 has no job that runs or waits\n\n"
+        "Error: nothing to cancel of task 010: it has no job that runs or waits\n\n"
         "`sow job list --task 010` shows the jobs it had.\n"
     )
 

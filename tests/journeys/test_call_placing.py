@@ -6,15 +6,13 @@ ours is switched for these tests: the callers are held up from outside, by a
 slow `cursor-agent create-chat`, by the task's own lock and by the queue's.
 """
 
-import fcntl
 import os
 import random
 import signal
 import stat
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import pytest
 from journeys.calls import (
@@ -25,7 +23,8 @@ from journeys.calls import (
     good,
     job_of,
     open_gate,
-    queue_lock,
+    stopped_before_queueing,
+    task_lock,
 )
 from journeys.site import Site, wait_until
 from standins import read_runs
@@ -73,17 +72,6 @@ def calling_create_chat(site: Site, *words: str) -> subprocess.Popen[str]:
     return caller
 
 
-@contextmanager
-def task_lock(site: Site) -> Iterator[None]:
-    """Hold the lock of task 010, as a write of its state does."""
-    folder = os.open(site.task_folder("010"), os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
-
-
 def killed_before_marking(site: Site, *words: str) -> None:
     """Kill a call that has its session and waits to take the task."""
     with task_lock(site):
@@ -92,33 +80,19 @@ def killed_before_marking(site: Site, *words: str) -> None:
         end(caller)
 
 
-def stopped_before_queueing(site: Site, signum: signal.Signals, *words: str) -> int:
-    """Signal a call that has marked the task and waits to queue its job; return its exit code."""
+def dead_before_waiting(site: Site, *words: str) -> None:
+    """Have a call die that has queued its job and cannot hang its bell: a file is in the way."""
+    folder = site.root / ".sow/run/waiters"
     with task_lock(site):
         caller = site.start(*words)
         await_state(site, "010", JobState.PREPARING)
-        lock = queue_lock(site)
-        lock.__enter__()
-    try:
-        wait_until(lambda: site.task("010")["status"] == "in_progress", "the mark")
-        os.kill(caller.pid, signum)
-        if signum == signal.SIGKILL:
-            caller.wait(timeout=60)
-    finally:
-        lock.__exit__(None, None, None)
-    caller.communicate(timeout=60)
-    return caller.returncode
-
-
-def dead_before_waiting(site: Site, *words: str) -> None:
-    """Have a call die that has queued its job and cannot hang its bell: their folder is gone."""
-    with task_lock(site):
-        caller = site.start(*words, env={"TMPDIR": str(site.base)})
-        await_state(site, "010", JobState.PREPARING)
-        bells = (site.root / ".sow/run/waiters").rename(site.root / "bells")
-    caller.communicate(timeout=60)
-    bells.rename(site.root / ".sow/run/waiters")
-    assert caller.returncode == 1
+        bells = folder.rename(site.root / "bells")
+        folder.touch()
+    _, err = caller.communicate(timeout=60)
+    folder.unlink()
+    bells.rename(folder)
+    assert caller.returncode == 6
+    assert f"cannot wait: {folder}" in err
     assert await_state(site, "010", JobState.QUEUED)
 
 

@@ -181,7 +181,7 @@ def test_wait_takes_the_newest_job_of_a_task(site: Site) -> None:
         (("010",), 4, "task 010 has no job to wait for"),
         (("999",), 4, "999"),
         (("../010",), 4, "not a task id"),
-        ((), 2, "missing argument"),
+        ((), 2, "no task is named"),
         (("010", "--any", "--all"), 2, "--any and --all exclude each other"),
         (("010", "--wait", "soon"), 2, "not a length of time"),
     ],

@@ -1,0 +1,68 @@
+"""`sow job prune`."""
+
+from collections.abc import Callable
+from contextlib import closing
+
+import click
+
+from sow.cli.calling import this_caller
+from sow.cli.output import echo_json, json_option
+from sow.config.durations import parse_duration
+from sow.config.sizes import parse_size, round_size
+from sow.errors import UsageError
+from sow.jobs.database import open_existing_queue
+from sow.sessions.caller import Caller
+from sow.sessions.pruning import Limits, Pruned, find_prunable
+from sow.sessions.pruning import prune as prune_now
+
+
+@click.command()
+@click.option("--keep-for", metavar="TIME", help="Keep what ended less long ago (30d).")
+@click.option("--keep-size", metavar="SIZE", help="Keep no more output than this (2GB).")
+@click.option("--dry-run", is_flag=True, help="Show what would go; remove nothing.")
+@json_option
+def prune(keep_for: str | None, keep_size: str | None, dry_run: bool, as_json: bool) -> None:
+    """Remove the records and output of old jobs, and the logs of workers long gone.
+
+    Jobs of tasks that are neither completed nor abandoned are kept, and so are
+    outcomes that a caller is still owed. What is not given here, the settings
+    worker.keep_for and worker.keep_size say. Sessions and task states are no
+    part of it.
+    """
+    caller = this_caller()
+    limits = _limits(caller, keep_for, keep_size)
+    database = open_existing_queue(caller.workspace)
+    if database is None:
+        gone = Pruned((), (), 0)
+    else:
+        with closing(database):
+            act = find_prunable if dry_run else prune_now
+            gone = act(caller.workspace, database, limits, now=caller.now())
+    if as_json:
+        logs = [str(path) for path in gone.logs]
+        echo_json({"jobs": list(gone.jobs), "files": logs, "bytes": gone.size, "dry_run": dry_run})
+    else:
+        click.echo(_told(gone, dry_run=dry_run))
+
+
+def _limits(caller: Caller, keep_for: str | None, keep_size: str | None) -> Limits:
+    settings = caller.load_configuration().worker
+    seconds = _parsed(parse_duration, keep_for) if keep_for else settings.keep_for_seconds
+    size = int(_parsed(parse_size, keep_size)) if keep_size else settings.keep_bytes
+    return Limits(seconds, size)
+
+
+def _parsed(parse: Callable[[str], float], text: str) -> float:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise UsageError(str(error), hint="For example: --keep-for 7d --keep-size 500MB") from None
+
+
+def _told(gone: Pruned, *, dry_run: bool) -> str:
+    did = "would go" if dry_run else "pruned"
+    if not gone.jobs and not gone.logs:
+        return "Nothing to prune."
+    jobs = f"{len(gone.jobs)} jobs" if len(gone.jobs) != 1 else f"job {gone.jobs[0]}"
+    files = f" and {len(gone.logs)} old logs" if gone.logs else ""
+    return f"{jobs}{files} {did}, {round_size(gone.size)}"

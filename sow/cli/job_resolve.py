@@ -1,0 +1,40 @@
+"""`sow job resolve`."""
+
+from contextlib import closing
+
+import click
+
+from sow.cli.calling import this_caller
+from sow.cli.job_record import find_job, job_record
+from sow.cli.output import echo_json, json_option
+from sow.jobs.database import open_queue
+from sow.sessions.doubt import declare_gone, is_in_doubt
+from sow.sessions.staffing import NoWorker, Staffing
+
+
+@click.command()
+@click.argument("job_id", metavar="JOB")
+@click.option("--gone", is_flag=True, required=True, help="I know that nothing of it runs.")
+@json_option
+def resolve(job_id: str, gone: bool, as_json: bool) -> None:  # noqa: ARG001 - its being there says it
+    """Decide by hand about JOB where sow cannot tell whether its agent still runs.
+
+    That is so where the agent ran in another pid namespace, such as a
+    container that was removed: sow never calls it dead and never signals it.
+    With --gone a worker goes on from what it left, as after any crash. Make
+    sure first: two agents on one session spoil it.
+
+    Exit: 4 where there is nothing to decide, for sow can tell by itself.
+    """
+    caller = this_caller()
+    with closing(open_queue(caller.workspace)) as database:
+        job = declare_gone(caller, database, find_job(database, job_id))
+        try:
+            Staffing(caller, caller.load_configuration()).ensure()
+        except NoWorker as error:
+            click.echo(f"Note: {error.message}. {error.hint}", err=True)
+        if as_json:
+            doubt = is_in_doubt(caller.workspace, database, job)
+            echo_json(job_record(caller.workspace, job, caller.now(), in_doubt=doubt))
+        else:
+            click.echo(f"Job {job.id} is taken to be gone; a worker goes on from there.")

@@ -1,0 +1,57 @@
+"""The records of jobs that have ended: which there are, and how they are removed.
+
+Owns the SQL of pruning. Which jobs may go is `sessions.pruning`'s to say.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sow.ids import JobId, ProjectId, TaskId
+from sow.jobs.database import Database
+
+
+class Ended(NamedTuple):
+    """A job that has ended. Times are seconds since the epoch."""
+
+    id: JobId
+    project_id: ProjectId
+    task_id: TaskId
+    ended_at: float
+    project_used_at: float
+    """When the newest job of its project was asked for."""
+    is_awaited: bool
+    """Whether its outcome is still owed to a caller."""
+
+
+def ended_jobs(database: Database) -> list[Ended]:
+    """Return every job that has ended, the one that ended first first."""
+    rows = database.rows(
+        """
+        select id, project_id, task_id, ended_at,
+            (select max(created_at) from job as newest where newest.project_id = job.project_id)
+                as project_used_at,
+            exists (select 1 from waiter where waiter.job_id = job.id) as is_awaited
+        from job where state in ('done', 'failed', 'cancelled') and ended_at is not null
+        order by ended_at, id
+        """
+    )
+    return [
+        Ended(
+            JobId(row["id"]),
+            ProjectId(row["project_id"]),
+            TaskId(row["task_id"]),
+            row["ended_at"],
+            row["project_used_at"],
+            bool(row["is_awaited"]),
+        )
+        for row in rows
+    ]
+
+
+def forget(database: Database, job_ids: Sequence[JobId]) -> None:
+    """Remove jobs, their attempts and who waited for them. They must have ended."""
+    ids = [(job_id,) for job_id in job_ids]
+    with database.transaction():
+        for table, column in (("waiter", "job_id"), ("attempt", "job_id"), ("job", "id")):
+            for one in ids:
+                database.run(f"delete from {table} where {column} = ?", one)  # noqa: S608

@@ -1,0 +1,53 @@
+"""Proof of an attempt's life and death, from its folder and its supervisor's identity.
+
+Owns the lock that proves life and the mark by which an attempt is given up.
+A held lock proves life in any pid namespace of this kernel; a free one alone
+proves nothing, for programs close inherited descriptors. Judges no ending.
+"""
+
+import fcntl
+import os
+
+from sow.jobs import doorbell
+from sow.paths import AttemptPaths
+from sow.processes import facts
+from sow.processes.facts import Life
+from sow.schema.job import Attempt
+
+
+def is_locked(paths: AttemptPaths) -> bool:
+    """Whether the supervisor or the agent holds the attempt's lock: one of them lives."""
+    return doorbell.is_held(paths.alive_lock)
+
+
+def declare_void(paths: AttemptPaths) -> bool:
+    """Give an attempt up for good; False while its lock is held.
+
+    A worker can die between starting a supervisor and the supervisor's first
+    act. Such a supervisor finds the mark under the lock and starts nothing.
+    """
+    if not paths.folder.is_dir():
+        return True
+    fd = os.open(paths.alive_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        paths.void.touch()
+    except BlockingIOError:
+        return False
+    else:
+        return True
+    finally:
+        os.close(fd)
+
+
+def is_in_doubt(attempt: Attempt, paths: AttemptPaths) -> bool:
+    """Whether nobody here can tell if an attempt still runs: only a person can.
+
+    Its supervisor was started in another pid namespace (a container, say),
+    nothing holds its lock, and its end was not written down.
+    """
+    supervisor = attempt.supervisor
+    if supervisor is None or facts.life_of(supervisor) is not Life.UNVERIFIABLE:
+        return False
+    has_ended = paths.exit.exists() or paths.void.exists()
+    return not has_ended and not is_locked(paths)

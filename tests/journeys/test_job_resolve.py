@@ -1,0 +1,149 @@
+"""Jobs of which nobody here can tell whether they run: shown, left alone, resolved by hand
+(DESIGN, "The agent process": "another namespace is `unverifiable`")."""
+
+import json
+import signal
+from contextlib import closing
+
+import pytest
+from journeys.calls import (
+    all_jobs,
+    await_end,
+    await_runs,
+    await_state,
+    gate,
+    good,
+    job_of,
+    queue,
+    stopped_before_queueing,
+)
+from journeys.site import Site, wait_until
+from journeys.staff import QUICK, await_supervisor, drain, kill, start_worker
+from standins import read_runs
+
+from sow.jobs import proof
+from sow.paths import Workspace
+from sow.schema.job import JobState
+
+RESOLVE = ("job", "resolve", "1", "--gone")
+
+
+@pytest.fixture
+def by_hand(site: Site) -> Site:
+    site.configure({"worker": QUICK})
+    site.project("010")
+    site.script([good({"say": "working"}, gate("never")), good()])
+    return site
+
+
+def of_another_namespace(site: Site, table: str, column: str) -> None:
+    """Have the records tell that a process was started in another pid namespace."""
+    with closing(queue(site)) as database:
+        row = database.row(f"select {column} from {table}")
+        assert row is not None
+        identity = {**json.loads(row[column]), "pid_namespace": "4026530000"}
+        database.run(f"update {table} set {column} = ?", (json.dumps(identity),))
+
+
+@pytest.fixture
+def doubtful(by_hand: Site) -> Site:
+    """A job whose agent, supervisor and worker are gone with their container."""
+    by_hand.sow("agent", "spawn", "implementer", "010", "--detach")
+    worker = start_worker(by_hand)
+    (run,) = await_runs(by_hand)
+    supervisor = await_supervisor(by_hand, 1)
+    wait_until(lambda: by_hand.task("010").get("session", {}).get("started"), "a session")
+    worker.kill()
+    kill(supervisor, run.pid)
+    of_another_namespace(by_hand, "attempt", "supervisor")
+    return by_hand
+
+
+def test_it_is_shown_and_left_alone(doubtful: Site) -> None:
+    worker = start_worker(doubtful)
+    worker.wait_for("adopted: attempt 1")
+    assert doubtful.job(1)["unverifiable"] is True
+    assert doubtful.sow("job", "list", "--json").json["unverifiable"] is True
+    assert "unverifiable: see `sow job explain 1`" in doubtful.sow("job", "list").out
+    assert "unverifiable" in doubtful.sow("job", "show", "1").out
+    story = doubtful.sow("job", "explain", "1").out
+    assert "another pid namespace" in story
+    assert "`sow job resolve 1 --gone`" in story
+    refusal = doubtful.sow("agent", "cancel", "010", expect=4).err
+    assert "`sow job resolve 1 --gone`" in refusal
+    assert job_of(doubtful, "010") == all_jobs(doubtful)[0]
+    assert all_jobs(doubtful)[0].state is JobState.RUNNING
+    assert len(read_runs(doubtful.root)) == 1
+
+
+def test_resolved_it_goes_on_in_its_session(doubtful: Site) -> None:
+    told = doubtful.sow(*RESOLVE)
+    assert told.out == "Job 1 is taken to be gone; a worker goes on from there.\n"
+    assert "no worker runs" in told.err
+    drain(doubtful)
+    assert await_end(doubtful, "010").state is JobState.DONE
+    first, second = read_runs(doubtful.root)
+    assert (second.verb, second.session_id) == ("resume", first.session_id)
+    assert [one["cause"] for one in doubtful.job(1)["attempts"]] == ["worker_died", "reported"]
+    assert "nothing to resolve" in doubtful.sow(*RESOLVE, expect=4).err
+
+
+def test_resolving_starts_a_worker(doubtful: Site) -> None:
+    doubtful.configure({"worker": {"idle_exit": "1s"}})
+    record = doubtful.sow(*RESOLVE, "--json").json
+    assert (record["job"], record["unverifiable"]) == (1, False)
+    assert await_end(doubtful, "010").state is JobState.DONE
+
+
+def test_a_worker_that_watches_it_hears_of_it(doubtful: Site) -> None:
+    worker = start_worker(doubtful, "--drain")
+    worker.wait_for("adopted: attempt 1")
+    doubtful.sow(*RESOLVE)
+    assert worker.wait() == 0
+    assert await_end(doubtful, "010").state is JobState.DONE
+
+
+def test_what_was_to_be_cancelled_is_cancelled_once_it_is_resolved(doubtful: Site) -> None:
+    doubtful.sow("agent", "cancel", "010", expect=4)
+    doubtful.sow(*RESOLVE)
+    drain(doubtful)
+    assert await_end(doubtful, "010").state is JobState.CANCELLED
+    assert doubtful.task("010")["status"] == "paused"
+    assert len(read_runs(doubtful.root)) == 1
+
+
+def test_a_held_lock_proves_life(by_hand: Site) -> None:
+    by_hand.sow("agent", "spawn", "implementer", "010", "--detach")
+    start_worker(by_hand)
+    await_runs(by_hand)
+    await_supervisor(by_hand, 1)
+    of_another_namespace(by_hand, "attempt", "supervisor")
+    assert by_hand.job(1)["unverifiable"] is False
+    assert "nothing to resolve" in by_hand.sow(*RESOLVE, expect=4).err
+
+
+def test_what_sow_can_tell_is_not_for_a_person_to_say(by_hand: Site) -> None:
+    by_hand.sow("agent", "spawn", "implementer", "010", "--detach")
+    assert "sow can tell by itself" in by_hand.sow(*RESOLVE, expect=4).err
+    assert "--gone" in by_hand.sow("job", "resolve", "1", expect=2).err
+    assert "no job 7" in by_hand.sow("job", "resolve", "7", "--gone", expect=6).err
+    drained = start_worker(by_hand)
+    (run,) = await_runs(by_hand)
+    assert "sow can tell by itself" in by_hand.sow(*RESOLVE, expect=4).err
+    kill(await_supervisor(by_hand, 1), run.pid, drained.pid)
+
+
+def test_an_end_that_was_written_down_leaves_no_doubt(doubtful: Site) -> None:
+    paths = Workspace(doubtful.root).attempt(all_jobs(doubtful)[0].id, 1)
+    paths.exit.write_text('{"code": 0, "signal": null}')
+    assert doubtful.job(1)["unverifiable"] is False
+    assert "sow can tell by itself" in doubtful.sow(*RESOLVE, expect=4).err
+    assert not proof.is_locked(paths)
+
+
+def test_a_call_that_died_elsewhere_while_it_placed_its_job(by_hand: Site) -> None:
+    stopped_before_queueing(by_hand, signal.SIGKILL, "agent", "spawn", "implementer", "010")
+    of_another_namespace(by_hand, "job", "caller")
+    assert by_hand.job(1)["unverifiable"] is True
+    by_hand.sow(*RESOLVE)
+    assert await_state(by_hand, "010", JobState.QUEUED)
