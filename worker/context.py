@@ -35,4 +35,5 @@ class WorkerContext:
 
 def tell(job: Job, words: str) -> None:
     """Say in the worker's log what happens to a job."""
-    logger.info("job %-4s %-5s %-14s %s", job.id, job.task_id, job.agent, words)
+    about = {"job": job.id, "task": job.task_id, "agent": job.agent, "words": words}
+    logger.info("job %-4s %-5s %-14s %s", job.id, job.task_id, job.agent, words, extra=about)

@@ -6,12 +6,9 @@ main thread, its signals and its end. What happens to a job is `launch`,
 """
 
 import fcntl
-import logging
 import os
 import select
 import signal
-import sys
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,6 +32,7 @@ from sow.sessions.pruning import Limits, prune
 from worker import launch
 from worker.broker import Claims, make_huey
 from worker.context import WorkerContext, logger
+from worker.log import configure_logging, name_log
 from worker.monitor import Monitor
 from worker.recovery import recover
 
@@ -62,6 +60,8 @@ class WorkerOptions:
     """Leave when nothing is queued or running; wait for agents when told to stop."""
     background: bool = False
     """Leave after an idle time."""
+    as_json: bool = False
+    """Say what it does as one object a line, on standard output."""
 
 
 class WorkerProcess:
@@ -267,32 +267,9 @@ def take_name(workspace: Workspace) -> tuple[WorkerId, int]:
     return worker_id, fd
 
 
-def name_log(workspace: Workspace, worker_id: WorkerId) -> None:
-    """Give the log that a background worker was started with the worker's own name."""
-    started_with = workspace.workers / f"w{os.getpid()}.log"
-    if started_with.exists():
-        started_with.rename(workspace.worker_log(worker_id))
-
-
-def configure_logging() -> None:
-    """Write what the worker does to standard error, a line a thing, with the time."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s  %(message)s", datefmt="%H:%M:%S"))
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-    logging.getLogger("huey").addHandler(handler)
-    logging.getLogger("huey").setLevel(logging.WARNING)
-    threading.excepthook = _log_thread_failure
-
-
-def _log_thread_failure(failure: threading.ExceptHookArgs) -> None:
-    logger.error("a thread failed", exc_info=failure.exc_value)
-
-
 def serve(workspace: Workspace, options: WorkerOptions, environ: Mapping[str, str]) -> None:
     """Run a worker in this process until it leaves."""
-    configure_logging()
+    configure_logging(as_json=options.as_json)
     process = WorkerProcess(workspace, options, environ)
     process.run()
     _look_once_more(workspace, options, process)

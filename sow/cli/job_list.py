@@ -18,7 +18,14 @@ HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "TOOK",
 @click.command("list")
 @click.option("--task", help="Only the jobs of this task.")
 @click.option("--active", is_flag=True, help="Only jobs that have not ended.")
-@click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(min=1))
+@click.option(
+    "-n",
+    "--limit",
+    default=20,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="How many, at most.",
+)
 @json_option
 def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None:
     """List jobs, the newest first."""

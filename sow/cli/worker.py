@@ -7,6 +7,7 @@ import click
 
 from sow.cli.arguments import here
 from sow.cli.lazy import LazyCommand, LazyGroup
+from sow.cli.output import json_option
 from sow.paths import Workspace
 
 COMMANDS = {
@@ -33,6 +34,7 @@ COMMANDS = {
     help="Read the user's configuration from this file (as SOW_CONFIG does).",
 )
 @click.option("--background", is_flag=True, help="Cut loose from the terminal; leave when idle.")
+@json_option
 @click.pass_context
 def worker(
     ctx: click.Context,
@@ -40,6 +42,7 @@ def worker(
     drain: bool,
     config: Path | None,
     background: bool,
+    as_json: bool,
 ) -> None:
     """Take jobs from the queue and run their agents.
 
@@ -57,7 +60,7 @@ def worker(
         _cut_loose(workspace)
     from worker.main import WorkerOptions, serve
 
-    serve(workspace, WorkerOptions(concurrency, drain, background), environ)
+    serve(workspace, WorkerOptions(concurrency, drain, background, as_json), environ)
 
 
 def _cut_loose(workspace: Workspace) -> None:

@@ -70,6 +70,15 @@ def test_it_shows_what_it_takes_runs_and_ends(by_hand: Site) -> None:
         assert re.search(words, worker.said), (words, worker.said)
 
 
+def test_it_tells_programs_what_it_does_as_objects(by_hand: Site) -> None:
+    spawn(by_hand, "010")
+    told = by_hand.sow("worker", "--drain", "--json").json_lines
+    assert {tuple(line) for line in told} == {("at", "level", "message", "job", "task", "agent")}
+    assert "started; runs up to" in told[0]["message"]
+    (end,) = [line for line in told if line["message"].startswith("done: needs_review")]
+    assert (end["job"], end["task"], end["agent"]) == (1, "010", "implementer")
+
+
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_leaves_the_agents_running(by_hand: Site, signum: signal.Signals) -> None:
     """ "the first INT, TERM or HUP means take nothing new, leave the agents running, exit"."""

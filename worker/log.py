@@ -1,0 +1,56 @@
+"""What a worker says, and where: lines for people on standard error, or objects for programs.
+
+Owns the form. A background worker's standard error is its log file.
+"""
+
+import json
+import logging
+import os
+import sys
+import threading
+
+from sow.clock import format_time
+from sow.ids import WorkerId
+from sow.paths import Workspace
+from worker.context import logger
+
+
+class JsonLines(logging.Formatter):
+    """One object a line: `at`, `level`, `message`, and what it is about: `job`, `task`, `agent`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as one object; a traceback is part of its message."""
+        about = {name: getattr(record, name, None) for name in ("job", "task", "agent")}
+        trace = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
+        words = getattr(record, "words", None) or record.getMessage()
+        told = {
+            "at": format_time(record.created),
+            "level": record.levelname.lower(),
+            "message": words + trace,
+            **about,
+        }
+        return json.dumps(told, ensure_ascii=False)
+
+
+def configure_logging(*, as_json: bool) -> None:
+    """Write what the worker does, a line a thing, with the time."""
+    handler = logging.StreamHandler(sys.stdout if as_json else sys.stderr)
+    people = logging.Formatter("%(asctime)s  %(message)s", datefmt="%H:%M:%S")
+    handler.setFormatter(JsonLines() if as_json else people)
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    logging.getLogger("huey").addHandler(handler)
+    logging.getLogger("huey").setLevel(logging.WARNING)
+    threading.excepthook = _log_thread_failure
+
+
+def name_log(workspace: Workspace, worker_id: WorkerId) -> None:
+    """Give the log that a background worker was started with the worker's own name."""
+    started_with = workspace.workers / f"w{os.getpid()}.log"
+    if started_with.exists():
+        started_with.rename(workspace.worker_log(worker_id))
+
+
+def _log_thread_failure(failure: threading.ExceptHookArgs) -> None:
+    logger.error("a thread failed", exc_info=failure.exc_value)
