@@ -11,6 +11,7 @@ from sow.errors import StateError
 from sow.ids import WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.schema.job import Job, JobState, Lease
+from sow.sessions.hold import is_deserted, release
 from sow.sessions.unfinished import finish, is_abandoned
 from worker.adopt import adopt
 from worker.context import WorkerContext, logger, tell
@@ -34,6 +35,8 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
     for job in jobs.active_jobs(context.database):
         if is_abandoned(job):
             _finish(context, job)
+        elif is_deserted(context.workspace, context.database, job):
+            _release(context, job)
         elif job.state in STATES_WITH_ROW:
             _ensure_row(context, job)
 
@@ -75,6 +78,16 @@ def _finish(context: WorkerContext, job: Job) -> None:
         tell(job, f"its caller died; it cannot be settled yet: {error.message}")
     else:
         tell(job, f"{state}: its caller died before it was queued")
+
+
+def _release(context: WorkerContext, job: Job) -> None:
+    """Free a task whose session was open on a terminal that is gone."""
+    try:
+        release(context.workspace, context.database, job, code=None, now=context.now())
+    except StateError as error:
+        tell(job, f"its terminal is gone; it cannot be closed yet: {error.message}")
+    else:
+        tell(job, "closed: its terminal is gone")
 
 
 def _ensure_row(context: WorkerContext, job: Job) -> None:

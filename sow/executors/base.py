@@ -189,6 +189,10 @@ class Executor(Protocol):
         """Whether a session can be continued."""
 
     @property
+    def has_terminal_mode(self) -> bool:
+        """Whether a person can take a session over on a terminal."""
+
+    @property
     def session_source(self) -> SessionSource:
         """How a session id comes about."""
 
@@ -212,6 +216,12 @@ class Executor(Protocol):
         """Return the launch that continues `request.session`.
 
         Raises ResumptionNotSupported.
+        """
+
+    def take_over(self, request: LaunchRequest) -> Launch:
+        """Return the launch by which a person continues `request.session` on a terminal.
+
+        Its prompt is not used. Raises OpeningNotSupported.
         """
 
     def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:

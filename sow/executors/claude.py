@@ -46,6 +46,7 @@ class ClaudeExecutor:
     config: ExecutorConfig
     binary: ClassVar[str] = "claude"
     supports_resumption: ClassVar[bool] = True
+    has_terminal_mode: ClassVar[bool] = True
     session_source: ClassVar[SessionSource] = SessionSource.CHOSEN
 
     @property
@@ -77,6 +78,20 @@ class ClaudeExecutor:
         """Return the launch that continues `request.session`, permissions and all."""
         return self._launch(request, "--resume")
 
+    def take_over(self, request: LaunchRequest) -> Launch:
+        """Return the launch that opens `request.session` on a terminal.
+
+        Claude Code asks the person there, so only the rules are given, and no mode.
+        """
+        skips = ("--dangerously-skip-permissions",) if self.config.yolo_mode else self._rules()
+        session = ("--resume", request.required_session.id)
+        return Launch(
+            argv=(self.binary, *skips, *self._model(), *session, *self.config.custom_args),
+            stdin="",
+            cwd=request.cwd,
+            env=self._environment(request),
+        )
+
     def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:
         """Return the session's transcript: one file in a folder for each project (measured)."""
         home = Path(environ.get("HOME", "/"))
@@ -106,8 +121,10 @@ class ClaudeExecutor:
     def _permissions(self) -> tuple[str, ...]:
         if self.config.yolo_mode:
             return ("--dangerously-skip-permissions",)
-        allowed = ",".join((*SOW_VERBS, *self.config.allowed_tools))
-        return ("--permission-mode", "acceptEdits", "--allowedTools", allowed)
+        return ("--permission-mode", "acceptEdits", *self._rules())
+
+    def _rules(self) -> tuple[str, ...]:
+        return ("--allowedTools", ",".join((*SOW_VERBS, *self.config.allowed_tools)))
 
     def _model(self) -> tuple[str, ...]:
         return ("--model", self.config.model) if self.config.model else ()

@@ -7,6 +7,7 @@ events in Claude Code's or Cursor's shapes is understood, any other line is text
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 from uuid import uuid4
 
 from sow.executors.base import (
@@ -22,7 +23,7 @@ from sow.executors.base import (
 )
 from sow.executors.binary import require_binary
 from sow.executors.endings import classify_ending
-from sow.executors.errors import ResumptionNotSupported
+from sow.executors.errors import OpeningNotSupported, ResumptionNotSupported
 from sow.executors.plain import read_plain_line, without_sessions
 from sow.schema.executor import ExecutorConfig
 
@@ -34,6 +35,7 @@ class CommandExecutor:
     """Drives the program that the user names."""
 
     config: ExecutorConfig
+    has_terminal_mode: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -81,6 +83,10 @@ class CommandExecutor:
         if not self.config.resume:
             raise ResumptionNotSupported(self.name, request.task_dir.name)
         return self._launch(self.config.resume, request)
+
+    def take_over(self, request: LaunchRequest) -> Launch:
+        """Raise OpeningNotSupported."""
+        raise OpeningNotSupported(self.name, request.task_dir.name)
 
     def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:  # noqa: ARG002
         """Return nothing: where it keeps sessions is not known."""

@@ -52,6 +52,7 @@ class CursorExecutor:
     config: ExecutorConfig
     binary: ClassVar[str] = "cursor-agent"
     supports_resumption: ClassVar[bool] = True
+    has_terminal_mode: ClassVar[bool] = True
     session_source: ClassVar[SessionSource] = SessionSource.CREATED
 
     @property
@@ -94,6 +95,13 @@ class CursorExecutor:
     def resume(self, request: LaunchRequest) -> Launch:
         """Return the launch that continues `request.session`, in its dialect."""
         return self._launch(request, "--resume")
+
+    def take_over(self, request: LaunchRequest) -> Launch:
+        """Return the launch that opens `request.session` on a terminal, in its dialect."""
+        session = request.required_session
+        program = (self.binary, "agent") if session.dialect == Dialect.CHAT_ID else (self.binary,)
+        argv = (*program, *self._options(), "--resume", session.id, *self.config.custom_args)
+        return Launch(argv=argv, stdin="", cwd=request.cwd)
 
     def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:  # noqa: ARG002
         """Return nothing: where it keeps sessions is not known."""

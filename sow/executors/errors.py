@@ -47,6 +47,18 @@ class ResumptionNotSupported(ExecutorError):
         self.alternatives = tuple(alternatives)
 
 
+class OpeningNotSupported(ExecutorError):
+    """A person cannot take the executor's sessions over on a terminal."""
+
+    def __init__(self, executor: str, task_id: str) -> None:
+        super().__init__(
+            f'executor "{executor}" has no interactive mode that sow knows of',
+            hint=f'Give it your words instead: `sow agent resume {task_id} "…"`.',
+        )
+        self.executor = executor
+        self.task_id = task_id
+
+
 class SessionMissing(ExecutorError):
     """There is nothing to resume: the task has no session."""
 

@@ -22,7 +22,7 @@ from sow.executors.base import (
 )
 from sow.executors.binary import require_binary
 from sow.executors.endings import classify_ending
-from sow.executors.errors import ResumptionNotSupported
+from sow.executors.errors import OpeningNotSupported, ResumptionNotSupported
 from sow.executors.plain import read_plain_line, without_sessions
 from sow.schema.executor import ExecutorConfig
 
@@ -33,6 +33,7 @@ class WindsurfExecutor:
 
     config: ExecutorConfig
     supports_resumption: ClassVar[bool] = False
+    has_terminal_mode: ClassVar[bool] = False
     session_source: ClassVar[SessionSource] = SessionSource.NONE
 
     @property
@@ -70,6 +71,10 @@ class WindsurfExecutor:
     def resume(self, request: LaunchRequest) -> Launch:
         """Raise ResumptionNotSupported."""
         raise ResumptionNotSupported(self.name, request.task_dir.name)
+
+    def take_over(self, request: LaunchRequest) -> Launch:
+        """Raise OpeningNotSupported."""
+        raise OpeningNotSupported(self.name, request.task_dir.name)
 
     def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:  # noqa: ARG002
         """Return nothing: where it keeps sessions is not known."""

@@ -84,8 +84,9 @@ def active_jobs(database: Database) -> list[Job]:
 
 
 def has_active_jobs(database: Database) -> bool:
-    """Whether any job has not ended."""
-    return database.row(f"select 1 from job where {ACTIVE} limit 1") is not None  # noqa: S608
+    """Whether any job has not ended that a worker has to do with: not one that is open."""
+    sql = f"select 1 from job where {ACTIVE} and verb <> 'open' limit 1"  # noqa: S608
+    return database.row(sql) is not None
 
 
 def recent_jobs(

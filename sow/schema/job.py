@@ -19,6 +19,8 @@ class Verb(StrEnum):
 
     SPAWN = "spawn"
     RESUME = "resume"
+    OPEN = "open"
+    """A person takes the session over on a terminal. No worker runs it; the job holds the task."""
 
 
 class JobState(StrEnum):
@@ -64,6 +66,8 @@ class Cause(StrEnum):
     NO_STATUS = "no_status"
     WORKER_DIED = "worker_died"
     WORKER_STOPPED = "worker_stopped"
+    CLOSED = "closed"
+    """A person closed a session that was open on a terminal, without setting a status in it."""
     INTERNAL = "internal"
 
 

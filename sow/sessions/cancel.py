@@ -8,7 +8,7 @@ from sow.errors import StateError
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
-from sow.schema.job import Cause, Job, JobState
+from sow.schema.job import Cause, Job, JobState, Verb
 from sow.schema.task import TaskStatus
 from sow.sessions.caller import Caller
 from sow.sessions.unfinished import give_back
@@ -37,6 +37,17 @@ class TooLate(StateError):
         )
 
 
+class OpenOnTerminal(StateError):
+    """A person is at work in the session; that is not for anybody else to end."""
+
+    def __init__(self, job: Job) -> None:
+        where = f" by process {job.caller.pid}" if job.caller else ""
+        super().__init__(
+            f"the session of task {job.task_id} is open on a terminal (job {job.id}{where})",
+            hint="Close it there; the task is free again then.",
+        )
+
+
 def live_job_of(caller: Caller, database: Database, task_id: TaskId) -> Job:
     """Return the job of a task that has not ended. Raises NothingToCancel."""
     project_id = ProjectId(read_project(caller.workspace).id)
@@ -49,8 +60,10 @@ def live_job_of(caller: Caller, database: Database, task_id: TaskId) -> Job:
 def cancel_job(caller: Caller, database: Database, job: Job) -> Job:
     """Cancel a job and return it: ended, or running with its end asked for.
 
-    Raises NothingToCancel, TooLate.
+    Raises NothingToCancel, TooLate, OpenOnTerminal.
     """
+    if job.verb is Verb.OPEN and not job.state.is_final:
+        raise OpenOnTerminal(job)
     if _cancel_waiting(caller, database, job):
         ran = jobs.last_attempt(database, job.id) is not None
         give_back(caller.workspace, database, job, ran=ran, now=caller.now())

@@ -30,7 +30,14 @@ CAUSES = {
     Cause.NO_STATUS: "the program ended well, but the agent set no status",
     Cause.WORKER_DIED: "the agent died together with its worker or supervisor",
     Cause.WORKER_STOPPED: "the worker was stopped and ended the agent",
+    Cause.CLOSED: "the person who had it open closed it without setting a status",
     Cause.INTERNAL: "sow itself failed",
+}
+
+DEEDS = {
+    Verb.SPAWN: "started the agent",
+    Verb.RESUME: "resumed the session",
+    Verb.OPEN: "opened the session on a terminal",
 }
 
 
@@ -65,7 +72,7 @@ def _beginning(job: Job) -> str:
 
 
 def _attempt(attempt: Attempt, now: float) -> list[str]:
-    did = "resumed the session" if attempt.verb is Verb.RESUME else "started the agent"
+    did = DEEDS[attempt.verb]
     begun = attempt.started_at or attempt.created_at
     if attempt.cause is None:
         return [f"Attempt {attempt.number} {did} {format_duration(now - begun)} ago; it runs."]
@@ -101,6 +108,8 @@ def _next(job: Job, now: float) -> str:
             return "Next: its call is still placing it; should the call die, a worker undoes it."
         case JobState.QUEUED:
             return "Next: it runs as soon as a worker has a free slot for its executor."
+        case JobState.RUNNING if job.verb is Verb.OPEN:
+            return "Next: the task is free again when the session is closed there."
         case JobState.RUNNING:
             return "Next: its end is judged by the task's status."
         case JobState.BACKOFF:

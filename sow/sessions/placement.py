@@ -23,6 +23,7 @@ from sow.sessions.admission import AssignedToAnother, admit_resume, admit_spawn,
 from sow.sessions.allocation import allocate_session, keeps_session, session_fields
 from sow.sessions.ancestry import refuse_ancestors
 from sow.sessions.caller import Caller
+from sow.sessions.hold import is_deserted, release
 from sow.sessions.request import Placed, Request, Resolved
 from sow.sessions.resolution import is_same_call, job_for, resolve
 from sow.sessions.unfinished import finish, is_abandoned, undo
@@ -63,14 +64,14 @@ def place(caller: Caller, database: Database, config: Configuration, request: Re
     """
     resolved = resolve(caller, config, request)
     refuse_ancestors(caller, database, resolved)
-    _finish_abandoned(caller, database, resolved)
+    finish_abandoned(caller, database, resolved)
     found = find_same(caller, database, resolved)
     if found is not None:
         return found
     admit(caller, resolved, resolved.task)
     resolved.executor.validate_availability(caller.path_variable)
     try:
-        job = _insert(caller, database, config, resolved)
+        job = insert(caller, database, config, resolved)
     except TaskIsTaken:  # another call was first: attach to its job, or be refused
         return place(caller, database, config, request)
     try:
@@ -107,11 +108,23 @@ def find_same(caller: Caller, database: Database, resolved: Resolved) -> Placed 
     return None
 
 
-def _finish_abandoned(caller: Caller, database: Database, resolved: Resolved) -> None:
-    """Settle what an earlier call left half placed when it died."""
+def finish_abandoned(caller: Caller, database: Database, resolved: Resolved) -> None:
+    """Settle what an earlier call left half placed, or open, when it died."""
     live = jobs.live_job(database, resolved.project_id, TaskId(resolved.task.id))
     if live is not None and is_abandoned(live):
         finish(caller.workspace, database, live, now=caller.now())
+    elif live is not None and is_deserted(caller.workspace, database, live):
+        release(caller.workspace, database, live, code=None, now=caller.now())
+
+
+def refuse_other_job(database: Database, resolved: Resolved) -> None:
+    """Refuse a call of which there cannot be two while any job of the task lives.
+
+    Raises TaskHasJob.
+    """
+    live = jobs.live_job(database, resolved.project_id, TaskId(resolved.task.id))
+    if live is not None:
+        raise TaskHasJob(live)
 
 
 def admit(caller: Caller, resolved: Resolved, task: Task) -> None:
@@ -127,7 +140,7 @@ def admit(caller: Caller, resolved: Resolved, task: Task) -> None:
         refuse_unmet(task, [read_task(caller.workspace, other) for other in task.depends_on])
 
 
-def _insert(caller: Caller, database: Database, config: Configuration, resolved: Resolved) -> Job:
+def insert(caller: Caller, database: Database, config: Configuration, resolved: Resolved) -> Job:
     """Put the job on record as `preparing`; what callers of older jobs are owed lapses.
 
     Raises TaskIsTaken.

@@ -57,10 +57,11 @@ def _executor_for(
 
 
 def _folder(caller: Caller, request: Request, task: Task) -> str:
-    """Return the folder the agent runs in, relative to the root: the session's own on a resume."""
+    """Return the folder the agent runs in, relative to the root: that of its session, if any."""
     if request.cwd is None:
-        resumed = request.verb is Verb.RESUME and task.session is not UNSET
-        return task.session.cwd if resumed and task.session is not UNSET else "."
+        if request.verb is Verb.SPAWN or task.session is UNSET:
+            return "."
+        return task.session.cwd
     folder = Path(os.path.abspath(caller.cwd / request.cwd))  # noqa: PTH100 - keeps links
     if not folder.is_dir():
         raise StateError(f"no such folder: {folder}", hint="--cwd names where the agent runs.")

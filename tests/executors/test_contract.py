@@ -1,6 +1,7 @@
 """What every executor promises, whichever CLI it drives."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,8 @@ from cli_bench import Bench, make_bench
 from executor_cases import CASES, CHOSEN, SEEDS, SESSION_ROWS, TODAY, Case, SessionRow
 from standins import CursorDialect, read_runs, write_script
 
-from sow.executors.base import EventKind, Executor, LaunchRequest, Session, SessionSource
-from sow.executors.errors import ExecutorBinaryNotFound, ResumptionNotSupported
+from sow.executors.base import EventKind, Executor, Launch, LaunchRequest, Session, SessionSource
+from sow.executors.errors import ExecutorBinaryNotFound, OpeningNotSupported, ResumptionNotSupported
 from sow.executors.registry import make_executor
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
@@ -38,19 +39,26 @@ def request(session: Session | None, *, as_root: bool = False) -> LaunchRequest:
     )
 
 
+def launching(executor: Executor, verb: Verb) -> Callable[[LaunchRequest], Launch]:
+    """Return the method that carries out a verb."""
+    return {
+        Verb.SPAWN: executor.spawn,
+        Verb.RESUME: executor.resume,
+        Verb.OPEN: executor.take_over,
+    }[verb]
+
+
 def launch_argv(executor: Executor, verb: Verb, session: Session | None) -> tuple[str, ...]:
-    launch = executor.spawn if verb is Verb.SPAWN else executor.resume
-    return launch(request(session)).argv
+    return launching(executor, verb)(request(session)).argv
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.executor}: {case.title}")
 def test_command_line(case: Case) -> None:
     executor = make_executor(case.config)
-    launch = executor.spawn if case.verb is Verb.SPAWN else executor.resume
-    made = launch(request(case.session, as_root=case.as_root))
+    made = launching(executor, case.verb)(request(case.session, as_root=case.as_root))
     assert made.argv == case.argv
     assert dict(made.env) == dict(case.env)
-    assert made.stdin == PROMPT
+    assert made.stdin == ("" if case.verb is Verb.OPEN else PROMPT)
     assert made.cwd == Path("/repo")
 
 
@@ -92,7 +100,7 @@ def test_a_resume_carries_all_that_the_spawn_did(
 FULL = {"model": "opus", "custom_args": ("--x", "1"), "allowed_tools": ("Bash(make:*)",)}
 
 
-@pytest.mark.parametrize("verb", list(Verb))
+@pytest.mark.parametrize("verb", [Verb.SPAWN, Verb.RESUME])
 @pytest.mark.parametrize(("type_", "session"), [each[:2] for each in SESSIONS])
 @pytest.mark.parametrize("yolo", [False, True])
 def test_settings_reach_the_command_line(
@@ -114,7 +122,7 @@ def test_settings_reach_the_command_line(
 
 
 @pytest.mark.parametrize("type_", list(ExecutorType))
-@pytest.mark.parametrize("verb", list(Verb))
+@pytest.mark.parametrize("verb", [Verb.SPAWN, Verb.RESUME])
 def test_the_prompt_and_its_secrets_stay_out_of_argv_and_environment(
     type_: ExecutorType, verb: Verb
 ) -> None:
@@ -199,6 +207,21 @@ def test_an_installed_binary_is_found_on_the_path_given(type_: ExecutorType, ben
     executor = make_executor(config(type_))
     found = executor.validate_availability(bench.path)
     assert found == str(bench.root.parent / "bin" / executor.binary)
+
+
+@pytest.mark.parametrize("type_", ExecutorType)
+def test_a_person_takes_over_on_a_terminal_or_is_told_that_there_is_none(
+    type_: ExecutorType,
+) -> None:
+    executor = make_executor(config(type_))
+    if executor.has_terminal_mode:
+        argv = executor.take_over(request(CHOSEN)).argv
+        assert argv[-2:] == ("--resume", CHOSEN.id)
+        assert not {"-p", "--print"} & set(argv)
+        return
+    with pytest.raises(OpeningNotSupported, match="has no interactive mode") as refusal:
+        executor.take_over(request(CHOSEN))
+    assert "sow agent resume 010" in refusal.value.hint
 
 
 @pytest.mark.parametrize(

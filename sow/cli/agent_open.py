@@ -1,0 +1,52 @@
+"""`sow agent open`."""
+
+import sys
+from contextlib import closing
+
+import click
+
+from sow.cli.arguments import id_option, named_task
+from sow.cli.calling import this_caller
+from sow.cli.output import echo_json, json_option
+from sow.errors import ExitCode, UsageError
+from sow.ids import parse_task_id
+from sow.jobs import jobs
+from sow.jobs.database import open_queue
+from sow.sessions.opening import open_session
+from sow.sessions.outcome import line_of, outcome_of
+
+
+@click.command("open")
+@click.argument("task", required=False)
+@id_option
+@json_option
+def open_task(task: str | None, task_option: str | None, as_json: bool) -> int:
+    """Take the session of TASK over: its CLI, interactive, on this terminal, in its folder.
+
+    The task is held meanwhile: nobody else can spawn, resume or end it. A
+    status that is set in the session stays; if none is, the task is left as
+    it was. Nothing is queued, and no worker has a part in it.
+
+    Exit: 0 when it was closed, 1 where the CLI failed, 4 while a job of the
+    task runs, 5 without a session or for a CLI without an interactive mode.
+    """
+    caller = this_caller()
+    task_id = parse_task_id(named_task(task, task_option, caller.environ))
+    if not (sys.stdin and sys.stdin.isatty()):
+        raise UsageError(
+            "opening a session needs a terminal",
+            hint=f'Give it your words instead: `sow agent resume {task_id} "…"`.',
+        )
+    config = caller.load_configuration()
+    with closing(open_queue(caller.workspace)) as database:
+        job, code = open_session(caller, database, config, task_id)
+        outcome = outcome_of(job, jobs.attempts(database, job.id))
+    if as_json:
+        import msgspec
+
+        echo_json(msgspec.to_builtins(outcome))
+    else:
+        click.echo(line_of(outcome))
+    if code:
+        click.echo(f"Warning: {job.executor.name} ended with exit code {code}", err=True)
+    return int(ExitCode.FAILED if code else ExitCode.OK)

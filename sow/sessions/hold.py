@@ -1,0 +1,62 @@
+"""The hold on a task whose session a person has open on a terminal: a job of the verb `open`.
+
+Owns how such a job ends. Everything that asks for the live job of a task finds
+it, so that nobody else spawns, resumes or ends the task. It is over when its
+CLI ends, not when the process that started it dies: nothing of the session may run.
+"""
+
+from sow.jobs import jobs, proof, waiters
+from sow.jobs.database import Database
+from sow.paths import Workspace
+from sow.processes import facts
+from sow.processes.facts import Life
+from sow.schema.job import Cause, Job, JobState, Verb
+from sow.schema.task import Task, TaskStatus
+from sow.state import transitions
+from sow.state.projects import read_project
+from sow.state.tasks import change_task
+
+
+def is_deserted(workspace: Workspace, database: Database, job: Job) -> bool:
+    """Whether a session is open on record only: neither who opened it nor its CLI runs."""
+    if job.verb is not Verb.OPEN or job.state.is_final or job.caller is None:
+        return False
+    attempt = jobs.last_attempt(database, job.id)
+    if facts.life_of(job.caller) is not Life.DEAD or attempt is None:
+        return False
+    is_locked = proof.is_locked(workspace.attempt(job.id, attempt.number))
+    return not is_locked and not facts.carriers("SOW_ATTEMPT_ID", attempt.id)
+
+
+def release(
+    workspace: Workspace, database: Database, job: Job, *, code: int | None, now: float
+) -> Job:
+    """Give the task back, end the job and return it; a status set in the session stays.
+
+    A session that set none leaves the status from before. `code` is how its CLI
+    exited, None where nobody saw it. Repeating it does no harm.
+    """
+    status = _give_back(workspace, job, now)
+    cause = Cause.CLOSED if status is job.prior_status else Cause.REPORTED
+    with database.transaction():
+        current = jobs.get_job(database, job.id)
+        if current.state.is_final:
+            return current
+        jobs.change_attempt(database, job.id, 1, cause=cause, exit_code=code, ended_at=now)
+        changes = {"cause": cause, "outcome_status": status, "settled": 1, "ended_at": now}
+        jobs.change_job(database, job.id, state=JobState.DONE, **changes)
+    waiters.ring_job(database, workspace, job.id)
+    return jobs.get_job(database, job.id)
+
+
+def _give_back(workspace: Workspace, job: Job, now: float) -> TaskStatus | None:
+    """Return the status that the task is left in; that of another project's is not touched."""
+
+    def change(task: Task) -> transitions.FieldChanges:
+        if task.status in transitions.TERMINAL:
+            return transitions.clear_session(task)
+        return transitions.undo(task, job.prior_status or TaskStatus.PAUSED)
+
+    if read_project(workspace).id != job.project_id:
+        return job.prior_status
+    return change_task(workspace, job.task_id, change, now=now).status
