@@ -36,8 +36,7 @@ def release(
     A session that set none leaves the status from before. `code` is how its CLI
     exited, None where nobody saw it. Repeating it does no harm.
     """
-    status = _give_back(workspace, job, now)
-    cause = Cause.CLOSED if status is job.prior_status else Cause.REPORTED
+    status, cause = _give_back(workspace, job, now)
     with database.transaction():
         current = jobs.get_job(database, job.id)
         if current.state.is_final:
@@ -49,14 +48,19 @@ def release(
     return jobs.get_job(database, job.id)
 
 
-def _give_back(workspace: Workspace, job: Job, now: float) -> TaskStatus | None:
-    """Return the status that the task is left in; that of another project's is not touched."""
+def _give_back(workspace: Workspace, job: Job, now: float) -> tuple[TaskStatus | None, Cause]:
+    """Return the status that the task is left in, and why; another project's is not touched."""
+    cause = Cause.CLOSED
 
     def change(task: Task) -> transitions.FieldChanges:
+        nonlocal cause
+        if task.status is not TaskStatus.IN_PROGRESS:
+            cause = Cause.REPORTED
         if task.status in transitions.TERMINAL:
             return transitions.clear_session(task)
         return transitions.undo(task, job.prior_status or TaskStatus.PAUSED)
 
     if read_project(workspace).id != job.project_id:
-        return job.prior_status
-    return change_task(workspace, job.task_id, change, now=now).status
+        return job.prior_status, cause
+    task = change_task(workspace, job.task_id, change, now=now)
+    return task.status, cause
