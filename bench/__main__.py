@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bench import pickup, whole
+from bench import memory, pickup, whole
 from bench.place import make_place
 from bench.timing import Figure
 
@@ -24,6 +24,8 @@ BARS = {
     "sow agent spawn, warm worker": 15.0,
 }
 """The most that each may cost, × bare Python (a spawn: over its agent alone)."""
+AGENTS = (32, 64)
+"""How many agents at work the worker is weighed with."""
 PICK_UP_BAR_SECONDS = 0.010
 """How much later than the supervisor's own start an agent may be exec'ed, p95."""
 
@@ -32,13 +34,16 @@ def main() -> None:
     """Measure and tell."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few rounds")
-    rounds = 5 if parser.parse_args().quick else 30
+    quick = parser.parse_args().quick
+    rounds = 5 if quick else 30
     with make_place() as place:
         processes = whole.measure(place, rounds)
         spawns = pickup.measure(place, rounds)
+        weights = memory.rows(memory.measure(place, AGENTS[:1] if quick else AGENTS))
     rows = [*_process_rows(processes), *_spawn_rows(spawns)]
     _print(rows)
-    _write(rows, [*processes, *spawns], rounds)
+    _print_weights(weights)
+    _write([*rows, *weights], [*processes, *spawns], rounds)
 
 
 def _process_rows(figures: Sequence[Figure]) -> list[dict[str, object]]:
@@ -85,6 +90,15 @@ def _print(rows: Sequence[Mapping[str, object]]) -> None:
         print(
             f"{row['figure']!s:<32}{row['p50_ms']:>9}{row['p95_ms']:>9}{row['ratio']:>9}  "
             f"{row['bar']!s:<24}{held}"
+        )
+
+
+def _print_weights(rows: Sequence[Mapping[str, object]]) -> None:
+    print(f"\n{'memory':<32}{'PSS MB':>9}{'threads':>9}{'CPU %':>9}  {'bar':<24}held")
+    for row in rows:
+        print(
+            f"{row['figure']!s:<32}{row['pss_mb']:>9}{row['threads']:>9}{row['cpu_percent']:>9}  "
+            f"{row['bar']!s:<24}{'yes' if row['held'] else 'NO'}"
         )
 
 

@@ -25,7 +25,8 @@ CONFIGURATION = """\
 agents:
   executors:
     quick: {{type: command, settings: {{command: [{script}]}}}}
-  bindings: {{implementer: quick}}
+    waiting: {{type: command, settings: {{command: [{waiting}]}}}}
+  bindings: {{implementer: quick, tester: waiting}}
 worker: {{idle_exit: 1h}}
 """
 
@@ -36,6 +37,9 @@ state=$SOW_ROOT/.sow/project/phases/implementation/tasks/$SOW_TASK_ID/state.yaml
 sed 's/^  status: .*/  status: needs_review/' "$state" >"$state.new" && mv "$state.new" "$state"
 """
 """An agent of a few milliseconds: what is measured is sow, not the agent."""
+
+WAITING = SCRIPT.replace("state=", 'until test -e "$SOW_ROOT/go"; do sleep 1; done\nstate=', 1)
+"""One that is at work until it is let go."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +63,22 @@ class Place:
         )
 
 
+def _write_program(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
 @contextmanager
 def make_place() -> Iterator[Place]:
     """Make the repository; stop its worker and remove it at the end."""
     base = Path(tempfile.mkdtemp(prefix="sow-bench-"))
     root = base / "repo"
     root.mkdir()
-    script = base / "agent.sh"
-    script.write_text(SCRIPT)
-    script.chmod(0o755)
+    script = _write_program(base / "agent.sh", SCRIPT)
+    waiting = _write_program(base / "waiting.sh", WAITING)
     config = base / "config.yaml"
-    config.write_text(CONFIGURATION.format(script=script))
+    config.write_text(CONFIGURATION.format(script=script, waiting=waiting))
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     env = {**kept, "HOME": str(base), "SOW_CONFIG": str(config)}
     init_workspace(root)

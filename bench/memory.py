@@ -1,0 +1,145 @@
+"""What a worker and its supervisors weigh: idle, and with many agents at work.
+
+Memory is PSS (proportional set size, proc_pid_smaps(5)): pages that processes
+share are counted once between them. The agents themselves are not counted.
+"""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psutil
+
+from bench.place import Place
+from sow.jobs import jobs, workers
+from sow.jobs.database import Database, open_queue
+
+IDLE_SECONDS = 10.0
+DEADLINE_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A worker at one moment. Memory in bytes."""
+
+    agents: int
+    worker_pss: int
+    supervisors_pss: int
+    threads: int
+    cpu_share: float
+    """Of one core, over some seconds in which nothing was to be done but to watch."""
+
+    def per_agent(self, idle: "Weight") -> float:
+        """Return what each agent adds, in supervisors and in the worker, in bytes."""
+        return (self.supervisors_pss + self.worker_pss - idle.worker_pss) / self.agents
+
+
+def measure(place: Place, counts: Sequence[int]) -> list[Weight]:
+    """Return the worker's weight when idle, then with each number of agents at work."""
+    with _working(place, max(counts)) as database:
+        weights = [_weigh(database)]
+        for count in counts:
+            _start_agents(place, database, count)
+            weights.append(_weigh(database))
+        (place.workspace.root / "go").touch()
+        _wait(lambda: not jobs.active_jobs(database), "the agents end")
+    return weights
+
+
+@contextmanager
+def _working(place: Place, concurrency: int) -> Iterator[Database]:
+    """Run a fresh worker that has room for so many agents."""
+    _run(place, "worker", "stop")
+    settings = place.workspace.repository_config
+    settings.write_text(f"worker: {{concurrency: {concurrency}}}\n")
+    _run(place, "worker", "--background")
+    database = open_queue(place.workspace)
+    try:
+        _wait(lambda: _living(place, database), "the worker starts")
+        yield database
+    finally:
+        database.close()
+        _run(place, "worker", "stop")
+
+
+def _run(place: Place, *words: str) -> None:
+    subprocess.run(
+        place.sow(*words), cwd=place.root, env=place.env, check=True, stdout=subprocess.DEVNULL
+    )
+
+
+def _living(place: Place, database: Database) -> bool:
+    records = workers.registered(database)
+    return any(workers.is_alive(place.workspace, record.id) for record in records)
+
+
+def _start_agents(place: Place, database: Database, count: int) -> None:
+    """Have `count` agents at work, those that are already among them."""
+    running = len(jobs.active_jobs(database))
+    tasks = [f"{9000 + number:05d}" for number in range(running, count)]
+    for task in tasks:
+        place.add_task(task)
+    _run(place, "agent", "spawn", "tester", *tasks, "--detach")
+
+    def started() -> bool:
+        attempts = [jobs.last_attempt(database, job.id) for job in jobs.active_jobs(database)]
+        return sum(one is not None and one.supervisor is not None for one in attempts) == count
+
+    _wait(started, f"{count} agents run")
+
+
+def _weigh(database: Database) -> Weight:
+    (record,) = workers.registered(database)
+    worker = psutil.Process(record.process.pid)
+    attempts = [jobs.last_attempt(database, job.id) for job in jobs.active_jobs(database)]
+    supervisors = [one.supervisor.pid for one in attempts if one and one.supervisor]
+    before, begun = worker.cpu_times(), time.monotonic()
+    time.sleep(IDLE_SECONDS)
+    after, ended = worker.cpu_times(), time.monotonic()
+    spent = after.user + after.system - before.user - before.system
+    return Weight(
+        agents=len(supervisors),
+        worker_pss=worker.memory_full_info().pss,
+        supervisors_pss=sum(psutil.Process(pid).memory_full_info().pss for pid in supervisors),
+        threads=worker.num_threads(),
+        cpu_share=spent / (ended - begun),
+    )
+
+
+def _wait(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(what)
+        time.sleep(0.05)
+
+
+def rows(weights: Sequence[Weight]) -> list[Mapping[str, object]]:
+    """Return the table's rows: what the idle worker and each number of agents cost."""
+    idle, *busy = weights
+    megabyte = 1e6
+    table: list[Mapping[str, object]] = [
+        {
+            "figure": "idle worker",
+            "pss_mb": round(idle.worker_pss / megabyte, 1),
+            "threads": idle.threads,
+            "cpu_percent": round(idle.cpu_share * 100, 2),
+            "bar": "≤ 60 MB, ≤ 0.3 % CPU",
+            "held": idle.worker_pss <= 60 * megabyte and idle.cpu_share <= 0.003,
+        }
+    ]
+    for weight in busy:
+        each = weight.per_agent(idle)
+        table.append(
+            {
+                "figure": f"{weight.agents} agents, each",
+                "pss_mb": round(each / megabyte, 1),
+                "threads": weight.threads,
+                "cpu_percent": round(weight.cpu_share * 100, 2),
+                "bar": "≤ 10 MB an agent",
+                "held": each <= 10 * megabyte,
+            }
+        )
+    return table
