@@ -9,6 +9,7 @@ JOBS ?= 2
 BIN := .venv/bin
 FOR_USE := .venv/.ready-for-use
 FOR_WORK := .venv/.ready-for-work
+FOR_BENCH := .bench/.ready
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 # Nothing of the shell's own Python may reach ours.
@@ -51,11 +52,11 @@ format: $(FOR_WORK) ## Format the code and mend what the linter can mend.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(FOR_WORK) ## Measure; print a table and write it to bench/results.
-	$(BIN)/python -m bench
+bench: $(FOR_BENCH) ## Measure; print a table and write it to bench/results.
+	.bench/bin/python -m bench $(BENCH_OPTIONS)
 
 clean: ## Remove all that these targets have made.
-	rm -rf .venv .tools .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .bench .tools .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	rm -rf build dist bench/results
 	find sow worker tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -65,6 +66,12 @@ $(BIN)/python:
 
 $(FOR_USE): pyproject.toml scripts/sow | $(BIN)/python
 	$(INSTALL) .
+	touch $@
+
+# What a user has: installed as a package, with nothing but what sow itself needs.
+$(FOR_BENCH): pyproject.toml scripts/sow $(shell find sow worker -name '*.py')
+	$(PYTHON) -m venv --clear .bench
+	.bench/bin/python -m pip install --quiet --disable-pip-version-check .
 	touch $@
 
 $(FOR_WORK): pyproject.toml scripts/sow | $(BIN)/python

@@ -6,7 +6,6 @@ file; knows nothing of what the files hold.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from sow.errors import StateError
@@ -16,11 +15,15 @@ SOW_FOLDER = ".sow"
 WORKTREES = "worktrees"
 
 
-@dataclass(frozen=True)
 class Workspace:
-    """A folder that holds `.sow`, and the paths below it. Nothing is promised to exist."""
+    """A folder that holds `.sow`, and the paths below it. Nothing is promised to exist.
 
-    root: Path
+    `root` is that folder. (A plain class, like AttemptPaths: every command imports this
+    module, and a dataclass takes longer to make than all the rest of it.)
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
 
     @property
     def sow(self) -> Path:
@@ -87,11 +90,11 @@ class Workspace:
         return AttemptPaths(self.job(job_id) / str(number))
 
 
-@dataclass(frozen=True)
 class AttemptPaths:
-    """The files of one attempt, all below one folder."""
+    """The files of one attempt, all below one folder, `folder`."""
 
-    folder: Path
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     @property
     def prompt(self) -> Path:

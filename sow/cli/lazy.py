@@ -5,19 +5,18 @@ an agent the import of the queue, the tables and the configuration.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import click
 
 
-@dataclass(frozen=True)
 class LazyCommand:
-    """Where a command lies (`package.module:attribute`) and its line in the help."""
+    """Where a command lies (`target`: `package.module:attribute`) and its line in the help."""
 
-    target: str
-    help: str
+    def __init__(self, target: str, help: str) -> None:
+        self.target = target
+        self.help = help
 
 
 class LazyGroup(click.Group):

@@ -11,7 +11,7 @@ from typing import TypeVar
 from sow.errors import StateError
 from sow.files import write_atomically
 from sow.state.errors import InvalidState, MissingState, RefusedChange
-from sow.yamlfile import Changes, YamlProblem, dump_yaml, edit_yaml, read_yaml
+from sow.yamlfile import Changes, YamlProblem, read_yaml
 
 T = TypeVar("T")
 
@@ -49,6 +49,8 @@ def rewrite_state(path: Path, text: bytes, changes: Changes, type: type[T]) -> T
 
     Raises RefusedChange, with nothing written, where the result is invalid.
     """
+    from sow.yamlfile.editing import edit_yaml
+
     try:
         result = edit_yaml(text, changes, path=path)
         state = read_yaml(result, type, path=path)
@@ -60,6 +62,8 @@ def rewrite_state(path: Path, text: bytes, changes: Changes, type: type[T]) -> T
 
 def new_state(data: Mapping[str, object], type: type[T], *, path: Path) -> bytes:
     """Return the text of a new state file, proven to read as a `type`. Raises RefusedChange."""
+    from sow.yamlfile.editing import dump_yaml
+
     text = HEADER + dump_yaml(data)
     try:
         read_yaml(text, type, path=path)

@@ -2,11 +2,12 @@
 
 The only package that knows a YAML library: PyYAML, with its C loader and
 emitter. Owns syntax, types and the place of a fault; knows no file of ours and
-raises `YamlProblem` for callers to wrap in an error of theirs.
+raises `YamlProblem` for callers to wrap in an error of theirs. Who writes
+imports `sow.yamlfile.editing` besides: most commands only read.
 """
 
-from sow.yamlfile.editing import REMOVE, Changes, dump_yaml, edit_yaml
+from sow.yamlfile.changes import REMOVE, Changes
 from sow.yamlfile.problems import YamlProblem
 from sow.yamlfile.reading import problem_in, read_yaml
 
-__all__ = ["REMOVE", "Changes", "YamlProblem", "dump_yaml", "edit_yaml", "problem_in", "read_yaml"]
+__all__ = ["REMOVE", "Changes", "YamlProblem", "problem_in", "read_yaml"]

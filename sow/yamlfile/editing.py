@@ -10,21 +10,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from msgspec import UNSET, UnsetType, to_builtins
+from msgspec import to_builtins
 
+from sow.yamlfile.changes import REMOVE, Changes, Keys
 from sow.yamlfile.problems import YamlProblem
 from sow.yamlfile.reading import compose, decode, load
 from sow.yamlfile.rendering import render, render_item
 
-REMOVE: UnsetType = UNSET
-"""As a value of a change: take the key away."""
-
-Keys = tuple[str, ...]
-
 _ENTANGLED = "cannot be changed without disturbing the rest; write it as plain nested keys"
-
-Changes = Mapping[str, object] | Mapping[Keys, object]
-"""New values by dotted path, or by a tuple of keys where a key may hold a dot."""
 
 
 class _Pair(NamedTuple):

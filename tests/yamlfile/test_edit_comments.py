@@ -7,7 +7,8 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sow.yamlfile import REMOVE, edit_yaml, read_yaml
+from sow.yamlfile import REMOVE, read_yaml
+from sow.yamlfile.editing import edit_yaml
 
 steady = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """A loaded machine is no failure."""

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sow.schema.task import SessionFacts, TaskStatus
-from sow.yamlfile import REMOVE, YamlProblem, dump_yaml, edit_yaml, read_yaml
+from sow.yamlfile import REMOVE, YamlProblem, read_yaml
+from sow.yamlfile.editing import dump_yaml, edit_yaml
 
 steady = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """A loaded machine is no failure."""
