@@ -55,6 +55,11 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         _silence_stdout()
         return int(ExitCode.INTERRUPTED)
+    except OSError as error:
+        if error.filename is not None:
+            return _show_bug(error)
+        _show(f"cannot write to standard output: {error.strerror}", "What was done stands.")
+        return int(ExitCode.FAILED)
     except Exception as error:  # the boundary: the rest are bugs
         return _show_bug(error)
     return result if isinstance(result, int) else 0

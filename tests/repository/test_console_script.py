@@ -69,3 +69,12 @@ def test_the_command_is_installed_from_our_own_file() -> None:
     assert shutil.which("sow", path=str(installed.parent)) == str(installed)
     source = Path(__file__).parents[2] / "scripts" / "sow"
     assert installed.read_text().splitlines()[1:] == source.read_text().splitlines()[1:]
+
+
+def test_output_that_cannot_be_written_is_told(site: Site) -> None:
+    site.project("010")
+    with Path("/dev/full").open("w") as full:
+        listed = site.start("task", "list", stdout=full)
+        _, err = listed.communicate(timeout=60)
+    assert listed.returncode == 1
+    assert err.startswith("Error: cannot write to standard output: No space left on device")
