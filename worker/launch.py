@@ -31,6 +31,7 @@ from worker.context import WorkerContext, tell
 from worker.output import OutputReader
 from worker.running import Running
 from worker.settle import ELSEWHERE_SECONDS, fail_before_start, is_checked_out
+from worker.supervision import PACKAGES_OPTION
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
@@ -141,7 +142,9 @@ def _start_supervisor(
 ) -> subprocess.Popen[bytes]:
     """Exec the supervisor in a session of its own, with the agent's environment and folder."""
     program = shutil.which(launch.argv[0], path=environ["PATH"]) or launch.argv[0]
-    own = [sys.executable, "-I", "-S", str(SUPERVISOR), str(paths.folder)]
+    packages = facts.packages()
+    options = [] if packages is None else [PACKAGES_OPTION, str(packages)]
+    own = [sys.executable, "-I", "-S", str(SUPERVISOR), *options, str(paths.folder)]
     try:
         with paths.supervisor_log.open("ab") as log:
             return subprocess.Popen(

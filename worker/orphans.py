@@ -4,7 +4,7 @@ Owns the order of the signals and the grace after each, counted over the
 monitor's looks, so that nobody waits. An agent that lost its supervisor is left
 to work; it is ended when somebody asks for it, and what it leaves in the
 background when it has ended itself. Workers and other attempts that an agent's
-own `sow` calls started carry other ids, or none.
+own `sow` calls started are left alone (`kin`).
 """
 
 import json
@@ -13,17 +13,23 @@ import signal
 from contextlib import suppress
 
 from sow.processes import facts
+from worker.kin import ATTEMPT_VARIABLE, left_of, run_folder
 from worker.running import Running
-
-ATTEMPT_VARIABLE = "SOW_ATTEMPT_ID"
 
 STEPS = ((0.0, signal.SIGINT), (5.0, signal.SIGTERM), (8.0, signal.SIGKILL))
 """Each signal and how long after the first it is due, in seconds."""
 
 
 def pids_of(running: Running) -> list[int]:
-    """Return what runs of an attempt: its supervisor among it, if that lives."""
-    return facts.carriers(ATTEMPT_VARIABLE, running.attempt.id)
+    """Return what runs of an attempt: its supervisor among it, if that lives.
+
+    That is what carries the attempt's id and all that is below it.
+    """
+    carriers = facts.carriers(ATTEMPT_VARIABLE, running.attempt.id)
+    if not carriers:
+        return []
+    run = run_folder(str(running.paths.folder))
+    return list(left_of(facts.tree(), carriers, running.attempt.id, run).targets)
 
 
 def press(running: Running, *, now: float) -> None:

@@ -2,21 +2,28 @@
 
 Owns the choice of back end: Linux reads /proc, elsewhere psutil is asked.
 `SOW_PROCESSES=portable` chooses the portable one on Linux too, for its tests.
-Knows nothing of jobs, leases or signals.
+An identity is judged by the back end that made it, so processes that use
+different ones never take each other for dead. Knows nothing of jobs, leases or
+signals.
 """
 
 import os
 import sys
+from pathlib import Path
 from types import ModuleType
 
-from sow.processes.life import Life
+from sow.processes.life import PORTABLE, Life
 from sow.schema.job import ProcessIdentity
 
-__all__ = ["Life", "carriers", "identify", "life_of", "tree_cpu_seconds"]
+__all__ = ["Life", "carriers", "identify", "life_of", "packages", "tree", "tree_cpu_seconds"]
+
+
+def _is_linux() -> bool:
+    return sys.platform == "linux" and os.environ.get("SOW_PROCESSES") != "portable"
 
 
 def _backend() -> ModuleType:
-    if sys.platform == "linux" and os.environ.get("SOW_PROCESSES") != "portable":
+    if _is_linux():
         from sow.processes import linux
 
         return linux
@@ -33,8 +40,15 @@ def identify(pid: int) -> ProcessIdentity | None:
 
 def life_of(identity: ProcessIdentity) -> Life:
     """Tell whether the process that was identified so still runs."""
-    life: Life = _backend().life_of(identity)
-    return life
+    if identity.pid_namespace.startswith(PORTABLE):
+        from sow.processes import portable
+
+        return portable.life_of(identity)
+    if sys.platform != "linux":
+        return Life.UNVERIFIABLE  # a Linux saw it, in a container over this folder perhaps
+    from sow.processes import linux
+
+    return linux.life_of(identity)
 
 
 def tree_cpu_seconds(pid: int) -> float:
@@ -47,3 +61,23 @@ def carriers(name: str, value: str) -> list[int]:
     """Return the pids of running processes that started with `name` set to `value`."""
     pids: list[int] = _backend().carriers(name, value)
     return pids
+
+
+def tree() -> ModuleType:
+    """Return the module that shows a process tree to whoever is to end it."""
+    if _is_linux():
+        from sow.processes import tree_linux
+
+        return tree_linux
+    from sow.processes import tree_portable
+
+    return tree_portable
+
+
+def packages() -> Path | None:
+    """Return the folder of the packages that `tree()` needs; None where it needs none."""
+    if _is_linux():
+        return None
+    import psutil
+
+    return Path(psutil.__file__).parents[1]

@@ -2,6 +2,9 @@
 
 from enum import StrEnum
 
+PORTABLE = "psutil:"
+"""What the pid namespace of an identity begins with that the portable back end made."""
+
 
 class Life(StrEnum):
     """What can be said of a process that was seen once."""

@@ -1,32 +1,63 @@
 """The portable back end: identities and lives by psutil, for systems without /proc."""
 
+import sys
+
 import psutil
 
-from sow.processes.life import Life
+from sow.processes import procfs
+from sow.processes.life import PORTABLE, Life
 from sow.schema.job import ProcessIdentity
 
+_SAME_SECONDS = 0.005
+"""How far apart two readings of one start may lie: half of Linux's clock tick."""
 
-def _started(process: psutil.Process) -> str:
+
+def namespace() -> str:
+    """Return where pids mean what they mean here: the system, and on Linux its pid namespace."""
+    return f"{PORTABLE}{sys.platform}{procfs.pid_namespace()}"
+
+
+def started(process: psutil.Process) -> str:
+    """Return when a process started, in seconds since 1970."""
     return f"{process.create_time():.6f}"
 
 
 def identify(pid: int) -> ProcessIdentity | None:
     """Return the identity of `pid`, or None when there is no such process."""
     try:
-        return ProcessIdentity(pid=pid, start_ticks=_started(psutil.Process(pid)))
+        booted = psutil.boot_time()
+        return ProcessIdentity(
+            pid=pid,
+            start_ticks=started(psutil.Process(pid)),
+            boot_id=f"{booted:.6f}",
+            pid_namespace=namespace(),
+        )
     except psutil.NoSuchProcess:
         return None
 
 
 def life_of(identity: ProcessIdentity) -> Life:
-    """Tell whether the process that was identified so still runs."""
+    """Tell whether the process that was identified so still runs.
+
+    One that another system saw (a container's host, say) means nothing here.
+    """
+    if identity.pid_namespace != namespace():
+        return Life.UNVERIFIABLE
     try:
         process = psutil.Process(identity.pid)
         if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
             return Life.DEAD
-        return Life.ALIVE if _started(process) == identity.start_ticks else Life.DEAD
+        booted, start = psutil.boot_time(), process.create_time()
     except psutil.NoSuchProcess:
         return Life.DEAD
+    return Life.ALIVE if _is_same_start(identity, start, booted) else Life.DEAD
+
+
+def _is_same_start(identity: ProcessIdentity, start: float, booted: float) -> bool:
+    """Compare starts; when the clock is set, some systems move them, always with the boot."""
+    start_then, booted_then = float(identity.start_ticks), float(identity.boot_id)
+    moved = start - start_then
+    return min(abs(moved), abs(moved - (booted - booted_then))) < _SAME_SECONDS
 
 
 def tree_cpu_seconds(pid: int) -> float:

@@ -8,26 +8,7 @@ Format of /proc/PID/stat: proc_pid_stat(5).
 
 import os
 
-
-class Stat:
-    """The few fields of /proc/PID/stat that sow uses.
-
-    `state` is one letter; Z and X are dead. `start_ticks`, the clock ticks from
-    boot to the process's start, makes an identity together with the pid.
-    `cpu_ticks` is the user and system time spent, in clock ticks. (No
-    NamedTuple: importing typing takes a third of the time until the agent runs.)
-    """
-
-    __slots__ = ("cpu_ticks", "parent", "session", "start_ticks", "state")
-
-    def __init__(
-        self, state: str, parent: int, session: int, start_ticks: str, cpu_ticks: int
-    ) -> None:
-        self.state = state
-        self.parent = parent
-        self.session = session
-        self.start_ticks = start_ticks
-        self.cpu_ticks = cpu_ticks
+from sow.processes.stat import Stat, below
 
 
 def _read(path: str) -> bytes:
@@ -53,14 +34,19 @@ def read_stat(pid: int) -> Stat | None:
         return None
     fields = text[text.rindex(")") + 2 :].split()
     return Stat(
-        fields[0], int(fields[1]), int(fields[3]), fields[19], int(fields[11]) + int(fields[12])
+        state=fields[0],
+        parent=int(fields[1]),
+        group=int(fields[2]),
+        session=int(fields[3]),
+        start_ticks=fields[19],
+        cpu_ticks=int(fields[11]) + int(fields[12]),
     )
 
 
 def is_running(pid: int, start_ticks: str) -> bool:
     """Whether the very process that had these start ticks still runs (a zombie does not)."""
     stat = read_stat(pid)
-    return stat is not None and stat.start_ticks == start_ticks and stat.state not in "ZX"
+    return stat is not None and stat.start_ticks == start_ticks and not stat.is_dead
 
 
 def boot_id() -> str:
@@ -96,24 +82,16 @@ def carriers(name: str, value: str) -> list[int]:
     return [
         pid
         for pid in all_pids()
-        if carries(pid, name, value) and (stat := read_stat(pid)) and stat.state not in "ZX"
+        if carries(pid, name, value) and (stat := read_stat(pid)) and not stat.is_dead
     ]
+
+
+def processes() -> dict[int, Stat]:
+    """Return every process with its facts, from one look at /proc."""
+    stats = ((pid, read_stat(pid)) for pid in all_pids())
+    return {pid: stat for pid, stat in stats if stat is not None}
 
 
 def descendants(root: int) -> dict[int, Stat]:
     """Return everything below `root` (not itself) with its facts, from one look at /proc."""
-    children: dict[int, list[int]] = {}
-    stats: dict[int, Stat] = {}
-    for pid in all_pids():
-        stat = read_stat(pid)
-        if stat is not None:
-            stats[pid] = stat
-            children.setdefault(stat.parent, []).append(pid)
-    found: dict[int, Stat] = {}
-    waiting = list(children.get(root, ()))
-    while waiting:
-        pid = waiting.pop()
-        if pid not in found:
-            found[pid] = stats[pid]
-            waiting.extend(children.get(pid, ()))
-    return found
+    return below(processes(), [root])

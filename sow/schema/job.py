@@ -77,7 +77,7 @@ class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
     Linux: `start_ticks` is field 22 of /proc/PID/stat, `boot_id` is
     /proc/sys/kernel/random/boot_id, `pid_namespace` the inode of
     /proc/PID/ns/pid. The portable back end puts psutil's create_time in
-    `start_ticks` and leaves the other two empty.
+    `start_ticks`, its boot_time in `boot_id`, and marks `pid_namespace` as its own.
     """
 
     pid: int

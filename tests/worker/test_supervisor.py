@@ -3,12 +3,15 @@
 import fcntl
 import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attempt_cases import SECONDS, SUPERVISOR, AttemptSite, is_running, say_pid, wait_until
+from attempt_cases import SECONDS, AttemptSite, is_running, skip_or_fail, wait_until
 
 from sow.jobs.doorbell import is_held
 
@@ -173,212 +176,132 @@ def test_an_attempt_that_was_given_up_is_not_begun(attempt: AttemptSite) -> None
     assert not attempt.paths.started.exists()
 
 
+def waits_for_a_lock(pid: int) -> bool:
+    """Whether a process waits for a file lock (proc_locks(5): such lines have an arrow)."""
+    lines = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    return any(words[1] == "->" and words[5] == str(pid) for words in lines)
+
+
 def test_a_second_supervisor_of_an_attempt_starts_nothing(attempt: AttemptSite) -> None:
     """Two live attempts on one session cannot happen."""
     first = attempt.sh("touch first; sleep 60")
     attempt.agent_pid()
     second = attempt.start_prepared("/usr/bin/touch", str(attempt.file("second")))
-    assert second.wait(SECONDS) != 0
-    assert not attempt.file("second").exists()
+    wait_until(lambda: waits_for_a_lock(second.pid), "the second waits for the lock")
     first.terminate()
     first.wait(SECONDS)
+    assert second.wait(SECONDS) == 1
+    assert "was run before" in attempt.log()
+    assert not attempt.file("second").exists()
 
 
-def test_the_lock_is_taken_before_the_agent_is_started(attempt: AttemptSite) -> None:
+@pytest.fixture
+def locked(attempt: AttemptSite) -> Iterator[int]:
+    """Hold the lock of an attempt as somebody does who looks whether it lives."""
     attempt.prepare()
     fd = os.open(attempt.paths.alive_lock, os.O_RDWR | os.O_CREAT, 0o600)
-    fcntl.flock(fd, fcntl.LOCK_EX)
-    assert attempt.start_prepared("/usr/bin/touch", "ran").wait(SECONDS) != 0
+    fcntl.flock(fd, fcntl.LOCK_SH)
+    yield fd
     os.close(fd)
+
+
+def test_the_agent_is_started_when_nobody_looks_any_more(attempt: AttemptSite, locked: int) -> None:
+    """A look holds the lock for an instant; it must not cost the attempt."""
+    process = attempt.start_prepared("/usr/bin/touch", "ran")
+    wait_until(lambda: waits_for_a_lock(process.pid), "it waits for the lock")
+    assert not attempt.file("ran").exists()
+    fcntl.flock(locked, fcntl.LOCK_UN)
+    assert process.wait(SECONDS) == 0
+    assert attempt.file("ran").exists()
+
+
+def test_an_attempt_given_up_while_it_waited_is_not_begun(
+    attempt: AttemptSite, locked: int
+) -> None:
+    process = attempt.start_prepared("/usr/bin/touch", "ran")
+    wait_until(lambda: waits_for_a_lock(process.pid), "it waits for the lock")
+    attempt.paths.void.touch()
+    fcntl.flock(locked, fcntl.LOCK_UN)
+    assert process.wait(SECONDS) == 0
     assert not attempt.file("ran").exists()
 
 
-# ending the tree
+# a disk that is full, a folder that is gone, output without end
 
 
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_asked_to_end_it_interrupts_the_agent_first(
-    attempt: AttemptSite, signum: signal.Signals
-) -> None:
-    """ "Ending one: SIGINT, wait, SIGTERM, wait, SIGKILL"."""
-    process = attempt.sh(f"trap 'echo interrupted; exit 9' INT; {say_pid('up')}; sleep 60 & wait")
-    attempt.pid_in("up")
-    process.send_signal(signum)
-    assert process.wait(SECONDS) == 0
-    assert attempt.paths.output.read_text() == "interrupted\n"
-    assert (attempt.exit()["code"], attempt.exit()["by_request"]) == (9, True)
-
-
-def test_an_interrupt_reaches_the_foreground_of_a_shell_script(attempt: AttemptSite) -> None:
-    """§7: "Shell scripts are executors": a shell waits for its child before it heeds ^C."""
-    process = attempt.sh(f"{say_pid('up')}; sleep 60; echo went on")
-    attempt.pid_in("up")
-    process.terminate()
-    assert process.wait(SECONDS) == 0
-    assert attempt.exit()["signal"] == signal.SIGINT
-    assert attempt.paths.output.read_text() == ""
-
-
-def test_tools_that_end_themselves_are_not_terminated(attempt: AttemptSite) -> None:
-    """An interrupted agent CLI ends its own tools: they have the first grace for it."""
-    tool = "trap 'echo terminated' TERM; trap 'sleep 0.1; echo ended; exit' USR1"
-    attempt.script("tool", f"{tool}; {{pid}}; while :; do sleep 0.01; done")
-    agent = "trap 'kill -USR1 $!; wait $!; wait $!; exit 6' INT; setsid sh tool.sh & wait"
-    process = attempt.sh(agent)
-    attempt.pid_in("tool")
-    process.terminate()
+def test_an_exit_that_cannot_be_written_is_written_as_soon_as_it_can(attempt: AttemptSite) -> None:
+    attempt.prepare()
+    obstacle = attempt.paths.folder / ".exit.json"
+    obstacle.mkdir()
+    process = attempt.start_prepared("/bin/sh", "-c", "exit 6")
+    wait_until(lambda: "cannot write exit.json" in attempt.log(), "it says so")
+    assert process.poll() is None
+    obstacle.rmdir()
     assert process.wait(SECONDS) == 0
     assert attempt.exit()["code"] == 6
-    assert attempt.paths.output.read_text() == "ended\n"
 
 
-def test_an_agent_that_ignores_interrupts_is_terminated(attempt: AttemptSite) -> None:
-    script = f"trap '' INT; trap 'echo terminated; exit 8' TERM; {say_pid('up')}; sleep 60 & wait"
-    process = attempt.sh(script, impatient=True)
-    attempt.pid_in("up")
-    process.terminate()
+@pytest.fixture
+def small_disk(attempt: AttemptSite) -> Iterator[Path]:
+    """Put the attempt's folder on a disk of 64 KB."""
+    attempt.paths.folder.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "sow-test", str(attempt.paths.folder)]
+    if shutil.which("mount") is None or subprocess.run(mount, check=False).returncode != 0:
+        skip_or_fail("only root can mount a small disk")
+    yield attempt.paths.folder
+    attempt.close()
+    subprocess.run(["umount", "--lazy", str(attempt.paths.folder)], check=True)
+
+
+def test_a_full_disk_loses_no_exit(attempt: AttemptSite, small_disk: Path) -> None:
+    """§10: "a full disk"; the agent's own output has filled it."""
+    log = attempt.file("log").open("wb")
+    script = "head -c 1000000 /dev/zero; exit 6"
+    process = attempt.sh(script, stdout=log, stderr=log)
+    wait_until(lambda: b"No space left" in attempt.file("log").read_bytes(), "the disk is full")
+    assert process.poll() is None
+    attempt.paths.output.write_text("")
     assert process.wait(SECONDS) == 0
-    assert attempt.paths.output.read_text() == "terminated\n"
-    assert attempt.carriers() == []
+    log.close()
+    assert attempt.exit()["code"] == 6
 
 
-def test_the_whole_tree_is_ended_whatever_it_ignores(attempt: AttemptSite) -> None:
-    """ "to the *whole tree*: agent CLIs put their shell commands in sessions of their own"."""
-    attempt.script("tool", "trap '' INT TERM HUP; {pid}; while :; do sleep 1; done")
-    stubborn = f"trap '' INT TERM HUP; {say_pid('agent')}; while :; do sleep 1; done"
-    process = attempt.sh(f"setsid sh tool.sh & {stubborn}", impatient=True)
-    agent, tool = attempt.pid_in("agent"), attempt.pid_in("tool")
-    assert os.getsid(tool) == tool
-    process.terminate()
-    assert process.wait(SECONDS) == 0
-    assert not is_running(agent)
-    assert not is_running(tool)
-    assert attempt.carriers() == []
-    assert attempt.exit()["signal"] == signal.SIGKILL
-
-
-def test_a_daemon_that_left_its_parents_is_still_found(attempt: AttemptSite) -> None:
-    """ "The supervisor is a subreaper": an orphan is reparented to it, not to init."""
-    attempt.script("daemon", "trap '' INT TERM; {pid}; while :; do sleep 1; done")
-    process = attempt.sh("(setsid sh daemon.sh &); sleep 60", impatient=True)
-    daemon = attempt.pid_in("daemon")
-    process.terminate()
-    assert process.wait(SECONDS) == 0
-    assert not is_running(daemon)
-
-
-WAIT_FOR_LEFT = "while [ ! -e left ]; do sleep 0.01; done"
-
-
-def test_what_an_agent_left_in_the_background_is_ended_after_it(attempt: AttemptSite) -> None:
-    """ "The same after an agent that exits by itself: what it left in the background is ended"."""
-    attempt.script("left", "trap '' HUP INT; {pid}; exec sleep 60")
-    record = attempt.run(f"setsid sh left.sh & {WAIT_FOR_LEFT}; exit 4")
-    assert (record["code"], record["by_request"]) == (4, False)
-    assert not is_running(attempt.pid_in("left"))
-
-
-def test_a_leftover_without_its_environment_and_descriptors_is_ended_too(
+def test_a_disk_full_at_the_start_does_not_cost_the_agent_its_supervisor(
     attempt: AttemptSite,
 ) -> None:
-    attempt.script("left", "exec 0<&- 1>&- 2>&- 3>&- 4>&-; {pid}; exec sleep 60")
-    attempt.run(f"env -i PATH=$PATH setsid sh left.sh & {WAIT_FOR_LEFT}")
-    assert not is_running(attempt.pid_in("left"))
+    attempt.prepare()
+    (attempt.paths.folder / ".started.json").mkdir()
+    assert attempt.start_prepared("/bin/sh", "-c", "touch ran; exit 5").wait(SECONDS) == 0
+    assert attempt.exit()["code"] == 5
+    assert "cannot write started.json" in attempt.log()
 
 
-def test_exit_json_is_written_when_nothing_is_left(attempt: AttemptSite) -> None:
-    """ "verify that nothing is left": whoever reads `exit.json` finds nobody alive."""
-    attempt.script("left", "trap 'sleep 0.3; exit' TERM; {pid}; while :; do sleep 0.05; done")
-    attempt.sh(f"setsid sh left.sh & {WAIT_FOR_LEFT}")
+def test_an_attempt_whose_folder_is_removed_leaves_nothing_behind(attempt: AttemptSite) -> None:
+    attempt.script("left", "trap '' HUP; {pid}; exec sleep 60")
+    process = attempt.sh("setsid sh left.sh & while [ ! -e go ]; do sleep 0.01; done")
     left = attempt.pid_in("left")
-    wait_until(attempt.paths.exit.exists, "exit.json")
+    shutil.rmtree(attempt.workspace.run)
+    attempt.file("go").touch()
+    assert process.wait(SECONDS) == 0
     assert not is_running(left)
+    assert not attempt.workspace.run.exists()
 
 
-def test_a_request_that_comes_while_leftovers_are_ended_is_no_second_ending(
-    attempt: AttemptSite,
-) -> None:
-    attempt.script("left", "trap '' TERM; {pid}; while :; do sleep 0.05; done")
-    process = attempt.sh(f"setsid sh left.sh & {WAIT_FOR_LEFT}; exit 5", impatient=True)
-    agent = attempt.agent_pid()
-    wait_until(lambda: not is_running(agent), "the agent has ended")
+@pytest.mark.storm
+def test_a_gigabyte_of_output_goes_straight_to_its_file(attempt: AttemptSite) -> None:
+    """§10: "output of 1 GB"; none of it passes through the supervisor."""
+    process = attempt.sh(f"head -c {2**30} /dev/zero; touch written; sleep 60 & wait")
+    wait_until(attempt.file("written").exists, "it is written")
+    peak = peak_memory(process.pid)
     process.terminate()
-    assert process.wait(SECONDS) == 0
-    assert (attempt.exit()["code"], attempt.exit()["by_request"]) == (5, False)
+    process.wait(SECONDS)
+    size = attempt.paths.output.stat().st_size
+    attempt.paths.output.unlink()
+    assert size == 2**30
+    assert peak < 64 * 1024
 
 
-WORKER = """
-set -- $(cat /proc/$$/stat)
-echo $1 ${22} >LOCK
-sh below.sh &
-{pid}
-wait
-"""
-
-
-@pytest.mark.parametrize("registered", [True, False])
-def test_a_registered_worker_is_spared_with_all_below_it(
-    attempt: AttemptSite, registered: bool
-) -> None:
-    """ "Ending a tree skips registered workers …: a worker that an agent's own `sow` call started
-    must not die with that agent"."""
-    workers = attempt.workspace.workers
-    workers.mkdir(parents=True)
-    lock = workers / ("w1.lock" if registered else "w1.note")
-    attempt.script("left", WORKER.replace("LOCK", str(lock)))
-    attempt.script("below", "{pid}; exec sleep 60")
-    attempt.run(
-        f"env -u SOW_ATTEMPT_ID setsid sh left.sh & {WAIT_FOR_LEFT};"
-        "while [ ! -e below ]; do sleep 0.01; done"
-    )
-    pids = attempt.pid_in("left"), attempt.pid_in("below")
-    assert [is_running(pid) for pid in pids] == [registered, registered]
-    for pid in pids:
-        if is_running(pid):
-            os.kill(pid, signal.SIGKILL)
-
-
-def test_a_registered_worker_beside_the_agent_is_not_even_interrupted(
-    attempt: AttemptSite,
-) -> None:
-    """As `sow worker &` in a shell script leaves it: in the agent's own process group."""
-    workers = attempt.workspace.workers
-    workers.mkdir(parents=True)
-    lock = workers / "w1.lock"
-    noting = "trap 'touch signalled' INT TERM\n" + WORKER.replace("LOCK", str(lock))
-    attempt.script("left", noting)
-    attempt.script("below", "{pid}; exec sleep 60")
-    process = attempt.sh(
-        f"env -u SOW_ATTEMPT_ID sh left.sh & {WAIT_FOR_LEFT}; while :; do sleep 0.1; done"
-    )
-    worker, below = attempt.pid_in("left"), attempt.pid_in("below")
-    assert os.getpgid(worker) == attempt.agent_pid()
-    process.terminate()
-    assert process.wait(SECONDS) == 0
-    assert [is_running(worker), is_running(below)] == [True, True]
-    assert not attempt.file("signalled").exists()
-    for pid in (worker, below):
-        os.kill(pid, signal.SIGKILL)
-
-
-def test_a_registration_of_a_reused_pid_spares_nobody(attempt: AttemptSite) -> None:
-    """ "Identity of a process = pid, raw start ticks, …"."""
-    workers = attempt.workspace.workers
-    workers.mkdir(parents=True)
-    attempt.script("left", f"echo $$ 12345 >{workers}/w1.lock; {{pid}}; exec sleep 60")
-    attempt.run(f"setsid sh left.sh & {WAIT_FOR_LEFT}")
-    assert not is_running(attempt.pid_in("left"))
-
-
-def test_another_attempt_s_supervisor_is_spared(attempt: AttemptSite) -> None:
-    """ "… other attempts' supervisors and everything below them"."""
-    other = AttemptSite(attempt.workspace, number=2)
-    other.prepare()
-    own = f"{sys.executable} -I -S {SUPERVISOR} {other.paths.folder}"
-    attempt.run(
-        f"SOW_ATTEMPT_ID={other.attempt_id} setsid {own} /bin/sh -c 'sleep 60' & "
-        f"while [ ! -e {other.paths.started} ]; do sleep 0.01; done"
-    )
-    assert is_running(other.agent_pid())
-    for pid in other.carriers():
-        os.kill(pid, signal.SIGKILL)
+def peak_memory(pid: int) -> int:
+    """Return the most memory that a process has used so far, in kilobytes."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))

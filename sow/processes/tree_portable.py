@@ -1,0 +1,81 @@
+"""What the ender of a process tree needs, by psutil: looks, and no subreaper.
+
+An orphan becomes init's child and is lost to whoever looks at parents only. So
+the ender has to look now and then and remember what it saw. What left its
+parents between two looks is still found by its environment where that may be
+read; one that has cleared its environment as well is not found.
+"""
+
+import os
+import sys
+
+import psutil
+
+from sow.processes.portable import carriers, started
+from sow.processes.stat import Stat
+
+__all__ = ["carriers", "family", "inherit_orphans", "still_running", "variables"]
+
+INHERITS_ORPHANS = False
+PEAK_MEMORY_BYTES = 1 if sys.platform == "darwin" else 1024
+"""The unit of getrusage(2)'s ru_maxrss: bytes on macOS, kilobytes elsewhere."""
+
+_STATES = {psutil.STATUS_ZOMBIE: "Z", psutil.STATUS_DEAD: "X", psutil.STATUS_STOPPED: "T"}
+
+
+def inherit_orphans() -> None:
+    """Do nothing: only Linux lets a process inherit orphans."""
+
+
+def family(roots: list[int]) -> dict[int, Stat]:
+    """Return `roots` and everything below them that can be looked at, with its facts."""
+    found: dict[int, Stat] = {}
+    for root in roots:
+        if root not in found:
+            found.update(_subtree(root))
+    return found
+
+
+def still_running(known: dict[int, str]) -> list[int]:
+    """Return those of `known`, pids with their starts, that still are the same processes."""
+    return [pid for pid, start in known.items() if _started(pid) == start]
+
+
+def _started(pid: int) -> str:
+    try:
+        return started(psutil.Process(pid))
+    except psutil.Error:
+        return ""
+
+
+def _subtree(root: int) -> dict[int, Stat]:
+    try:
+        process = psutil.Process(root)
+        members = [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return {}
+    looks = ((member.pid, _look_at(member)) for member in members)
+    return {pid: stat for pid, stat in looks if stat is not None}
+
+
+def variables(pid: int) -> bytes:
+    """Return the environment that `pid` started with, NUL-separated; empty if unreadable."""
+    try:
+        environ = psutil.Process(pid).environ()
+    except (psutil.Error, OSError):
+        return b""
+    return b"".join(os.fsencode(f"{name}={value}\0") for name, value in environ.items())
+
+
+def _look_at(process: psutil.Process) -> Stat | None:
+    try:
+        with process.oneshot():
+            return Stat(
+                state=_STATES.get(process.status(), "R"),
+                parent=process.ppid(),
+                group=os.getpgid(process.pid),
+                session=os.getsid(process.pid),
+                start_ticks=started(process),
+            )
+    except (psutil.Error, OSError):
+        return None

@@ -1,0 +1,79 @@
+"""What a supervisor writes down: `started.json`, `exit.json`, each whole and by rename; its log.
+
+Owns the promise that an ending is not lost: a full disk is waited for. Light:
+the supervisor runs on it.
+"""
+
+import os
+import sys
+import time
+
+FIRST_RETRY_SECONDS = 0.25
+LONGEST_RETRY_SECONDS = 5.0
+
+
+def exit_of(
+    status: int | None, cpu_seconds: float, max_rss_kb: int, by_request: bool
+) -> dict[str, object]:
+    """Return how an agent ended, from the status that wait4(2) gave."""
+    assert status is not None  # noqa: S101 - the tree has ended, and the agent with it
+    signaled = os.WIFSIGNALED(status)
+    return {
+        "code": None if signaled else os.WEXITSTATUS(status),
+        "signal": os.WTERMSIG(status) if signaled else None,
+        "by_request": by_request,
+        "cpu_seconds": round(cpu_seconds, 3),
+        "max_rss_kb": max_rss_kb,
+    }
+
+
+def failure_of(
+    folder: str, argv: list[str], error: OSError, started_at: float
+) -> dict[str, object]:
+    """Return that an agent could not be started, with the shell's own exit codes for it."""
+    try:
+        with open(folder + "/stderr.log", "a", encoding="utf-8") as file:  # noqa: PTH123
+            file.write(f"cannot run {argv[0]}: {error.strerror}\n")
+    except OSError:
+        say(f"cannot run {argv[0]}: {error.strerror}")
+    code = 127 if isinstance(error, FileNotFoundError) else 126
+    return {"code": code, "signal": None, "started_at": started_at, "ended_at": time.time()}
+
+
+def put_in_place(folder: str, name: str, record: dict[str, object]) -> None:
+    """Put a record in place; where it cannot be written, try until it can.
+
+    Gives up only when the folder has been removed: then nobody will read it.
+    """
+    pause = FIRST_RETRY_SECONDS
+    while not try_to_put_in_place(folder, name, record):
+        if not os.path.isdir(folder):  # noqa: PTH112
+            return
+        time.sleep(pause)
+        pause = min(pause * 2, LONGEST_RETRY_SECONDS)
+
+
+def try_to_put_in_place(folder: str, name: str, record: dict[str, object]) -> bool:
+    """Put a record in place whole, by rename, and on disk; say on the log why it could not be."""
+    import json
+
+    draft = f"{folder}/.{name}"
+    try:
+        with open(draft, "w", encoding="utf-8") as file:  # noqa: PTH123
+            json.dump(record, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(draft, f"{folder}/{name}")  # noqa: PTH104
+    except OSError as error:
+        say(f"cannot write {name}: {error.strerror}")
+        return False
+    return True
+
+
+def say(words: str) -> None:
+    """Write to the supervisor's log; a full disk is no error here."""
+    try:
+        sys.stderr.write(f"{words}\n")
+        sys.stderr.flush()
+    except OSError:
+        return

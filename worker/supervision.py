@@ -1,0 +1,142 @@
+"""The supervision of one attempt, step by step: lock, start, wait, end what is left, write.
+
+Owns the order of the steps and the agent's own process. What is below it and
+whose that is, is `kin`; the signals are `tree_ending`; the records `exit_file`.
+Runs inside the supervisor alone (`supervisor.py`), which must start fast: no
+module that it imports may be heavy.
+"""
+
+import fcntl
+import os
+import signal
+import sys
+import time
+
+from worker.exit_file import exit_of, failure_of, put_in_place, try_to_put_in_place
+from worker.kin import Kin
+from worker.signals import REQUESTS, WATCHED, receive, wait_for_signal
+from worker.tree_ending import GRACES, LEFTOVER_GRACES, end_tree
+
+PACKAGES_OPTION = "--packages"
+
+
+class Agent:
+    """The agent's process: its pid, then how it ended."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.status: int | None = None
+        self.cpu_seconds = 0.0
+        self.peak_memory = 0
+        """In the unit of wait4(2), which differs between systems."""
+
+    def reap(self) -> bool:
+        """Collect every child that has ended, orphans we inherited too; tell if any is left."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self.pid:
+                self.status = status
+                self.cpu_seconds = usage.ru_utime + usage.ru_stime
+                self.peak_memory = usage.ru_maxrss
+
+
+def main(arguments: list[str]) -> int:
+    """Run one attempt to its end; return 0 unless it was begun before."""
+    packages, folder, argv = parse(arguments)
+    receive(WATCHED)
+    lock = hold_alive_lock(folder)
+    if was_given_up(folder):
+        return 0
+    if was_begun(folder):
+        sys.stderr.write("this attempt was run before; nothing is started\n")
+        return 1
+    kin = Kin(folder, packages)
+    kin.tree.inherit_orphans()
+    supervise(folder, argv, kin)
+    os.close(lock)
+    return 0
+
+
+def parse(arguments: list[str]) -> tuple[str | None, str, list[str]]:
+    """Return the folder of psutil (None: not needed), the attempt's folder and the agent's argv."""
+    packages = None
+    if arguments[0] == PACKAGES_OPTION:
+        packages, arguments = arguments[1], arguments[2:]
+    return packages, os.path.abspath(arguments[0]), arguments[1:]  # noqa: PTH100
+
+
+def supervise(folder: str, argv: list[str], kin: Kin) -> None:
+    """Start the agent, wait for its end, end its tree, and say how it went."""
+    started_at = time.time()
+    try:
+        agent = Agent(start_agent(folder, argv))
+    except OSError as error:
+        put_in_place(folder, "exit.json", failure_of(folder, argv, error, started_at))
+        return
+    started: dict[str, object] = {"agent_pid": agent.pid, "started_at": started_at}
+    try_to_put_in_place(folder, "started.json", started)
+    by_request = wait_for_end(agent, kin)
+    ended_at = time.time()
+    end_tree(agent, kin, LEFTOVER_GRACES)
+    record = exit_of(agent.status, agent.cpu_seconds, kin.kilobytes(agent.peak_memory), by_request)
+    put_in_place(folder, "exit.json", {**record, "started_at": started_at, "ended_at": ended_at})
+
+
+def hold_alive_lock(folder: str) -> int:
+    """Lock `alive.lock`; the agent inherits the descriptor, and with it the lock.
+
+    Waits for it: whoever looks whether an attempt lives, or gives it up, holds
+    the lock for an instant. What was decided meanwhile is to be read after it.
+    """
+    fd = os.open(folder + "/alive.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    os.set_inheritable(fd, True)
+    return fd
+
+
+def was_given_up(folder: str) -> bool:
+    """Whether we come so late that the attempt was given up, and perhaps run again."""
+    return os.path.exists(folder + "/void") or not os.path.isdir(folder)  # noqa: PTH110, PTH112
+
+
+def was_begun(folder: str) -> bool:
+    """Whether another supervisor has run this attempt before us: it is never run twice."""
+    return any(os.path.exists(f"{folder}/{name}.json") for name in ("started", "exit"))  # noqa: PTH110
+
+
+def start_agent(folder: str, argv: list[str]) -> int:
+    """Start the agent on its files and return its pid. Raises OSError when it cannot be run."""
+    append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    return os.posix_spawnp(
+        argv[0],
+        argv,
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, folder + "/prompt.md", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, folder + "/output.jsonl", append, 0o600),
+            (os.POSIX_SPAWN_OPEN, 2, folder + "/stderr.log", append, 0o600),
+        ],
+        setsigmask=(),
+        setsigdef=(*REQUESTS, signal.SIGPIPE),
+        setpgroup=0,
+    )
+
+
+def wait_for_end(agent: Agent, kin: Kin) -> bool:
+    """Wait until the agent has ended; return whether its end was asked for."""
+    asked = False
+    while True:
+        agent.reap()
+        if agent.status is not None:
+            return asked
+        requested = wait_for_signal(WATCHED, kin.seconds_to_next_look()) in REQUESTS
+        kin.remember()
+        agent.reap()
+        if requested and agent.status is None:  # else it had ended before it was asked to
+            asked = True
+            end_tree(agent, kin, GRACES)
