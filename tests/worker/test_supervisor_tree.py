@@ -361,20 +361,10 @@ def test_a_loop_that_forks_without_end_is_ended(attempt: AttemptSite) -> None:
     assert attempt.carriers() == []
 
 
-CHAIN = """
-import os, signal, sys
-os.setsid()
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-open("chain", "w").write(str(os.getpid()))
-while os.fork() == 0:
-    pass
-"""
-
-
 def test_a_chain_that_forks_faster_than_one_look_is_ended(linux: AttemptSite) -> None:
     """Each has ended when it is looked at, and has left a child: their group is killed."""
-    linux.file("chain.py").write_text(CHAIN)
-    process = linux.sh(f"{sys.executable} -I -S chain.py & sleep 60 & wait", impatient=True)
+    linux.script("chain", "trap '' TERM INT; {pid}; next() { next & }; next")
+    process = linux.sh("setsid sh chain.sh & sleep 60 & wait", impatient=True)
     group = linux.pid_in("chain")
     process.terminate()
     assert process.wait(SECONDS) == 0
