@@ -6,13 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
+from capabilities import skip_or_fail
 
-from sow.processes import facts, procfs
+from sow.processes import facts, portable, procfs
 from sow.processes.facts import Life
 from sow.schema.job import ProcessIdentity
 
@@ -48,6 +50,12 @@ def start() -> Iterator[Start]:
     for process in started:
         process.kill()
         process.wait()
+
+
+@pytest.fixture
+def unique() -> str:
+    """An attempt's id that no other test uses, not even the same one beside this."""
+    return f"1.1.{uuid.uuid4().hex}"
 
 
 def name_of(pid: int) -> str:
@@ -115,70 +123,139 @@ def test_a_reused_pid_is_another_process(start: Start) -> None:
     assert facts.life_of(former) is Life.DEAD
 
 
-@linux_only
+@pytest.mark.usefixtures("backend")
 def test_another_boot_has_ended_it(start: Start) -> None:
-    former = msgspec.structs.replace(identify(start().pid), boot_id="another")
+    """The same pid, another boot: Linux compares its id, elsewhere the start is another time."""
+    mine = identify(start().pid)
+    by_id = {"boot_id": "another"}
+    by_time = {"boot_id": "1000.000000", "start_ticks": "1010.000000"}
+    former = msgspec.structs.replace(mine, **(by_time if "." in mine.start_ticks else by_id))
     assert facts.life_of(former) is Life.DEAD
 
 
-@linux_only
+@pytest.mark.usefixtures("backend")
 def test_another_namespace_is_unverifiable_even_where_nothing_has_the_pid() -> None:
     """§6: "another namespace is `unverifiable`: never called dead, never signalled"."""
     mine = identify(os.getpid())
-    elsewhere = msgspec.structs.replace(mine, pid=NOBODY, pid_namespace="1")
+    elsewhere = msgspec.structs.replace(mine, pid=NOBODY, pid_namespace=f"{mine.pid_namespace}1")
     assert facts.life_of(elsewhere) is Life.UNVERIFIABLE
 
 
 @linux_only
+@pytest.mark.parametrize("made_by", ["linux", "portable"])
+def test_an_identity_is_judged_by_the_back_end_that_made_it(
+    made_by: str, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker restarted with another switch calls nobody dead who lives."""
+
+    def switch(to: str) -> None:
+        monkeypatch.setenv("SOW_PROCESSES", to)
+
+    switch(made_by)
+    process = start()
+    identity = identify(process.pid)
+    switch({"linux": "portable", "portable": "linux"}[made_by])
+    assert facts.life_of(identity) is Life.ALIVE
+    process.kill()
+    process.wait()
+    assert facts.life_of(identity) is Life.DEAD
+
+
+def test_a_process_that_another_system_saw_is_unverifiable() -> None:
+    """A container over the folder of its host: the two share files, not processes."""
+    mine = portable.identify(os.getpid())
+    assert mine is not None
+    elsewhere = msgspec.structs.replace(mine, pid=NOBODY, pid_namespace="psutil:elsewhere")
+    assert facts.life_of(elsewhere) is Life.UNVERIFIABLE
+
+
+def test_a_clock_that_jumps_ends_nobody() -> None:
+    """§10: "a clock that jumps". Some systems move starts with it, and the boot alike."""
+    mine = portable.identify(os.getpid())
+    assert mine is not None
+    moved = msgspec.structs.replace(
+        mine,
+        start_ticks=f"{float(mine.start_ticks) - 3600:.6f}",
+        boot_id=f"{float(mine.boot_id) - 3600:.6f}",
+    )
+    fixed = msgspec.structs.replace(mine, boot_id=f"{float(mine.boot_id) - 3600:.6f}")
+    other = msgspec.structs.replace(mine, start_ticks=f"{float(mine.start_ticks) - 1:.6f}")
+    lives = [facts.life_of(identity) for identity in (moved, fixed, other)]
+    assert lives == [Life.ALIVE, Life.ALIVE, Life.DEAD]
+
+
+@pytest.mark.usefixtures("backend")
+def test_the_time_of_a_tree_counts_all_below_it(start: Start, tmp_path: Path) -> None:
+    """The parent only waits; what its child in another session has used is counted."""
+    busy = f"i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; touch {tmp_path}/done; sleep 60"
+    process = start("sh", "-c", f"setsid sh -c '{busy}' & wait", start_new_session=True)
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "done").exists():
+        assert time.monotonic() < deadline
+        os.sched_yield()
+    assert facts.tree_cpu_seconds(process.pid) >= 0.02
+    below = procfs.descendants(process.pid)
+    process.kill()
+    for pid in below:
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.usefixtures("backend")
+def test_nobody_has_used_no_time() -> None:
+    assert facts.tree_cpu_seconds(NOBODY) == 0
+
+
+@linux_only
+@pytest.mark.usefixtures("backend")
 def test_from_within_a_real_namespace_the_outside_is_unverifiable() -> None:
-    if os.geteuid() != 0 or shutil.which("unshare") is None:
-        pytest.skip("needs root and unshare")
+    unshare = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode != 0:
+        skip_or_fail("only root can make a pid namespace")
     mine = msgspec.json.encode(identify(os.getpid())).decode()
     code = (
         "import sys, msgspec; from sow.processes import facts\n"
         "from sow.schema.job import ProcessIdentity\n"
         "print(facts.life_of(msgspec.json.decode(sys.argv[1], type=ProcessIdentity)))"
     )
-    unshare = ["unshare", "--pid", "--fork", "--mount-proc"]
-    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("no namespaces here")
     inside = [*unshare, sys.executable, "-P", "-c", code, mine]
     assert subprocess.check_output(inside, text=True) == "unverifiable\n"
 
 
 @pytest.mark.usefixtures("backend")
-def test_carriers_are_those_that_started_with_the_very_value(start: Start) -> None:
+def test_carriers_are_those_that_started_with_the_very_value(start: Start, unique: str) -> None:
     def carrying(**variables: str) -> int:
         environ = {"PATH": os.environ["PATH"], **variables}
         return start("sleep", "60", env=environ, start_new_session=True).pid
 
-    mine = carrying(SOW_ATTEMPT_ID="1.1.abc", OTHER="x")
-    carrying(SOW_ATTEMPT_ID="1.1.abcd")
-    carrying(SOW_ATTEMPT_ID="1.1.ab")
-    carrying(NOT_SOW_ATTEMPT_ID="1.1.abc")
-    carrying(OTHER="SOW_ATTEMPT_ID=1.1.abc")
-    assert facts.carriers("SOW_ATTEMPT_ID", "1.1.abc") == [mine]
+    mine = carrying(SOW_ATTEMPT_ID=unique, OTHER="x")
+    carrying(SOW_ATTEMPT_ID=f"{unique}d")
+    carrying(SOW_ATTEMPT_ID=unique[:-1])
+    carrying(NOT_SOW_ATTEMPT_ID=unique)
+    carrying(OTHER=f"SOW_ATTEMPT_ID={unique}")
+    assert facts.carriers("SOW_ATTEMPT_ID", unique) == [mine]
 
 
 @pytest.mark.usefixtures("backend")
-def test_a_zombie_carries_nothing(start: Start) -> None:
-    environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": "1.1.zombie"}
+def test_a_zombie_carries_nothing(start: Start, unique: str) -> None:
+    environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": unique}
     process = start("sleep", "60", env=environ)
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    assert facts.carriers("SOW_ATTEMPT_ID", "1.1.zombie") == []
+    assert facts.carriers("SOW_ATTEMPT_ID", unique) == []
 
 
 @pytest.mark.usefixtures("backend")
-def test_a_child_carries_what_its_parent_closed_its_lock_for(start: Start, tmp_path: Path) -> None:
+def test_a_child_carries_what_its_parent_closed_its_lock_for(
+    start: Start, tmp_path: Path, unique: str
+) -> None:
     """facts/huey: "the lock was free while the child lived": the marker still tells."""
-    environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": "1.1.deep"}
+    environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": unique}
     ready = tmp_path / "ready"
     script = f"setsid sh -c 'exec 3<&- 4<&-; touch {ready}; exec sleep 60' & exit 0"
     start("sh", "-c", script, env=environ).wait()
     while not ready.exists():
         os.sched_yield()
-    (left,) = facts.carriers("SOW_ATTEMPT_ID", "1.1.deep")
+    (left,) = facts.carriers("SOW_ATTEMPT_ID", unique)
     os.kill(left, signal.SIGKILL)
 
 
@@ -233,9 +310,10 @@ def test_what_ends_while_it_is_looked_at_is_no_error() -> None:
 
 
 @linux_only
-def test_the_supervisor_s_module_stays_light() -> None:
-    """It must start fast: `procfs` may bring in none of the heavy modules."""
-    code = "import sys; from sow.processes import procfs; print(*sorted(sys.modules))"
+def test_what_the_supervisor_imports_stays_light() -> None:
+    """It must start fast."""
+    code = "import sys; from worker import supervision, kin; kin.load_tree(None); "
+    code += "print(*sorted(sys.modules))"
     root = str(Path(procfs.__file__).parents[2])
     out = subprocess.check_output(
         [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({root!r})\n{code}"],

@@ -1,17 +1,13 @@
-"""Fixtures of the tests that drive the real Claude Code.
-
-Owns the rule for machines that cannot run them: skipped with the reason, or,
-where CI=true promises that they can, failed with it.
-"""
+"""Fixtures of the tests that drive the real Claude Code."""
 
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
+from capabilities import skip_or_fail
 from claude_install import ClaudeUnavailable, install
 from journey import Journey, begin_journey
 from namespace import Namespace, NamespaceUnavailable, open_namespace
@@ -19,13 +15,6 @@ from sandbox import Sandbox, open_sandbox, wait_until
 
 STARTED_WITH = dict(os.environ)
 """The environment before any fixture changes it: npm's configuration, and PATH."""
-
-
-def skip_or_fail(reason: str) -> NoReturn:
-    """Skip the test, or fail it under CI=true."""
-    if STARTED_WITH.get("CI") == "true":
-        pytest.fail(f"CI must run this test, but {reason}", pytrace=False)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import psutil
-import pytest
 
 from sow.ids import JobId
 from sow.paths import AttemptPaths, Workspace
@@ -40,16 +39,6 @@ def noting(kin):
 supervision.Kin.remember = noting
 sys.exit(supervision.main(sys.argv[1:]))
 """
-
-
-IN_CI = os.environ.get("CI") == "true"
-
-
-def skip_or_fail(reason: str) -> NoReturn:
-    """Skip the test, or fail it under CI=true, which promises that it can be run."""
-    if IN_CI:
-        pytest.fail(f"CI must run this test, but {reason}", pytrace=False)
-    pytest.skip(reason)
 
 
 def wait_until(condition: Callable[[], Any], what: str = "") -> Any:

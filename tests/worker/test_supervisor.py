@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attempt_cases import SECONDS, AttemptSite, is_running, skip_or_fail, wait_until
+from attempt_cases import SECONDS, AttemptSite, is_running, wait_until
+from capabilities import skip_or_fail
 
 from sow.jobs.doorbell import is_held
 
