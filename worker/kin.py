@@ -73,7 +73,8 @@ class Kin:
     def _look(self, carriers: list[int]) -> Left:
         roots = [os.getpid(), *self.tree.still_running(self._known), *carriers]
         left = left_of(self.tree, roots, self.attempt_id, self.run)
-        self._known = {pid: one.start_ticks for pid, one in left.targets.items()}
+        if not self.tree.INHERITS_ORPHANS:
+            self._known = {pid: one.start_ticks for pid, one in left.targets.items()}
         return left
 
     def _carriers(self) -> list[int]:

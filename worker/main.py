@@ -32,6 +32,7 @@ from sow.sessions.pruning import Limits, prune
 from worker import launch
 from worker.broker import Claims, make_huey
 from worker.context import WorkerContext, logger
+from worker.inheritance import release_alive_lock
 from worker.log import configure_logging, name_log
 from worker.monitor import Monitor
 from worker.recovery import recover
@@ -270,6 +271,7 @@ def take_name(workspace: Workspace) -> tuple[WorkerId, int]:
 def serve(workspace: Workspace, options: WorkerOptions, environ: Mapping[str, str]) -> None:
     """Run a worker in this process until it leaves."""
     configure_logging(as_json=options.as_json)
+    release_alive_lock(environ)
     process = WorkerProcess(workspace, options, environ)
     process.run()
     _look_once_more(workspace, options, process)

@@ -8,34 +8,26 @@ own `sow` calls started are left alone (`kin`).
 """
 
 import json
-import os
 import signal
-from contextlib import suppress
 
 from sow.processes import facts
-from worker.kin import ATTEMPT_VARIABLE, left_of, run_folder
+from worker.kin import ATTEMPT_VARIABLE, Left, left_of, run_folder
 from worker.running import Running
+from worker.tree_ending import kill, send
 
 STEPS = ((0.0, signal.SIGINT), (5.0, signal.SIGTERM), (8.0, signal.SIGKILL))
 """Each signal and how long after the first it is due, in seconds."""
 
 
 def pids_of(running: Running) -> list[int]:
-    """Return what runs of an attempt: its supervisor among it, if that lives.
-
-    That is what carries the attempt's id and all that is below it.
-    """
-    carriers = facts.carriers(ATTEMPT_VARIABLE, running.attempt.id)
-    if not carriers:
-        return []
-    run = run_folder(str(running.paths.folder))
-    return list(left_of(facts.tree(), carriers, running.attempt.id, run).targets)
+    """Return what runs of an attempt: its supervisor among it, if that lives."""
+    return list(_left_of(running).targets)
 
 
 def press(running: Running, *, now: float) -> None:
     """Send an attempt without a supervisor the signal that is due. `now` is monotonic."""
-    pids = pids_of(running)
-    agent_lives = _agent_lives(running, pids)
+    left = _left_of(running)
+    agent_lives = _agent_lives(running, left)
     if agent_lives and not running.asked_to_end:
         return
     if running.pressed_since is None:
@@ -44,17 +36,35 @@ def press(running: Running, *, now: float) -> None:
     signum = [signum for due, signum in STEPS if elapsed >= due][-1]
     if signum == signal.SIGINT and not agent_lives:
         signum = signal.SIGTERM  # interrupts are for the agent itself, which ends its own tools
-    if signum != running.pressed_with or signum == signal.SIGKILL:
-        running.pressed_with = signum
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signum)
+    if signum == signal.SIGKILL:
+        kill(left)
+    elif signum != running.pressed_with:
+        send(signum, left.targets)
+    running.pressed_with = signum
 
 
-def _agent_lives(running: Running, pids: list[int]) -> bool:
+def _left_of(running: Running) -> Left:
+    """Return what carries the attempt's id, what was seen below such a process, and all below.
+
+    Nobody inherits orphans here, so what is seen is remembered.
+    """
+    tree = facts.tree()
+    roots = {
+        *facts.carriers(ATTEMPT_VARIABLE, running.attempt.id),
+        *tree.still_running(running.left_behind),
+    }
+    if not roots:
+        return Left({}, set(), has_just_shrunk=False)
+    run = run_folder(str(running.paths.folder))
+    left = left_of(tree, list(roots), running.attempt.id, run)
+    running.left_behind = {pid: one.start_ticks for pid, one in left.targets.items()}
+    return left
+
+
+def _agent_lives(running: Running, left: Left) -> bool:
     """Whether the agent itself still runs; taken to be so where its pid was not written down."""
     try:
         started = json.loads(running.paths.started.read_bytes())
     except (FileNotFoundError, ValueError):
         return True
-    return started.get("agent_pid") in pids
+    return started.get("agent_pid") in left.targets

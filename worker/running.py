@@ -51,6 +51,8 @@ class Running:
     pressed_since: float | None = None
     """When the first signal went to what a dead supervisor left, on the monotonic clock."""
     pressed_with: int | None = None
+    left_behind: dict[int, str] = field(default_factory=dict)
+    """The pids of what a dead supervisor left, as last seen, with their starts."""
     failures: int = 0
     """How often it could not be settled."""
     not_before: float = 0.0

@@ -32,6 +32,6 @@ def family(roots: list[int]) -> dict[int, Stat]:
     return {pid: table[pid] for pid in roots if pid in table} | below(table, roots)
 
 
-def still_running(known: dict[int, str]) -> list[int]:  # noqa: ARG001 - the seam's signature
-    """Return nothing: what was once below a subreaper is below it still."""
-    return []
+def still_running(known: dict[int, str]) -> list[int]:
+    """Return those of `known`, pids with their starts, that still are the same processes."""
+    return [pid for pid, ticks in known.items() if procfs.is_running(pid, ticks)]
