@@ -20,7 +20,7 @@ from sow import __version__
 from sow.agents.roles import AGENTS
 from sow.clock import utc_now
 from sow.config.load import load_configuration
-from sow.errors import SowError
+from sow.errors import QueueError, SowError
 from sow.ids import JobId, WorkerId
 from sow.jobs import doorbell, jobs, workers
 from sow.jobs.database import Database, open_queue
@@ -272,7 +272,13 @@ def serve(workspace: Workspace, options: WorkerOptions, environ: Mapping[str, st
     """Run a worker in this process until it leaves."""
     configure_logging(as_json=options.as_json)
     release_alive_lock(environ)
-    process = WorkerProcess(workspace, options, environ)
+    try:
+        process = WorkerProcess(workspace, options, environ)
+    except OSError as error:
+        raise QueueError(
+            f"a worker cannot work in {workspace.workers}: {error.strerror}",
+            hint="Check the disk's free space and the folder's permissions, then start it again.",
+        ) from error
     process.run()
     _look_once_more(workspace, options, process)
 
