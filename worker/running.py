@@ -64,6 +64,8 @@ class Running:
     begun_at: float = field(default_factory=time.monotonic)
     alive_at: float = field(default_factory=time.monotonic)
     """When the last sign of life was seen; both on the monotonic clock."""
+    concluded_at: float | None = None
+    """When its result was seen as the last word, on the monotonic clock; None before that."""
     look_at: float = 0.0
     """When to look for signs of life again."""
     signs: Signs | None = None

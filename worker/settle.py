@@ -174,6 +174,7 @@ def _record_ending(
             reason=verdict.reason,
             exit_code=exit_facts.code if exit_facts else None,
             exit_signal=exit_facts.signal if exit_facts else None,
+            tool_uses=running.output.seen.told_tool_uses,
             cpu_seconds=exit_facts.cpu_seconds if exit_facts else None,
             max_rss_kb=exit_facts.max_rss_kb if exit_facts else None,
             ended_at=exit_facts.ended_at if exit_facts else context.now(),
@@ -280,9 +281,6 @@ def _finish(
     status: TaskStatus | None,
     spent: dict[str, Any],
 ) -> None:
-    denied = running.output.seen.denied_tools
-    if denied:
-        spent["denied_tools"] = tuple(dict.fromkeys((*job.denied_tools, *denied)))
     _end(
         context,
         job,
@@ -333,6 +331,8 @@ def _spent(job: Job, number: int, seen: Observation, following: Next) -> dict[st
     }
     if following.correction:
         spent["corrections"] = (*job.corrections, following.correction)
+    if seen.denied_tools:
+        spent["denied_tools"] = tuple(dict.fromkeys((*job.denied_tools, *seen.denied_tools)))
     if seen.cost_usd is not None:
         spent["cost_usd"] = (job.cost_usd or 0.0) + seen.cost_usd
     return spent

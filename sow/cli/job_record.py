@@ -89,6 +89,7 @@ def attempt_record(workspace: Workspace, attempt: Attempt) -> dict[str, Any]:
         "reason": attempt.reason,
         "exit_code": attempt.exit_code,
         "exit_signal": attempt.exit_signal,
+        "tool_uses": attempt.tool_uses,
         "cpu_seconds": attempt.cpu_seconds,
         "max_rss_kb": attempt.max_rss_kb,
         "started_at": format_time(attempt.started_at) if attempt.started_at else None,

@@ -66,6 +66,7 @@ def show(job_id: str, as_json: bool) -> None:
                 ("  cause", attempt["cause"]),
                 ("  reason", attempt["reason"]),
                 ("  exit", _exit(attempt["exit_code"], attempt["exit_signal"])),
+                ("  tool calls", attempt["tool_uses"]),
                 (
                     "  cpu",
                     f"{attempt['cpu_seconds']} s" if attempt["cpu_seconds"] is not None else None,

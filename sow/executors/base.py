@@ -110,19 +110,35 @@ class Observation:
     """The HTTP status of the latest failed request, if the last thing seen was a failure."""
     resets_at: float | None = None
     result: Event | None = None
+    concluded: bool = False
+    """Whether the result was the last word: no turn has begun after it."""
     cost_usd: float | None = None
+
+    @property
+    def told_tool_uses(self) -> int | None:
+        """How many tools were called; None where nothing shows that the output tells of tools."""
+        speaks_in_events = self.tool_uses or self.session_id is not None or self.result is not None
+        return self.tool_uses if speaks_in_events else None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it came to a result without a single tool call."""
+        return self.result is not None and self.tool_uses == 0
 
     def after(self, event: Event) -> "Observation":
         """Return the observation with one more event."""
         match event.kind:
             case EventKind.SESSION:
-                return replace(self, session_id=event.session_id or self.session_id)
+                session_id = event.session_id or self.session_id
+                return replace(self, session_id=session_id, concluded=False)
             case EventKind.TEXT:
-                return replace(self, last_text=event.text or self.last_text, api_status=None)
+                said = event.text or self.last_text
+                return replace(self, last_text=said, api_status=None, concluded=False)
             case EventKind.TOOL_USE:
-                return replace(self, tool_uses=self.tool_uses + 1, api_status=None)
+                uses = self.tool_uses + 1
+                return replace(self, tool_uses=uses, api_status=None, concluded=False)
             case EventKind.API_RETRY:
-                return replace(self, api_status=event.status or self.api_status)
+                return replace(self, api_status=event.status or self.api_status, concluded=False)
             case EventKind.RATE_LIMIT:
                 return replace(self, resets_at=event.resets_at or self.resets_at)
             case EventKind.DENIAL:
@@ -132,6 +148,7 @@ class Observation:
                 return replace(
                     self,
                     result=event,
+                    concluded=True,
                     session_id=event.session_id or self.session_id,
                     cost_usd=event.cost_usd if event.cost_usd is not None else self.cost_usd,
                     api_status=event.status if event.is_error else None,

@@ -16,6 +16,10 @@ REASON_LIMIT = 400
 EXEC_FAILURES = (126, 127)
 """A shell's and `env`'s codes for a program that cannot be run or found."""
 
+WITHOUT_STATUS = "the agent ended without setting its task's status"
+WITHOUT_CALL = "the agent ended without a status and without a single tool call"
+"""An empty run: the CLI says success though nothing was done."""
+
 KILLING = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM})
 
 WORDS: tuple[tuple[str, Cause], ...] = (
@@ -55,6 +59,8 @@ def classify_ending(
         return _quiet_ending(seen, remedy)
     killer = _killing_signal(ending)
     if killer is not None and failed is None:
+        if seen.concluded:  # killed when its work was done: a background task had kept it, say
+            return _quiet_ending(seen, remedy)
         return Verdict(Cause.CRASHED, f"ended by {killer}")
     words = _own_words(ending, failed, output_is_own=output_is_own)
     return _by_status(words, seen) or _by_words(words, seen) or _by_code(ending, words)
@@ -67,7 +73,7 @@ def _quiet_ending(seen: Observation, remedy: str) -> Verdict:
     if seen.denied_tools:
         tools = ", ".join(dict.fromkeys(seen.denied_tools))
         return Verdict(Cause.DENIED, excerpt(f"not allowed: {tools}", REASON_LIMIT) + f". {remedy}")
-    return Verdict(Cause.NO_STATUS, "the agent ended without setting its task's status")
+    return Verdict(Cause.NO_STATUS, WITHOUT_CALL if seen.is_empty else WITHOUT_STATUS)
 
 
 def _killing_signal(ending: Ending) -> str | None:

@@ -82,6 +82,7 @@ create table attempt (
     reason text not null,
     exit_code integer,
     exit_signal integer,
+    tool_uses integer,
     cpu_seconds real,
     max_rss_kb integer,
     created_at real not null,

@@ -151,6 +151,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     exit_code: int | None = None
     exit_signal: int | None = None
+    tool_uses: int | None = None
+    """How many tools it called; None where its output does not tell."""
     cpu_seconds: float | None = None
     max_rss_kb: int | None = None
     created_at: float

@@ -9,6 +9,7 @@ import msgspec
 
 from sow.clock import format_duration, format_time
 from sow.errors import ExitCode
+from sow.executors.endings import WITHOUT_CALL
 from sow.executors.registry import make_executor
 from sow.schema.job import Attempt, Cause, Job, JobState
 from sow.schema.task import TaskStatus
@@ -86,19 +87,25 @@ def outcome_of(job: Job, attempts: Sequence[Attempt], *, owed: bool = False) -> 
         ended_at=format_time(ended) if ended else None,
         cost_usd=job.cost_usd,
         denied_tools=job.denied_tools,
-        warnings=warnings_of(job),
+        warnings=warnings_of(job, attempts),
         owed=owed,
         continue_with=None if job.state.is_final else f"sow agent wait {job.task_id}",
     )
 
 
-def warnings_of(job: Job) -> tuple[str, ...]:
-    """Return what a person should look at though the job is done."""
-    if not job.denied_tools or job.state is not JobState.DONE:
-        return job.warnings
-    tools = ", ".join(job.denied_tools)
-    remedy = make_executor(job.executor).remedy
-    return (*job.warnings, f"tools were denied: {tools}. {remedy}")
+def warnings_of(job: Job, attempts: Sequence[Attempt]) -> tuple[str, ...]:
+    """Return what a person should look at, however the job ended."""
+    empty = [f"attempt {one.number}: {WITHOUT_CALL}" for one in attempts if is_empty(one)]
+    warnings = [*job.warnings, *empty]
+    if job.denied_tools and job.state is JobState.DONE:
+        remedy = make_executor(job.executor).remedy
+        warnings.append(f"tools were denied: {', '.join(job.denied_tools)}. {remedy}")
+    return tuple(warnings)
+
+
+def is_empty(attempt: Attempt) -> bool:
+    """Whether an attempt "succeeded" without a single tool call, and left no status."""
+    return attempt.cause is Cause.NO_STATUS and attempt.tool_uses == 0
 
 
 def line_of(outcome: Outcome) -> str:

@@ -362,11 +362,32 @@ def _claude_fault(
 
 CLAUDE_FAULTS = (
     _claude_fault(
-        "ends without a status",
+        "ends without a status and without a tool call",
         Cause.NO_STATUS,
-        "without setting",
+        "without a single tool call",
         {"say": "done"},
         recording="spawn-no-tools",
+    ),
+    Fault(
+        "ends without a status",
+        _claude(),
+        ({"write": ["work.txt", "done"]}, {"say": "done"}),
+        Cause.NO_STATUS,
+        "without setting",
+    ),
+    Fault(
+        "killed after its result",
+        _claude(),
+        ({"write": ["work.txt", "done"]}, {"result": "done"}, {"signal": 9}),
+        Cause.NO_STATUS,
+        "without setting",
+    ),
+    Fault(
+        "killed in a turn that follows its result",
+        _claude(),
+        ({"result": "done"}, {"say": "once more"}, {"signal": 9}),
+        Cause.CRASHED,
+        "SIGKILL",
     ),
     _claude_fault(
         "a tool is denied",

@@ -118,6 +118,7 @@ def test_every_field_of_an_attempt_is_kept(database: Database) -> None:
         reason="why",
         exit_code=0,
         exit_signal=9,
+        tool_uses=3,
         cpu_seconds=0.5,
         max_rss_kb=1024,
         created_at=NOW,

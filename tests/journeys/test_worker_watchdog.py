@@ -67,3 +67,25 @@ def test_cpu_time_alone_is_a_sign_of_life(site: Site) -> None:
     site.script([[{"shell": busy}, REPORT]])
     result = site.sow("agent", "spawn", "implementer", "010", "--json").json
     assert (result["cause"], result["attempts"]) == ("reported", 1)
+
+
+def test_a_hang_after_the_result_is_an_ending_and_no_stall(site: Site) -> None:
+    """Issue 3: "a result event followed by a hang counts as an ending"."""
+    site.project("010")
+    limit(site, stall_timeout="1500ms")
+    site.script([[{"say": "thinking"}, {"result": "All done."}, {"hang": True}], [REPORT]])
+    result = site.sow("agent", "spawn", "implementer", "010", "--json").json
+    assert (result["cause"], result["attempts"]) == ("reported", 2)
+    first, _ = site.job(1)["attempts"]
+    assert first["cause"] == "no_status"
+    assert "did not end after its result" in first["reason"]
+    assert "you ended without setting a status" in read_runs(site.root)[1].prompt
+
+
+def test_a_hang_after_a_report_and_the_result_is_a_report(site: Site) -> None:
+    site.project("010")
+    limit(site, stall_timeout="1500ms")
+    site.script([[REPORT, {"result": "All done."}, {"hang": True}]])
+    result = site.sow("agent", "spawn", "implementer", "010", "--json").json
+    assert (result["cause"], result["attempts"]) == ("reported", 1)
+    assert site.task("010")["status"] == "needs_review"

@@ -107,3 +107,24 @@ def test_denied_tools_of_a_done_job_are_a_warning() -> None:
     (warning,) = outcome.warnings
     assert "Bash, WebFetch" in warning
     assert "agents.executors.claude-code.settings.allowed_tools" in warning
+
+
+@pytest.mark.parametrize(
+    ("cause", "tool_uses", "count"),
+    [
+        (Cause.NO_STATUS, 0, 1),
+        (Cause.NO_STATUS, 1, 0),
+        (Cause.NO_STATUS, None, 0),
+        (Cause.REPORTED, 0, 0),
+        (Cause.CRASHED, 0, 0),
+    ],
+)
+def test_an_empty_run_is_a_warning_however_the_job_ended(
+    cause: Cause, tool_uses: int | None, count: int
+) -> None:
+    """Issue 3: "ends "successfully" with no tool call and no status, is reported as such"."""
+    done = ended_job(JobState.DONE, TaskStatus.NEEDS_REVIEW, Cause.REPORTED)
+    attempts = [make_attempt(1, cause, tool_uses=tool_uses), make_attempt(2, Cause.REPORTED)]
+    warnings = outcome_of(done, attempts).warnings
+    assert len(warnings) == count
+    assert all("attempt 1" in each and "without a single tool call" in each for each in warnings)
