@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -29,6 +29,7 @@ from sow.state.tasks import read_task
 from worker.adopt import adopt
 from worker.context import WorkerContext, tell
 from worker.output import OutputReader
+from worker.renewal import lacks_session, renew_session
 from worker.running import Running
 from worker.settle import ELSEWHERE_SECONDS, fail_before_start, is_checked_out
 from worker.supervision import PACKAGES_OPTION
@@ -50,10 +51,10 @@ def start(context: WorkerContext, job_id: JobId) -> Running | None:
         if not is_checked_out(context, job):
             _wait_for_project(context, job, lease)
             return None
-        previous = jobs.last_attempt(context.database, job.id)
-        if previous is not None and previous.number > job.settled:
+        history = jobs.attempts(context.database, job.id)
+        if history and history[-1].number > job.settled:
             return adopt(context, lease)
-        return _start_attempt(context, job, lease, previous)
+        return _start_attempt(context, job, lease, history)
     except SowError as error:
         fail_before_start(context, job, lease, error)
         return None
@@ -82,16 +83,18 @@ def _wait_for_project(context: WorkerContext, job: Job, lease: Lease) -> None:
 
 
 def _start_attempt(
-    context: WorkerContext, job: Job, lease: Lease, previous: Attempt | None
+    context: WorkerContext, job: Job, lease: Lease, history: Sequence[Attempt]
 ) -> Running:
     """Read, plan, record, write, start, record: one attempt, in that order."""
     task = read_task(context.workspace, TaskId(job.task_id))
     executor = make_executor(job.executor)
     executor.validate_availability(job.path_variable)
+    if lacks_session(task, executor, history):
+        task = renew_session(context, job, lease, executor)
     folder = task_folder(context.workspace, task)
     location = location_for(context.workspace, job, folder)
-    plan = plan_attempt(job, task, previous, executor, location)
-    number = 1 if previous is None else previous.number + 1
+    plan = plan_attempt(job, task, history, executor, location)
+    number = history[-1].number + 1 if history else 1
     paths = context.workspace.attempt(job.id, number)
     launch = launch_of(context.workspace, job, task, plan, executor, paths.prompt)
     attempt = _new_attempt(context, job, number, plan, launch)

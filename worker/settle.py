@@ -14,7 +14,7 @@ from typing import Any
 from sow.clock import format_duration, format_time
 from sow.errors import ExecutorError, SowError, StateError
 from sow.executors.base import Observation, Verdict
-from sow.executors.errors import SessionLost
+from sow.executors.errors import ExecutorBinaryNotFound, SessionLost
 from sow.files import StateLocked
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, waiters
@@ -105,8 +105,10 @@ def cause_of(error: SowError) -> Cause:
     match error:
         case StateError():
             return Cause.STATE_UNREADABLE
-        case ExecutorError():
+        case ExecutorBinaryNotFound():
             return Cause.MISSING_BINARY
+        case ExecutorError():
+            return Cause.SESSION_UNKNOWN  # its CLI could not make another
         case _:
             return Cause.CONFIGURATION
 
@@ -174,6 +176,7 @@ def _record_ending(
             reason=verdict.reason,
             exit_code=exit_facts.code if exit_facts else None,
             exit_signal=exit_facts.signal if exit_facts else None,
+            session_id=running.output.seen.session_id or running.attempt.session_id,
             tool_uses=running.output.seen.told_tool_uses,
             cpu_seconds=exit_facts.cpu_seconds if exit_facts else None,
             max_rss_kb=exit_facts.max_rss_kb if exit_facts else None,

@@ -39,8 +39,12 @@ Change = Callable[[Task], Mapping[str, Any]]
 
 
 def has_begun(seen: Observation) -> bool:
-    """Whether the output shows that the CLI keeps the session: its first event alone does not."""
-    return bool(seen.tool_uses or seen.last_text or seen.result)
+    """Whether the output shows that the CLI keeps the session: its first event alone does not.
+
+    Nor does a result that names no session: that of a resume which the CLI refused.
+    """
+    named = seen.result is not None and seen.result.session_id is not None
+    return bool(seen.tool_uses or seen.last_text or named)
 
 
 def change_under_lease(context: WorkerContext, job: Job, lease: Lease, change: Change) -> Task:

@@ -84,7 +84,7 @@ def _preview(caller: Caller, job: Job, resolved: Resolved) -> Mapping[str, Any]:
     task = _as_if_marked(caller, resolved)
     executor = make_executor(job.executor)
     folder = task_folder(caller.workspace, task)
-    plan = plan_attempt(job, task, None, executor, location_for(caller.workspace, job, folder))
+    plan = plan_attempt(job, task, (), executor, location_for(caller.workspace, job, folder))
     prompt_file = caller.workspace.run / "jobs" / "<job>" / "1" / "prompt.md"
     launch = launch_of(caller.workspace, job, task, plan, executor, prompt_file)
     return {

@@ -54,9 +54,16 @@ class CommandExecutor:
 
     @property
     def session_source(self) -> SessionSource:
-        """Return `chosen` where an id is asked for, or could be resumed; else `none`."""
-        mentioned = any(SESSION_ID in word for word in (*self.config.command, *self.config.resume))
-        return SessionSource.CHOSEN if mentioned or self.config.resume else SessionSource.NONE
+        """Return how an id comes about: only `command` can give one to the program.
+
+        `learned`: `resume` asks for an id that `command` does not give, so the
+        program tells its own. `none`: there is no id, and nothing to resume.
+        """
+        if _asks_for_id(self.config.command):
+            return SessionSource.CHOSEN
+        if _asks_for_id(self.config.resume):
+            return SessionSource.LEARNED
+        return SessionSource.CHOSEN if self.config.resume else SessionSource.NONE
 
     @property
     def remedy(self) -> str:
@@ -69,9 +76,9 @@ class CommandExecutor:
         return require_binary(self.name, self.binary, path=path, install=install)
 
     def create_session(self, run: RunCommand) -> Session:  # noqa: ARG002 - nothing to run
-        """Return a session with a new UUID. Raises ValueError where the source is `none`."""
-        if self.session_source is SessionSource.NONE:
-            raise ValueError(f"{self.binary} keeps no sessions")
+        """Return a session with a new UUID. Raises ValueError where it is not ours to choose."""
+        if self.session_source is not SessionSource.CHOSEN:
+            raise ValueError(f"{self.binary} keeps no sessions whose id could be chosen")
         return Session(str(uuid4()))
 
     def spawn(self, request: LaunchRequest) -> Launch:
@@ -105,6 +112,10 @@ class CommandExecutor:
         values = _placeholders(request)
         argv = (*(_fill(word, values) for word in template), *self.config.custom_args)
         return Launch(argv=argv, stdin=request.prompt, cwd=request.cwd)
+
+
+def _asks_for_id(template: tuple[str, ...]) -> bool:
+    return any(SESSION_ID in word for word in template)
 
 
 def _placeholders(request: LaunchRequest) -> Mapping[str, str]:

@@ -51,11 +51,11 @@ def keeps_session(resolved: Resolved, task: Task) -> bool:
     )
 
 
-def session_fields(resolved: Resolved, session: Session) -> dict[str, object]:
+def session_fields(session: Session, *, executor: str, cwd: str) -> dict[str, object]:
     """Return the fields that put a new session into the task's state."""
     facts_of_session = SessionFacts(
-        executor=resolved.executor.name,
-        cwd=resolved.cwd,
+        executor=executor,
+        cwd=cwd,
         started=False,
         dialect=UNSET if session.dialect is None else session.dialect,
     )

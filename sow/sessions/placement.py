@@ -194,7 +194,7 @@ def _mark_task(
         if not keeps_session(resolved, task):
             changes |= transitions.clear_session(task)
         if session is not None:
-            changes |= session_fields(resolved, session)
+            changes |= session_fields(session, executor=resolved.executor.name, cwd=resolved.cwd)
         return changes
 
     return change_task(caller.workspace, resolved.task.id, change, now=caller.now())

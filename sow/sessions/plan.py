@@ -4,6 +4,7 @@ Owns the session law: a session is spawned at most once, everything after is a
 resume, and a retry says why it is run again. Pure but for the role's template.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from msgspec import UNSET
@@ -13,6 +14,9 @@ from sow.executors.base import Executor, Session, SessionSource
 from sow.prompts import compose
 from sow.schema.job import Attempt, Cause, Job, Verb
 from sow.schema.task import Task
+
+UNKNOWN_TO_THE_AGENT = frozenset({Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN})
+"""Endings of attempts that the CLI refused before an agent had read a word."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,10 @@ class Plan:
 
 
 def plan_attempt(
-    job: Job, task: Task, previous: Attempt | None, executor: Executor, location: str
+    job: Job, task: Task, history: Sequence[Attempt], executor: Executor, location: str
 ) -> Plan:
-    """Return what the attempt after `previous` does. `location` is the task's folder."""
+    """Return what the attempt after those in `history` does. `location` is the task's folder."""
+    previous = history[-1] if history else None
     verb = choose_verb(job, task, previous, executor)
     brief = compose.TaskBrief(
         id=task.id,  # type: ignore[arg-type] # validated by the schema
@@ -37,7 +42,7 @@ def plan_attempt(
         agent=job.agent,
     )
     session = session_of(task, executor)
-    return Plan(verb, session, _prompt(verb, job, brief, previous))
+    return Plan(verb, session, _prompt(verb, job, brief, history))
 
 
 def session_of(task: Task, executor: Executor) -> Session | None:
@@ -61,13 +66,13 @@ def choose_verb(job: Job, task: Task, previous: Attempt | None, executor: Execut
     return Verb.RESUME if task.session_started else Verb.SPAWN
 
 
-def _prompt(verb: Verb, job: Job, brief: compose.TaskBrief, previous: Attempt | None) -> str:
+def _prompt(verb: Verb, job: Job, brief: compose.TaskBrief, history: Sequence[Attempt]) -> str:
     template = load_template(get_agent(job.agent))
-    if previous is None and verb is job.verb:
+    if not history and verb is job.verb:
         if verb is Verb.SPAWN:
             return compose.spawn_prompt(template, brief, job.prompt)
         return compose.resume_prompt(brief, job.prompt)
-    why = _why(previous)
+    why = _why(history)
     if verb is Verb.RESUME:
         if not why:
             return compose.resume_prompt(brief, job.prompt)
@@ -75,8 +80,9 @@ def _prompt(verb: Verb, job: Job, brief: compose.TaskBrief, previous: Attempt | 
     return compose.respawn_prompt(template, brief, job.prompt, why=why)
 
 
-def _why(previous: Attempt | None) -> str:
-    """Say why there is another attempt; nothing where the agent never knew of the last one."""
-    if previous is None or previous.cause in (Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN):
+def _why(history: Sequence[Attempt]) -> str:
+    """Say how the last attempt ended that the agent can have known of; nothing without one."""
+    known = [attempt for attempt in history if attempt.cause not in UNKNOWN_TO_THE_AGENT]
+    if not known:
         return ""
-    return compose.why_again(previous.cause or Cause.WORKER_DIED, previous.reason)
+    return compose.why_again(known[-1].cause or Cause.WORKER_DIED, known[-1].reason)

@@ -322,6 +322,14 @@ SESSION_ROWS: tuple[SessionRow, ...] = (
         STAND_IN,
     ),
     SessionRow(
+        "command, with `{session_id}` in `resume` alone",
+        _command(command=("a",), resume=("b", "{session_id}")),
+        SessionSource.LEARNED,
+        True,
+        "the program's own, learned from its first event",
+        STAND_IN,
+    ),
+    SessionRow(
         "command, without `resume`",
         _command(command=("a",)),
         SessionSource.NONE,

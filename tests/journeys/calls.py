@@ -65,6 +65,11 @@ def job_of(site: Site, task: str) -> Job | None:
     return found[-1] if found else None
 
 
+def ledger(site: Site, job: int = 1) -> list[tuple[str, str]]:
+    """Return what each attempt of a job was told to do, and why it ended."""
+    return [(one["verb"], one["cause"]) for one in site.job(job)["attempts"]]
+
+
 def await_state(site: Site, task: str, *states: JobState) -> Job:
     """Wait until the newest job of a task is in one of these states."""
 

@@ -164,7 +164,7 @@ def test_a_report_that_comes_while_the_agent_is_being_ended_stands(site: Site) -
         'trap "sow task set status completed; exit 0" INT; touch .standin/up; sleep 1000 & wait'
     )
     command = ["/bin/sh", "-c", script]
-    settings = {"command": command, "resume": [*command, "{session_id}"]}
+    settings = {"command": [*command, "{session_id}"], "resume": command}
     script_executor = {"type": "command", "settings": settings}
     agents = {"executors": {"script": script_executor}, "bindings": {"implementer": "script"}}
     site.configure({"agents": agents})

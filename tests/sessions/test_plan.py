@@ -1,5 +1,7 @@
 """The session law: a session is spawned at most once, everything after is a resume."""
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 from sessions.session_cases import (
@@ -11,7 +13,7 @@ from sessions.session_cases import (
     make_task,
 )
 
-from sow.schema.job import Cause, Verb
+from sow.schema.job import Attempt, Cause, Verb
 from sow.schema.task import SessionFacts, TaskStatus
 from sow.sessions.plan import choose_verb, plan_attempt, session_of
 
@@ -84,7 +86,7 @@ def test_an_executor_without_sessions_is_given_none() -> None:
 def test_a_spawn_says_role_task_and_the_callers_words() -> None:
     task = make_task(IN_PROGRESS, SessionState.UNSTARTED)
     job = make_job(prompt="Use RS256.")
-    plan = plan_attempt(job, task, None, EXECUTORS["claude-code"], LOCATION)
+    plan = plan_attempt(job, task, (), EXECUTORS["claude-code"], LOCATION)
     assert plan.verb is Verb.SPAWN
     assert f"Execute task 010. Location: {LOCATION}/" in plan.prompt
     assert plan.prompt.endswith("Use RS256.\n")
@@ -94,7 +96,7 @@ def test_a_retry_of_a_spawn_warns_that_the_last_command_may_have_run() -> None:
     """A retry of a spawn whose session exists becomes a resume, which says so."""
     task = make_task(IN_PROGRESS, SessionState.STARTED)
     previous = make_attempt(cause=Cause.CRASHED, reason="ended by SIGKILL")
-    plan = plan_attempt(make_job(), task, previous, EXECUTORS["claude-code"], LOCATION)
+    plan = plan_attempt(make_job(), task, [previous], EXECUTORS["claude-code"], LOCATION)
     assert plan.verb is Verb.RESUME
     assert "check the tree before you repeat it" in plan.prompt
     assert "ended by SIGKILL" in plan.prompt
@@ -105,17 +107,27 @@ def test_a_resume_of_an_unknown_session_says_the_callers_words_again() -> None:
     task = make_task(IN_PROGRESS, SessionState.UNSTARTED)
     job = make_job(verb=Verb.RESUME, prompt="Use RS256.")
     previous = make_attempt(cause=Cause.SESSION_UNKNOWN, verb=Verb.RESUME)
-    plan = plan_attempt(job, task, previous, EXECUTORS["claude-code"], LOCATION)
+    plan = plan_attempt(job, task, [previous], EXECUTORS["claude-code"], LOCATION)
     assert plan.verb is Verb.SPAWN
     assert "Use RS256." in plan.prompt
     assert f"Execute task 010. Location: {LOCATION}/" in plan.prompt
 
 
-@pytest.mark.parametrize("previous", [None, make_attempt(cause=Cause.SESSION_IN_USE)])
-def test_a_resume_says_the_callers_words(previous: object) -> None:
+@pytest.mark.parametrize("history", [(), [make_attempt(cause=Cause.SESSION_IN_USE)]])
+def test_a_resume_says_the_callers_words(history: Sequence[Attempt]) -> None:
     task = make_task(IN_PROGRESS, SessionState.STARTED)
     job = make_job(verb=Verb.RESUME, prompt="Use RS256.")
-    plan = plan_attempt(job, task, previous, EXECUTORS["claude-code"], LOCATION)
+    plan = plan_attempt(job, task, history, EXECUTORS["claude-code"], LOCATION)
     assert plan.verb is Verb.RESUME
     assert "Use RS256." in plan.prompt
     assert "You are run again" not in plan.prompt
+
+
+@pytest.mark.parametrize("refusal", SETTLES_THE_SESSION)
+def test_a_refusal_of_the_cli_in_between_does_not_hide_why_it_is_run_again(refusal: Cause) -> None:
+    """The agent never knew of the refused attempt; it knew of the one before."""
+    history = [make_attempt(1, Cause.CRASHED, reason="exit code 3"), make_attempt(2, refusal)]
+    task = make_task(IN_PROGRESS, SessionState.UNSTARTED)
+    plan = plan_attempt(make_job(), task, history, EXECUTORS["claude-code"], LOCATION)
+    assert "your program ended in the middle" in plan.prompt
+    assert "exit code 3" in plan.prompt
