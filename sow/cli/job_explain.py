@@ -3,12 +3,12 @@
 import click
 
 from sow.cli.arguments import here
-from sow.cli.job_record import find_job, open_jobs
+from sow.cli.job_record import find_job, job_record, open_jobs, quiet_seconds
 from sow.cli.output import echo_json, json_option
 from sow.clock import utc_now
 from sow.jobs import jobs
-from sow.sessions.doubt import is_in_doubt
 from sow.sessions.explain import explain as explain_job
+from sow.sessions.surroundings import look_around
 
 
 @click.command()
@@ -20,10 +20,13 @@ def explain(job_id: str, as_json: bool) -> None:
     database = open_jobs(workspace)
     job = find_job(database, job_id)
     assert database is not None  # noqa: S101 - a job was found in it
-    doubt = is_in_doubt(workspace, database, job)
-    attempts = jobs.attempts(database, job.id)
-    lines = explain_job(job, attempts, now=utc_now(), in_doubt=doubt)
+    now = utc_now()
+    quiet = quiet_seconds(workspace, job, now)
+    around = look_around(workspace, database, job, quiet_seconds=quiet)
+    lines = explain_job(job, jobs.attempts(database, job.id), around, now=now)
     if as_json:
-        echo_json({"job": job.id, "state": job.state.value, "story": lines})
+        record = job_record(workspace, job, now)
+        told = {name: record[name] for name in ("job", "task", "state", "cause", "retry_at")}
+        echo_json({**told, "story": lines})
     else:
         click.echo("\n".join(lines))
