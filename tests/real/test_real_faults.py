@@ -140,3 +140,95 @@ def test_a_session_that_claude_has_lost_is_never_begun_anew_in_silence(journey: 
     assert done.returncode == 5
     assert "--fresh" in done.stderr
     assert len(journey.sandbox.requests()) == before
+
+
+@pytest.mark.parametrize("cut", [3, 4], ids=["in a block", "after a block"])
+def test_a_stream_that_is_cut_is_mended_by_the_cli_itself(journey: Journey, cut: int) -> None:
+    """It asks again without a stream; sow need not even know."""
+    journey.sandbox.behave(commands=REPORT, cut=cut, times=1)
+    done = journey.spawn()
+    assert done.returncode == 0, done.stderr
+    assert verbs(journey) == [("spawn", "reported")]
+
+
+def test_a_service_that_cannot_be_reached_is_tried_again(journey: Journey) -> None:
+    """Nothing listens there. The CLI has begun its session, so the retry is a resume."""
+    journey.configure(environ={"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}, retries=1)
+    done = journey.spawn("--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["cause"]) == (1, "api_error")
+    assert "ECONNREFUSED" in told["reason"]
+    assert verbs(journey) == [("spawn", "api_error"), ("resume", "api_error")]
+
+
+def test_a_session_that_the_cli_has_already_is_resumed(journey: Journey) -> None:
+    """Begun by a run of which sow saw nothing: the id of a spawn is in use."""
+    (journey.sandbox.repository / ".sow/config.yaml").write_text("worker: {autostart: false}\n")
+    assert journey.spawn("--detach").returncode == 0
+    session = journey.task()["session_id"]
+    journey.sandbox.behave(commands=[])
+    begun = journey.sandbox.run("claude", "-p", "--session-id", session, stdin="Read the README.")
+    assert begun.returncode == 0, begun.stderr
+    journey.sandbox.behave(commands=REPORT)
+    drained = journey.sandbox.sow("worker", "--drain")
+    assert journey.task()["status"] == "needs_review", drained.stderr
+    assert verbs(journey) == [("spawn", "session_in_use"), ("resume", "reported")]
+    assert journey.task()["session_id"] == session
+    assert "Read the README." in json.dumps(journey.sandbox.requests()[-1]["messages"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the CLI refuses only root")
+def test_root_without_the_sandbox_flag_and_then_a_session_that_never_began(
+    journey: Journey, claude_folder: Path
+) -> None:
+    """A wrapper of the user's drops the variable: refused in the CLI's own words, at once.
+
+    So the session never began; the resume that follows finds it unknown and becomes a spawn.
+    """
+    wrapper = Path(journey.sandbox.environ["PATH"].split(":")[0]) / "claude"
+    wrapper.write_text(f'#!/bin/sh\nunset IS_SANDBOX\nexec "{claude_folder}/claude" "$@"\n')
+    wrapper.chmod(0o755)
+    journey.configure(settings={"yolo_mode": True})
+    done = journey.spawn("--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["cause"], told["attempts"]) == (1, "bad_flags", 1)
+    assert "cannot be used with root/sudo privileges" in told["reason"]
+    assert journey.task()["status"] == "failed"
+    assert journey.sandbox.requests() == []
+
+    session = journey.task()["session_id"]
+    wrapper.unlink()
+    done = journey.resume("Now it is allowed.")
+    assert done.returncode == 0, done.stderr
+    assert verbs(journey, 2) == [("resume", "session_unknown"), ("spawn", "reported")]
+    assert journey.task()["session_id"] == session
+    assert "Now it is allowed." in json.dumps(journey.sandbox.requests()[0]["messages"])
+
+
+def test_an_agent_killed_with_its_worker_and_supervisor_goes_on_in_its_conversation(
+    journey: Journey, claude_folder: Path
+) -> None:
+    """The caller starts the next worker; the shell command that was left behind is ended."""
+    journey.configure(settings={"allowed_tools": ["Bash"]})
+    journey.sandbox.behave(commands=["echo before {task_id}", HANG])
+    process = journey.sandbox.start_sow("agent", "spawn", "implementer", journey.task_id)
+    wait_until(lambda: HANG in journey.sandbox.namespace.inhabitants().values(), "the command")
+    before = f'"content":"before {journey.task_id}"'
+    wait_until(lambda: before in transcripts(journey), "the first command's result on disk")
+    wait_until(lambda: journey.task()["session"]["started"], "the session on record")
+    journey.sandbox.behave(commands=REPORT, forgives=True)
+    supervisor = journey.attempts()[0]["pid"]
+    worker, claude = find(journey, "sow worker --background"), find_claude(journey, claude_folder)
+    assert worker
+    assert claude
+    for pid in (worker, supervisor, claude):
+        os.kill(pid, signal.SIGKILL)
+    done = end_of(process)
+    assert done.returncode == 0, done.stderr
+    assert verbs(journey) == [("spawn", "worker_died"), ("resume", "reported")]
+    assert len({attempt["worker"] for attempt in journey.attempts()}) == 2
+    assert len({attempt["session_id"] for attempt in journey.attempts()}) == 1
+    last = journey.sandbox.requests()[-1]
+    assert f"before {journey.task_id}" in json.dumps(tool_results(last))
+    assert "the worker above you stopped" in json.dumps(last["messages"])
+    assert HANG not in journey.sandbox.namespace.inhabitants().values()
