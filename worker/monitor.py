@@ -28,6 +28,7 @@ from worker.context import WorkerContext, tell
 from worker.orphans import pids_of, press
 from worker.running import Running
 from worker.settle import persist_session, settle_attempt
+from worker.taskstate import has_reported
 from worker.watchdog import overdue
 
 TICK_SECONDS = 0.5
@@ -180,7 +181,9 @@ class Monitor:
     def _end_if_overdue(self, running: Running) -> None:
         if running.asked_to_end:
             return
-        verdict = overdue(running, time.monotonic())
+        verdict = overdue(
+            running, time.monotonic(), lambda: has_reported(self.context, running.job)
+        )
         if verdict is not None:
             tell(running.job, f"{verdict.reason}; ending it")
             running.ended_for = verdict

@@ -25,11 +25,18 @@ LONGEST_POSTPONEMENT_SECONDS = 30.0
 class Signs:
     """What an agent has done so far, as far as it can be seen from outside."""
 
+    taken_at: float
+    """On the monotonic clock."""
     output_bytes: int
     stderr_bytes: int
     transcript_bytes: int
     cpu_seconds: float
     """Of all that runs in its tree now."""
+
+    @property
+    def written(self) -> tuple[int, int, int]:
+        """What has been written so far, everywhere."""
+        return self.output_bytes, self.stderr_bytes, self.transcript_bytes
 
 
 @dataclass
@@ -69,6 +76,8 @@ class Running:
     look_at: float = 0.0
     """When to look for signs of life again."""
     signs: Signs | None = None
+    busy_seconds: float = 0.0
+    """CPU time above idling since the last sign of life."""
 
     @property
     def is_postponed(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import UNSET
 
 from sow.clock import format_time
+from sow.errors import StateError
 from sow.executors.base import Observation, Verdict
 from sow.files import write_atomically
 from sow.ids import TaskId
@@ -18,7 +19,7 @@ from sow.schema.job import Cause, Job, Lease
 from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.state import transitions
 from sow.state.log import LogEntry, append_entry
-from sow.state.tasks import change_task, find_task
+from sow.state.tasks import change_task, find_task, read_task
 from worker.context import WorkerContext
 from worker.running import Running
 
@@ -36,6 +37,14 @@ NEVER_BEGAN = frozenset(
 
 Change = Callable[[Task], Mapping[str, Any]]
 """Given the task as it stands, returns the fields to change."""
+
+
+def has_reported(context: WorkerContext, job: Job) -> bool:
+    """Whether the agent has set a status; False where the state cannot be read now."""
+    try:
+        return read_task(context.workspace, TaskId(job.task_id)).status != TaskStatus.IN_PROGRESS
+    except StateError:
+        return False
 
 
 def has_begun(seen: Observation) -> bool:

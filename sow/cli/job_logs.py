@@ -151,6 +151,7 @@ def event_record(attempt: int, event: Event) -> dict[str, Any]:
         "status": event.status,
         "resets_at": format_time(event.resets_at) if event.resets_at else None,
         "cost_usd": event.cost_usd,
+        "count": event.count if event.kind is EventKind.BACKGROUND else None,
     }
     return {name: value for name, value in told.items() if value is not None}
 

@@ -78,6 +78,7 @@ class EventKind(StrEnum):
     API_RETRY = "api_retry"
     RATE_LIMIT = "rate_limit"
     DENIAL = "denial"
+    BACKGROUND = "background"
     RESULT = "result"
 
 
@@ -96,6 +97,8 @@ class Event:
     resets_at: float | None = None
     """Seconds since the epoch, for rate_limit."""
     cost_usd: float | None = None
+    count: int = 0
+    """How many tasks run in the background now, for background."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ class Observation:
     result: Event | None = None
     concluded: bool = False
     """Whether the result was the last word: no turn has begun after it."""
+    background: int = 0
+    """How many tasks its CLI runs in the background, and begins another turn after."""
     cost_usd: float | None = None
 
     @property
@@ -144,6 +149,8 @@ class Observation:
             case EventKind.DENIAL:
                 denied = (event.tool or "unknown",)
                 return replace(self, denied_tools=self.denied_tools + denied)
+            case EventKind.BACKGROUND:
+                return replace(self, background=event.count)
             case EventKind.RESULT:
                 return replace(
                     self,

@@ -2,7 +2,8 @@
 
 Owns which fields of which lines matter; all others are skipped unread. Shapes
 measured with Claude Code 2.1.197 and 2.1.330 (tests/recordings).
-Lines also follow the result, when a background task ends.
+Lines also follow the result: 2.1.330 waits for its background tasks, for ever if
+need be, and begins another turn when one ends.
 """
 
 from collections.abc import Iterator
@@ -47,12 +48,13 @@ class Denial(msgspec.Struct, frozen=True):
 
 
 class SystemLine(msgspec.Struct, frozen=True, tag_field="type", tag="system"):
-    """`init` and `api_retry` are read; the other subtypes tell nothing we need."""
+    """`init`, `api_retry`, `background_tasks_changed`; the others tell nothing we need."""
 
     subtype: str = ""
     session_id: str | None = None
     error_status: int | None = None
     error: Any = None
+    tasks: Any = None
 
 
 class AssistantLine(msgspec.Struct, frozen=True, tag_field="type", tag="assistant"):
@@ -114,6 +116,8 @@ def _events(line: Line) -> Iterator[Event]:
         case SystemLine(subtype="api_retry"):
             words = line.error if isinstance(line.error, str) else ""
             yield Event(EventKind.API_RETRY, text=excerpt(words), status=line.error_status)
+        case SystemLine(subtype="background_tasks_changed"):
+            yield _background(line.tasks)
         case AssistantLine():
             yield from _spoken(line.message)
         case UserLine():
@@ -153,6 +157,15 @@ def _call(name: str, arguments: Any) -> str:
             if isinstance(target, str) and target:
                 return f"{name}: {excerpt(target, 200)}"
     return name
+
+
+def _background(tasks: Any) -> Event:
+    """Return what runs in the background now; `tasks` lists it (measured with 2.1.330)."""
+    running = tasks if isinstance(tasks, list) else []
+    names = [task.get("description") for task in running if isinstance(task, dict)]
+    words = ", ".join(name for name in names if isinstance(name, str))
+    told = f"in the background: {words}" if words else ""
+    return Event(EventKind.BACKGROUND, text=excerpt(told, 500), count=len(running))
 
 
 def _rate_limit(info: RateLimitInfo) -> Event:

@@ -84,6 +84,22 @@ CLAUDE_LINES = [
         (Event(EventKind.API_RETRY, text="unknown"),),
     ),
     (
+        line(
+            "system",
+            subtype="background_tasks_changed",
+            tasks=[{"task_id": "b1", "description": "Run all tests"}, {"task_id": "b2"}],
+        ),
+        (Event(EventKind.BACKGROUND, text="in the background: Run all tests", count=2),),
+    ),
+    (
+        line("system", subtype="background_tasks_changed", tasks=[]),
+        (Event(EventKind.BACKGROUND),),
+    ),
+    (
+        line("system", subtype="background_tasks_changed", tasks="none"),
+        (Event(EventKind.BACKGROUND),),
+    ),
+    (
         line("rate_limit_event", rate_limit_info={"status": "rejected", "resetsAt": 1_900_000_000}),
         (Event(EventKind.RATE_LIMIT, text="rejected", is_error=True, resets_at=1_900_000_000.0),),
     ),

@@ -20,7 +20,7 @@ class Answer:
     text: str
     tool: str | None = None
     tool_use_id: str = ""
-    tool_input: Mapping[str, str] = field(default_factory=dict)
+    tool_input: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def stop_reason(self) -> str:

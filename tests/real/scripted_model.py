@@ -48,6 +48,8 @@ class Behaviour:
     since the epoch."""
     cut: int | None = None
     times: int | None = None
+    in_background: tuple[str, ...] = ()
+    """Which of the commands are to run in the background."""
     forgives: bool = False
     """Whether a tool use may go without its result, because its process was killed."""
 
@@ -142,6 +144,7 @@ def next_answer(conversation: Conversation, behaviour: Behaviour, *, number: int
         tool_input={
             "command": template.replace("{task_id}", task_id),
             "description": "Follow the task's protocol",
+            **({"run_in_background": True} if template in behaviour.in_background else {}),
         },
     )
 

@@ -36,6 +36,12 @@ def transcripts(journey: Journey) -> str:
     return "".join(file.read_text("utf-8") for file in files)
 
 
+def read(journey: Journey, file: str) -> str:
+    """Return a file of the repository as it stands; empty where there is none."""
+    path = journey.sandbox.repository / file
+    return path.read_text("utf-8") if path.exists() else ""
+
+
 def verbs(journey: Journey, job: int = 1) -> list[tuple[str, str]]:
     return [(attempt["verb"], attempt["cause"]) for attempt in journey.attempts(job)]
 
@@ -231,4 +237,46 @@ def test_an_agent_killed_with_its_worker_and_supervisor_goes_on_in_its_conversat
     last = journey.sandbox.requests()[-1]
     assert f"before {journey.task_id}" in json.dumps(tool_results(last))
     assert "the worker above you stopped" in json.dumps(last["messages"])
+    assert HANG not in journey.sandbox.namespace.inhabitants().values()
+
+
+def test_an_agent_that_waits_for_its_background_task_is_not_taken_for_hung(
+    journey: Journey,
+) -> None:
+    """After its result Claude Code waits for the task, begins another turn, and reports in that."""
+    journey.configure(settings={"allowed_tools": ["Bash"]})
+    wait = "until test -e go; do sleep 0.1; done"
+    journey.sandbox.behave(commands=[wait], in_background=[wait])
+    process = journey.sandbox.start_sow("agent", "spawn", "implementer", journey.task_id)
+    output = ".sow/run/jobs/1/1/output.jsonl"
+    wait_until(lambda: '"terminal_reason"' in read(journey, output), "the first result")
+    journey.sandbox.behave(commands=[wait, *REPORT], in_background=[wait])
+    (journey.sandbox.repository / "go").touch()
+    done = end_of(process)
+    assert done.returncode == 0, done.stderr
+    assert verbs(journey) == [("spawn", "reported")]
+    assert read(journey, output).count('"terminal_reason"') == 2
+    assert '"background_tasks_changed"' in read(journey, output)
+
+
+def test_a_background_task_that_never_ends_does_not_keep_its_agent(journey: Journey) -> None:
+    """Claude Code would wait for it for ever (measured: more than 200 s); the agent is done."""
+    journey.configure(settings={"allowed_tools": ["Bash"]}, stall_timeout="2s")
+    journey.sandbox.behave(commands=[HANG, *REPORT], in_background=[HANG])
+    done = journey.spawn()
+    assert done.returncode == 0, done.stderr
+    assert verbs(journey) == [("spawn", "reported")]
+    assert HANG not in journey.sandbox.namespace.inhabitants().values()
+
+
+def test_an_agent_that_hangs_in_a_command_is_ended_and_resumed_once(journey: Journey) -> None:
+    """Claude Code that waits is never quite idle: its event loop must not pass for work."""
+    journey.configure(settings={"allowed_tools": ["Bash"]}, stall_timeout="3s")
+    journey.sandbox.behave(commands=[HANG])
+    process = journey.sandbox.start_sow("agent", "spawn", "implementer", journey.task_id)
+    wait_until(lambda: HANG in journey.sandbox.namespace.inhabitants().values(), "the command")
+    journey.sandbox.behave(commands=REPORT, forgives=True)
+    done = end_of(process)
+    assert done.returncode == 0, done.stderr
+    assert verbs(journey) == [("spawn", "stalled"), ("resume", "reported")]
     assert HANG not in journey.sandbox.namespace.inhabitants().values()

@@ -1,5 +1,6 @@
 """When an attempt is overdue, told by a clock of the test's own (§8; issue 3, watchdogs)."""
 
+import itertools
 import json
 import sys
 from typing import Any
@@ -10,8 +11,10 @@ from attempt_cases import wait_until
 from watch_cases import SESSION, WatchSite
 from worker_cases import CLAUDE
 
-from sow.schema.job import Cause
-from worker.running import Running
+from sow.schema.job import Cause, JobState
+from sow.schema.task import TaskStatus
+from worker import watchdog
+from worker.running import Running, Signs
 from worker.watchdog import HANG_SECONDS, overdue
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
@@ -26,6 +29,8 @@ REFUSED = {
 }
 SAID = {"type": "assistant", "message": {"content": [{"type": "text", "text": "Once more."}]}}
 TASK_ENDED = {"type": "system", "subtype": "task_notification", "status": "completed"}
+NOTHING_LEFT = {"type": "system", "subtype": "background_tasks_changed", "tasks": []}
+IN_BACKGROUND = {**NOTHING_LEFT, "tasks": [{"task_id": "b1", "description": "Run all tests"}]}
 MINUTE = 60.0
 
 
@@ -142,3 +147,87 @@ def test_a_worker_that_adopts_counts_anew(site: WatchSite) -> None:
     wait_until(lambda: adopted.output.read_new() or adopted.output.seen.concluded)
     assert overdue(adopted, adopted.begun_at + 10 * MINUTE) is None
     assert overdue(adopted, adopted.begun_at + 10 * MINUTE + HANG_SECONDS) is not None
+
+
+def test_what_waits_for_its_background_tasks_does_not_hang(site: WatchSite) -> None:
+    """Measured: Claude Code 2.1.330 waits for them after the result, then begins another turn."""
+    running = agent(site, IN_BACKGROUND, RESULT)
+    assert overdue(running, running.begun_at) is None
+    assert overdue(running, running.begun_at + 24 * 60 * MINUTE) is None
+    say(running, TASK_ENDED, NOTHING_LEFT)
+    later = running.begun_at + 25 * 60 * MINUTE
+    assert overdue(running, later) is None
+    assert overdue(running, later + HANG_SECONDS) is not None
+
+
+def test_background_tasks_keep_no_agent_that_has_reported(site: WatchSite) -> None:
+    """A dev server that it has left running, say."""
+    running = agent(site, IN_BACKGROUND, RESULT)
+    start = running.begun_at
+    assert overdue(running, start, lambda: True) is None
+    assert overdue(running, start + HANG_SECONDS, lambda: False) is None
+    verdict = overdue(running, start + HANG_SECONDS, lambda: True)
+    assert verdict is not None
+    assert "with background tasks that still run (1)" in verdict.reason
+
+
+def test_a_stall_of_background_tasks_is_an_ending_too(site: WatchSite) -> None:
+    running = agent(site, IN_BACKGROUND, RESULT, stall_timeout_seconds=5 * MINUTE)
+    start = running.begun_at
+    assert overdue(running, start) is None
+    assert overdue(running, start + 4 * MINUTE) is None
+    verdict = overdue(running, start + 5 * MINUTE)
+    assert verdict is not None
+    assert verdict.cause is Cause.NO_STATUS
+
+
+def test_the_monitor_ends_an_agent_that_has_reported_with_its_background_tasks(
+    site: WatchSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchdog, "HANG_SECONDS", 0.5)
+    running = agent(site, IN_BACKGROUND, RESULT)
+    site.change_task(status=TaskStatus.NEEDS_REVIEW)
+    monitor = site.start_monitor()
+    monitor.watch(running)
+    ended = site.ended(running.job)
+    monitor.stop()
+    assert (ended.state, ended.cause) == (JobState.DONE, Cause.REPORTED)
+    assert not site.attempts[0].carriers()
+
+
+# CPU time as a sign of life
+
+
+def is_seen(*cpu: float, every: float) -> bool:
+    """Whether looks that find so much CPU time, so many seconds apart, see a sign of life."""
+    looks = [
+        Signs(index * every, output_bytes=9, stderr_bytes=0, transcript_bytes=0, cpu_seconds=used)
+        for index, used in enumerate(cpu)
+    ]
+    busy = 0.0
+    for before, after in itertools.pairwise(looks):
+        busy = watchdog.busy_after(busy, before, after)
+        if busy > watchdog.BURST_SECONDS:
+            return True
+    return False
+
+
+def growing(*spent: float) -> list[float]:
+    return list(itertools.accumulate((1.0, *spent)))
+
+
+def test_an_event_loop_that_waits_shows_no_life() -> None:
+    """Measured with Claude Code 2.1.330: 1.7 % on average, 0.11 s in 0.2 s, 0.22 s in 5 s."""
+    second = [0.11, *[0.0] * 24]
+    assert not is_seen(*growing(*second * 200), every=0.2)
+    assert not is_seen(*growing(*[0.22, 0.06, 0.02] * 200), every=5.0)
+
+
+def test_a_tree_at_work_shows_life() -> None:
+    assert is_seen(*growing(*[0.05] * 10), every=0.1)
+    assert is_seen(*growing(0.0, 0.0, 0.0, 2.0), every=5.0)
+    assert is_seen(*growing(*[0.06] * 40), every=1.0)
+
+
+def test_a_process_that_has_ended_was_alive() -> None:
+    assert is_seen(3.0, 1.0, every=5.0)
