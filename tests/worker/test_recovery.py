@@ -267,7 +267,7 @@ def test_an_adopted_attempt_knows_job_task_and_place(site: WatchSite) -> None:
     assert running is not None
     assert isinstance(running.attempt, Attempt)
     assert (running.job.id, running.attempt.number, running.process) == (job.id, 1, None)
-    assert running.paths == attempt.paths
+    assert running.paths.folder == attempt.paths.folder
     assert running.task == site.task()
 
 
