@@ -42,6 +42,14 @@ def own_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return result
 
 
+def caller_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return `environ` as the caller had it: its own PYTHONPATH again."""
+    result = dict(environ)
+    if SAVED_PYTHONPATH in result:
+        result["PYTHONPATH"] = result.pop(SAVED_PYTHONPATH)
+    return result
+
+
 def worker_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return `environ` for a worker started in the background.
 

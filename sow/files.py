@@ -110,6 +110,26 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
         raise NotWritten(path, error) from error
 
 
+def write_new(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Make `path` with the whole of `data`, never over another file.
+
+    Raises FileExistsError where there is one, NotWritten.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
+    try:
+        try:
+            _write_new(temporary, data, mode)
+            os.link(temporary, path)
+        finally:
+            with suppress(OSError):
+                temporary.unlink()
+        sync_folder(path.parent)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise NotWritten(path, error) from error
+
+
 def _mode_of(path: Path, otherwise: int) -> int:
     try:
         return path.stat().st_mode & 0o7777

@@ -26,6 +26,7 @@ class SpawnCommand(click.Command):
         with formatter.indentation():
             indent = " " * formatter.current_indent
             formatter.write(f"{indent}Agent selection uses configuration from {path}\n")
+            formatter.write(f"{indent}Run 'sow config init' to create a configuration file.\n")
             formatter.write(f"{indent}Run 'sow config path' to see the full path.\n")
 
 

@@ -61,6 +61,21 @@ def read_executor_env(path: Path, executor_name: str, environ: Mapping[str, str]
     }
 
 
+def references(path: Path) -> list[tuple[str, str, str]]:
+    """Return every `${NAME}` in `path`: the executor, its variable, and the NAME it refers to.
+
+    Raises InvalidConfiguration.
+    """
+    source = read_source(path, UserConfigFile)
+    executors = (source.content.agents and source.content.agents.executors) or {}
+    return [
+        (executor, variable, match[1])
+        for executor, section in executors.items()
+        for variable, value in ((section and section.env) or {}).items()
+        for match in _REFERENCE.finditer(value)
+    ]
+
+
 def _substitute(
     source: Source[UserConfigFile],
     executor_name: str,

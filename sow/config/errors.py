@@ -9,7 +9,7 @@ from pathlib import Path
 from sow.errors import ConfigurationError, ExecutorError
 from sow.paths import display_path
 
-GENERAL_REMEDY = "Correct the file, then run `sow config show` to see what is in effect."
+GENERAL_REMEDY = "Correct the file, then run `sow config validate`."
 
 
 class InvalidConfiguration(ConfigurationError):
@@ -36,6 +36,20 @@ class InvalidConfiguration(ConfigurationError):
         self.remedy = remedy
 
 
+class CannotChange(ConfigurationError):
+    """The configuration file could not be written, copied or removed; it is as it was."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        reason = (error.strerror or str(error)).lower()
+        super().__init__(
+            f"{display_path(path)} cannot be changed: {reason}",
+            hint="Make the file and its folder writable and free space on the disk, "
+            "or name another file in SOW_CONFIG.",
+        )
+        self.path = path
+        self.error = error
+
+
 class UnknownExecutor(ExecutorError):
     """A role is bound to an executor that nobody has defined."""
 
@@ -47,6 +61,7 @@ class UnknownExecutor(ExecutorError):
             lines.append(f"The environment variable {variable} names it.")
         lines.append(f"Check your configuration at {display_path(path)}")
         lines.append("Run 'sow config path' to see the full path.")
+        lines.append("Run 'sow config init' to create a default configuration.")
         super().__init__(f"unknown executor: {name}", hint="\n".join(lines))
         self.name = name
         self.available = tuple(available)

@@ -54,6 +54,14 @@ def read_source(path: Path, type: type[T]) -> Source[T]:
     return Source(path=path, exists=True, text=text, content=content)
 
 
+def check_syntax(path: Path) -> bool:
+    """Check that `path` is YAML, whatever it says; return whether it exists.
+
+    Raises InvalidConfiguration.
+    """
+    return read_source(path, object).exists
+
+
 def _says_nothing(text: bytes) -> bool:
     """Whether there are only blank lines and comments."""
     lines = (line.strip() for line in text.splitlines())

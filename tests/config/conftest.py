@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from config.command import Place
 
 from sow.config.configuration import Configuration
 from sow.config.load import load_configuration
@@ -49,3 +50,10 @@ def load(config_path: Path, tmp_path: Path) -> Load:
         )
 
     return load
+
+
+@pytest.fixture
+def anywhere(tmp_path: Path) -> Place:
+    """A folder that is no repository, and the true command in it."""
+    (tmp_path / "home").mkdir()
+    return Place(tmp_path)

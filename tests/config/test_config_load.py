@@ -5,119 +5,12 @@ import subprocess
 import sys
 
 import pytest
+from config.seed_examples import ADVANCED, MINIMAL, MIXED, WITH_SESSION_BLOCKS
 
 from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.errors import InvalidConfiguration, UnknownExecutor
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, from_environment
 from sow.schema.config import ExecutorType
-
-MINIMAL = """
-agents:
-  executors:
-    claude-code:
-      type: "claude"
-      settings:
-        yolo_mode: false
-  bindings:
-    orchestrator: "claude-code"
-    implementer: "claude-code"
-    architect: "claude-code"
-    reviewer: "claude-code"
-    planner: "claude-code"
-    researcher: "claude-code"
-"""
-
-MIXED = """
-agents:
-  executors:
-    claude-code:
-      type: "claude"
-      settings:
-        yolo_mode: true
-        model: "sonnet"
-
-    cursor:
-      type: "cursor"
-      settings:
-        yolo_mode: true
-
-  bindings:
-    orchestrator: "claude-code"
-    implementer: "cursor"      # Use Cursor for implementation
-    architect: "claude-code"
-    reviewer: "claude-code"
-    planner: "claude-code"
-    researcher: "claude-code"
-"""
-
-ADVANCED = """
-agents:
-  executors:
-    claude-opus:
-      type: "claude"
-      settings:
-        yolo_mode: true
-        model: "opus"
-
-    claude-sonnet:
-      type: "claude"
-      settings:
-        yolo_mode: true
-        model: "sonnet"
-
-    cursor:
-      type: "cursor"
-      settings:
-        yolo_mode: true
-
-  bindings:
-    orchestrator: "claude-opus"
-    implementer: "cursor"
-    architect: "claude-opus"
-    reviewer: "claude-sonnet"
-    planner: "claude-sonnet"
-    researcher: "claude-sonnet"
-"""
-
-WITH_SESSION_BLOCKS = """
-agents:
-  executors:
-    claude-code:
-      type: "claude"
-      settings:
-        yolo_mode: true
-        model: "sonnet"
-      session:
-        create_flag: "--session-id"
-        resume_flag: "--resume"
-      custom_args: []
-
-    cursor:
-      type: "cursor"
-      settings:
-        yolo_mode: true
-      session:
-        create_flag: "--chat-id"
-        resume_flag: "--resume"
-      custom_args: []
-
-    windsurf:
-      type: "windsurf"
-      settings:
-        yolo_mode: true
-      session:
-        create_flag: null
-        resume_flag: null
-      custom_args: ["--cascade"]
-
-  bindings:
-    orchestrator: "claude-code"
-    implementer: "cursor"
-    architect: "claude-code"
-    reviewer: "claude-code"
-    planner: "claude-code"
-    researcher: "claude-code"
-"""
 
 
 @pytest.mark.parametrize(
@@ -339,7 +232,8 @@ def test_an_unknown_executor_is_told_when_its_role_is_needed(load, config_path):
         "  - windsurf\n"
         "\n"
         f"Check your configuration at {config_path}\n"
-        "Run 'sow config path' to see the full path."
+        "Run 'sow config path' to see the full path.\n"
+        "Run 'sow config init' to create a default configuration."
     )
 
 

@@ -21,6 +21,7 @@ Available executors:
 
 {where}Check your configuration at ~/.config/sow/config.yaml
 Run 'sow config path' to see the full path.
+Run 'sow config init' to create a default configuration.
 """
 
 NO_CURSOR = """\

@@ -250,6 +250,7 @@ def test_help_names_the_platforms_own_path(site: Site) -> None:
     """Seed 000: "2. Help text references location", word for word where a line has room."""
     lines = [line.strip() for line in site.sow("agent", "spawn", "--help").out.splitlines()]
     assert "Agent selection uses configuration from ~/.config/sow/config.yaml" in lines
+    assert "Run 'sow config init' to create a configuration file." in lines
     assert "Run 'sow config path' to see the full path." in lines
 
 

@@ -1,0 +1,147 @@
+"""The file that `sow config init` writes: every role, every executor, every setting, explained.
+
+Owns its words. Roles, executors and defaults come from where they are defined;
+a test holds the keys against the schema, so that the template cannot fall behind.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from sow.config.defaults import (
+    BUILT_IN_EXECUTORS,
+    DEFAULT_EXECUTOR,
+    DEFAULT_RETRY_ON_QUOTA,
+    DEFAULT_WORKER,
+)
+from sow.config.durations import write_duration
+from sow.config.sizes import write_size
+from sow.paths import display_path
+from sow.schema.config import ExecutorType
+
+COMMENT_COLUMN = 42
+ROLE_WIDTH = 21
+SCHEMA_FILE = "config.schema.json"
+"""What the template calls the schema; it lies beside the configuration."""
+
+HEADER = """\
+# Sow Agent Configuration
+# Location: {path}
+#
+# This file configures which AI CLI tools handle which agent roles.
+# If this file doesn't exist, all agents use Claude Code by default.
+#
+# Configuration priority:
+#   1. Environment variables (SOW_AGENTS_IMPLEMENTER=cursor)
+#   2. This config file
+#   3. Built-in defaults (Claude Code)
+#
+# Check it with `sow config validate`; `sow config show` prints what is in effect.
+# An editor with a YAML language server checks it as you type, once you have run
+#   sow schema config > {schema}
+# yaml-language-server: $schema={schema_file}
+"""
+
+Line = tuple[str, str]
+"""A line of YAML, and the comment behind it."""
+
+SETTINGS: Mapping[ExecutorType, Mapping[str, Line]] = {
+    ExecutorType.CLAUDE: {
+        "yolo_mode": ("true", "Skip permission prompts"),
+        "model": ('"sonnet"', 'or "opus", "haiku"'),
+        "allowed_tools": ('["Bash(make test:*)"]', "What it may run without yolo_mode"),
+    },
+    ExecutorType.CURSOR: {
+        "yolo_mode": ("true", "Skip permission prompts"),
+        "model": ('"gpt-5"', "As `cursor-agent --model` takes it"),
+    },
+    ExecutorType.WINDSURF: {"command": ('["windsurf"]', "The program that is started")},
+    ExecutorType.COMMAND: {
+        "command": ('["my-agent", "--session", "{session_id}"]', "Gets the prompt on stdin"),
+        "resume": ('["my-agent", "--resume", "{session_id}"]', "Without it: no resume"),
+    },
+}
+"""An example of every setting that has an effect on a type."""
+
+KEYS: Mapping[str, Line] = {
+    "custom_args": ("[]", "Additional CLI flags"),
+    "env": ("{}", 'Variables for the agent: {KEY: "${KEY}"}'),
+    "max_parallel": ("2", "How many of its agents run at once"),
+    "timeout": ('"2h"', "Ends an agent that takes longer"),
+    "stall_timeout": ('"15m"', "Ends one that has gone quiet; it is resumed once"),
+    "retries": ("2", "After a crash or an API error"),
+}
+"""An example of every other key of an executor."""
+
+TITLES: Mapping[ExecutorType, str] = {
+    ExecutorType.CLAUDE: "Claude Code executor",
+    ExecutorType.CURSOR: "Cursor executor",
+    ExecutorType.WINDSURF: "Windsurf executor: no sessions, so a task cannot be resumed",
+    ExecutorType.COMMAND: "Any other program, a shell script too",
+}
+
+
+def template(path: Path, roles: Mapping[str, str]) -> str:
+    """Return the text for the file at `path`; `roles` are their names and what each does.
+
+    As it stands it says what holds without a file, but for the origin of the bindings.
+    """
+    schema = display_path(path.with_name(SCHEMA_FILE))
+    header = HEADER.format(path=display_path(path), schema=schema, schema_file=SCHEMA_FILE)
+    body = (*_agents(roles), "", *_worker(), "", *_retry())
+    return "\n".join((header, *body)) + "\n"
+
+
+def _agents(roles: Mapping[str, str]) -> Iterator[str]:
+    yield "agents:"
+    yield "  executors:"
+    for name, executor in BUILT_IN_EXECUTORS.items():
+        full = executor.type is ExecutorType.CLAUDE
+        yield from _executor(name, executor.type, KEYS if full else ("custom_args",))
+        yield ""
+    yield from _executor("my-agent", ExecutorType.COMMAND, ("custom_args",))
+    yield ""
+    yield "  # Bindings: which executor handles which agent role"
+    yield '  # Change one to "cursor" to use Cursor for that role'
+    yield "  bindings:"
+    for role, does in roles.items():
+        yield f'    {role + ":":<{ROLE_WIDTH}} "{DEFAULT_EXECUTOR}"  # {does}'
+
+
+def _executor(name: str, kind: ExecutorType, keys: Iterable[str]) -> Iterator[str]:
+    yield f"    # {TITLES[kind]}"
+    yield "    # Uncomment and modify to customize it; what is left out keeps its default"
+    yield f"    # {name}:"
+    yield f'    #   type: "{kind}"'
+    yield "    #   settings:"
+    for setting, (value, comment) in SETTINGS[kind].items():
+        yield _line(f"    #     {setting}: {value}", comment)
+    for key in keys:
+        yield _line(f"    #   {key}: {KEYS[key][0]}", KEYS[key][1])
+
+
+def _worker() -> Iterator[str]:
+    yield "# The processes that run the agents; .sow/config.yaml of a repository may say it too"
+    yield "# worker:"
+    idle_exit = write_duration(DEFAULT_WORKER.idle_exit_seconds)
+    keep_for = write_duration(DEFAULT_WORKER.keep_for_seconds)
+    for key, value, comment in (
+        ("concurrency", DEFAULT_WORKER.concurrency, "Agents at once in a project"),
+        ("autostart", _bool(DEFAULT_WORKER.autostart), "A call starts a worker where none runs"),
+        ("idle_exit", f'"{idle_exit}"', "How long such a worker waits for work"),
+        ("keep_for", f'"{keep_for}"', "How long records and output are kept"),
+        ("keep_size", f'"{write_size(DEFAULT_WORKER.keep_bytes)}"', "Disk space for that output"),
+    ):
+        yield _line(f"#   {key}: {value}", comment)
+
+
+def _retry() -> Iterator[str]:
+    yield "# retry:"
+    yield _line(f"#   on_quota: {_bool(DEFAULT_RETRY_ON_QUOTA)}", "Wait for a usage limit to reset")
+
+
+def _line(text: str, comment: str) -> str:
+    return f"{text:<{COMMENT_COLUMN}}  # {comment}"
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"

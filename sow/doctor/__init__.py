@@ -1,0 +1,1 @@
+"""What `sow doctor` looks at: whether agents could run here, and what is in their way."""
