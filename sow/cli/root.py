@@ -20,6 +20,7 @@ COMMANDS = {
     "queue": LazyCommand("sow.cli.queue:queue", "See, pause and resume the queue as a whole."),
     "prompt": LazyCommand("sow.cli.prompt:prompt", "Print the guidance that agents load."),
     "config": LazyCommand("sow.cli.config:config", "Choose which CLI plays which role."),
+    "doctor": LazyCommand("sow.cli.doctor:doctor", "Check what agents need to run here."),
     "schema": LazyCommand("sow.cli.schema:schema", "Print the JSON Schema of a file."),
     "demo": LazyCommand("sow.cli.demo:demo", "Run the main job once, end to end, visibly."),
 }

@@ -47,6 +47,12 @@ def running_by_executor(database: Database) -> dict[str, int]:
     return {row["executor"]: row["n"] for row in rows}
 
 
+def damage(database: Database) -> str:
+    """Return what SQLite finds wrong with the file, in its words; nothing if it is sound."""
+    row = database.row("pragma quick_check(1)")
+    return "" if row is None or row[0] == "ok" else str(row[0]).strip()
+
+
 def waiting_messages(database: Database) -> int:
     """Return the length of huey's queue."""
     row = database.row("select count(*) as n from task where queue = ?", (QUEUE,))

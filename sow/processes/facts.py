@@ -15,7 +15,16 @@ from types import ModuleType
 from sow.processes.life import PORTABLE, Life
 from sow.schema.job import ProcessIdentity
 
-__all__ = ["Life", "carriers", "identify", "life_of", "packages", "tree", "tree_cpu_seconds"]
+__all__ = [
+    "Life",
+    "carriers",
+    "identify",
+    "life_of",
+    "packages",
+    "tree",
+    "tree_cpu_seconds",
+    "variables",
+]
 
 
 def _is_linux() -> bool:
@@ -81,3 +90,9 @@ def packages() -> Path | None:
     import psutil
 
     return Path(psutil.__file__).parents[1]
+
+
+def variables(pid: int) -> dict[str, str] | None:
+    """Return the environment that `pid` started with; None where it may not be read."""
+    found: dict[str, str] | None = _backend().variables(pid)
+    return found

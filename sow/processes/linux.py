@@ -22,6 +22,13 @@ def identify(pid: int) -> ProcessIdentity | None:
     )
 
 
+def variables(pid: int) -> dict[str, str] | None:
+    """Return the environment that `pid` started with; None where it may not be read."""
+    entries = procfs.variables(pid).decode("utf-8", "surrogateescape").split("\0")
+    found = dict(entry.split("=", 1) for entry in entries if "=" in entry)
+    return found or None
+
+
 def tree_cpu_seconds(pid: int) -> float:
     """Return the CPU time that a process and all below it have used, of those that run now."""
     own = procfs.read_stat(pid)

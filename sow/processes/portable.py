@@ -91,3 +91,11 @@ def carriers(name: str, value: str) -> list[int]:
         except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
             continue
     return found
+
+
+def variables(pid: int) -> dict[str, str] | None:
+    """Return the environment that `pid` started with; None where it may not be read."""
+    try:
+        return dict(psutil.Process(pid).environ()) or None
+    except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
+        return None

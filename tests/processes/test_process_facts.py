@@ -321,3 +321,15 @@ def test_what_the_supervisor_imports_stays_light() -> None:
     )
     heavy = {"msgspec", "psutil", "pathlib", "subprocess", "json", "re", "typing", "dataclasses"}
     assert heavy & set(out.split()) == set()
+
+
+def test_the_environment_that_a_process_started_with(backend: str, start: Start) -> None:
+    process = start("sleep", "60", env={"A": "1=2", "EMPTY": ""})
+    wait = time.monotonic() + 10
+    while name_of(process.pid) != "sleep" and time.monotonic() < wait:
+        time.sleep(0.01)
+    assert facts.variables(process.pid) == {"A": "1=2", "EMPTY": ""}
+
+
+def test_the_environment_of_nobody(backend: str) -> None:
+    assert facts.variables(NOBODY) is None

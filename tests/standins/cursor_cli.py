@@ -35,6 +35,10 @@ TODAY = [
     Option("-H --header", MANY),
 ]
 SEEDS = [*SHARED, Option("--chat-id", VALUE)]
+COMMANDS = """
+Commands:
+  create-chat  Create a new empty chat and return its ID
+"""
 TOOLS = {"Bash": "shellToolCall", "Write": "editToolCall"}
 RULE = re.compile(r"Shell\((.*)\)\Z")
 
@@ -53,7 +57,7 @@ def main(arguments, *, seeds):
             write(b"2026.02.13-standin\n")
             return 0
         if "help" in options:
-            write(_help(SEEDS if seeds else TODAY).encode())
+            write(_help(SEEDS).encode() if seeds else (_help(TODAY) + COMMANDS).encode())
             return 0
         conversation = _open(options, prompts, seeds=seeds)
     except RefusedError as refusal:

@@ -1,0 +1,85 @@
+"""The whole examination, section by section, in the order in which one thing needs another."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from sow.agents.roles import AGENTS
+from sow.config.configuration import Configuration
+from sow.config.validation import validate
+from sow.doctor.executors import examine_executors
+from sow.doctor.filesystem import examine_filesystem
+from sow.doctor.inheritance import examine_inheritance
+from sow.doctor.queue import examine_queue, live_workers
+from sow.errors import QueueError
+from sow.findings import Finding, Level
+from sow.paths import Workspace, display_path, user_config_path
+
+
+class Section(msgspec.Struct, frozen=True):
+    """What belongs together."""
+
+    title: str
+    findings: Sequence[Finding]
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """Where the examination is made."""
+
+    environ: Mapping[str, str]
+    cwd: Path
+    workspace: Workspace | None
+
+    @property
+    def agents_folder(self) -> Path:
+        """Where agents would run: version managers choose a program by its folder."""
+        return self.workspace.root if self.workspace is not None else self.cwd
+
+
+def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
+    """Yield the sections; with `only`, the configuration and these executors.
+
+    Raises UnknownExecutor for one of `only` that does not exist.
+    """
+    findings, configuration = _configuration(here)
+    yield Section("Configuration", findings)
+    if configuration is not None:
+        found = examine_executors(configuration, here.environ, here.agents_folder, only)
+        yield Section("Executors", list(found))
+    if only:
+        return
+    if here.workspace is None:
+        text = "No .sow folder here or above: queue, workers and disk were not looked at"
+        yield Section("Repository", [Finding(check="repository", level=Level.NOTE, text=text)])
+        return
+    if configuration is not None:
+        yield Section("Queue", list(examine_queue(here.workspace, configuration)))
+        yield from _environment(here, here.workspace, configuration)
+    yield Section("Disk", list(examine_filesystem(here.workspace)))
+
+
+def _configuration(here: Surroundings) -> tuple[list[Finding], Configuration | None]:
+    """Return what is wrong with the configuration, in one line where nothing is."""
+    path = user_config_path(here.environ)
+    validation = validate(
+        path=path,
+        repository_path=here.workspace.repository_config if here.workspace else None,
+        environ=here.environ,
+        roles=[agent.name for agent in AGENTS],
+    )
+    told = [finding for finding in validation.findings if finding.level is not Level.OK]
+    well = Finding(check="configuration", level=Level.OK, text=f"{display_path(path)} is valid")
+    return told or [well], validation.configuration
+
+
+def _environment(
+    here: Surroundings, workspace: Workspace, configuration: Configuration
+) -> Iterator[Section]:
+    try:
+        alive = live_workers(workspace)
+    except QueueError:  # told in its own section
+        return
+    if alive:
+        found = examine_inheritance(alive, configuration, here.environ)
+        yield Section("Environment of the workers", list(found))

@@ -1,0 +1,173 @@
+"""Whether each executor could run an agent here: program, version, flags, login.
+
+Starts programs for `--version` and `--help` only, and only those whose answer
+is known to be one: a program of the user's own might do anything.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from sow.config.configuration import Configuration
+from sow.config.validation import executors_in_use
+from sow.doctor.clis import CLIS, Cli, missing_flags
+from sow.doctor.probe import Answer, ask
+from sow.executors.base import Executor
+from sow.executors.errors import ExecutorBinaryNotFound
+from sow.executors.registry import make_executor
+from sow.findings import Finding, Level
+
+VERSION = re.compile(r"\d+(\.\d+)+\S*")
+MOST_ROLES = 3
+
+Asked = Callable[..., Answer]
+"""Runs a program, once for each command line, and returns what it says."""
+
+
+class Need(msgspec.Struct, frozen=True):
+    """An executor, and how much it is needed."""
+
+    executor: Executor
+    roles: tuple[str, ...]
+    """Those that it is bound to."""
+    fault_level: Level
+    """How bad it is if it cannot run."""
+
+
+def examine_executors(
+    configuration: Configuration, environ: Mapping[str, str], cwd: Path, only: Sequence[str] = ()
+) -> Iterator[Finding]:
+    """Yield what is found of each executor, of those called `only` if there are any.
+
+    A fault of one that a role is bound to, or that was asked for, is an error.
+    Raises UnknownExecutor for an unknown one that was asked for.
+    """
+    answers: dict[tuple[str, ...], Answer] = {}
+
+    def asked(*argv: str) -> Answer:
+        if argv not in answers:
+            answers[argv] = ask(argv, environ, cwd)
+        return answers[argv]
+
+    for name in only or configuration.executors:
+        need = _need(configuration, name, asked_for=bool(only))
+        yield from _examine(need, environ, asked)
+
+
+def _need(configuration: Configuration, name: str, *, asked_for: bool) -> Need:
+    executor = make_executor(configuration.executor(name))
+    roles = tuple(role for role, bound in configuration.bindings.items() if bound == name)
+    if roles or asked_for:
+        level = Level.ERROR
+    else:
+        in_use = name in executors_in_use(configuration)
+        level = Level.WARNING if in_use else Level.NOTE
+    return Need(executor, roles, level)
+
+
+def _examine(need: Need, environ: Mapping[str, str], asked: Asked) -> Iterator[Finding]:
+    executor = need.executor
+    try:
+        path = executor.validate_availability(environ.get("PATH"))
+    except ExecutorBinaryNotFound as error:
+        yield _absent(need, error)
+        return
+    cli = CLIS.get(executor.config.type)
+    version = asked(path, "--version") if cli is not None else Answer("")
+    yield _program(need, path, version)
+    if cli is not None and not version.fault:
+        yield _flags(need, path, partial(asked, path), cli)
+        yield _login(executor, environ, cli)
+
+
+def _absent(need: Need, error: ExecutorBinaryNotFound) -> Finding:
+    name, install = need.executor.name, error.hint.rpartition("\n\n")[2]
+    bound = f"which plays {_listed(need.roles)}" if need.roles else "no role is bound to it"
+    return Finding(
+        check="program",
+        level=need.fault_level,
+        text=f"{name}: {error.binary} is not on PATH; {bound}",
+        remedy=install if need.fault_level is not Level.NOTE else "",
+        facts={"executor": name, "binary": error.binary, "path": None, "roles": list(need.roles)},
+    )
+
+
+def _program(need: Need, path: str, version: Answer) -> Finding:
+    executor = need.executor
+    found = VERSION.search(version.text)
+    number = found[0] if found else None
+    facts = {
+        "executor": executor.name,
+        "binary": executor.binary,
+        "path": path,
+        "version": number,
+        "roles": list(need.roles),
+    }
+    if version.fault:
+        return Finding(
+            check="program",
+            level=need.fault_level,
+            text=f"{executor.name}: `{path} --version` {version.fault}",
+            remedy="Run it yourself to see why, or install it anew.",
+            facts=facts,
+        )
+    plays = f", plays {_listed(need.roles)}" if need.roles else ""
+    text = f"{executor.name}: {executor.binary}{f' {number}' if number else ''} ({path}){plays}"
+    return Finding(check="program", level=Level.OK, text=text, facts=facts)
+
+
+def _flags(need: Need, path: str, asked: Asked, cli: Cli) -> Finding:
+    executor = need.executor
+    answers = [asked(*words) for words in cli.helps]
+    text = "\n".join(answer.text for answer in answers if not answer.fault)
+    if not text:
+        return Finding(
+            check="flags",
+            level=Level.WARNING,
+            text=f"{executor.name}: `{path} {' '.join(cli.helps[0])}` {answers[0].fault}",
+            remedy="Whether it takes the flags that sow uses cannot be told.",
+            facts={"executor": executor.name, "missing": None},
+        )
+    missing = missing_flags(executor, text)
+    facts = {"executor": executor.name, "missing": missing}
+    if not missing:
+        said = f"{executor.name}: its help lists every flag that sow uses"
+        return Finding(check="flags", level=Level.OK, text=said, facts=facts)
+    return Finding(
+        check="flags",
+        level=Level.WARNING,
+        text=f"{executor.name}: its help does not list {', '.join(missing)}, which sow uses",
+        remedy=f"Update {executor.binary}, or sow: docs/compatibility.md names the versions tried.",
+        facts=facts,
+    )
+
+
+def _login(executor: Executor, environ: Mapping[str, str], cli: Cli) -> Finding:
+    """Tell what speaks for a login; names and paths only, no value is read."""
+    given = set(executor.config.env_names) | {name for name, value in environ.items() if value}
+    variables = [name for name in cli.key_variables if name in given]
+    sign = ", ".join(variables) or cli.signs(environ)
+    facts = {"executor": executor.name, "logged_in": bool(sign) if sign is not None else None}
+    if sign:
+        said = f"{executor.name}: logged in, by {sign}"
+        return Finding(check="login", level=Level.OK, text=said, facts=facts)
+    if sign is None:
+        said = f"{executor.name}: whether it is logged in cannot be told without asking its maker"
+        return Finding(check="login", level=Level.NOTE, text=said, remedy=cli.login, facts=facts)
+    keys = ", ".join(cli.key_variables[:3])
+    return Finding(
+        check="login",
+        level=Level.WARNING,
+        text=f"{executor.name}: nothing here tells of a login",
+        remedy=f"{cli.login}\nOr set one of {keys} where the worker is started.",
+        facts=facts,
+    )
+
+
+def _listed(roles: Sequence[str]) -> str:
+    if len(roles) <= MOST_ROLES:
+        return ", ".join(roles)
+    return f"{', '.join(roles[: MOST_ROLES - 1])} and {len(roles) - MOST_ROLES + 1} more roles"

@@ -1,0 +1,120 @@
+"""Whether the disk under `.sow` can carry a queue: its kind, its locks, its permissions.
+
+Writes nothing. Which file system lies where is read from /proc/self/mountinfo,
+where there is one (proc_pid_mountinfo(5)).
+"""
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from sow.findings import Finding, Level
+from sow.paths import Workspace
+
+MOUNTINFO = Path("/proc/self/mountinfo")
+NETWORK = frozenset(
+    {
+        *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "glusterfs", "gpfs", "lustre"),
+        *("ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "prl_fs", "smb3", "smbfs", "vboxsf"),
+        *("virtiofs", "vmhgfs"),
+    }
+)
+"""Other machines, or the host of this one, see such files as well; all `fuse.*` besides."""
+
+
+def examine_filesystem(workspace: Workspace) -> Iterator[Finding]:
+    """Yield what is found of the disk under the workspace."""
+    folder = workspace.run if workspace.run.is_dir() else workspace.sow
+    if MOUNTINFO.exists():
+        yield _kind(folder, MOUNTINFO.read_text("utf-8", "surrogateescape"))
+    yield _locks(workspace.sow)
+    yield from _permissions(workspace)
+
+
+def filesystem_of(path: str, mountinfo: str) -> str:
+    """Return the type of the file system that `path`, absolute and without links, lies on."""
+    best, found = "", ""
+    for line in mountinfo.splitlines():
+        before, _, after = line.partition(" - ")
+        point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), before.split(" ")[4])
+        inside = path == point or path.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):  # of two at one place, the later lies on top
+            best, found = point, after.split(" ")[0]
+    return found
+
+
+def is_shared(kind: str) -> bool:
+    """Whether a file system is one that SQLite's locks cannot be trusted on."""
+    return kind in NETWORK or kind.startswith("fuse.")
+
+
+def _kind(folder: Path, mountinfo: str) -> Finding:
+    kind = filesystem_of(os.path.realpath(folder), mountinfo)
+    facts = {"path": str(folder), "filesystem": kind}
+    if not is_shared(kind):
+        text = f"{folder} lies on a local file system ({kind})"
+        return Finding(check="filesystem", level=Level.OK, text=text, facts=facts)
+    return Finding(
+        check="filesystem",
+        level=Level.WARNING,
+        text=f"{folder} lies on {kind}, where the queue's locks cannot be relied on",
+        remedy="Keep the checkout on a disk of this machine: SQLite and flock need one.",
+        facts=facts,
+    )
+
+
+def _locks(folder: Path) -> Finding:
+    fault = lock_fault(folder)
+    if not fault:
+        return Finding(check="locks", level=Level.OK, text="Locks on it hold (flock)")
+    return Finding(
+        check="locks",
+        level=Level.ERROR,
+        text=f"Locks on {folder} do not hold: {fault}",
+        remedy="Keep the checkout on a disk of this machine.",
+    )
+
+
+def lock_fault(folder: Path) -> str:
+    """Return why an exclusive `flock` of `folder` keeps nobody out; nothing if it does.
+
+    It is held for a moment. That somebody else holds it proves it as well.
+    """
+    first, second = _opened(folder), _opened(folder)
+    try:
+        fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return ""
+    except OSError as error:
+        return (error.strerror or str(error)).lower()
+    else:
+        return "two held it at the same time"
+    finally:
+        os.close(first)
+        os.close(second)
+
+
+def _opened(folder: Path) -> int:
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def _permissions(workspace: Workspace) -> Iterator[Finding]:
+    folders = [folder for folder in (workspace.sow, workspace.run) if folder.is_dir()]
+    for folder in folders:
+        if not os.access(folder, os.W_OK | os.X_OK):
+            yield Finding(
+                check="permissions",
+                level=Level.ERROR,
+                text=f"{folder} is not writable",
+                remedy="Make it writable for you, or mount the disk for writing.",
+            )
+    if workspace.run.is_dir() and workspace.run.stat().st_mode & 0o077:
+        yield Finding(
+            check="permissions",
+            level=Level.WARNING,
+            text=f"{workspace.run} can be read by others; prompts and output lie in it",
+            remedy=f"chmod 700 {workspace.run}",
+        )

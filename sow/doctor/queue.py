@@ -1,0 +1,126 @@
+"""How the queue stands: its file, the jobs in it, the workers on it.
+
+Reads only. What is wrong is told in the words of the errors that a call would
+meet.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+from sow import __version__
+from sow.config.configuration import Configuration
+from sow.errors import QueueError
+from sow.findings import Finding, Level
+from sow.jobs import control, jobs, workers
+from sow.jobs.database import Database, open_existing_queue
+from sow.paths import Workspace
+from sow.schema.job import WorkerRecord
+from sow.sessions.doubt import in_doubt
+
+
+def examine_queue(workspace: Workspace, configuration: Configuration) -> Iterator[Finding]:
+    """Yield what is found of the queue."""
+    try:
+        database = open_existing_queue(workspace)
+        if database is None:
+            text = "No queue yet: the first call makes it"
+            yield Finding(check="queue", level=Level.NOTE, text=text)
+            return
+        with closing(database):
+            yield _file(workspace, database)
+            yield from _contents(workspace, database)
+            yield from _workers(workspace, database, configuration)
+    except QueueError as error:
+        text = error.message[:1].upper() + error.message[1:]
+        yield Finding(check="queue", level=Level.ERROR, text=text, remedy=error.hint)
+
+
+def live_workers(workspace: Workspace) -> list[WorkerRecord]:
+    """Return the workers that live, oldest first. Raises QueueError."""
+    database = open_existing_queue(workspace)
+    if database is None:
+        return []
+    with closing(database):
+        return [one for one in workers.registered(database) if workers.is_alive(workspace, one.id)]
+
+
+def _file(workspace: Workspace, database: Database) -> Finding:
+    damage = control.damage(database)
+    if not damage:
+        text = f"The queue's file opens and is sound ({workspace.queue_db})"
+        return Finding(check="queue", level=Level.OK, text=text)
+    return Finding(
+        check="queue",
+        level=Level.ERROR,
+        text=f"The queue's file is damaged: {damage}",
+        remedy=f"While nothing runs, move {workspace.run} away: sessions and task states stay.",
+    )
+
+
+def _contents(workspace: Workspace, database: Database) -> Iterator[Finding]:
+    paused = control.paused_since(database)
+    if paused is not None:
+        yield Finding(
+            check="paused",
+            level=Level.WARNING,
+            text=f"The queue has been paused since {paused}",
+            remedy="`sow queue resume` lets it go on.",
+        )
+    aside = len(control.set_aside(database))
+    if aside:
+        yield Finding(
+            check="set_aside",
+            level=Level.WARNING,
+            text=f"Messages that were set aside, since no job stands behind them: {aside}",
+            remedy="`sow queue status` shows them.",
+        )
+    doubtful = sorted(in_doubt(workspace, database, jobs.active_jobs(database)))
+    if doubtful:
+        yield Finding(
+            check="doubt",
+            level=Level.WARNING,
+            text=f"Nobody here can tell whether these jobs run: {', '.join(map(str, doubtful))}",
+            remedy="Make sure that they are gone, then `sow job resolve JOB --gone`.",
+        )
+
+
+def _workers(
+    workspace: Workspace, database: Database, configuration: Configuration
+) -> Iterator[Finding]:
+    records = workers.registered(database)
+    alive = [one for one in records if workers.is_alive(workspace, one.id)]
+    for one in alive:
+        yield _alive(one)
+    dead = [one.id for one in records if one not in alive]
+    if dead:
+        text = f"On record and dead: {', '.join(dead)}"
+        remedy = "The next worker goes on with what they left."
+        yield Finding(check="worker", level=Level.NOTE, text=text, remedy=remedy)
+    if not alive:
+        yield _nobody(database, configuration)
+
+
+def _alive(one: WorkerRecord) -> Finding:
+    facts = {"worker": one.id, "pid": one.process.pid, "version": one.version}
+    text = f"Worker {one.id} lives (pid {one.process.pid}, sow {one.version})"
+    if one.version == __version__:
+        return Finding(check="worker", level=Level.OK, text=text, facts=facts)
+    return Finding(
+        check="worker",
+        level=Level.WARNING,
+        text=f"{text}, and this is sow {__version__}",
+        remedy=f"`sow worker stop {one.id}`: the next call starts a new one, and agents go on.",
+        facts=facts,
+    )
+
+
+def _nobody(database: Database, configuration: Configuration) -> Finding:
+    waiting = jobs.has_active_jobs(database)
+    if configuration.worker.autostart:
+        text = "No worker runs; a call starts one"
+        level = Level.WARNING if waiting else Level.NOTE
+    else:
+        text = "No worker runs, and worker.autostart is off"
+        level = Level.WARNING
+    remedy = "`sow worker` starts one; jobs wait for it." if level is Level.WARNING else ""
+    return Finding(check="worker", level=level, text=text, remedy=remedy)

@@ -1,0 +1,48 @@
+"""The true `sow doctor` in a repository of its own, and the reading of what it says."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from journeys.site import Result, Site
+
+REPORT = [[{"sow": ["task", "set", "status", "needs_review"]}]]
+
+
+@dataclass
+class Clinic:
+    """A site, and what the doctor finds in it."""
+
+    site: Site
+
+    def program(self, name: str, script: str) -> Path:
+        """Replace a program on PATH by a shell script."""
+        path = self.site.base / "bin" / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        return path
+
+    def without(self, *names: str) -> None:
+        for name in names:
+            (self.site.base / "bin" / name).unlink()
+
+    def run_once(self, **env: str) -> None:
+        """Run one agent, so that there are a queue and a worker."""
+        self.site.project("010")
+        self.site.script(REPORT)
+        self.site.sow("agent", "spawn", "implementer", "010", env=env)
+
+    def told(self, *words: str, **env: str) -> Result:
+        """Run the doctor for people."""
+        return self.site.sow("doctor", *words, env=env, expect=None)
+
+    def findings(self, *words: str, **env: str) -> list[dict[str, Any]]:
+        """Run the doctor for programs."""
+        findings: list[dict[str, Any]] = self.site.sow(
+            "doctor", *words, "--json", env=env, expect=None
+        ).json["findings"]
+        return findings
+
+    def one(self, check: str, *words: str, **env: str) -> dict[str, Any]:
+        """Return the only finding of this check, of those about the named executors if any."""
+        (found,) = [one for one in self.findings(*words, **env) if one["check"] == check]
+        return found

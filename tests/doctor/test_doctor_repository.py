@@ -1,0 +1,172 @@
+"""What the doctor says of queue, workers, their environment and the disk."""
+
+import os
+import sqlite3
+
+from doctor.clinic import Clinic
+from journeys.site import wait_until
+
+
+def test_before_the_first_call_there_is_no_queue_and_none_is_made(clinic: Clinic) -> None:
+    clinic.site.project("010")
+    told = clinic.told()
+    assert told.code == 0
+    assert "- No queue yet: the first call makes it\n" in told.out
+    assert not (clinic.site.root / ".sow/run/queue.db").exists()
+
+
+def test_a_queue_with_a_worker(clinic: Clinic) -> None:
+    clinic.run_once()
+    told = clinic.told()
+    assert told.code == 0
+    (worker,) = clinic.site.workers()
+    for line in (
+        f"✓ The queue's file opens and is sound ({clinic.site.root}/.sow/run/queue.db)",
+        f"✓ Worker {worker['worker']} lives (pid {worker['pid']}, sow {worker['version']})",
+        f"✓ Worker {worker['worker']} has the environment of this shell",
+    ):
+        assert f"{line}\n" in told.out
+
+
+def test_a_file_that_is_no_queue_is_an_error_and_is_left_as_it_is(clinic: Clinic) -> None:
+    clinic.run_once()
+    clinic.site.sow("worker", "stop")
+    file = clinic.site.root / ".sow/run/queue.db"
+    file.write_bytes(b"x" * 5000)
+    told = clinic.told()
+    assert told.code == 1
+    assert f"✗ Error: The queue file {file} is not a SQLite database" in told.out
+    assert "  Move it away and call again" in told.out
+    assert file.read_bytes() == b"x" * 5000
+    file.unlink()
+
+
+def change(clinic: Clinic, sql: str, *values: object) -> None:
+    database = sqlite3.connect(clinic.site.root / ".sow/run/queue.db")
+    with database:
+        database.execute(sql, values)
+    database.close()
+
+
+def test_a_queue_of_another_sow_is_an_error(clinic: Clinic) -> None:
+    clinic.run_once()
+    clinic.site.sow("worker", "stop")
+    change(clinic, "pragma user_version = 99")
+    assert "has format 99, this sow reads format" in clinic.one("queue")["text"]
+    assert clinic.told().code == 1
+    change(clinic, "pragma user_version = 1")
+
+
+def test_damage_inside_the_file_is_an_error(clinic: Clinic) -> None:
+    clinic.run_once()
+    clinic.site.sow("worker", "stop")
+    change(clinic, "pragma wal_checkpoint(truncate)")
+    file = clinic.site.root / ".sow/run/queue.db"
+    whole = file.read_bytes()
+    page = int.from_bytes(whole[16:18], "big")
+    file.write_bytes(whole[: 4 * page] + b"\xff" * page + whole[5 * page :])
+    found = clinic.one("queue")
+    assert found["level"] == "error", found
+    assert clinic.told().code == 1
+    file.write_bytes(whole)
+
+
+def test_what_keeps_jobs_from_running_is_a_warning(clinic: Clinic) -> None:
+    clinic.run_once()
+    clinic.site.sow("queue", "pause")
+    data, reason, at = b"?", "unknown task", 0.0
+    change(
+        clinic, "insert into aside (data, reason, set_aside_at) values (?, ?, ?)", data, reason, at
+    )
+    told = clinic.told()
+    assert told.code == 0
+    assert "⚠ Warning: The queue has been paused since 20" in told.out
+    assert "no job stands behind them: 1\n" in told.out
+    assert told.out.endswith(" warnings.\n")
+
+
+def test_a_dead_worker_and_nobody_else(clinic: Clinic) -> None:
+    clinic.run_once()
+    (worker,) = clinic.site.workers()
+    clinic.site.kill(worker["pid"])
+    wait_until(lambda: not clinic.site.workers()[0]["alive"], "the worker's death")
+    told = clinic.told()
+    assert told.code == 0
+    assert f"- On record and dead: {worker['worker']}\n" in told.out
+    assert "- No worker runs; a call starts one\n" in told.out
+    clinic.site.configure({"worker": {"autostart": False}})
+    assert "⚠ Warning: No worker runs, and worker.autostart is off\n" in clinic.told().out
+
+
+def test_a_worker_of_another_version_is_a_warning(clinic: Clinic) -> None:
+    clinic.run_once()
+    change(clinic, "update worker set version = '0.0.9'")
+    (worker,) = clinic.site.workers()
+    out = clinic.told().out
+    assert (
+        f"⚠ Warning: Worker {worker['worker']} lives (pid {worker['pid']}, sow 0.0.9), and" in out
+    )
+    assert f"`sow worker stop {worker['worker']}`" in out
+
+
+def test_names_and_never_values_of_what_the_worker_was_started_with(clinic: Clinic) -> None:
+    """The call that started it had other variables than this shell has."""
+    clinic.run_once(ONLY_THERE="secret-1", CHANGED="secret-2", SOW_WAIT="9m", SSH_TTY="x")
+    env = {"CHANGED": "secret-3", "ANTHROPIC_API_KEY": "secret-4", "TERM": "dumb"}
+    found = clinic.one("environment", **env)
+    assert found["level"] == "warning"
+    assert (found["missing"], found["other"], found["only_there"]) == (
+        ["ANTHROPIC_API_KEY"],
+        ["CHANGED"],
+        ["ONLY_THERE"],
+    )
+    told = clinic.told(**env)
+    assert told.code == 0
+    text = "was started without ANTHROPIC_API_KEY; with another CHANGED; with ONLY_THERE\n"
+    assert text in told.out
+    assert f"`sow worker stop {found['worker']}`" in told.out
+    assert "secret-" not in told.out + str(found)
+
+
+def test_the_pythonpath_that_was_put_aside_is_called_by_its_name(clinic: Clinic) -> None:
+    clinic.run_once(PYTHONPATH="/nowhere/lib")
+    assert clinic.one("environment")["only_there"] == ["PYTHONPATH"]
+    assert clinic.one("environment", PYTHONPATH="/nowhere/lib")["level"] == "ok"
+
+
+def test_a_variable_that_the_configuration_needs_and_the_worker_lacks_is_an_error(
+    clinic: Clinic,
+) -> None:
+    clinic.run_once()
+    section = {"env": {"API_KEY": "${TOKEN}"}}
+    clinic.site.configure({"agents": {"executors": {"claude-code": section}}})
+    told = clinic.told(TOKEN="secret")
+    assert told.code == 1
+    assert "lacks TOKEN, which agents.executors.claude-code.env.API_KEY needs" in told.out
+    assert "secret" not in told.out
+
+
+def test_a_run_folder_that_others_can_read_is_a_warning(clinic: Clinic) -> None:
+    clinic.run_once()
+    run = clinic.site.root / ".sow/run"
+    assert not [one for one in clinic.findings() if one["check"] == "permissions"]
+    run.chmod(0o755)
+    assert clinic.one("permissions")["remedy"] == f"chmod 700 {run}"
+
+
+def test_the_disk_is_looked_at_and_nothing_is_written(clinic: Clinic) -> None:
+    clinic.site.project("010")
+    before = sorted(clinic.site.root.rglob("*"))
+    assert clinic.one("filesystem")["level"] == "ok"
+    assert clinic.one("locks")["level"] == "ok"
+    assert sorted(clinic.site.root.rglob("*")) == before
+
+
+def test_a_lock_that_somebody_holds_is_no_fault(clinic: Clinic) -> None:
+    import fcntl
+
+    clinic.site.project("010")
+    folder = os.open(clinic.site.root / ".sow", os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    assert clinic.one("locks")["level"] == "ok"
+    os.close(folder)
