@@ -2,6 +2,7 @@
 
 import click
 
+from sow.cli import completing
 from sow.cli.arguments import id_option, named_task
 from sow.cli.calling import this_caller
 from sow.cli.cancelling import cancel_and_wait
@@ -11,7 +12,7 @@ from sow.sessions.cancel import live_job_of
 
 
 @click.command()
-@click.argument("task", required=False)
+@click.argument("task", required=False, shell_complete=completing.tasks)
 @id_option
 @json_option
 def cancel(task: str | None, task_option: str | None, as_json: bool) -> int:

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import click
 
+from sow.cli import completing
 from sow.cli.arguments import id_option, named_task
 from sow.cli.calling import this_caller
 from sow.cli.output import echo_json, json_option
@@ -17,7 +18,7 @@ from sow.sessions.outcome import line_of, outcome_of
 
 
 @click.command("open")
-@click.argument("task", required=False)
+@click.argument("task", required=False, shell_complete=completing.tasks)
 @id_option
 @json_option
 def open_task(task: str | None, task_option: str | None, as_json: bool) -> int:

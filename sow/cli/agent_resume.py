@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from sow.cli import completing
 from sow.cli.arguments import id_option, named_task, readable
 from sow.cli.calling import WaitOptions, call, this_caller, wait_option
 from sow.cli.output import json_option
@@ -15,7 +16,7 @@ from sow.sessions.request import Request
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar="[TASK] PROMPT")
+@click.argument("words", nargs=-1, metavar="[TASK] PROMPT", shell_complete=completing.first_task)
 @id_option
 @click.option(
     "--file",

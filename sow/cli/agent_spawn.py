@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from sow.agents.roles import get_agent
+from sow.cli import completing
 from sow.cli.arguments import ids_option, named_tasks, readable
 from sow.cli.calling import WaitOptions, call, this_caller, wait_option
 from sow.cli.output import json_option
@@ -31,8 +32,8 @@ class SpawnCommand(click.Command):
 
 
 @click.command(cls=SpawnCommand)
-@click.argument("agent")
-@click.argument("tasks", metavar="[TASK]...", nargs=-1)
+@click.argument("agent", shell_complete=completing.roles)
+@click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=completing.tasks)
 @ids_option
 @click.option("--prompt", default="", help="More words for the agent, after the task's own.")
 @click.option("--fresh", is_flag=True, help="Start over with a new session.")

@@ -4,6 +4,7 @@ from contextlib import closing
 
 import click
 
+from sow.cli import completing
 from sow.cli.arguments import ids_option, named_tasks
 from sow.cli.calling import (
     WaitOptions,
@@ -29,7 +30,7 @@ from sow.state.tasks import find_task
 
 
 @click.command()
-@click.argument("tasks", metavar="[TASK]...", nargs=-1)
+@click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=completing.tasks)
 @ids_option
 @click.option("--any", "any_one", is_flag=True, help="Return when one of them has ended.")
 @click.option("--all", "all_of_them", is_flag=True, help="Wait for all of them (the default).")

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from sow.cli import completing
 from sow.errors import StateError, UsageError
 from sow.ids import TaskId, parse_task_id
 from sow.paths import Workspace, find_workspace
@@ -38,15 +39,24 @@ def working_folder() -> Path:
 
 def id_option(function: F) -> F:
     """Give a command `--id`, passed to it as `task_option`."""
-    return click.option("--id", "task_option", metavar="TASK", help="The task's id, such as 010.")(
-        function
-    )
+    return click.option(
+        "--id",
+        "task_option",
+        metavar="TASK",
+        help="The task's id, such as 010.",
+        shell_complete=completing.tasks,
+    )(function)
 
 
 def ids_option(function: F) -> F:
     """Give a command of several tasks `--id`, passed to it as `task_options`."""
     return click.option(
-        "--id", "task_options", metavar="TASK", multiple=True, help="A task's id; may be repeated."
+        "--id",
+        "task_options",
+        metavar="TASK",
+        multiple=True,
+        help="A task's id; may be repeated.",
+        shell_complete=completing.tasks,
     )(function)
 
 

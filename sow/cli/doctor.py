@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sow.cli import completing
 from sow.cli.arguments import working_folder
 from sow.cli.config_places import workspace_here
 from sow.cli.findings import counted, echo_findings, finding_record
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("executors", metavar="[EXECUTOR]...", nargs=-1)
+@click.argument("executors", metavar="[EXECUTOR]...", nargs=-1, shell_complete=completing.executors)
 @json_option
 def doctor(executors: tuple[str, ...], as_json: bool) -> int:
     """Check what agents need to run here: of each EXECUTOR, or of everything.

@@ -2,6 +2,7 @@
 
 import click
 
+from sow.cli import completing
 from sow.cli.calling import this_caller
 from sow.cli.cancelling import cancel_and_wait
 from sow.cli.job_record import find_job
@@ -9,7 +10,7 @@ from sow.cli.output import json_option
 
 
 @click.command()
-@click.argument("job_id", metavar="JOB")
+@click.argument("job_id", metavar="JOB", shell_complete=completing.active_jobs)
 @json_option
 def cancel(job_id: str, as_json: bool) -> int:
     """End JOB: at once if it waits, with its whole process tree if it runs.

@@ -2,6 +2,7 @@
 
 import click
 
+from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.job_record import find_job, job_record, open_jobs, quiet_seconds
 from sow.cli.output import echo_json, json_option
@@ -12,7 +13,7 @@ from sow.sessions.surroundings import look_around
 
 
 @click.command()
-@click.argument("job_id", metavar="JOB")
+@click.argument("job_id", metavar="JOB", shell_complete=completing.jobs)
 @json_option
 def explain(job_id: str, as_json: bool) -> None:
     """Tell in words what happened to JOB, attempt by attempt, and what happens next."""

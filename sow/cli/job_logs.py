@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.job_record import find_job, open_jobs
 from sow.cli.output import echo_json_lines, json_option
@@ -30,7 +31,7 @@ MARKS = {
 
 
 @click.command()
-@click.argument("job_id", metavar="JOB")
+@click.argument("job_id", metavar="JOB", shell_complete=completing.jobs)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended.")
 @click.option("--raw", is_flag=True, help="The CLI's own output, byte for byte.")
 @click.option("--stderr", "errors", is_flag=True, help="What it wrote to standard error.")

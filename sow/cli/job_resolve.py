@@ -4,6 +4,7 @@ from contextlib import closing
 
 import click
 
+from sow.cli import completing
 from sow.cli.calling import this_caller
 from sow.cli.job_record import find_job, job_record
 from sow.cli.output import echo_json, json_option
@@ -13,7 +14,7 @@ from sow.sessions.staffing import NoWorker, Staffing
 
 
 @click.command()
-@click.argument("job_id", metavar="JOB")
+@click.argument("job_id", metavar="JOB", shell_complete=completing.active_jobs)
 @click.option("--gone", is_flag=True, required=True, help="I know that nothing of it runs.")
 @json_option
 def resolve(job_id: str, gone: bool, as_json: bool) -> None:  # noqa: ARG001 - its being there says it

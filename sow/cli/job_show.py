@@ -4,6 +4,7 @@ import shlex
 
 import click
 
+from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.job_record import (
     attempt_record,
@@ -21,7 +22,7 @@ from sow.sessions.doubt import is_in_doubt
 
 
 @click.command()
-@click.argument("job_id", metavar="JOB")
+@click.argument("job_id", metavar="JOB", shell_complete=completing.jobs)
 @json_option
 def show(job_id: str, as_json: bool) -> None:
     """Show JOB: what was asked for, each attempt, and how it ended."""

@@ -6,9 +6,12 @@ an agent the import of the queue, the tables and the configuration.
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class LazyCommand:
@@ -41,6 +44,19 @@ class LazyGroup(click.Group):
         command = getattr(import_module(module), attribute)
         assert isinstance(command, click.Command)  # noqa: S101 - the table is ours
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Return the names and options that begin so, without importing any command."""
+        from click.shell_completion import CompletionItem
+
+        eager = {name: command for name, command in self.commands.items() if not command.hidden}
+        helps = {name: command.get_short_help_str() for name, command in eager.items()}
+        helps |= {name: lazy.help for name, lazy in self._lazy.items()}
+        names = [name for name in self.list_commands(ctx) if name in helps]
+        commands = [
+            CompletionItem(name, help=helps[name]) for name in names if name.startswith(incomplete)
+        ]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of commands without importing any of them."""

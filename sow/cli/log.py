@@ -5,6 +5,7 @@ import time
 
 import click
 
+from sow.cli import completing
 from sow.cli.arguments import TASK_VARIABLE, here
 from sow.cli.output import echo_json, json_option
 from sow.clock import format_time
@@ -19,8 +20,18 @@ DEFAULT_AGENT = "orchestrator"
 
 @click.command()
 @click.argument("text")
-@click.option("--task", "--id", "task", help=f"Default: {TASK_VARIABLE}, else the project's log.")
-@click.option("--agent", help=f"Who did it. Default: {AGENT_VARIABLE}, else {DEFAULT_AGENT}.")
+@click.option(
+    "--task",
+    "--id",
+    "task",
+    help=f"Default: {TASK_VARIABLE}, else the project's log.",
+    shell_complete=completing.tasks,
+)
+@click.option(
+    "--agent",
+    help=f"Who did it. Default: {AGENT_VARIABLE}, else {DEFAULT_AGENT}.",
+    shell_complete=completing.roles,
+)
 @click.option("--result", default="", help="How it ended: success, failure, or another word.")
 @click.option("--file", "files", multiple=True, help="A file it touched; repeat it.")
 @click.option("--body", default="", help="More about it, in Markdown.")

@@ -2,13 +2,14 @@
 
 import click
 
+from sow.cli import completing
 from sow.cli.output import echo_json, echo_json_lines, json_option
 from sow.errors import UsageError
 from sow.prompts.library import list_prompts, load_prompt
 
 
 @click.command()
-@click.argument("path", required=False)
+@click.argument("path", required=False, shell_complete=completing.prompts)
 @click.option("--list", "as_list", is_flag=True, help="List the names of all prompts.")
 @json_option
 def prompt(path: str | None, as_list: bool, as_json: bool) -> None:

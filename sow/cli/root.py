@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from sow import __version__
+from sow.cli import completing
 from sow.cli.lazy import LazyCommand, LazyGroup
 from sow.errors import ExitCode, SowError
 
@@ -22,6 +23,9 @@ COMMANDS = {
     "config": LazyCommand("sow.cli.config:config", "Choose which CLI plays which role."),
     "doctor": LazyCommand("sow.cli.doctor:doctor", "Check what agents need to run here."),
     "schema": LazyCommand("sow.cli.schema:schema", "Print the JSON Schema of a file."),
+    "completion": LazyCommand(
+        "sow.cli.completion:completion", "Print the script that completes words in your shell."
+    ),
     "demo": LazyCommand("sow.cli.demo:demo", "Run the main job once, end to end, visibly."),
 }
 
@@ -44,6 +48,8 @@ def root() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors are shown on stderr."""
+    if completing.VARIABLE in os.environ:
+        return _complete()
     try:
         result = root.main(args=list(arguments), prog_name="sow", standalone_mode=False)
     except SowError as error:
@@ -64,6 +70,17 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:  # the boundary: the rest are bugs
         return _show_bug(error)
     return result if isinstance(result, int) else 0
+
+
+def _complete() -> int:
+    """Answer a shell that completes a word; it would print an error into the command line."""
+    try:
+        root.main(args=[], prog_name="sow", complete_var=completing.VARIABLE)
+    except SystemExit as answered:
+        return int(answered.code or 0)
+    except Exception:  # the same boundary, where nothing may be said
+        return int(ExitCode.FAILED)
+    return int(ExitCode.OK)
 
 
 def _show(message: str, hint: str) -> None:

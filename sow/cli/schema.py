@@ -4,11 +4,12 @@ import json
 
 import click
 
+from sow.cli import completing
 from sow.cli.output import echo_json_lines, echo_table, json_option
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.schemas)
 @json_option
 def schema(name: str | None, as_json: bool) -> None:
     """Print the JSON Schema of the file called NAME; without NAME, list them."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from sow.cli import completing
 from sow.cli.arguments import here, readable
 from sow.cli.output import echo_json, json_option
 from sow.errors import UsageError
@@ -13,7 +14,12 @@ from sow.errors import UsageError
 
 @click.command()
 @click.argument("name")
-@click.option("--agent", required=True, help="The agent to do it, such as implementer.")
+@click.option(
+    "--agent",
+    required=True,
+    help="The agent to do it, such as implementer.",
+    shell_complete=completing.roles,
+)
 @click.option("--id", "task_option", metavar="TASK", help="Default: the next multiple of ten.")
 @click.option("--description", help="What is to be done, in Markdown.")
 @click.option(
@@ -22,7 +28,13 @@ from sow.errors import UsageError
     help="Where that stands; - is standard input.",
 )
 @click.option("--phase", help="Default: the project's first phase.")
-@click.option("--depends-on", multiple=True, metavar="TASK", help="Repeat it, or write 010,020.")
+@click.option(
+    "--depends-on",
+    multiple=True,
+    metavar="TASK",
+    help="Repeat it, or write 010,020.",
+    shell_complete=completing.tasks,
+)
 @json_option
 def add(
     *,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sow.cli import completing
 from sow.cli.arguments import here, id_option, is_own_agent, named_task, readable
 from sow.cli.output import echo_json, json_option
 from sow.errors import UsageError
@@ -25,7 +26,9 @@ cancel_option = click.option(
 
 
 @click.command("set")
-@click.argument("words", nargs=-1, metavar="[TASK] FIELD VALUE")
+@click.argument(
+    "words", nargs=-1, metavar="[TASK] FIELD VALUE", shell_complete=completing.field_words
+)
 @id_option
 @cancel_option
 @json_option
@@ -43,7 +46,7 @@ def set_field(
 
 
 @click.command("set-status")
-@click.argument("status")
+@click.argument("status", shell_complete=completing.statuses)
 @id_option
 @cancel_option
 @json_option
@@ -54,7 +57,7 @@ def set_status(status: str, task_option: str | None, cancel_job: bool, as_json: 
 
 
 @click.command()
-@click.argument("task", required=False)
+@click.argument("task", required=False, shell_complete=completing.tasks)
 @id_option
 @cancel_option
 @json_option
@@ -65,7 +68,7 @@ def abandon(task: str | None, task_option: str | None, cancel_job: bool, as_json
 
 
 @click.command()
-@click.argument("task", required=False)
+@click.argument("task", required=False, shell_complete=completing.tasks)
 @id_option
 @json_option
 def reopen(task: str | None, task_option: str | None, as_json: bool) -> None:

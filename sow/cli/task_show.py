@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sow.cli import completing
 from sow.cli.arguments import here, id_option, named_task
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
 
@@ -57,7 +58,7 @@ def _row(task: "Task") -> tuple[str, ...]:
 
 
 @click.command()
-@click.argument("task", required=False)
+@click.argument("task", required=False, shell_complete=completing.tasks)
 @id_option
 @json_option
 def show(task: str | None, task_option: str | None, as_json: bool) -> None:

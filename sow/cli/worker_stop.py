@@ -6,6 +6,7 @@ import time
 
 import click
 
+from sow.cli import completing
 from sow.cli.calling import this_caller
 from sow.cli.output import echo_json_lines, json_option
 from sow.errors import QueueError
@@ -20,7 +21,7 @@ STOP_SECONDS = 30.0
 
 
 @click.command()
-@click.argument("names", metavar="[WORKER]...", nargs=-1)
+@click.argument("names", metavar="[WORKER]...", nargs=-1, shell_complete=completing.workers)
 @click.option(
     "--end-agents", is_flag=True, help="End their agents too; the jobs are resumed later."
 )

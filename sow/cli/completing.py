@@ -1,0 +1,180 @@
+"""What the Tab key offers: roles, tasks, executors, jobs and the like, as they are here and now.
+
+Owns the look-ups. They are light, and silent: whatever is wrong (no project, a
+broken configuration), the shell is offered nothing and prints nothing.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+VARIABLE = "_SOW_COMPLETE"
+"""Set by the shell's own script where it asks for completions (click's protocol)."""
+MOST_JOBS = 50
+
+Choice = tuple[str, str]
+"""A word, and what it stands for."""
+Find = Callable[[click.Context, click.Parameter], Iterable[Choice]]
+Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
+
+
+def _completer(find: Find) -> Completer:
+    """Return `find` as click wants it: what begins right, without what stands there already."""
+
+    @wraps(find)
+    def complete(
+        ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        given = ctx.params.get(param.name or "") or ()
+        try:
+            found = list(find(ctx, param))
+        except Exception:  # a boundary: an error would land in the command line
+            return []
+        return [
+            CompletionItem(word, help=about)
+            for word, about in found
+            if word.startswith(incomplete) and word not in given
+        ]
+
+    return complete
+
+
+def _roles(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+    from sow.agents.roles import AGENTS
+
+    return [(agent.name, agent.description) for agent in AGENTS]
+
+
+def _task_choices() -> list[Choice]:
+    from sow.cli.arguments import here
+    from sow.state.places import all_places
+
+    return [(place.task_id, place.phase) for place in all_places(here())]
+
+
+def _tasks(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+    return _task_choices()
+
+
+def _first_task(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
+    """Yield tasks for the first of several words; the others are not ours to know."""
+    return [] if ctx.params.get(param.name or "") else _task_choices()
+
+
+def _executors(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+    from sow.agents.roles import AGENTS
+    from sow.cli.config_places import repository_settings
+    from sow.config.load import load_configuration
+    from sow.paths import user_config_path
+
+    configuration = load_configuration(
+        path=user_config_path(os.environ),
+        repository_path=repository_settings(os.environ),
+        environ=os.environ,
+        roles=[agent.name for agent in AGENTS],
+    )
+    return [(name, executor.type.value) for name, executor in configuration.executors.items()]
+
+
+def _job_choices(*, active_only: bool) -> list[Choice]:
+    from contextlib import closing
+
+    from sow.cli.arguments import here
+    from sow.jobs import jobs
+    from sow.jobs.database import open_existing_queue
+
+    database = open_existing_queue(here())
+    if database is None:
+        return []
+    with closing(database):
+        found = jobs.recent_jobs(database, limit=MOST_JOBS, active_only=active_only)
+    return [(str(job.id), f"{job.verb} {job.agent} {job.task_id}: {job.state}") for job in found]
+
+
+def _jobs(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+    return _job_choices(active_only=False)
+
+
+def _active_jobs(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+    return _job_choices(active_only=True)
+
+
+def _workers(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+    from contextlib import closing
+
+    from sow.cli.arguments import here
+    from sow.jobs import workers
+    from sow.jobs.database import open_existing_queue
+
+    workspace = here()
+    database = open_existing_queue(workspace)
+    if database is None:
+        return []
+    with closing(database):
+        return [
+            (one.id, f"pid {one.process.pid}")
+            for one in workers.registered(database)
+            if workers.is_alive(workspace, one.id)
+        ]
+
+
+def _schemas(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+    from sow.schema.catalogue import SCHEMAS
+
+    return [(name, file) for name, (_, file) in SCHEMAS.items()]
+
+
+def _prompts(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+    from sow.prompts.library import list_prompts
+
+    return [(name, "") for name in list_prompts()]
+
+
+def _statuses(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+    from sow.schema.task import TaskStatus
+
+    return [(status.value, "") for status in TaskStatus]
+
+
+def _field_words(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
+    """Yield what may follow in `sow task set [TASK] FIELD VALUE`."""
+    match list(ctx.params.get(param.name or "") or ()):
+        case []:
+            return [*_task_choices(), *_field_choices()]
+        case [str(task)] if task.isdecimal():
+            return _field_choices()
+        case [*_, "status"]:
+            return _statuses(ctx, param)
+        case [*_, "assigned_agent"]:
+            return _roles(ctx, param)
+        case [*_, "depends_on"]:
+            return _task_choices()
+        case _:
+            return []
+
+
+def _field_choices() -> list[Choice]:
+    from sow.state.fields import METADATA, SETTABLE
+
+    return [(field, "") for field in SETTABLE if not field.startswith(METADATA)]
+
+
+roles = _completer(_roles)
+tasks = _completer(_tasks)
+first_task = _completer(_first_task)
+executors = _completer(_executors)
+jobs = _completer(_jobs)
+active_jobs = _completer(_active_jobs)
+workers = _completer(_workers)
+schemas = _completer(_schemas)
+prompts = _completer(_prompts)
+statuses = _completer(_statuses)
+field_words = _completer(_field_words)
