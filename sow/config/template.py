@@ -51,7 +51,7 @@ SETTINGS: Mapping[ExecutorType, Mapping[str, Line]] = {
         "allowed_tools": ('["Bash(make test:*)"]', "What it may run without yolo_mode"),
     },
     ExecutorType.CURSOR: {
-        "yolo_mode": ("true", "Skip permission prompts"),
+        "yolo_mode": ("true", "Skip permission prompts; or allow Shell(sow) in .cursor/cli.json"),
         "model": ('"gpt-5"', "As `cursor-agent --model` takes it"),
     },
     ExecutorType.WINDSURF: {"command": ('["windsurf"]', "The program that is started")},

@@ -1,14 +1,16 @@
-"""What each agent CLI tells about itself without a request: its flags, and signs of a login.
+"""What each agent CLI tells of itself without a request: flags, signs of a login, permissions.
 
-Owns that table. A type that is not in it is only looked for on PATH: a program
-of the user's own might do anything when it is started. Sources: Claude Code's documentation of its
-variables and of `.credentials.json`; Cursor's of CURSOR_API_KEY.
+Owns that table, and reads the CLIs' own files for it. A type that is not in it
+is only looked for on PATH: a program of the user's own might do anything when
+it is started. Sources: Claude Code's documentation of its variables and of
+`.credentials.json`; Cursor's of CURSOR_API_KEY and of its permissions.
 """
 
 import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -16,8 +18,14 @@ from sow.executors.base import Executor, LaunchRequest, Session, SessionSource
 from sow.executors.cursor import Dialect
 from sow.executors.registry import make_executor
 from sow.schema.config import ExecutorType
+from sow.schema.executor import ExecutorConfig
 
 SESSION = "00000000-0000-4000-8000-000000000000"
+
+
+def _anything(_config: ExecutorConfig, _environ: Mapping[str, str], _folder: Path) -> str:
+    """Find nothing in the way: sow itself allows what an agent needs."""
+    return ""
 
 
 class Cli(msgspec.Struct, frozen=True):
@@ -31,6 +39,8 @@ class Cli(msgspec.Struct, frozen=True):
     """How to log in."""
     signs: Callable[[Mapping[str, str]], str | None]
     """What in the user's folders tells of a login; "" for nothing, None where nobody can say."""
+    refusal: Callable[[ExecutorConfig, Mapping[str, str], Path], str] = _anything
+    """Why an agent in a folder could not run `sow`; nothing if it could."""
 
 
 def _claude_signs(environ: Mapping[str, str]) -> str | None:
@@ -38,21 +48,42 @@ def _claude_signs(environ: Mapping[str, str]) -> str | None:
     folder = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     if (folder / ".credentials.json").is_file():
         return str(folder / ".credentials.json")
-    if "apiKeyHelper" in _keys(folder / "settings.json"):
+    if "apiKeyHelper" in _read(folder / "settings.json"):
         return f"apiKeyHelper in {folder / 'settings.json'}"
     return None if sys.platform == "darwin" else ""  # there the keychain has it
 
 
-def _keys(file: Path) -> frozenset[str]:
+def _read(file: Path) -> dict[str, Any]:
+    """Return what a JSON file of the CLI's own says; nothing where it cannot be read."""
     try:
         content = json.loads(file.read_bytes())
     except (OSError, ValueError):
-        return frozenset()
-    return frozenset(content) if isinstance(content, dict) else frozenset()
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _unknown(_environ: Mapping[str, str]) -> None:
     """Say nothing: where this CLI keeps its login is not documented."""
+
+
+def _cursor_refusal(config: ExecutorConfig, environ: Mapping[str, str], folder: Path) -> str:
+    """Look into the two files of Cursor's own permissions (its documentation)."""
+    files = (
+        folder / ".cursor/cli.json",
+        Path(environ.get("HOME", "/")) / ".cursor/cli-config.json",
+    )
+    allowed = [rule for file in files for rule in _allowed(file)]
+    if config.yolo_mode or any(rule.startswith(("Shell(sow", "Shell(*")) for rule in allowed):
+        return ""
+    return f"yolo_mode is off, and neither {files[0]} nor {files[1]} allows Shell(sow)"
+
+
+def _allowed(file: Path) -> list[str]:
+    match _read(file):
+        case {"permissions": {"allow": [*rules]}}:
+            return [rule for rule in rules if isinstance(rule, str)]
+        case _:
+            return []
 
 
 CLIS: Mapping[ExecutorType, Cli] = {
@@ -73,6 +104,7 @@ CLIS: Mapping[ExecutorType, Cli] = {
         key_variables=("CURSOR_API_KEY",),
         login="`cursor-agent status` asks Cursor; `cursor-agent login` logs in.",
         signs=_unknown,
+        refusal=_cursor_refusal,
     ),
 }
 

@@ -54,7 +54,7 @@ def examine_executors(
 
     for name in only or configuration.executors:
         need = _need(configuration, name, asked_for=bool(only))
-        yield from _examine(need, environ, asked)
+        yield from _examine(need, environ, cwd, asked)
 
 
 def _need(configuration: Configuration, name: str, *, asked_for: bool) -> Need:
@@ -68,7 +68,7 @@ def _need(configuration: Configuration, name: str, *, asked_for: bool) -> Need:
     return Need(executor, roles, level)
 
 
-def _examine(need: Need, environ: Mapping[str, str], asked: Asked) -> Iterator[Finding]:
+def _examine(need: Need, environ: Mapping[str, str], cwd: Path, asked: Asked) -> Iterator[Finding]:
     executor = need.executor
     try:
         path = executor.validate_availability(environ.get("PATH"))
@@ -81,6 +81,7 @@ def _examine(need: Need, environ: Mapping[str, str], asked: Asked) -> Iterator[F
     if cli is not None and not version.fault:
         yield _flags(need, path, partial(asked, path), cli)
         yield _login(executor, environ, cli)
+        yield from _permission(need, cli.refusal(executor.config, environ, cwd))
 
 
 def _absent(need: Need, error: ExecutorBinaryNotFound) -> Finding:
@@ -165,6 +166,17 @@ def _login(executor: Executor, environ: Mapping[str, str], cli: Cli) -> Finding:
         remedy=f"{cli.login}\nOr set one of {keys} where the worker is started.",
         facts=facts,
     )
+
+
+def _permission(need: Need, refusal: str) -> Iterator[Finding]:
+    if refusal and need.roles:
+        yield Finding(
+            check="permission",
+            level=Level.WARNING,
+            text=f"{need.executor.name}: its agents cannot report: {refusal}",
+            remedy=need.executor.remedy.replace("Add it to", "Add Shell(sow) to"),
+            facts={"executor": need.executor.name},
+        )
 
 
 def _listed(roles: Sequence[str]) -> str:

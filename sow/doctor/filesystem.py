@@ -8,6 +8,7 @@ import fcntl
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from sow.findings import Finding, Level
@@ -82,23 +83,24 @@ def lock_fault(folder: Path) -> str:
 
     It is held for a moment. That somebody else holds it proves it as well.
     """
-    first, second = _opened(folder), _opened(folder)
     try:
-        fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with _opened(folder) as first, _opened(folder) as second:
+            fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return ""
     except OSError as error:
         return (error.strerror or str(error)).lower()
-    else:
-        return "two held it at the same time"
+    return "two held it at the same time"
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
     finally:
-        os.close(first)
-        os.close(second)
-
-
-def _opened(folder: Path) -> int:
-    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        os.close(descriptor)
 
 
 def _permissions(workspace: Workspace) -> Iterator[Finding]:

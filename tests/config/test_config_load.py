@@ -5,7 +5,15 @@ import subprocess
 import sys
 
 import pytest
-from config.seed_examples import ADVANCED, MINIMAL, MIXED, WITH_SESSION_BLOCKS
+from config.seed_examples import (
+    ADVANCED,
+    GENERATED,
+    MINIMAL,
+    MIXED,
+    SHOWN,
+    STRUCTURE,
+    WITH_SESSION_BLOCKS,
+)
 
 from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.errors import InvalidConfiguration, UnknownExecutor
@@ -91,6 +99,32 @@ def test_the_advanced_example(load):
         "claude-opus",
         "claude-sonnet",
     ]
+
+
+def test_the_whole_structure_of_seed_000(load):
+    configuration = load(STRUCTURE)
+
+    assert configuration.executors["claude-code"].model == "sonnet"
+    assert all(each.yolo_mode for each in configuration.executors.values())
+    assert configuration.executors["windsurf"].custom_args == ("--cascade",)
+    assert configuration.binding("implementer").executor.name == "cursor"
+    (warning,) = configuration.warnings
+    assert warning.startswith("agents.executors.windsurf.settings.yolo_mode has no effect")
+
+
+def test_the_template_that_seed_000_generates(load):
+    configuration = load(GENERATED)
+
+    assert configuration.executors == load("").executors
+    assert set(configuration.bindings.values()) == {"claude-code"}
+
+
+def test_what_seed_000_shows_as_in_effect_loads(load):
+    configuration = load(SHOWN)
+
+    assert configuration.executors["claude-code"].model == "sonnet"
+    assert configuration.executors["cursor"].yolo_mode is True
+    assert configuration.bindings["implementer"] == "cursor"
 
 
 def test_what_has_no_effect_loads_with_a_warning_each(load):

@@ -3,7 +3,15 @@
 import json
 
 import pytest
-from config.seed_examples import ADVANCED, MINIMAL, MIXED, WITH_SESSION_BLOCKS
+from config.seed_examples import (
+    ADVANCED,
+    GENERATED,
+    MINIMAL,
+    MIXED,
+    SHOWN,
+    STRUCTURE,
+    WITH_SESSION_BLOCKS,
+)
 
 CLEAN = """\
 Validating configuration at {path}...
@@ -53,7 +61,16 @@ def test_the_seeds_own_example(installed):
 
 
 @pytest.mark.parametrize(
-    ("text", "warnings"), [(MINIMAL, 0), (MIXED, 1), (ADVANCED, 1), (WITH_SESSION_BLOCKS, 6)]
+    ("text", "warnings"),
+    [
+        (MINIMAL, 0),
+        (MIXED, 1),
+        (ADVANCED, 1),
+        (STRUCTURE, 3),
+        (GENERATED, 0),
+        (SHOWN, 1),
+        (WITH_SESSION_BLOCKS, 6),
+    ],
 )
 def test_every_example_of_the_seeds_is_valid(installed, text, warnings):
     """Of seed 001's: three blocks and a yolo_mode without effect, and two programs missing."""

@@ -191,3 +191,20 @@ def test_what_cannot_be_told_without_a_request_is_said(clinic: Clinic) -> None:
     found = clinic.one("login", "cursor")
     assert (found["level"], found["logged_in"]) == ("note", None)
     assert clinic.one("login", "cursor", CURSOR_API_KEY="sk-secret")["logged_in"] is True
+
+
+def test_an_agent_of_cursor_that_may_not_run_sow_is_a_warning(clinic: Clinic) -> None:
+    """Without `--force` cursor-agent runs only what its own files allow, and so cannot report."""
+    clinic.site.project("010")
+    told = clinic.told("cursor", **CURSOR)
+    assert told.code == 0
+    assert "⚠ Warning: cursor: its agents cannot report: yolo_mode is off, and neither" in told.out
+    assert "  Add Shell(sow) to permissions.allow in the project's .cursor/cli.json, or" in told.out
+    file = clinic.site.root / ".cursor/cli.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"permissions": {"allow": ["Shell(sow)", 1]}}))
+    assert "cannot report" not in clinic.told("cursor", **CURSOR).out
+    file.write_text(json.dumps({"permissions": {"allow": ["Shell(ls)"]}}))
+    assert "cannot report" in clinic.told("cursor", **CURSOR).out
+    clinic.site.configure({"agents": {"executors": {"cursor": {"settings": {"yolo_mode": True}}}}})
+    assert "cannot report" not in clinic.told("cursor", **CURSOR).out

@@ -113,6 +113,7 @@ def test_names_and_never_values_of_what_the_worker_was_started_with(clinic: Clin
     """The call that started it had other variables than this shell has."""
     clinic.run_once(ONLY_THERE="secret-1", CHANGED="secret-2", SOW_WAIT="9m", SSH_TTY="x")
     env = {"CHANGED": "secret-3", "ANTHROPIC_API_KEY": "secret-4", "TERM": "dumb"}
+    env |= {"SOW_WAIT": "1h", "CLAUDECODE": "1"}  # what no worker inherits
     found = clinic.one("environment", **env)
     assert found["level"] == "warning"
     assert (found["missing"], found["other"], found["only_there"]) == (

@@ -352,6 +352,18 @@ def test_on_quota(site: Site) -> None:
     assert [run.task for run in read_runs(site.root)] == ["010", "020"]
 
 
+@pytest.mark.parametrize("setting", [{"keep_size": "0B"}, {"keep_for": "1ms"}])
+def test_what_is_kept_of_old_jobs(site: Site, setting: dict[str, str]) -> None:
+    """docs/configuration.md: "how long the records … are kept", "how much disk space"."""
+    site.project("010")
+    site.script([REPORT])
+    spawn(site)
+    site.sow("task", "set", "010", "status", "completed")
+    assert site.sow("job", "prune").out == "Nothing to prune.\n"
+    site.configure({"worker": setting})
+    assert site.sow("job", "prune", "--json").json["jobs"] == [1]
+
+
 @pytest.mark.parametrize("yolo", [True, False])
 def test_is_sandbox_only_for_root_with_yolo(site: Site, yolo: bool) -> None:
     """DESIGN §7: "claude as root also needs `IS_SANDBOX=1`: set it only when root"."""
