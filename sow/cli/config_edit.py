@@ -20,7 +20,7 @@ def edit(as_json: bool) -> int:
     """Open your config file in $VISUAL or $EDITOR, and check it afterwards.
 
     It is made from the template if there is none. Where it is not valid you
-    may edit it again.
+    may edit it again, unless a program reads along (--json).
 
     Exit: 0 valid; 3 not valid, and left as it is.
     """
@@ -35,7 +35,7 @@ def edit(as_json: bool) -> int:
         findings = config_validate.check(os.environ)
         if not as_json:
             config_validate.show(findings)
-        if config_validate.is_valid(findings) or not _again():
+        if config_validate.is_valid(findings) or as_json or not _again():
             break
     if as_json:
         echo_json({**config_validate.record(findings), "created": created})
