@@ -14,7 +14,22 @@ COMMANDS = {
 }
 
 
-@click.group(cls=LazyGroup, lazy_commands=COMMANDS)
+class ConfigGroup(LazyGroup):
+    """A group whose help ends with the platform's own path, never broken over lines."""
+
+    def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write where the file lies."""
+        import os
+
+        from sow.paths import display_path, user_config_path
+
+        path = display_path(user_config_path(os.environ))
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write(f"{' ' * formatter.current_indent}Your config file: {path}\n")
+
+
+@click.group(cls=ConfigGroup, lazy_commands=COMMANDS)
 def config() -> None:
     """Choose which CLI plays which role.
 

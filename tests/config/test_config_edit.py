@@ -98,3 +98,25 @@ def test_the_editor_gets_the_callers_own_pythonpath(anywhere):
     anywhere.program("ed", f'echo "$PYTHONPATH" >{anywhere.base}/seen')
     anywhere.sow("config", "edit", EDITOR="ed", PYTHONPATH="/nowhere/lib")
     assert (anywhere.base / "seen").read_text() == "/nowhere/lib\n"
+
+
+def test_an_interrupt_is_left_to_the_editor(anywhere):
+    """Ctrl-C reaches both, who share a terminal; in an editor it means something else."""
+    anywhere.program("ed", f"kill -INT $PPID; echo '{GOOD.strip()}' >\"$1\"")
+    done = anywhere.sow("config", "edit", EDITOR="ed")
+    assert (done.code, anywhere.config.read_text()) == (0, GOOD)
+
+
+def test_a_usual_editor_is_taken_where_no_variable_names_one(anywhere):
+    editor(anywhere, GOOD)
+    (anywhere.base / "bin/ed").rename(anywhere.base / "bin/editor")
+    assert anywhere.sow("config", "edit", VISUAL="", EDITOR=" ").code == 0
+    assert anywhere.config.read_text() == GOOD
+
+
+def test_without_any_editor_it_says_what_to_set(anywhere):
+    done = anywhere.sow("config", "edit", PATH="/nowhere")
+    assert done.code == 3
+    assert done.err.startswith("Error: no editor is set, and none of the usual ones is installed\n")
+    assert "Set EDITOR to a program" in done.err
+    assert not anywhere.config.exists()

@@ -121,3 +121,12 @@ def test_a_parent_that_is_a_file_is_a_plain_error(anywhere):
     refused = anywhere.sow("config", "init")
     assert refused.code == 3
     assert "cannot be changed" in refused.err
+
+
+def test_the_help_names_the_platforms_own_path(anywhere):
+    assert (
+        "\n  Your config file: ~/.config/sow/config.yaml\n" in anywhere.sow("config", "--help").out
+    )
+    long = anywhere.base / ("a-folder-with-a-long-name/" * 5)
+    shown = anywhere.sow("config", "--help", XDG_CONFIG_HOME=str(long)).out
+    assert f"Your config file: {long}/sow/config.yaml\n" in shown
