@@ -41,7 +41,8 @@ def start(context: WorkerContext, job_id: JobId) -> Running | None:
     """Start the next attempt of a job that this worker holds the lease on.
 
     Returns None where nothing was started: the job has failed for a reason
-    that is on record by now, or its project is not checked out.
+    that is on record by now, its project is not checked out, or another worker
+    has taken it over.
     """
     lease = leases.lease_of(context.database, job_id)
     if lease is None or lease.worker_id != context.worker_id:
@@ -55,6 +56,9 @@ def start(context: WorkerContext, job_id: JobId) -> Running | None:
         if history and history[-1].number > job.settled:
             return adopt(context, lease)
         return _start_attempt(context, job, lease, history)
+    except leases.Fenced:
+        tell(job, "was taken over by another worker")
+        return None
     except SowError as error:
         fail_before_start(context, job, lease, error)
         return None

@@ -151,12 +151,21 @@ class WorkerProcess:
         """Look round between two claims: somebody rang, or nothing has happened for a while."""
         if self.consumer.stop_flag.is_set():
             return
+        if not workers.is_alive(self.workspace, self.worker_id):
+            self._leave_nameless()
+            return
         self.monitor.wake()
         if time.monotonic() >= self.recover_after:
             self._recover()
         if not self.monitor.count and time.monotonic() >= self.prune_after:
             self._prune()
         self._leave_if_idle()
+
+    def _leave_nameless(self) -> None:
+        """Leave when our lock file is gone: to the others we are dead, and they take our jobs."""
+        logger.warning("our lock file is gone, so others take us for dead; leaving")
+        self.consumer.stop_flag.set()
+        self._ask_to_leave()
 
     def _recover(self) -> None:
         """Look for what the dead left behind; the boundary around it."""

@@ -34,7 +34,7 @@ from journeys.staff import (
 from standins import overlapping, read_runs
 
 from sow.ids import WorkerId
-from sow.jobs import leases
+from sow.jobs import leases, workers
 from sow.paths import Workspace
 from sow.schema.job import Cause, JobState
 
@@ -243,6 +243,26 @@ def is_delivered_by_whoever_is_left(site: Site) -> None:
     job = await_end(site, "010")
     assert (job.state, job.cause) == (JobState.DONE, Cause.REPORTED)
     assert len(read_runs(site.root)) == 1
+
+
+def test_a_worker_whose_lock_file_is_gone_leaves_its_agents_to_another(by_hand: Site) -> None:
+    """Whoever cleaned up there has taken its name: nobody can tell that it lives."""
+    queue_one(by_hand, good(gate("go")))
+    nameless = start_worker(by_hand)
+    (run,) = await_runs(by_hand)
+    await_supervisor(by_hand, 1)
+    workspace = Workspace(by_hand.root)
+    workspace.worker_lock(WorkerId(nameless.name)).unlink()
+    workers.wake(workspace)
+    assert nameless.wait() == 0
+    assert "our lock file is gone" in nameless.said
+    heir = start_worker(by_hand, "--drain")
+    heir.wait_for("adopted: attempt 1")
+    assert exists(run.pid)
+    open_gate(by_hand, "go")
+    assert heir.wait() == 0
+    is_delivered(by_hand)
+    assert len(read_runs(by_hand.root)) == 1
 
 
 @pytest.mark.parametrize("seed", range(2))
