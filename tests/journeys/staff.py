@@ -74,6 +74,13 @@ class WorkerRun:
 
 def start_worker(site: Site, *options: str, program: Path | None = None, **env: str) -> WorkerRun:
     """Start `sow worker` and return it when it works; `program` is a Python file to run instead."""
+    run = launch_worker(site, *options, program=program, **env)
+    wait_until(lambda: " started; runs up to" in run.said, f"a worker starts: {run.said}")
+    return run
+
+
+def launch_worker(site: Site, *options: str, program: Path | None = None, **env: str) -> WorkerRun:
+    """Start a worker as `start_worker` does, and return it at once."""
     log = site.base / f"worker-{len(site.started)}.log"
     with log.open("w") as file:
         if program is None:
@@ -89,9 +96,7 @@ def start_worker(site: Site, *options: str, program: Path | None = None, **env: 
                 text=True,
             )
             site.started.append(process)
-    run = WorkerRun(process, log)
-    wait_until(lambda: " started; runs up to" in run.said, f"a worker starts: {log.read_text()}")
-    return run
+    return WorkerRun(process, log)
 
 
 def drain(site: Site) -> WorkerRun:

@@ -1,122 +1,62 @@
-"""A storm of SIGKILLs (§9): "0 lost, 0 run twice at the same time, 0 processes left"."""
+"""Storms of SIGKILLs (§9): "0 lost, 0 run twice at the same time, 0 processes left"."""
 
-import os
-import random
-import subprocess
-from collections import Counter
-from contextlib import closing
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from journeys.calls import await_end, queue
-from journeys.site import Site, wait_until
-from journeys.staff import drain, kill, nothing_is_taken, shell_executor
+from journeys.site import Site, make_site
+from journeys.storm import run_storm
+from journeys.storm_plan import WINDOWS, Plan
 
-from sow.jobs import jobs, workers
-from sow.paths import Workspace
+pytestmark = pytest.mark.storm
 
-TASKS = [f"{number:03}" for number in range(10, 810, 10)]
-GROUPS = [TASKS[start : start + 10] for start in range(0, len(TASKS), 10)]
-KILLS = 30
-
-AGENT = """
-    echo "begin $SOW_TASK_ID" >>"$SOW_ROOT/lives"
-    sleep 0.5
-    sed -i 's/status: in_progress/status: needs_review/' "$1/state.yaml"
-    echo "end $SOW_TASK_ID" >>"$SOW_ROOT/lives"
-"""
+FEWEST = 5
+"""Kills in each window of a storm."""
+SEEDS = range(10)
 
 
-class Storm:
-    """Callers that wait for ten tasks each, and what can be killed meanwhile."""
-
-    def __init__(self, site: Site, seed: int) -> None:
-        self.site = site
-        self.workspace = Workspace(site.root)
-        self.chance = random.Random(seed)
-        self.callers = {number: self.call(number) for number in range(len(GROUPS))}
-
-    def call(self, number: int) -> subprocess.Popen[str]:
-        return self.site.start("agent", "spawn", "implementer", *self.undone(number))
-
-    def undone(self, number: int) -> list[str]:
-        """Return the tasks of a group that nobody has reported on."""
-        states = {task: self.site.task(task)["status"] for task in GROUPS[number]}
-        return [task for task, status in states.items() if status != "needs_review"]
-
-    def call_again(self) -> None:
-        """Repeat the calls whose process is gone while its tasks are not done."""
-        for number, caller in self.callers.items():
-            if caller.poll() is not None and self.undone(number):
-                self.callers[number] = self.call(number)
-
-    def victims(self) -> dict[str, list[int]]:
-        living = [caller.pid for caller in self.callers.values() if caller.poll() is None]
-        if not self.workspace.queue_db.exists():
-            return {"caller": living}
-        with closing(queue(self.site)) as database:
-            staff = [
-                record.process.pid
-                for record in workers.registered(database)
-                if workers.is_alive(self.workspace, record.id)
-            ]
-            attempts = [jobs.last_attempt(database, job.id) for job in jobs.active_jobs(database)]
-            tended = [one.supervisor.pid for one in attempts if one and one.supervisor]
-        return {"caller": living, "worker": staff, "supervisor": tended}
-
-    def strike(self) -> str | None:
-        """Kill somebody; return who it was."""
-        wait_until(lambda: self.chance.random() < 0.1)
-        kind, pids = self.chance.choice(sorted(self.victims().items()))
-        if not pids:
-            return None
-        kill(self.chance.choice(pids))
-        return kind
-
-
-def carriers(root: Path) -> list[int]:
-    """Return the processes that belong to any attempt of a workspace."""
-    marker, found = f"SOW_ROOT={root}".encode(), []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                variables = (entry / "environ").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if marker in variables and any(v.startswith(b"SOW_ATTEMPT_ID=") for v in variables):
-                found.append(int(entry.name))
-    return found
-
-
-@pytest.mark.storm
-def test_a_storm_of_kills_loses_nothing_and_runs_nothing_twice(site: Site) -> None:
+@pytest.mark.parametrize("seed", [11, 23, 47])
+def test_a_storm_of_kills_loses_nothing_and_runs_nothing_twice(
+    site: Site, seed: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     """ "SIGKILL storm (workers, callers, supervisors, random moments, ≥ 80 jobs)"."""
-    executor = shell_executor(site, "quick", AGENT, retries=9)
-    bindings = {"implementer": "quick"}
-    config = {"executors": {"quick": executor}, "bindings": bindings}
-    site.configure({"worker": {"concurrency": 6}, "agents": config})
-    site.project(*TASKS)
-    seed = random.randrange(1_000_000)
-    storm = Storm(site, seed)
-    struck: Counter[str] = Counter()
-    while struck.total() < KILLS and any(storm.undone(n) for n in range(len(GROUPS))):
-        kind = storm.strike()
-        if kind is not None:
-            struck[kind] += 1
-        storm.call_again()
+    plan = Plan(seed, plain=46, crashing=16, leaving=14, cancelled=4, callers=8, workers=3, stops=3)
+    verdict = run_storm(site, plan)
+    print(table := f"kills of storm {seed}\n{verdict.table()}")
+    with capsys.disabled():
+        print(f"\n{table}")
+    assert verdict.broken == []
+    assert min(verdict.in_window(window) for window in WINDOWS) >= FEWEST
+    assert verdict.stops > 0
 
-    def all_done() -> bool:
-        storm.call_again()
-        return not any(storm.undone(number) for number in range(len(GROUPS)))
 
-    wait_until(all_done, f"all is done, seed {seed}", seconds=180)
-    drain(site)  # it buries who was killed last
-    wait_until(lambda: not carriers(site.root), f"no process is left, seed {seed}")
-    for task in TASKS:
-        await_end(site, task)
-    lives = (site.root / "lives").read_text().splitlines()
-    assert Counter(lives) == Counter(
-        f"{what} {task}" for task in TASKS for what in ("begin", "end")
+def without_recovery(seed: int) -> Plan:
+    """Workers die, and what they leave stays where it is."""
+    windows = ("claimed", "forked", "running")
+    return Plan(
+        seed, plain=10, kills=1, windows=windows, quick_report=True, patience=3.0, recovery=False
     )
-    assert struck.total() >= 5, struck
-    nothing_is_taken(site)
+
+
+def without_fencing(seed: int) -> Plan:
+    """Workers stop before they write down a crash, and go on when the job has ended long since."""
+    return Plan(seed, crashing=8, windows=(), odds=1.0, stops=2, quick_report=True, fencing=False)
+
+
+@pytest.mark.parametrize("make_plan", [without_recovery, without_fencing])
+def test_a_storm_notices_what_is_switched_off(
+    tmp_path: Path, make_plan: Callable[[int], Plan]
+) -> None:
+    """ "with recovery or fencing switched off it fails in at least 9 of 10 seeds"."""
+    broken = [bool(small_storm(tmp_path / f"{seed}", make_plan(seed))) for seed in SEEDS]
+    assert sum(broken) >= 9, broken
+
+
+def small_storm(base: Path, plan: Plan) -> list[str]:
+    """Return the promises that a storm breaks in a place of its own."""
+    base.mkdir()
+    site = make_site(base)
+    try:
+        return run_storm(site, plan).broken
+    finally:
+        site.close()

@@ -1,0 +1,156 @@
+"""The worker of a storm: the true one, which dies by its own SIGKILL at a point drawn for it.
+
+    python storm_worker.py FATE WORKER_OPTION...
+
+FATE is JSON (`Fate`). The product has no hook for this: functions of the worker
+are wrapped here, in its process, and what kills it is a real SIGKILL at an exact
+moment. It says so in a log first, a line a death. Instead of dying it can stop
+itself (SIGSTOP) where it holds no lock; and, to show that a storm notices it,
+work without recovery or without fencing.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import wraps
+from types import ModuleType
+from typing import Any
+
+from sow.ids import TaskId
+from sow.jobs import leases
+from sow.jobs.database import Database
+from sow.schema.job import Lease
+from sow.state.tasks import change_task
+from worker import launch, main, recovery, settle
+
+POINTS: dict[str, tuple[ModuleType, str]] = {
+    "start": (launch, "start"),
+    "write_files": (launch, "_write_files"),
+    "record_process": (launch, "_record_process"),
+    "record_ending": (settle, "_record_ending"),
+    "change_task": (settle, "change_under_lease"),
+    "log_failure": (settle, "log_failure"),
+    "settle": (leases, "settle"),
+    "requeue": (leases, "requeue"),
+    "take_over": (leases, "take_over"),
+    "adopt": (recovery, "adopt"),
+}
+"""Where a worker can die: just before and just after each of these."""
+STOPPED = "stopped"
+SETTLING = ("record_ending", "change_task", "log_failure", "settle", "requeue")
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What becomes of one worker."""
+
+    log: str
+    """The file that tells of it."""
+    points: Mapping[str, str] = field(default_factory=dict)
+    """Where it can die, as `before settle`, and the window that this is; `stopped`: it stops."""
+    passage: int = 1
+    """How often it passes such points before it can die."""
+    odds: float = 1.0
+    """How likely it dies at each of them from then on."""
+    seed: int = 0
+    recovery: bool = True
+    fencing: bool = True
+
+
+class Reaper:
+    """Waits for its worker at all of its points."""
+
+    def __init__(self, fate: Fate) -> None:
+        self.fate = fate
+        self.chance = random.Random(fate.seed)
+        self.passages = 0
+        self.has_stopped = False
+        for name in {point.split()[1] for point in fate.points}:
+            module, attribute = POINTS[name]
+            setattr(module, attribute, self.guarded(name, getattr(module, attribute)))
+
+    def guarded(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def guarded(*args: Any, **named: Any) -> Any:
+            self.pass_by(f"before {name}", args)
+            result = function(*args, **named)
+            self.pass_by(f"after {name}", args)
+            return result
+
+        return guarded
+
+    def pass_by(self, point: str, args: tuple[Any, ...]) -> None:
+        """Count a passage of a point; it may be the last."""
+        settles = threading.current_thread().name == "monitor"
+        if point not in self.fate.points or (point.split()[1] in SETTLING) != settles:
+            return  # no point of ours, or the same step of another errand
+        self.passages += 1
+        if self.passages < self.fate.passage or self.chance.random() >= self.fate.odds:
+            return
+        if self.fate.points[point] == STOPPED:
+            if not self.has_stopped:
+                self.has_stopped = True
+                stop(self.fate, point, args)
+        else:
+            tell(self.fate, point)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def stop(fate: Fate, point: str, args: tuple[Any, ...]) -> None:
+    """Stop this process where none of its threads is inside a transaction."""
+    (lease,) = (one for one in args if isinstance(one, Lease))
+    with database_of(args).lock:
+        tell(fate, point, job=lease.job_id, worker=lease.worker_id)
+        signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # it stops here, at once
+
+
+def tell(fate: Fate, point: str, **more: Any) -> None:
+    """Add a line to the log, whole."""
+    facts = {"window": fate.points[point], "point": point, "pid": os.getpid(), **more}
+    line = os.open(fate.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(line, f"{json.dumps(facts)}\n".encode())
+    os.close(line)
+
+
+def database_of(args: tuple[Any, ...]) -> Database:
+    """Return the worker's database, from the arguments of a step."""
+    database = args[0] if isinstance(args[0], Database) else args[0].database
+    assert isinstance(database, Database)
+    return database
+
+
+def switch_fencing_off() -> None:
+    """Have every write about a running job succeed, whoever holds its lease."""
+
+    @contextmanager
+    def under(database: Database, lease: Lease) -> Iterator[None]:
+        with database.transaction():
+            yield
+
+    def change(context: Any, job: Any, lease: Lease, change: Any) -> Any:
+        return change_task(context.workspace, TaskId(job.task_id), change, now=context.now())
+
+    leases.under = under
+    settle.change_under_lease = change
+
+
+def run(fate: Fate, options: list[str]) -> int:
+    """Be the worker that meets this fate."""
+    if not fate.fencing:
+        switch_fencing_off()
+    if not fate.recovery:
+        main.recover = lambda context, monitor: None
+    Reaper(fate)
+    from sow.cli.root import run as sow
+
+    return sow(["worker", *options])
+
+
+if __name__ == "__main__":
+    sys.exit(run(Fate(**json.loads(sys.argv[1])), sys.argv[2:]))
