@@ -1,6 +1,7 @@
 """Storms of SIGKILLs (§9): "0 lost, 0 run twice at the same time, 0 processes left"."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,16 +41,36 @@ def without_recovery(seed: int) -> Plan:
 
 def without_fencing(seed: int) -> Plan:
     """Workers stop before they write down a crash, and go on when the job has ended long since."""
-    return Plan(seed, crashing=8, windows=(), odds=1.0, stops=2, quick_report=True, fencing=False)
+    return Plan(
+        seed,
+        crashing=8,
+        windows=(),
+        odds=1.0,
+        stops=2,
+        quick_report=True,
+        patience=10.0,
+        fencing=False,
+    )
 
 
 @pytest.mark.parametrize("make_plan", [without_recovery, without_fencing])
 def test_a_storm_notices_what_is_switched_off(
-    tmp_path: Path, make_plan: Callable[[int], Plan]
+    tmp_path: Path, make_plan: Callable[[int], Plan], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """ "with recovery or fencing switched off it fails in at least 9 of 10 seeds"."""
     broken = [bool(small_storm(tmp_path / f"{seed}", make_plan(seed))) for seed in SEEDS]
+    with capsys.disabled():
+        print(f"\nstorms {make_plan.__name__}: {sum(broken)} of {len(SEEDS)} fail, as they must")
     assert sum(broken) >= 9, broken
+
+
+@pytest.mark.parametrize("make_plan", [without_recovery, without_fencing])
+def test_the_same_storm_with_all_switched_on_breaks_nothing(
+    tmp_path: Path, make_plan: Callable[[int], Plan]
+) -> None:
+    for seed in SEEDS[:2]:
+        plan = replace(make_plan(seed), recovery=True, fencing=True, patience=60.0)
+        assert small_storm(tmp_path / f"{seed}", plan) == []
 
 
 def small_storm(base: Path, plan: Plan) -> list[str]:
