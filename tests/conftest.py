@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,3 +63,10 @@ def _command(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
         return str(pid)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Show what the storms have counted; pytest itself shows it of a failed test alone."""
+    for report in terminalreporter.getreports("passed"):
+        if "storm" in report.keywords and report.capstdout:
+            terminalreporter.write_line(report.capstdout.rstrip())

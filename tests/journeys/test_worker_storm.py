@@ -17,15 +17,11 @@ SEEDS = range(10)
 
 
 @pytest.mark.parametrize("seed", [11, 23, 47])
-def test_a_storm_of_kills_loses_nothing_and_runs_nothing_twice(
-    site: Site, seed: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_storm_of_kills_loses_nothing_and_runs_nothing_twice(site: Site, seed: int) -> None:
     """ "SIGKILL storm (workers, callers, supervisors, random moments, ≥ 80 jobs)"."""
     plan = Plan(seed, plain=46, crashing=16, leaving=14, cancelled=4, callers=8, workers=3, stops=3)
     verdict = run_storm(site, plan)
-    print(table := f"kills of storm {seed}\n{verdict.table()}")
-    with capsys.disabled():
-        print(f"\n{table}")
+    print(f"kills of storm {seed}\n{verdict.table()}")
     assert verdict.broken == []
     assert min(verdict.in_window(window) for window in WINDOWS) >= FEWEST
     assert verdict.stops > 0
@@ -55,12 +51,11 @@ def without_fencing(seed: int) -> Plan:
 
 @pytest.mark.parametrize("make_plan", [without_recovery, without_fencing])
 def test_a_storm_notices_what_is_switched_off(
-    tmp_path: Path, make_plan: Callable[[int], Plan], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, make_plan: Callable[[int], Plan]
 ) -> None:
     """ "with recovery or fencing switched off it fails in at least 9 of 10 seeds"."""
     broken = [bool(small_storm(tmp_path / f"{seed}", make_plan(seed))) for seed in SEEDS]
-    with capsys.disabled():
-        print(f"\nstorms {make_plan.__name__}: {sum(broken)} of {len(SEEDS)} fail, as they must")
+    print(f"storms {make_plan.__name__}: {sum(broken)} of {len(SEEDS)} fail, as they must")
     assert sum(broken) >= 9, broken
 
 
