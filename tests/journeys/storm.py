@@ -185,12 +185,22 @@ class Storm:
 
     def unname(self, pid: int, worker: str, job: int) -> None:
         """Delete the lock file of a stopped worker, as somebody who cleans up would."""
-        (run,) = (run for run in self.staff if run.pid == pid)
-        wait_until(lambda: process_state(pid) == "T", f"worker {pid} has stopped")
+        run = next((run for run in self.staff if run.pid == pid), None)
+        if run is None or not self.has_stopped(run):
+            return  # killed from outside in this moment
         self.stops += 1
         (self.workspace.workers / f"{worker}.lock").unlink(missing_ok=True)
         self.staff.remove(run)
         self.stopped.append(Stopped(run, job))
+
+    def has_stopped(self, run: WorkerRun) -> bool:
+        """Wait until a worker that is about to stop has done so; False when it is dead."""
+
+        def rests() -> bool:
+            return run.process.poll() is not None or process_state(run.pid) == "T"
+
+        wait_until(rests, f"worker {run.pid} has stopped")
+        return run.process.poll() is None
 
     def wake_stopped(self) -> None:
         """Have stopped workers go on where others have ended their job."""

@@ -22,12 +22,14 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from sow.ids import TaskId
-from sow.jobs import leases
+from sow.ids import JobId, TaskId
+from sow.jobs import jobs, leases
 from sow.jobs.database import Database
 from sow.schema.job import Lease
 from sow.state.tasks import change_task
 from worker import launch, main, recovery, settle
+from worker.context import WorkerContext
+from worker.retry import MOST_WORKER_DEATHS
 
 POINTS: dict[str, tuple[ModuleType, str]] = {
     "start": (launch, "start"),
@@ -71,13 +73,16 @@ class Reaper:
         self.chance = random.Random(fate.seed)
         self.passages = 0
         self.has_stopped = False
-        for name in {point.split()[1] for point in fate.points}:
+        self.spares = False
+        for name in {"start", *(point.split()[1] for point in fate.points)}:
             module, attribute = POINTS[name]
             setattr(module, attribute, self.guarded(name, getattr(module, attribute)))
 
     def guarded(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def guarded(*args: Any, **named: Any) -> Any:
+            if name == "start":
+                self.spares = has_lost_enough(*args)
             self.pass_by(f"before {name}", args)
             result = function(*args, **named)
             self.pass_by(f"after {name}", args)
@@ -90,6 +95,8 @@ class Reaper:
         settles = threading.current_thread().name == "monitor"
         if point not in self.fate.points or (point.split()[1] in SETTLING) != settles:
             return  # no point of ours, or the same step of another errand
+        if self.spares and self.fate.points[point] == "claimed":
+            return
         self.passages += 1
         if self.passages < self.fate.passage or self.chance.random() >= self.fate.odds:
             return
@@ -100,6 +107,11 @@ class Reaper:
         else:
             tell(self.fate, point)
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def has_lost_enough(context: WorkerContext, job_id: JobId) -> bool:
+    """Whether a job has lost so many workers that it would soon be set aside, as it should."""
+    return jobs.get_job(context.database, job_id).worker_deaths >= MOST_WORKER_DEATHS - 3
 
 
 def stop(fate: Fate, point: str, args: tuple[Any, ...]) -> None:
