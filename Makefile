@@ -37,7 +37,7 @@ run: $(FOR_USE) ## Run the main job once, end to end, with an agent of sow's own
 	$(BIN)/sow demo
 
 test: $(FOR_WORK) ## Run the tests; under CI=true the storms as well.
-	$(BIN)/pytest -n $(JOBS) $(LEAVE_OUT)
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup $(LEAVE_OUT)
 
 test-quick: $(FOR_WORK) ## Run the tests that start no worker and no real agent.
 	$(BIN)/pytest -n $(JOBS) -m "not storm and not real" --ignore tests/journeys
@@ -71,7 +71,7 @@ $(FOR_USE): pyproject.toml scripts/sow | $(BIN)/python
 # What a user has: installed as a package, with nothing but what sow itself needs.
 $(FOR_BENCH): pyproject.toml scripts/sow $(shell find sow worker -name '*.py')
 	$(PYTHON) -m venv --clear .bench
-	.bench/bin/python -m pip install --quiet --disable-pip-version-check .
+	.bench/bin/python -m pip install --quiet --disable-pip-version-check . matplotlib
 	touch $@
 
 $(FOR_WORK): pyproject.toml scripts/sow | $(BIN)/python

@@ -39,6 +39,9 @@ from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.schema.job import Lease
 
+MORE = ("crashing", "plain", "leaving", "crashing")
+"""The tasks of one more call, where a storm has not killed enough when all work is done."""
+MOST_TASKS = 400
 PROGRAM = Path(__file__).with_name("storm_worker.py")
 
 
@@ -122,12 +125,15 @@ class Storm:
         config = {"executors": {"brief": executor}, "bindings": {"implementer": "brief"}}
         self.site.configure({"worker": {"concurrency": 8, "autostart": False}, "agents": config})
         self.site.project(*self.kinds)
-        folder = self.site.root / "kinds"
-        folder.mkdir()
+        (self.site.root / "kinds").mkdir()
+        self.tell_kinds(self.kinds)
+
+    def tell_kinds(self, kinds: dict[str, str]) -> None:
+        """Write down for the agents what each of them is to do."""
         way = "itself" if self.plan.quick_report else "command"
-        for task, kind in self.kinds.items():
+        for task, kind in kinds.items():
             work = self.chance.uniform(0.05, 0.5)
-            (folder / task).write_text(f"{kind} {way} {work:.2f}\n")
+            (self.site.root / "kinds" / task).write_text(f"{kind} {way} {work:.2f}\n")
 
     def first_call(self, number: int) -> Group:
         tasks = list(self.kinds)[number :: self.plan.callers]
@@ -150,13 +156,27 @@ class Storm:
     def is_over(self) -> bool:
         """Whether everybody has been told everything, or nothing has moved for too long."""
         if not any(group.untold for group in self.groups):
-            return not jobs.has_active_jobs(self.database)
+            return not jobs.has_active_jobs(self.database) and not self.goes_on()
         rows = self.database.rows("select id, state, settled, worker_deaths, retries from job")
         current = [tuple(row) for row in rows], len(self.lives())
         now = os.times().elapsed
         if repr(current) != self.seen:
             self.seen, self.changed_at = repr(current), now
         return now - self.changed_at > self.plan.patience
+
+    def goes_on(self) -> bool:
+        """Call for more work where the jobs were done before everybody had met their end."""
+        lacks = self.plan.stops - self.stops + self.strikes.total() + self.fates.total()
+        is_whole = self.plan.recovery and self.plan.fencing
+        if lacks <= 0 or not is_whole or len(self.kinds) >= MOST_TASKS:
+            return False
+        first = len(self.kinds) + 1
+        more = {f"{10 * number:03}": kind for number, kind in enumerate(MORE, first)}
+        self.site.add_tasks(*more, agent="implementer")
+        self.tell_kinds(more)
+        self.kinds |= more
+        self.groups.append(Group(list(more), self.call(list(more))))
+        return True
 
     def lives(self) -> dict[str, Life]:
         return read_lives(self.site.root)

@@ -9,7 +9,7 @@ from journeys.site import Site, make_site
 from journeys.storm import run_storm
 from journeys.storm_plan import WINDOWS, Plan
 
-pytestmark = pytest.mark.storm
+pytestmark = [pytest.mark.storm, pytest.mark.xdist_group("storms")]  # one at a time
 
 FEWEST = 5
 """Kills in each window of a storm."""

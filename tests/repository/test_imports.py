@@ -1,0 +1,75 @@
+"""What each frequent command may import: a start is most of what a short command costs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = frozenset(
+    {
+        "asyncio",
+        "dataclasses",
+        "huey",
+        "logging",
+        "msgspec",
+        "multiprocessing",
+        "platformdirs",
+        "psutil",
+        "socket",
+        "sqlite3",
+        "subprocess",
+        "tempfile",
+        "worker",
+        "yaml",
+    }
+)
+"""Modules that take long to import, or draw in such as do."""
+
+STATE = {"msgspec", "yaml"}
+"""What reading a state file takes."""
+QUEUE = {"msgspec", "sqlite3", "dataclasses"}
+"""What reading the queue's records takes."""
+
+MAY_IMPORT: dict[tuple[str, ...], set[str]] = {
+    ("--version",): set(),
+    ("agent", "--help"): set(),
+    ("agent", "list"): {"msgspec"},
+    ("agent", "log", "Did it", "--task", "010"): set(),
+    ("job", "list"): QUEUE,
+    ("prompt", "guidance/implementer/base"): set(),
+    ("task", "list"): STATE,
+    ("task", "set", "010", "name", "Another"): STATE,
+    ("task", "show", "010"): STATE,
+}
+
+PROGRAM = """
+import json, sys
+from sow.cli.root import run
+code = run(json.loads(sys.argv[1]))
+print(json.dumps([code, sorted({name.partition(".")[0] for name in sys.modules})]))
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    for words in (["init"], ["project", "new", "P"], ["task", "add", "T", "--agent", "tester"]):
+        argv = [sys.executable, "-P", "-m", "sow", *words]
+        subprocess.run(argv, cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.parametrize("words", MAY_IMPORT, ids=" ".join)
+def test_a_command_imports_no_more_than_it_needs(project: Path, words: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PROGRAM, json.dumps(words)],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    code, modules = json.loads(done.stdout.splitlines()[-1])
+    assert code == 0, done.stderr
+    assert HEAVY & set(modules) <= MAY_IMPORT[words]
