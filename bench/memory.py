@@ -6,7 +6,7 @@ share are counted once between them. The agents themselves are not counted.
 
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -114,32 +114,3 @@ def _wait(condition: Callable[[], object], what: str) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError(what)
         time.sleep(0.05)
-
-
-def rows(weights: Sequence[Weight]) -> list[Mapping[str, object]]:
-    """Return the table's rows: what the idle worker and each number of agents cost."""
-    idle, *busy = weights
-    megabyte = 1e6
-    table: list[Mapping[str, object]] = [
-        {
-            "figure": "idle worker",
-            "pss_mb": round(idle.worker_pss / megabyte, 1),
-            "threads": idle.threads,
-            "cpu_percent": round(idle.cpu_share * 100, 2),
-            "bar": "≤ 60 MB, ≤ 0.3 % CPU",
-            "held": idle.worker_pss <= 60 * megabyte and idle.cpu_share <= 0.003,
-        }
-    ]
-    for weight in busy:
-        each = weight.per_agent(idle)
-        table.append(
-            {
-                "figure": f"{weight.agents} agents, each",
-                "pss_mb": round(each / megabyte, 1),
-                "threads": weight.threads,
-                "cpu_percent": round(weight.cpu_share * 100, 2),
-                "bar": "≤ 10 MB an agent",
-                "held": each <= 10 * megabyte,
-            }
-        )
-    return table

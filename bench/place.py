@@ -26,7 +26,8 @@ agents:
   executors:
     quick: {{type: command, settings: {{command: [{script}]}}}}
     waiting: {{type: command, settings: {{command: [{waiting}]}}}}
-  bindings: {{implementer: quick, tester: waiting}}
+    loud: {{type: command, settings: {{command: [{loud}]}}}}
+  bindings: {{implementer: quick, tester: waiting, architect: loud}}
 worker: {{idle_exit: 1h}}
 """
 
@@ -40,6 +41,10 @@ sed 's/^  status: .*/  status: needs_review/' "$state" >"$state.new" && mv "$sta
 
 WAITING = SCRIPT.replace("state=", 'until test -e "$SOW_ROOT/go"; do sleep 1; done\nstate=', 1)
 """One that is at work until it is let go."""
+
+LOUD_BYTES = 200_000_000
+LOUD = SCRIPT.replace("state=", f"yes '{'x' * 999}' | head -c {LOUD_BYTES}\nstate=", 1)
+"""One that prints much, in lines of a thousand bytes."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,8 @@ def make_place() -> Iterator[Place]:
     script = _write_program(base / "agent.sh", SCRIPT)
     waiting = _write_program(base / "waiting.sh", WAITING)
     config = base / "config.yaml"
-    config.write_text(CONFIGURATION.format(script=script, waiting=waiting))
+    loud = _write_program(base / "loud.sh", LOUD)
+    config.write_text(CONFIGURATION.format(script=script, waiting=waiting, loud=loud))
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     env = {**kept, "HOME": str(base), "SOW_CONFIG": str(config)}
     init_workspace(root)

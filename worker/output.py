@@ -3,6 +3,7 @@
 Owns the position in the file and the folding of events. Knows nothing of jobs.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,34 +26,34 @@ class OutputReader:
     _rest: bytes = b""
     _skipping: bool = False
 
-    def read_new(self, *, last: bool = False) -> list[Event]:
-        """Return the events of the lines that are complete by now (`last`: of all)."""
-        events: list[Event] = []
+    def read_new(self, *, last: bool = False) -> None:
+        """Take in the lines that are complete by now (`last`: all), and keep none of them."""
+        for _ in self.events(last=last):
+            pass
+
+    def events(self, *, last: bool = False) -> Iterator[Event]:
+        """Yield the events of the lines that are complete by now (`last`: of all)."""
         try:
             with self.path.open("rb") as file:
                 file.seek(self.offset)
                 while chunk := file.read(CHUNK_BYTES):
                     self.offset += len(chunk)
-                    events += self._feed(chunk)
+                    yield from self._feed(chunk)
         except FileNotFoundError:
-            return events
+            return
         if last and not self._skipping:
-            events += self._line(self._rest)
-            self._rest = b""
-        return events
+            rest, self._rest = self._rest, b""
+            yield from self._line(rest)
 
-    def _feed(self, chunk: bytes) -> list[Event]:
-        *lines, rest = (self._rest + chunk).split(b"\n")
-        events: list[Event] = []
+    def _feed(self, chunk: bytes) -> Iterator[Event]:
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
         for line in lines:
             if self._skipping:
                 self._skipping = False
             else:
-                events += self._line(line)
-        if len(rest) > LONGEST_LINE_BYTES:
-            self._skipping, rest = True, b""
-        self._rest = rest
-        return events
+                yield from self._line(line)
+        if len(self._rest) > LONGEST_LINE_BYTES:
+            self._skipping, self._rest = True, b""
 
     def _line(self, line: bytes) -> tuple[Event, ...]:
         events = self.executor.read_line(line) if line.strip() else ()

@@ -1,0 +1,197 @@
+"""The figures as tables: for a terminal, and as the part of docs/performance.md that is measured.
+
+Owns the bars of each figure and their form. Measures nothing.
+"""
+
+import datetime
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.memory import Weight
+from bench.scale import Growth
+from bench.timing import Figure
+
+PAGE = Path(__file__).resolve().parents[1] / "docs/performance.md"
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+
+BARS = {
+    "sow agent log": 5.0,
+    "sow task show": 7.0,
+    "sow task set": 8.0,
+    "sow agent spawn, warm worker": 15.0,
+}
+"""The most that each may cost, × bare Python (a spawn: over its agent alone)."""
+PICK_UP_BAR_SECONDS = 0.010
+"""How much later than the supervisor's own start an agent may be exec'ed, p95."""
+GROWTH_BAR = 1.2
+"""How much slower a command may be with 10,000 jobs on record than with 10."""
+BARS_IN_PROCESS = {
+    "one state read and validated, in process": 0.001,
+    "all states read and validated, in process": 0.5,
+}
+"""Seconds, at the largest size."""
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its title, its columns, its rows; and which of its bars do not hold."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that was measured in one run."""
+
+    processes: Sequence[Figure]
+    spawns: Sequence[Figure]
+    steps: Sequence[Figure]
+    references: Sequence[Figure]
+    weights: Sequence[Weight]
+    growths: Sequence[Growth]
+    output: Mapping[str, float] | None
+    rounds: int
+
+    def tables(self) -> Iterator[Table]:
+        """Return every table, in the order of interest."""
+        yield self._commands()
+        yield self._steps()
+        yield self._memory()
+        if self.growths:
+            yield self._growth()
+        if self.references or self.output:
+            yield self._references()
+
+    def _commands(self) -> Table:
+        bare = self.processes[0].median
+        rows = [_row(one, one.median / bare, BARS.get(one.name)) for one in self.processes]
+        header = ("whole process", "p50 ms", "p95 ms", "× bare", "bar", "held")
+        return Table("Commands, and one job", header, [*rows, *self._spawn_rows()])
+
+    def _spawn_rows(self) -> Iterator[tuple[str, ...]]:
+        by_name = {figure.name: figure for figure in self.spawns}
+        bare = by_name["python -c pass"].median
+        script, start = by_name["the agent's script alone"], by_name["supervisor's own start"]
+        for one in self.spawns[1:]:
+            if one.name == "sow agent spawn, warm worker":
+                yield _row(one, (one.median - script.median) / bare, BARS[one.name])
+            elif one.name == "commit → agent's exec":
+                over = one.p95 - start.p95
+                held = "yes" if over <= PICK_UP_BAR_SECONDS else "NO"
+                bar = f"start + {PICK_UP_BAR_SECONDS * 1000:.0f} ms at p95"
+                yield (*_row(one, one.median / bare, None)[:4], bar, held)
+            else:
+                yield _row(one, one.median / bare, None)
+
+    def _steps(self) -> Table:
+        rows = [(one.name, f"{one.median * 1000:.1f}") for one in self.steps]
+        return Table("One job, step by step", ("step", "p50 ms"), rows)
+
+    def _memory(self) -> Table:
+        idle, *busy = self.weights
+        ok = idle.worker_pss <= 60 * MEGABYTE and idle.cpu_share <= 0.003
+        rows = [
+            (
+                "idle worker",
+                f"{idle.worker_pss / MEGABYTE:.1f}",
+                str(idle.threads),
+                f"{idle.cpu_share * 100:.2f}",
+                "≤ 60 MB, ≤ 0.3 %",
+                "yes" if ok else "NO",
+            )
+        ]
+        for weight in busy:
+            each = weight.per_agent(idle) / MEGABYTE
+            rows.append(
+                (
+                    f"{weight.agents} agents at work, for each",
+                    f"{each:.1f}",
+                    f"{weight.threads} in all",
+                    f"{weight.cpu_share * 100 / weight.agents:.3f}",
+                    "≤ 10 MB",
+                    "yes" if each <= 10 else "NO",
+                )
+            )
+        header = ("worker and supervisors", "PSS MB", "threads", "CPU %", "bar", "held")
+        return Table("Memory", header, rows)
+
+    def _growth(self) -> Table:
+        header = ("step", "of", "median ms, by size", "bar", "held")
+        return Table("Growth", header, [_growth_row(growth) for growth in self.growths])
+
+    def _references(self) -> Table:
+        rows = [(one.name, f"{one.median * 1000:.0f}") for one in self.references]
+        if self.output:
+            size = self.output["bytes"] / MEGABYTE
+            cpu, growth = self.output["worker_cpu_seconds"], self.output["worker_growth_bytes"]
+            told = f"{self.output['seconds'] * 1000:.0f} (worker: {cpu:.2f} s of CPU time, "
+            rows.append(
+                (f"an agent that prints {size:.0f} MB", f"{told}+{growth / MEGABYTE:.0f} MB)")
+            )
+        return Table("For comparison", ("what", "median ms"), rows)
+
+
+def _row(figure: Figure, ratio: float, bar: float | None) -> tuple[str, ...]:
+    held = "" if bar is None else "yes" if ratio <= bar else "NO"
+    return (
+        figure.name,
+        f"{figure.median * 1000:.1f}",
+        f"{figure.p95 * 1000:.1f}",
+        f"{ratio:.2f}",
+        f"≤ {bar:g} ×" if bar else "",
+        held,
+    )
+
+
+def _growth_row(growth: Growth) -> tuple[str, ...]:
+    medians = growth.medians
+    told = ", ".join(
+        f"{size:,}: {median * 1000:.{1 if median >= 0.01 else 2}f}"
+        for size, median in zip(growth.sizes, medians, strict=True)
+    )
+    bar, held = "", ""
+    limit = BARS_IN_PROCESS.get(growth.what)
+    if limit is not None:
+        bar, held = f"≤ {limit * 1000:g} ms", "yes" if medians[-1] <= limit else "NO"
+    elif 10_000 in growth.sizes and growth.of == "finished jobs on record":
+        ratio = medians[list(growth.sizes).index(10_000)] / medians[0]
+        bar, held = f"10,000 ≤ {GROWTH_BAR:g} × 10", "yes" if ratio <= GROWTH_BAR else "NO"
+    return (growth.what, growth.of, told, bar, held)
+
+
+def as_text(table: Table) -> str:
+    """Return a table for a terminal."""
+    lines = [table.header, *table.rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(table.header))]
+    told = (
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+    return "\n".join(told)
+
+
+def as_markdown(table: Table) -> str:
+    """Return a table for the page."""
+    rule = ("---",) * len(table.header)
+    lines = [f"| {' | '.join(line)} |" for line in (table.header, rule, *table.rows)]
+    return f"### {table.title}\n\n" + "\n".join(lines) + "\n"
+
+
+def write_page(results: Results) -> None:
+    """Put the tables into the page, between its marks."""
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    machine = (
+        f"Measured on {today} with Python {platform.python_version()} on {os.cpu_count()} cores "
+        f"({platform.system()} {platform.machine()}), {results.rounds} rounds, interleaved."
+    )
+    body = "\n".join([machine, "", *(as_markdown(table) for table in results.tables())])
+    text = PAGE.read_text("utf-8")
+    before, rest = text.split(BEGIN)
+    _, after = rest.split(END)
+    PAGE.write_text(f"{before}{BEGIN}\n{body}{END}{after}", encoding="utf-8")

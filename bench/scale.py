@@ -1,0 +1,200 @@
+"""How costs grow: jobs on record, tasks in a project, jobs in the queue, entries in a log, output.
+
+Each row is one command or one step at several sizes, measured interleaved in
+one run, so that its ratios mean something on a machine whose speed drifts.
+"""
+
+import itertools
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+
+import psutil
+
+from bench.place import LOUD_BYTES, Place, make_place
+from bench.timing import time_process
+from sow.ids import WorkerId
+from sow.jobs import jobs, leases, workers
+from sow.jobs.database import Database, open_queue
+from sow.schema.job import JobState
+from sow.state.log import LogEntry, append_entry
+from sow.state.places import find_task
+from sow.state.tasks import list_tasks, read_task
+
+JOBS = (10, 1_000, 10_000, 100_000)
+QUEUED = (10, 100, 1_000)
+TASKS = (10, 100, 1_000)
+ENTRIES = (10, 1_000, 10_000)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """One step at several sizes, each measured several times, in seconds."""
+
+    what: str
+    of: str
+    sizes: Sequence[int]
+    seconds: Sequence[Sequence[float]]
+
+    @property
+    def medians(self) -> list[float]:
+        """The middle of each size's measurements, in seconds."""
+        return [statistics.median(each) for each in self.seconds]
+
+
+def measure(rounds: int) -> list[Growth]:
+    """Return how each step grows."""
+    return [*_jobs_on_record(rounds), *_queued(rounds), *_tasks(rounds), *_log(rounds)]
+
+
+def _jobs_on_record(rounds: int) -> list[Growth]:
+    with _places(len(JOBS)) as places:
+        for place, size in zip(places, JOBS, strict=True):
+            _spawn(place, "1000")
+            _copy_job(place, size - 1, JobState.DONE)
+        ids = (f"{number:05}" for number in itertools.count(2000, 10))
+        listed = _each(places, rounds, lambda place: _command(place, "job", "list"))
+        spawned = _each(places, rounds, lambda place: _spawn(place, next(ids)))
+    of = "finished jobs on record"
+    return [
+        Growth("sow job list", of, JOBS, listed),
+        Growth("sow agent spawn, warm worker", of, JOBS, spawned),
+    ]
+
+
+def _queued(rounds: int) -> list[Growth]:
+    """A claim and its release, with so many jobs in the queue and no worker at work."""
+    with _places(len(QUEUED)) as places:
+        for place, size in zip(places, QUEUED, strict=True):
+            _spawn(place, "1000")
+            _command(place, "worker", "stop")
+            _copy_job(place, size, JobState.PREPARING)
+            with closing(open_queue(place.workspace)) as database:
+                for job in jobs.active_jobs(database):
+                    leases.enqueue(database, job.id, now=time.time())
+        seconds = _each(places, rounds * 10, _claim)
+        return [Growth("claim and release, in process", "queued jobs", QUEUED, seconds)]
+
+
+def _claim(place: Place) -> float:
+    worker = WorkerId("w0-bench")
+    with closing(open_queue(place.workspace)) as database:
+        begun = time.perf_counter()
+        data = leases.claim(database, worker, total=4, own=4, now=time.time())
+        assert data is not None
+        (lease,) = leases.leases_of(database, worker)
+        leases.requeue(database, lease, state=JobState.QUEUED, retry_at=0.0, now=time.time())
+        return time.perf_counter() - begun
+
+
+def _tasks(rounds: int) -> list[Growth]:
+    with _places(len(TASKS)) as places:
+        for place, size in zip(places, TASKS, strict=True):
+            for number in range(size):
+                place.add_task(f"{1000 + number * 10:05}")
+        every = _each(places, rounds, lambda place: _timed(lambda: list_tasks(place.workspace)))
+        one = _each(
+            places, rounds * 10, lambda place: _timed(lambda: read_task(place.workspace, "01000"))
+        )
+        shown = _each(places, rounds, lambda place: _command(place, "task", "show", "01000"))
+    of = "tasks in the project"
+    return [
+        Growth("all states read and validated, in process", of, TASKS, every),
+        Growth("one state read and validated, in process", of, TASKS, one),
+        Growth("sow task show", of, TASKS, shown),
+    ]
+
+
+def _log(rounds: int) -> list[Growth]:
+    entry = LogEntry(timestamp="2026-01-31T12:00:00Z", agent="implementer", action="Did a step")
+    with _places(len(ENTRIES)) as places:
+        for place, size in zip(places, ENTRIES, strict=True):
+            place.add_task("1000")
+            folder = find_task(place.workspace, "1000").folder
+            for _ in range(size):
+                append_entry(folder, entry)
+        words = ("agent", "log", "measured", "--task", "1000")
+        logged = _each(places, rounds, lambda place: _command(place, *words))
+    return [Growth("sow agent log", "entries in the log", ENTRIES, logged)]
+
+
+def measure_output() -> dict[str, float]:
+    """Return what an agent that prints 200 MB costs its worker, in seconds and bytes."""
+    with make_place() as place, closing(open_queue(place.workspace)) as database:
+        _spawn(place, "1000")
+        (record,) = workers.registered(database)
+        worker = psutil.Process(record.process.pid)
+        place.add_task("2000")
+        before, idle = worker.cpu_times(), worker.memory_info().rss
+        seconds = _command(place, "agent", "spawn", "architect", "2000")
+        after = worker.cpu_times()
+        return {
+            "bytes": LOUD_BYTES,
+            "seconds": seconds,
+            "worker_cpu_seconds": after.user + after.system - before.user - before.system,
+            "worker_growth_bytes": worker.memory_info().rss - idle,
+        }
+
+
+@contextmanager
+def _places(number: int) -> Iterator[list[Place]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(make_place()) for _ in range(number)]
+
+
+def _each(
+    places: Sequence[Place], rounds: int, action: Callable[[Place], float]
+) -> list[list[float]]:
+    """Measure an action in each place once a round; the first round does not count."""
+    seconds: list[list[float]] = [[] for _ in places]
+    for number in range(rounds + 1):
+        for place, measured in zip(places, seconds, strict=True):
+            taken = action(place)
+            if number:
+                measured.append(taken)
+    return seconds
+
+
+def _timed(action: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    action()
+    return time.perf_counter() - begun
+
+
+def _command(place: Place, *words: str) -> float:
+    return time_process(place.sow(*words), place.root, place.env)
+
+
+def _spawn(place: Place, task_id: str) -> float:
+    place.add_task(task_id)
+    return _command(place, "agent", "spawn", "implementer", task_id)
+
+
+def _copy_job(place: Place, number: int, state: JobState) -> None:
+    """Put copies of the first job on record, each of another task, with an attempt each."""
+    with closing(open_queue(place.workspace)) as database, database.transaction():
+        _copy(database, "job", {"id": "null", "task_id": "printf('9%07d', n)"}, number)
+        _copy(
+            database,
+            "attempt",
+            {"job_id": "(select max(id) from job) - n + 1", "id": "'copy.' || n"},
+            number,
+        )
+        database.run(
+            "update job set state = ?, caller = null, queue_row = null where task_id like '9%'",
+            (state.value,),
+        )
+
+
+def _copy(database: Database, table: str, changed: dict[str, str], number: int) -> None:
+    columns = [row["name"] for row in database.rows(f"pragma table_info({table})")]
+    values = ", ".join(changed.get(name, name) for name in columns)
+    first = "id = 1" if table == "job" else "job_id = 1"
+    database.run(
+        f"with recursive counter(n) as (select 1 union all select n + 1 from counter where n < ?)"
+        f" insert into {table} select {values} from counter,"
+        f" (select * from {table} where {first} limit 1) where ? > 0",
+        (number, number),
+    )
