@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from capabilities import skip_or_fail
 from journeys.calls import await_runs, gate, open_gate
 from journeys.site import SOW, Site
 
@@ -201,7 +202,7 @@ def by_bash(site: Site, words: list[str]) -> list[str]:
     """Source the script in bash and let its function complete the last word."""
     bash = shutil.which("bash", path="/usr/local/bin:/usr/bin:/bin")
     if bash is None:
-        pytest.skip("needs bash")
+        skip_or_fail("needs bash")
     script = BASH.format(words=shlex.join(["sow", *words]), index=len(words))
     done = subprocess.run(
         [bash, "--norc", "--noprofile", "-c", script],

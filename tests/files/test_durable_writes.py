@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from capabilities import skip_or_fail
 
 from sow.files import NotWritten, append_durably, write_atomically
 
@@ -90,7 +91,7 @@ def tiny_disk(tmp_path):
         ).returncode
     )
     if not mounted:
-        pytest.skip("mounting a small disk needs root")
+        skip_or_fail("mounting a small disk needs root")
     yield folder
     subprocess.run(["umount", "-l", folder], check=True)
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from capabilities import skip_or_fail
 from queue_cases import NOW, insert, make_job, start_python
 
 from sow.errors import ExitCode, QueueError
@@ -42,7 +43,7 @@ def sow(
     argv = [sys.executable, "-P", "-m", "sow", *words]
     if without_powers and os.geteuid() == 0:
         if shutil.which("setpriv") is None:
-            pytest.skip("running as root, without setpriv to lay its powers down")
+            skip_or_fail("running as root, without setpriv to lay its powers down")
         argv = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--", *argv]
     claude = workspace.root / "bin/claude"
     claude.parent.mkdir(exist_ok=True)

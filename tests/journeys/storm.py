@@ -20,7 +20,7 @@ from typing import Any
 
 from journeys.calls import exists, process_state, queue
 from journeys.site import Site, wait_until
-from journeys.staff import WorkerRun, drain, launch_worker, shell_executor
+from journeys.staff import WorkerRun, drain, kill, launch_worker, shell_executor
 from journeys.storm_lives import AGENT, Life, read_lives
 from journeys.storm_plan import (
     BY_ITSELF,
@@ -278,7 +278,7 @@ class Storm:
         pid = self.pid_of(victim, lease)
         if pid is None:
             return
-        os.kill(pid, signal.SIGKILL)
+        kill(pid)  # it may just have ended
         wait_until(lambda: not exists(pid), f"{victim} {pid} is gone")
         if self.window_of(lease) == window:
             self.strikes[window] -= 1

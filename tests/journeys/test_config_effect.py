@@ -12,6 +12,7 @@ import subprocess
 from typing import Any
 
 import pytest
+from capabilities import skip_or_fail
 from journeys.calls import all_jobs, await_runs, await_state, exists, gate, open_gate
 from journeys.site import SOW, Result, Site, wait_until
 from standins import overlapping, read_runs
@@ -383,7 +384,7 @@ AS_SOMEBODY = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 def test_is_sandbox_is_not_set_for_anybody_but_root(site: Site) -> None:
     """The same with yolo for another user, who may skip permissions without it."""
     if subprocess.run([*AS_SOMEBODY, "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("needs user namespaces, to be somebody else than root")
+        skip_or_fail("needs user namespaces, to be somebody else than root")
     site.project("010")
     site.script([REPORT])
     site.configure(claude(settings={"yolo_mode": True}))
