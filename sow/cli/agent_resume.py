@@ -55,7 +55,6 @@ def resume(
         task_id=parse_task_id(named_task(argument, task_option, caller.environ)),
         prompt=_read_prompt(prompt, file),
         again=again,
-        waits=not detach,
     )
     if verbose or dry_run:
         from sow.cli.preview import show_dry_run, show_resolution

@@ -79,7 +79,6 @@ def spawn(
             prompt=readable(prompt),
             fresh=fresh,
             again=again,
-            waits=not detach,
             ignore_deps=ignore_deps,
             cwd=cwd,
         )

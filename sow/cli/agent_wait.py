@@ -24,7 +24,7 @@ from sow.sessions.ancestry import refuse_waiting_on_ancestor
 from sow.sessions.caller import Caller
 from sow.sessions.request import Placed
 from sow.sessions.staffing import Staffing
-from sow.sessions.wait import Detached
+from sow.sessions.wait import Detached, Waiter
 from sow.state.projects import read_project
 from sow.state.tasks import find_task
 
@@ -61,7 +61,8 @@ def wait(
         try:
             placed = [_find(caller, database, task_id) for task_id in task_ids]
             staffing = Staffing(caller, caller.load_configuration())
-            return wait_for(caller, database, staffing, placed, options, bound)
+            with Waiter(caller, database) as waiter:
+                return wait_for(waiter, staffing, placed, options, bound)
         except (KeyboardInterrupt, Detached):
             return say_detached(task_ids)
 

@@ -82,25 +82,31 @@ def call(caller: Caller, requests: Sequence[Request], options: WaitOptions) -> i
     staffing = Staffing(caller, config)
     with detaching_signals(), closing(database):
         try:
-            placed, failures = _place_all(caller, database, config, requests)
             if options.detach:
+                placed, failures = _place_all(caller, database, config, requests, None)
                 _staff_detached(staffing)
                 return _print_queued(placed, options) or _first_exit_code(failures)
-            code = wait_for(caller, database, staffing, placed, options, bound)
+            with Waiter(caller, database) as waiter:
+                placed, failures = _place_all(caller, database, config, requests, waiter)
+                code = wait_for(waiter, staffing, placed, options, bound)
         except (KeyboardInterrupt, Detached):
             return say_detached([request.task_id for request in requests])
     return combined_exit_code([code, *(int(error.exit_code) for error in failures)])
 
 
 def _place_all(
-    caller: Caller, database: Database, config: Any, requests: Sequence[Request]
+    caller: Caller,
+    database: Database,
+    config: Any,
+    requests: Sequence[Request],
+    waiter: Waiter | None,
 ) -> tuple[list[Placed], list[SowError]]:
     """Place the requests; of several, one that is refused does not stop the others."""
     placed: list[Placed] = []
     failures: list[SowError] = []
     for request in requests:
         try:
-            placed.append(place_when_settled(caller, database, config, request))
+            placed.append(place_when_settled(caller, database, config, request, waiter))
         except SowError as error:
             if len(requests) == 1:
                 raise
@@ -115,8 +121,7 @@ def _place_all(
 
 
 def wait_for(
-    caller: Caller,
-    database: Database,
+    waiter: Waiter,
     staffing: Staffing,
     placed: Sequence[Placed],
     options: WaitOptions,
@@ -125,12 +130,10 @@ def wait_for(
     """Wait for the placed jobs, print each outcome when it comes; return the combined exit code."""
     if not placed:
         return int(ExitCode.OK)
-    owed = {one.job.id for one in placed if one.owed}
+    database, owed = waiter.database, {one.job.id for one in placed if one.owed}
     codes: list[int] = []
-    with (
-        Waiter(caller, database, [one.job.id for one in placed], comes_back=True) as waiter,
-        ProgressLine(caller.workspace) as line,
-    ):
+    waiter.take_up([one.job.id for one in placed])
+    with ProgressLine(waiter.caller.workspace) as line:
 
         def tick(progress: Progress) -> None:
             staffing.ensure()

@@ -56,7 +56,8 @@ def _await_end(caller: Caller, database: Database, job: Job) -> Job:
             f"`sow job resolve {job.id} --gone`.",
         )
     staffing = Staffing(caller, caller.load_configuration())
-    with Waiter(caller, database, [job.id]) as waiter:
+    with Waiter(caller, database) as waiter:
+        waiter.begin([job.id])
         left = waiter.wait(seconds=CANCEL_SECONDS, on_tick=lambda _: staffing.ensure())
         waiter.delivered(job.id)
     if left:

@@ -1,12 +1,11 @@
 """Who waits for a job's outcome: their bells, what they are owed, what their jobs lend.
 
-A waiter has one bell and a row for each job it waits for. The row is inserted
-when it begins to wait and deleted when it has printed that job's outcome. A
-row whose bell nobody holds is a caller that went away: its outcome is owed. So
-that a caller which dies before it can hang a bell is owed one too, a job is
-inserted together with a row that has none (`expect`); it is taken, like that of
-any caller that comes back, by the first who waits for the job (`take_owed`). A
-waiter that acts on behalf of a running job lends that job's slot
+A waiter has one bell and a row for each job it waits for. The bell hangs
+before the call's job is on record, and the row is inserted together with the
+job, so a caller that dies at any moment is owed the outcome: its row is there,
+and its bell nobody holds. Who waits for a job takes up what is owed to one
+that went away (`take_owed`). The row is deleted when the outcome has been
+printed. A waiter that acts on behalf of a running job lends that job's slot
 (`leases.CLAIMABLE` leaves lent leases out of every count).
 """
 
@@ -33,20 +32,6 @@ def begin(
         "insert into waiter (id, job_id, on_behalf_of, created_at) values (?, ?, ?, ?)",
         (waiter_id, job_id, on_behalf_of, now),
     )
-
-
-def expect(database: Database, job_id: JobId, *, now: float) -> None:
-    """Owe the outcome of a new job to the caller that has not begun to wait for it yet."""
-    begin(database, _expected(job_id), job_id, on_behalf_of=None, now=now)
-
-
-def withdraw(database: Database, job_id: JobId) -> None:
-    """Owe nothing to a caller that will not wait: its job was never queued, and it knows."""
-    end(database, _expected(job_id), job_id)
-
-
-def _expected(job_id: JobId) -> str:
-    return f"caller-of-{job_id}"
 
 
 def end(database: Database, waiter_id: str, job_id: JobId) -> None:
@@ -92,6 +77,15 @@ def take_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
             if taken:
                 return True
     return False
+
+
+def withdraw(
+    database: Database, workspace: Workspace, job_id: JobId, *, known_to: str | None
+) -> None:
+    """Owe nothing for a job that was never queued: to `known_to`, which knows, nor to the gone."""
+    for waiter_id in of_job(database, job_id):
+        if waiter_id == known_to or not doorbell.is_held(bell_path(workspace, waiter_id)):
+            end(database, waiter_id, job_id)
 
 
 def lapse(database: Database, workspace: Workspace, job_id: JobId) -> None:

@@ -60,7 +60,8 @@ def _cancel_and_wait(workspace: Workspace, environ: Mapping[str, str], job: Job)
     caller = Caller(workspace, environ, Path.cwd())
     database = open_queue(workspace)
     try:
-        with Waiter(caller, database, [job.id]) as waiter:
+        with Waiter(caller, database) as waiter:
+            waiter.begin([job.id])
             cancel_job(caller, database, job)
             left = waiter.wait(seconds=CANCEL_SECONDS)
             waiter.delivered(job.id)

@@ -52,7 +52,7 @@ def open_session(
     where one killed it). Raises StateError, ExecutorError; nothing is left
     behind then.
     """
-    resolved = resolve(caller, config, Request(verb=Verb.OPEN, task_id=task_id, waits=False))
+    resolved = resolve(caller, config, Request(verb=Verb.OPEN, task_id=task_id))
     refuse_ancestors(caller, database, resolved)
     finish_abandoned(caller, database, resolved)
     refuse_other_job(database, resolved)

@@ -27,6 +27,7 @@ from sow.sessions.hold import is_deserted, release
 from sow.sessions.request import Placed, Request, Resolved
 from sow.sessions.resolution import is_same_call, job_for, resolve
 from sow.sessions.unfinished import finish, is_abandoned, undo
+from sow.sessions.wait import Waiter
 from sow.state import transitions
 from sow.state.log import LogEntry, append_entry
 from sow.state.tasks import change_task, find_task, read_task
@@ -57,10 +58,18 @@ class JobWasCancelled(StateError):
         )
 
 
-def place(caller: Caller, database: Database, config: Configuration, request: Request) -> Placed:
+def place(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    request: Request,
+    waiter: Waiter | None = None,
+) -> Placed:
     """Put a request's job into the queue, or find the job that the same call put there.
 
-    Raises StateError, ExecutorError, UsageError; nothing is left behind then.
+    `waiter` waits for a new job from its first moment on; without one, nobody
+    is owed the outcome. Raises StateError, ExecutorError, UsageError; nothing
+    is left behind then.
     """
     resolved = resolve(caller, config, request)
     refuse_ancestors(caller, database, resolved)
@@ -71,18 +80,17 @@ def place(caller: Caller, database: Database, config: Configuration, request: Re
     admit(caller, resolved, resolved.task)
     resolved.executor.validate_availability(caller.path_variable)
     try:
-        job = insert(caller, database, config, resolved)
+        job = insert(caller, database, config, resolved, waiter)
     except TaskIsTaken:  # another call was first: attach to its job, or be refused
-        return place(caller, database, config, request)
+        return place(caller, database, config, request, waiter)
     try:
         session = allocate_session(caller, resolved, job)
         _log_prompt(caller, resolved)
         _mark_task(caller, database, job, resolved, session)
     except BaseException as error:
-        reason = error.message if isinstance(error, SowError) else "its call was interrupted"
-        undo(caller.workspace, database, job, reason=reason, now=caller.now())
+        _undo(caller, database, job, error, waiter)
         raise
-    _enqueue(caller, database, job)
+    _enqueue(caller, database, job, waiter)
     workers.wake(caller.workspace)
     return Placed(jobs.get_job(database, job.id), notes=resolved.notes)
 
@@ -140,7 +148,13 @@ def admit(caller: Caller, resolved: Resolved, task: Task) -> None:
         refuse_unmet(task, [read_task(caller.workspace, other) for other in task.depends_on])
 
 
-def insert(caller: Caller, database: Database, config: Configuration, resolved: Resolved) -> Job:
+def insert(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    resolved: Resolved,
+    waiter: Waiter | None = None,
+) -> Job:
     """Put the job on record as `preparing`; what callers of older jobs are owed lapses.
 
     Raises TaskIsTaken.
@@ -150,8 +164,8 @@ def insert(caller: Caller, database: Database, config: Configuration, resolved: 
         job = jobs.insert_job(database, job_for(caller, config, resolved))
         if last is not None:
             waiters.lapse(database, caller.workspace, last.id)
-        if resolved.request.waits:
-            waiters.expect(database, job.id, now=caller.now())
+        if waiter is not None:
+            waiter.expect(job.id)
         return job
 
 
@@ -200,12 +214,29 @@ def _mark_task(
     return change_task(caller.workspace, resolved.task.id, change, now=caller.now())
 
 
-def _enqueue(caller: Caller, database: Database, job: Job) -> None:
+def _undo(
+    caller: Caller, database: Database, job: Job, error: BaseException, waiter: Waiter | None
+) -> None:
+    reason = error.message if isinstance(error, SowError) else "its call was interrupted"
+    undo(
+        caller.workspace,
+        database,
+        job,
+        reason=reason,
+        now=caller.now(),
+        known_to=waiter.id if waiter else None,
+    )
+    if waiter is not None:
+        waiter.delivered(job.id)
+
+
+def _enqueue(caller: Caller, database: Database, job: Job, waiter: Waiter | None) -> None:
     """Queue the job, unless it was cancelled, or completed by recovery, in between."""
     with database.transaction():
         current = jobs.get_job(database, job.id)
         if current.state is JobState.PREPARING:
             leases.enqueue(database, job.id, now=caller.now())
     if current.state is JobState.CANCELLED:
-        waiters.withdraw(database, job.id)
+        if waiter is not None:
+            waiter.delivered(job.id)
         raise JobWasCancelled(current)

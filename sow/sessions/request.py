@@ -21,8 +21,6 @@ class Request:
     fresh: bool = False
     again: bool = False
     """Run anew even where an outcome of the same call is owed."""
-    waits: bool = True
-    """Whether the caller waits for the outcome, and is owed it should it go away."""
     ignore_deps: bool = False
     cwd: Path | None = None
 

@@ -19,17 +19,22 @@ ENDING_SECONDS = 30.0
 
 
 def place_when_settled(
-    caller: Caller, database: Database, config: Configuration, request: Request
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    request: Request,
+    waiter: Waiter | None = None,
 ) -> Placed:
     """Place a request; a resume first lets a job end that has already reported."""
     try:
-        return place(caller, database, config, request)
+        return place(caller, database, config, request, waiter)
     except TaskHasJob as refusal:
         if request.verb is not Verb.RESUME:
             raise
         if read_task(caller.workspace, request.task_id).status is TaskStatus.IN_PROGRESS:
             raise
-        with Waiter(caller, database, [refusal.job_id]) as waiter:
-            waiter.wait(seconds=ENDING_SECONDS)
-            waiter.delivered(refusal.job_id)
-    return place(caller, database, config, request)
+        with Waiter(caller, database) as passing:
+            passing.begin([refusal.job_id])
+            passing.wait(seconds=ENDING_SECONDS)
+            passing.delivered(refusal.job_id)
+    return place(caller, database, config, request, waiter)

@@ -49,12 +49,23 @@ def _is_marked(job: Job, task: Task) -> bool:
     return task.status is TaskStatus.IN_PROGRESS and taken_anew
 
 
-def undo(workspace: Workspace, database: Database, job: Job, *, reason: str, now: float) -> None:
-    """End a job that is not queued yet, and give its task back; nothing if it has gone on."""
+def undo(
+    workspace: Workspace,
+    database: Database,
+    job: Job,
+    *,
+    reason: str,
+    now: float,
+    known_to: str | None = None,
+) -> None:
+    """End a job that is not queued yet, and give its task back; nothing if it has gone on.
+
+    `known_to` is the waiter that is told so in another way, and is owed nothing.
+    """
     with database.transaction():
         state = jobs.get_job(database, job.id).state
         if state in (JobState.PREPARING, JobState.CANCELLED):
-            waiters.withdraw(database, job.id)
+            waiters.withdraw(database, workspace, job.id, known_to=known_to)
         if state is not JobState.PREPARING:
             return
         jobs.change_job(

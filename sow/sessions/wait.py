@@ -55,41 +55,56 @@ def shell_bound(environ: Mapping[str, str]) -> float | None:
 class Waiter:
     """One caller that waits for some jobs. Use it as a context manager.
 
-    With `comes_back` it takes up, for each job, what is owed to one caller
-    that went away: it is that caller once more, in all likelihood.
+    It waits for jobs that it places (`expect`) and for such as are on record
+    (`take_up`, `begin`); each is told by one ring of the same bell.
     """
 
-    def __init__(
-        self,
-        caller: Caller,
-        database: Database,
-        job_ids: Sequence[JobId],
-        *,
-        comes_back: bool = False,
-    ) -> None:
+    def __init__(self, caller: Caller, database: Database) -> None:
         self.caller = caller
         self.database = database
-        self.job_ids = list(job_ids)
-        self.comes_back = comes_back
+        self.job_ids: list[JobId] = []
         self.id = f"c{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
     def __enter__(self) -> "Waiter":
         self.bell = self._hang_bell()
-        now = self.caller.now()
-        with self.database.transaction():
-            for job_id in self.job_ids:
-                if self.comes_back:
-                    waiters.take_owed(self.database, self.caller.workspace, job_id)
-                waiters.begin(
-                    self.database, self.id, job_id, on_behalf_of=self.caller.job_id, now=now
-                )
-        if self.caller.job_id is not None:
-            workers.wake(self.caller.workspace)  # the slot of our own job is free now
         return self
 
     def __exit__(self, *_: object) -> None:
-        waiters.stop_lending(self.database, self.id)
+        if self.caller.job_id is not None:
+            waiters.stop_lending(self.database, self.id)
         self.bell.close()
+
+    def expect(self, job_id: JobId) -> None:
+        """Wait for a job of our own; call it in the transaction that inserts the job.
+
+        The slot of the job that we act for, if any, is lent from here on; the
+        workers are rung for it when ours is queued.
+        """
+        waiters.begin(
+            self.database, self.id, job_id, on_behalf_of=self.caller.job_id, now=self.caller.now()
+        )
+        self.job_ids.append(job_id)
+
+    def begin(self, job_ids: Sequence[JobId]) -> None:
+        """Wait for jobs on record."""
+        with self.database.transaction():
+            for job_id in job_ids:
+                self.expect(job_id)
+        if self.caller.job_id is not None:
+            workers.wake(self.caller.workspace)  # the slot of our own job is free now
+
+    def take_up(self, job_ids: Sequence[JobId]) -> None:
+        """Wait for jobs on record, and take up what is owed to one caller of each that went away.
+
+        We are that caller once more, in all likelihood. Jobs that we wait for already stay so.
+        """
+        missing = [job_id for job_id in job_ids if job_id not in self.job_ids]
+        if not missing:
+            return
+        with self.database.transaction():
+            for job_id in missing:
+                waiters.take_owed(self.database, self.caller.workspace, job_id)
+            self.begin(missing)
 
     def _hang_bell(self) -> Bell:
         path = waiters.bell_path(self.caller.workspace, self.id)
@@ -101,12 +116,13 @@ class Waiter:
         except OSError as error:
             raise QueueError(
                 f"cannot wait: {path}: {error.strerror}",
-                hint="What was queued goes on. Check the folder, then call again.",
+                hint="Nothing was queued. Check the folder, then call again.",
             ) from error
 
     def delivered(self, job_id: JobId) -> None:
-        """Say that the caller has got this job's outcome."""
+        """Say that the caller has got this job's outcome, or knows that there will be none."""
         waiters.end(self.database, self.id, job_id)
+        self.job_ids.remove(job_id)
 
     def wait(
         self,

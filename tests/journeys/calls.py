@@ -110,11 +110,13 @@ def callers_of(site: Site, job: int) -> list[str]:
 
 
 def await_waiters(site: Site, task: str, count: int = 1) -> Job:
-    """Wait until a task has a job that so many callers wait for."""
+    """Wait until a task has a job that is queued, and that so many callers wait for."""
 
     def found() -> Job | None:
         job = job_of(site, task)
-        return job if job is not None and len(callers_of(site, job.id)) >= count else None
+        if job is None or job.state is JobState.PREPARING:
+            return None
+        return job if len(callers_of(site, job.id)) >= count else None
 
     job: Job = wait_until(found, f"{count} callers that wait for {task}")
     return job

@@ -80,22 +80,6 @@ def killed_before_marking(site: Site, *words: str) -> None:
         end(caller)
 
 
-def dead_before_waiting(site: Site, *words: str) -> None:
-    """Have a call die that has queued its job and cannot hang its bell: a file is in the way."""
-    folder = site.root / ".sow/run/waiters"
-    with task_lock(site):
-        caller = site.start(*words)
-        await_state(site, "010", JobState.PREPARING)
-        bells = folder.rename(site.root / "bells")
-        folder.touch()
-    _, err = caller.communicate(timeout=60)
-    folder.unlink()
-    bells.rename(folder)
-    assert caller.returncode == 6
-    assert f"cannot wait: {folder}" in err
-    assert await_state(site, "010", JobState.QUEUED)
-
-
 def test_killed_while_its_session_is_made_the_same_call_begins_anew(site: Site) -> None:
     end(calling_create_chat(site))
     assert (site.task("010")["status"], all_jobs(site)[0].state) == ("pending", JobState.PREPARING)
@@ -174,14 +158,19 @@ def test_killed_before_it_queued_the_job_a_worker_queues_it_and_its_outcome_is_o
     assert len(read_runs(site.root)) == 1
 
 
-def test_dead_before_it_began_to_wait_its_outcome_is_owed(site: Site) -> None:
+def test_a_call_that_cannot_wait_queues_nothing(site: Site) -> None:
+    """Its bell hangs before its job is on record; here a file is in the way of the bell."""
     site.project("010")
     site.script([good()])
-    dead_before_waiting(site, *SPAWN)
-    site.sow("worker", "--drain")
-    assert site.sow(*SPAWN).out.startswith("outcome of job 1")
-    site.sow(*SPAWN, expect=4)
-    assert len(read_runs(site.root)) == 1
+    site.sow("agent", "wait", "010", expect=4)  # makes the queue
+    folder = site.root / ".sow/run/waiters"
+    folder.rmdir()
+    folder.touch()
+    refused = site.sow(*SPAWN, expect=6)
+    assert f"Error: cannot wait: {folder}" in refused.err
+    folder.unlink()
+    assert (all_jobs(site), site.task("010")["status"]) == ([], "pending")
+    assert site.sow(*SPAWN).out.startswith("010 needs_review")
 
 
 def test_a_detached_call_that_is_killed_is_owed_nothing(site: Site) -> None:

@@ -54,7 +54,7 @@ def dead() -> ProcessIdentity:
 
 def insert(database: Database, **fields: object) -> Job:
     job = jobs.insert_job(database, make_job(project_id=PROJECT, **fields))
-    waiters.expect(database, job.id, now=NOW)
+    waiters.begin(database, "gone", job.id, on_behalf_of=None, now=NOW)
     return job
 
 
