@@ -89,23 +89,24 @@ def _take(descriptor: int, folder: Path, timeout_seconds: float) -> None:
             return
 
 
-def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+def write_atomically(path: Path, data: bytes, *, mode: int = 0o644, durable: bool = True) -> None:
     """Replace the whole of `path` by `data`, or leave it as it is.
 
     A reader, and a machine that loses power, sees the old bytes or the new
-    ones. An existing file keeps its mode; `mode` is for a new one. Raises
-    NotWritten.
+    ones; the machine only with `durable`. An existing file keeps its mode;
+    `mode` is for a new one. Raises NotWritten.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
     try:
         try:
-            _write_new(temporary, data, _mode_of(path, mode))
+            _write_new(temporary, data, _mode_of(path, mode), durable=durable)
             temporary.replace(path)
         except BaseException:
             with suppress(OSError):
                 temporary.unlink()
             raise
-        sync_folder(path.parent)
+        if durable:
+            sync_folder(path.parent)
     except OSError as error:
         raise NotWritten(path, error) from error
 
@@ -137,12 +138,13 @@ def _mode_of(path: Path, otherwise: int) -> int:
         return otherwise
 
 
-def _write_new(path: Path, data: bytes, mode: int) -> None:
+def _write_new(path: Path, data: bytes, mode: int, *, durable: bool = True) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         os.fchmod(descriptor, mode)
         _write_all(descriptor, data)
-        os.fsync(descriptor)
+        if durable:
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 

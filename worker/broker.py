@@ -79,13 +79,13 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         workspace: Workspace,
         claims: Claims | None = None,
         bell: Bell | None = None,
-        on_wake: Callable[[], None] | None = None,
+        look_round: Callable[[], None] | None = None,
     ) -> None:
         self.database = database
         self.workspace = workspace
         self.claims = claims
         self.bell = bell
-        self.on_wake = on_wake
+        self.look_round = look_round
         super().__init__(name, filename=str(database.path), create_tables=False)
 
     @property
@@ -113,14 +113,17 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         workers.wake(self.workspace)
 
     def dequeue(self) -> bytes | None:
-        """Claim the first message that may run; wait on the bell when there is none."""
+        """Claim the first message that may run; look round and wait on the bell when none may.
+
+        Whoever is rung claims first: what else there is to do can wait until nothing may run.
+        """
         if self.claims is None or self.bell is None:
             return None
         data = self._claim(self.claims)
         if data is None:
+            if self.look_round is not None:
+                self.look_round()
             self.bell.wait(self._patience())
-            if self.on_wake is not None:
-                self.on_wake()
             data = self._claim(self.claims)
         return data
 

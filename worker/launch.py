@@ -138,9 +138,12 @@ def _new_attempt(
 
 
 def _write_files(paths: AttemptPaths, plan: Plan, task_dir: Path) -> None:
-    """Make the attempt's folder, with the prompt and a copy of the task's state in it."""
+    """Make the attempt's folder, with the prompt and a copy of the task's state in it.
+
+    Neither has to survive a loss of power: the agent would not either.
+    """
     paths.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_atomically(paths.prompt, plan.prompt.encode(), mode=0o600)
+    write_atomically(paths.prompt, plan.prompt.encode(), mode=0o600, durable=False)
     shutil.copyfile(task_dir / "state.yaml", paths.last_valid_state)
 
 

@@ -105,7 +105,7 @@ class WorkerProcess:
             workspace=self.workspace,
             claims=Claims(self.worker_id, total=self.total, own=self.own),
             bell=self.bell,
-            on_wake=self.on_wake,
+            look_round=self.look_round,
         )
         return Consumer(huey, workers=1, periodic=False, scheduler_interval=60)
 
@@ -146,17 +146,17 @@ class WorkerProcess:
             self.monitor.watch(running)
         else:
             workers.wake(self.workspace)  # nothing was started: its slot is free
+        self._recover_if_due()  # a long queue leaves no time to look round
 
-    def on_wake(self) -> None:
-        """Look round between two claims: somebody rang, or nothing has happened for a while."""
+    def look_round(self) -> None:
+        """See to all else when nothing may be claimed; then we sleep until somebody rings."""
         if self.consumer.stop_flag.is_set():
             return
         if not workers.is_alive(self.workspace, self.worker_id):
             self._leave_nameless()
             return
         self.monitor.wake()
-        if time.monotonic() >= self.recover_after:
-            self._recover()
+        self._recover_if_due()
         if not self.monitor.count and time.monotonic() >= self.prune_after:
             self._prune()
         self._leave_if_idle()
@@ -166,6 +166,10 @@ class WorkerProcess:
         logger.warning("our lock file is gone, so others take us for dead; leaving")
         self.consumer.stop_flag.set()
         self._ask_to_leave()
+
+    def _recover_if_due(self) -> None:
+        if time.monotonic() >= self.recover_after:
+            self._recover()
 
     def _recover(self) -> None:
         """Look for what the dead left behind; the boundary around it."""

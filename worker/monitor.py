@@ -13,6 +13,7 @@ import select
 import signal
 import threading
 import time
+from collections.abc import Collection
 from contextlib import suppress
 
 from sow.errors import SowError
@@ -51,6 +52,8 @@ class Monitor:
         os.set_blocking(self._wake_write, False)
         self._poller = select.poll()
         self._poller.register(self._wake_read, select.POLLIN)
+        self._asked = False
+        self._next_look = 0.0
         self._stopping = threading.Event()
         self._idle = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="monitor", daemon=True)
@@ -66,15 +69,19 @@ class Monitor:
         self._thread.join(timeout=1.0)
 
     def wake(self) -> None:
-        """Have the thread look at the records now; safe from any thread and signal handler."""
-        with suppress(BlockingIOError):
-            os.write(self._wake_write, b"!")
+        """Have the thread look at every attempt now; safe from any thread and signal handler."""
+        self._asked = True
+        self._nudge()
 
     def watch(self, running: Running) -> None:
         """Watch one more attempt."""
         with self._idle:
             self._incoming.append(running)
-        self.wake()
+        self._nudge()
+
+    def _nudge(self) -> None:
+        with suppress(BlockingIOError):
+            os.write(self._wake_write, b"!")
 
     def watches(self, job_id: JobId) -> bool:
         """Whether an attempt of a job is under watch."""
@@ -105,22 +112,40 @@ class Monitor:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self._poller.poll(TICK_SECONDS * 1000 if self._watched else None)
-            with suppress(BlockingIOError):
-                while os.read(self._wake_read, 4096):
-                    pass
+            ready = self._sleep()
             self._take_incoming()
-            for running in list(self._watched.values()):
+            for running in self._due(ready):
                 if not running.is_postponed:
                     self._look_at(running)
 
+    def _sleep(self) -> set[int]:
+        """Sleep until nudged, until a supervisor ends or a look is due; return what is ready."""
+        patience = max(0.0, self._next_look - time.monotonic()) if self._watched else None
+        ready = self._poller.poll(None if patience is None else patience * 1000)
+        with suppress(BlockingIOError):
+            while os.read(self._wake_read, 4096):
+                pass
+        return {fd for fd, _ in ready}
+
+    def _due(self, ready: Collection[int]) -> list[Running]:
+        """Return whom to look at: all when asked to or every tick, else whose supervisor ended."""
+        now = time.monotonic()
+        if not self._asked and now < self._next_look:
+            return [running for running in self._watched.values() if running.pidfd in ready]
+        self._asked, self._next_look = False, now + TICK_SECONDS
+        return list(self._watched.values())
+
     def _take_incoming(self) -> None:
+        """Take over what has come; an agent that has only just begun has no sign to be seen yet."""
         with self._idle:
             arrivals, self._incoming = self._incoming, []
+            if not self._watched:
+                self._next_look = time.monotonic() + TICK_SECONDS
             for running in arrivals:
                 self._watched[running.job.id] = running
         for running in arrivals:
             self._open_pidfd(running)
+            self._asked = self._asked or running.pidfd is None  # it may have ended already
 
     def _open_pidfd(self, running: Running) -> None:
         identity = running.attempt.supervisor

@@ -81,12 +81,20 @@ def test_a_job_that_is_there_is_taken_without_listening(site: WatchSite) -> None
     assert listener.waits == []
 
 
-def test_a_worker_looks_round_each_time_it_has_slept(site: WatchSite) -> None:
+def test_a_worker_looks_round_each_time_before_it_sleeps(site: WatchSite) -> None:
     looks: list[int] = []
-    huey = huey_of(site, claims=claims(), bell=Listener(), on_wake=lambda: looks.append(1))
+    huey = huey_of(site, claims=claims(), bell=Listener(), look_round=lambda: looks.append(1))
     huey.dequeue()
     huey.dequeue()
     assert len(looks) == 2
+
+
+def test_a_job_that_is_there_comes_before_all_else(site: WatchSite) -> None:
+    looks: list[int] = []
+    huey = huey_of(site, claims=claims(), bell=Listener(), look_round=lambda: looks.append(1))
+    huey.run_job(site.job().id)
+    assert huey.dequeue() is not None
+    assert looks == []
 
 
 def test_the_stock_api_takes_priorities(site: WatchSite) -> None:
