@@ -17,7 +17,7 @@ from bench.place import make_place
 from bench.report import Results
 
 RESULTS = Path(__file__).with_name("results")
-ROUNDS, QUICK_ROUNDS = 30, 5
+ROUNDS, QUICK_ROUNDS = 40, 5
 FEW_ROUNDS = 5
 """Of what takes long."""
 AGENTS = (32, 64)

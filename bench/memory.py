@@ -25,15 +25,15 @@ class Weight:
     """A worker at one moment. Memory in bytes."""
 
     agents: int
-    worker_pss: int
-    supervisors_pss: int
+    pss: int
+    """Of the worker and all its supervisors, with the one that waits for orders."""
     threads: int
     cpu_share: float
     """Of one core, over some seconds in which nothing was to be done but to watch."""
 
     def per_agent(self, idle: "Weight") -> float:
         """Return what each agent adds, in supervisors and in the worker, in bytes."""
-        return (self.supervisors_pss + self.worker_pss - idle.worker_pss) / self.agents
+        return (self.pss - idle.pss) / self.agents
 
 
 def measure(place: Place, counts: Sequence[int]) -> list[Weight]:
@@ -58,6 +58,7 @@ def _working(place: Place, concurrency: int) -> Iterator[Database]:
     database = open_queue(place.workspace)
     try:
         _wait(lambda: _living(place, database), "the worker starts")
+        _wait(lambda: _worker(database).children(), "a supervisor waits")
         yield database
     finally:
         database.close()
@@ -84,25 +85,28 @@ def _start_agents(place: Place, database: Database, count: int) -> None:
     _run(place, "agent", "spawn", "tester", *tasks, "--detach")
 
     def started() -> bool:
-        attempts = [jobs.last_attempt(database, job.id) for job in jobs.active_jobs(database)]
-        return sum(one is not None and one.supervisor is not None for one in attempts) == count
+        attempts = [place.workspace.attempt(job.id, 1) for job in jobs.active_jobs(database)]
+        return sum(one.started.exists() for one in attempts) == count
 
     _wait(started, f"{count} agents run")
+    _wait(lambda: len(_worker(database).children()) == count + 1, "the next supervisor waits")
+
+
+def _worker(database: Database) -> psutil.Process:
+    (record,) = workers.registered(database)
+    return psutil.Process(record.process.pid)
 
 
 def _weigh(database: Database) -> Weight:
-    (record,) = workers.registered(database)
-    worker = psutil.Process(record.process.pid)
-    attempts = [jobs.last_attempt(database, job.id) for job in jobs.active_jobs(database)]
-    supervisors = [one.supervisor.pid for one in attempts if one and one.supervisor]
+    worker = _worker(database)
     before, begun = worker.cpu_times(), time.monotonic()
     time.sleep(IDLE_SECONDS)
     after, ended = worker.cpu_times(), time.monotonic()
     spent = after.user + after.system - before.user - before.system
+    family = [worker, *worker.children()]
     return Weight(
-        agents=len(supervisors),
-        worker_pss=worker.memory_full_info().pss,
-        supervisors_pss=sum(psutil.Process(pid).memory_full_info().pss for pid in supervisors),
+        agents=len(jobs.active_jobs(database)),
+        pss=sum(process.memory_full_info().pss for process in family),
         threads=worker.num_threads(),
         cpu_share=spent / (ended - begun),
     )

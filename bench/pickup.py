@@ -12,8 +12,8 @@ from bench.timing import Figure, interleave, time_process
 from sow.ids import JobId
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
-
-SUPERVISOR = Path(__file__).resolve().parents[1] / "worker/supervisor.py"
+from worker.orders import pack
+from worker.standby import NO_ATTEMPT, SUPERVISOR
 
 
 def measure(place: Place, rounds: int) -> list[Figure]:
@@ -51,9 +51,10 @@ def _supervisor_start() -> float:
     """Return the time from starting a supervisor to its agent's exec, in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "prompt.md").touch()
-        argv = [sys.executable, "-I", "-S", str(SUPERVISOR), folder, "/bin/true"]
+        orders = pack(folder, folder, ["/bin/true"], {"SOW_ATTEMPT_ID": "bench"})
+        argv = [sys.executable, "-I", "-S", str(SUPERVISOR)]
         begun = time.time()
-        subprocess.run(argv, check=True, env={"SOW_ATTEMPT_ID": "bench"})
+        subprocess.run(argv, input=orders, check=True, env={"SOW_ATTEMPT_ID": NO_ATTEMPT})
         return float(json.loads(Path(folder, "started.json").read_text())["started_at"]) - begun
 
 

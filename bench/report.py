@@ -95,11 +95,11 @@ class Results:
 
     def _memory(self) -> Table:
         idle, *busy = self.weights
-        ok = idle.worker_pss <= 60 * MEGABYTE and idle.cpu_share <= 0.003
+        ok = idle.pss <= 60 * MEGABYTE and idle.cpu_share <= 0.003
         rows = [
             (
-                "idle worker",
-                f"{idle.worker_pss / MEGABYTE:.1f}",
+                "idle worker, a supervisor waiting",
+                f"{idle.pss / MEGABYTE:.1f}",
                 str(idle.threads),
                 f"{idle.cpu_share * 100:.2f}",
                 "≤ 60 MB, ≤ 0.3 %",

@@ -42,8 +42,8 @@ class Left:
 class Kin:
     """The processes below one supervisor, this one."""
 
-    def __init__(self, folder: str, packages: str | None) -> None:
-        self.tree = load_tree(packages)
+    def __init__(self, folder: str, tree: "ModuleType") -> None:
+        self.tree = tree
         self.run = run_folder(folder)
         self.attempt_id = os.environ.get(ATTEMPT_VARIABLE, "")
         self._known: dict[int, str] = {}
@@ -106,7 +106,8 @@ def left_of(tree: "ModuleType", roots: list[int], attempt_id: str, run: str) -> 
     """Return what is left of an attempt: what runs at and below `roots` but is not spared.
 
     Another attempt's supervisor, a registered worker and all that is below
-    them are spared. We ourselves are never among what is left.
+    them are spared; a supervisor carries no attempt's id (`standby`). We
+    ourselves are never among what is left.
     """
     me = os.getpid()
     family: dict[int, Stat] = tree.family(roots)
@@ -114,7 +115,7 @@ def left_of(tree: "ModuleType", roots: list[int], attempt_id: str, run: str) -> 
     spared = {
         pid
         for pid, one in family.items()
-        if is_registered(pid, one, workers) or is_of_another(tree, pid, attempt_id)
+        if is_registered(pid, one, workers) or (pid != me and is_of_another(tree, pid, attempt_id))
     }
     own = {
         pid: one for pid, one in family.items() if pid != me and not spared & lineage(pid, family)

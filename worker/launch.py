@@ -1,18 +1,15 @@
-"""From a claimed job to a running agent: plan, record, start the supervisor.
+"""From a claimed job to a running agent: plan, write, record, give the supervisor its orders.
 
-Owns the order: the attempt is on record before its process exists, its
-prompt is on disk before its process reads it. What happens afterwards is
-`monitor`; how a claim comes about is `broker`.
+Owns the order: the prompt is on disk and the attempt on record, together with
+its supervisor, before that supervisor has its orders. What happens afterwards
+is `monitor`; how a claim comes about is `broker`.
 """
 
+import os
 import shutil
-import subprocess
-import sys
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-import msgspec
 
 from sow.errors import ConfigurationError, SowError
 from sow.executors.base import Launch
@@ -21,23 +18,21 @@ from sow.files import write_atomically
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases
 from sow.paths import AttemptPaths, attempt_id
-from sow.processes import facts
-from sow.schema.job import Attempt, Cause, Job, JobState, Lease
+from sow.schema.job import Attempt, Cause, Job, JobState, Lease, ProcessIdentity
 from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
 from sow.sessions.plan import Plan, plan_attempt
 from sow.state.tasks import read_task
 from worker.adopt import adopt
 from worker.context import WorkerContext, tell
+from worker.orders import pack
 from worker.output import OutputReader
 from worker.renewal import lacks_session, renew_session
 from worker.running import Running
 from worker.settle import ELSEWHERE_SECONDS, fail_before_start, is_checked_out
-from worker.supervision import PACKAGES_OPTION
-
-SUPERVISOR = Path(__file__).with_name("supervisor.py")
+from worker.standby import Standby
 
 
-def start(context: WorkerContext, job_id: JobId) -> Running | None:
+def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | None:
     """Start the next attempt of a job that this worker holds the lease on.
 
     Returns None where nothing was started: the job has failed for a reason
@@ -55,7 +50,7 @@ def start(context: WorkerContext, job_id: JobId) -> Running | None:
         history = jobs.attempts(context.database, job.id)
         if history and history[-1].number > job.settled:
             return adopt(context, lease)
-        return _start_attempt(context, job, lease, history)
+        return _start_attempt(context, standby, job, lease, history)
     except leases.Fenced:
         tell(job, "was taken over by another worker")
         return None
@@ -87,9 +82,13 @@ def _wait_for_project(context: WorkerContext, job: Job, lease: Lease) -> None:
 
 
 def _start_attempt(
-    context: WorkerContext, job: Job, lease: Lease, history: Sequence[Attempt]
+    context: WorkerContext,
+    standby: Standby,
+    job: Job,
+    lease: Lease,
+    history: Sequence[Attempt],
 ) -> Running:
-    """Read, plan, record, write, start, record: one attempt, in that order."""
+    """Read, plan, write, record, give orders: one attempt, in that order."""
     task = read_task(context.workspace, TaskId(job.task_id))
     executor = make_executor(job.executor)
     executor.validate_availability(job.path_variable)
@@ -101,13 +100,14 @@ def _start_attempt(
     number = history[-1].number + 1 if history else 1
     paths = context.workspace.attempt(job.id, number)
     launch = launch_of(context.workspace, job, task, plan, executor, paths.prompt)
-    attempt = _new_attempt(context, job, number, plan, launch)
+    attempt = _new_attempt(context, job, number, plan, launch, standby.prepare())
     environ = environment_of(context.workspace, job, attempt.id, launch, context.environ)
+    _refuse_missing_folder(launch)
     _write_files(paths, plan, folder)
-    with leases.under(context.database, lease):
-        jobs.insert_attempt(context.database, attempt)
-    process = _start_supervisor(paths, launch, environ)
-    attempt = _record_process(context, lease, attempt, process)
+    program = shutil.which(launch.argv[0], path=environ["PATH"]) or launch.argv[0]
+    orders = pack(str(paths.folder), str(launch.cwd), [program, *launch.argv[1:]], environ)
+    _record_attempt(context, lease, attempt)
+    process = standby.give(orders)
     tell(job, f"runs: {plan.verb} by {job.executor.name}, attempt {number}, pid {process.pid}")
     return Running(
         lease=lease,
@@ -123,8 +123,14 @@ def _start_attempt(
 
 
 def _new_attempt(
-    context: WorkerContext, job: Job, number: int, plan: Plan, launch: Launch
+    context: WorkerContext,
+    job: Job,
+    number: int,
+    plan: Plan,
+    launch: Launch,
+    supervisor: ProcessIdentity,
 ) -> Attempt:
+    now = context.now()
     return Attempt(
         job_id=job.id,
         number=number,
@@ -132,9 +138,22 @@ def _new_attempt(
         verb=plan.verb,
         worker_id=context.worker_id,
         argv=launch.argv,
+        supervisor=supervisor,
         session_id=plan.session.id if plan.session else None,
-        created_at=context.now(),
+        created_at=now,
+        started_at=now,
     )
+
+
+def _refuse_missing_folder(launch: Launch) -> None:
+    """Refuse to start where nobody could be. Raises ConfigurationError."""
+    try:
+        os.stat(f"{launch.cwd}/.")  # noqa: PTH116 - what chdir(2) asks for: a folder one may enter
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot start an agent in {launch.cwd}: {error.strerror}",
+            hint="Check that the folder exists and that --cwd names the one you mean.",
+        ) from error
 
 
 def _write_files(paths: AttemptPaths, plan: Plan, task_dir: Path) -> None:
@@ -147,44 +166,6 @@ def _write_files(paths: AttemptPaths, plan: Plan, task_dir: Path) -> None:
     shutil.copyfile(task_dir / "state.yaml", paths.last_valid_state)
 
 
-def _start_supervisor(
-    paths: AttemptPaths, launch: Launch, environ: Mapping[str, str]
-) -> subprocess.Popen[bytes]:
-    """Exec the supervisor in a session of its own, with the agent's environment and folder."""
-    program = shutil.which(launch.argv[0], path=environ["PATH"]) or launch.argv[0]
-    packages = facts.packages()
-    options = [] if packages is None else [PACKAGES_OPTION, str(packages)]
-    own = [sys.executable, "-I", "-S", str(SUPERVISOR), *options, str(paths.folder)]
-    try:
-        with paths.supervisor_log.open("ab") as log:
-            return subprocess.Popen(
-                [*own, program, *launch.argv[1:]],
-                cwd=launch.cwd,
-                env=dict(environ),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-    except OSError as error:
-        raise ConfigurationError(
-            f"cannot start an agent in {launch.cwd}: {error.strerror}",
-            hint="Check that the folder exists and that --cwd names the one you mean.",
-        ) from error
-
-
-def _record_process(
-    context: WorkerContext, lease: Lease, attempt: Attempt, process: subprocess.Popen[bytes]
-) -> Attempt:
-    attempt = msgspec.structs.replace(
-        attempt, supervisor=facts.identify(process.pid), started_at=context.now()
-    )
+def _record_attempt(context: WorkerContext, lease: Lease, attempt: Attempt) -> None:
     with leases.under(context.database, lease):
-        jobs.change_attempt(
-            context.database,
-            attempt.job_id,
-            attempt.number,
-            supervisor=attempt.supervisor,
-            started_at=attempt.started_at,
-        )
-    return attempt
+        jobs.insert_attempt(context.database, attempt)

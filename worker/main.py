@@ -11,6 +11,7 @@ import select
 import signal
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
 
@@ -36,6 +37,7 @@ from worker.inheritance import release_alive_lock
 from worker.log import configure_logging, name_log
 from worker.monitor import Monitor
 from worker.recovery import recover
+from worker.standby import Standby
 
 HEALTH_SECONDS = 60.0
 """How often huey looks whether its threads live."""
@@ -88,6 +90,7 @@ class WorkerProcess:
             workspace, self.database, self.worker_id, configuration, environ
         )
         self.monitor = Monitor(self.context)
+        self.standby = Standby(environ)
         self.total = configuration.worker.concurrency
         self.own = options.concurrency or self.total
         self.idle_exit_seconds = configuration.worker.idle_exit_seconds
@@ -137,7 +140,7 @@ class WorkerProcess:
     def run_job(self, job_id: JobId) -> None:
         """Run one job that was claimed: huey calls this. The boundary around a start."""
         try:
-            running = launch.start(self.context, job_id)
+            running = launch.start(self.context, self.standby, job_id)
         except Exception as error:
             logger.exception("job %s could not be started", job_id)
             launch.give_up(self.context, job_id, error)
@@ -160,6 +163,13 @@ class WorkerProcess:
         if not self.monitor.count and time.monotonic() >= self.prune_after:
             self._prune()
         self._leave_if_idle()
+        if not self.consumer.stop_flag.is_set():
+            self._prepare_supervisor()
+
+    def _prepare_supervisor(self) -> None:
+        """Have a supervisor wait for the next job; the job's start says it if none can."""
+        with suppress(SowError):
+            self.standby.prepare()
 
     def _leave_nameless(self) -> None:
         """Leave when our lock file is gone: to the others we are dead, and they take our jobs."""
@@ -254,6 +264,8 @@ class WorkerProcess:
         elif self.monitor.count:
             self._say("leaving %d agents running; the next worker adopts them")
         self.monitor.stop()
+        if not any(thread.is_alive() for _, thread in self.consumer.worker_threads):
+            self.standby.dismiss()  # else it leaves with us
 
     def _say(self, words: str) -> None:
         logger.info(words, self.monitor.count)

@@ -20,7 +20,7 @@ STEPS = ((0.0, signal.SIGINT), (5.0, signal.SIGTERM), (8.0, signal.SIGKILL))
 
 
 def pids_of(running: Running) -> list[int]:
-    """Return what runs of an attempt: its supervisor among it, if that lives."""
+    """Return what runs of an attempt, at and below what carries its id."""
     return list(_left_of(running).targets)
 
 

@@ -1,4 +1,4 @@
-"""The supervision of one attempt, step by step: lock, start, wait, end what is left, write.
+"""The supervision of one attempt, step by step: orders, lock, start, wait, end the rest, write.
 
 Owns the order of the steps and the agent's own process. What is below it and
 whose that is, is `kin`; the signals are `tree_ending`; the records `exit_file`.
@@ -7,17 +7,20 @@ module that it imports may be heavy.
 """
 
 import fcntl
+import json  # noqa: F401 - `exit_file` needs it; better before there is work than after
 import os
 import signal
 import sys
 import time
 
 from worker.exit_file import exit_of, failure_of, put_in_place, try_to_put_in_place
-from worker.kin import Kin
+from worker.kin import Kin, load_tree
+from worker.orders import Orders, await_orders
 from worker.signals import REQUESTS, WATCHED, receive, wait_for_signal
 from worker.tree_ending import GRACES, LEFTOVER_GRACES, end_tree
 
 PACKAGES_OPTION = "--packages"
+STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 class Agent:
@@ -46,34 +49,52 @@ class Agent:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one attempt to its end; return 0 unless it was begun before."""
-    packages, folder, argv = parse(arguments)
+    """Wait for orders, run one attempt to its end; return 0 unless it was begun before."""
+    tree = load_tree(packages_of(arguments))
+    tree.inherit_orphans()
+    orders = await_orders(STDIN)
+    if orders is None:
+        return 0
     receive(WATCHED)
+    folder, argv = os.fsdecode(orders.folder), [os.fsdecode(word) for word in orders.argv]
+    settle_in(folder, orders)
     lock = hold_alive_lock(folder)
     if was_given_up(folder):
         return 0
     if was_begun(folder):
         sys.stderr.write("this attempt was run before; nothing is started\n")
         return 1
-    kin = Kin(folder, packages)
-    kin.tree.inherit_orphans()
-    supervise(folder, argv, kin)
+    supervise(folder, orders.cwd, argv, Kin(folder, tree))
     os.close(lock)
     return 0
 
 
-def parse(arguments: list[str]) -> tuple[str | None, str, list[str]]:
-    """Return the folder of psutil (None: not needed), the attempt's folder and the agent's argv."""
-    packages = None
-    if arguments[0] == PACKAGES_OPTION:
-        packages, arguments = arguments[1], arguments[2:]
-    return packages, os.path.abspath(arguments[0]), arguments[1:]  # noqa: PTH100
+def packages_of(arguments: list[str]) -> str | None:
+    """Return the folder of psutil; None where it is not needed."""
+    return arguments[1] if arguments[:1] == [PACKAGES_OPTION] else None
 
 
-def supervise(folder: str, argv: list[str], kin: Kin) -> None:
+def settle_in(folder: str, orders: Orders) -> None:
+    """Take the agent's environment for our own, and the attempt's log for our output."""
+    os.environb.clear()
+    os.environb.update(orders.environ)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, STDIN)
+    os.close(nothing)
+    try:
+        log = os.open(folder + "/supervisor.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    except OSError:
+        return  # a full disk: there will be nowhere to say it
+    os.dup2(log, STDOUT)
+    os.dup2(log, STDERR)
+    os.close(log)
+
+
+def supervise(folder: str, cwd: bytes, argv: list[str], kin: Kin) -> None:
     """Start the agent, wait for its end, end its tree, and say how it went."""
     started_at = time.time()
     try:
+        os.chdir(cwd)
         agent = Agent(start_agent(folder, argv))
     except OSError as error:
         put_in_place(folder, "exit.json", failure_of(folder, argv, error, started_at))

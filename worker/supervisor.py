@@ -1,12 +1,14 @@
 """The tiny process that runs one attempt, and outlives the worker that started it.
 
-    python -I -S supervisor.py [--packages FOLDER] ATTEMPT_FOLDER PROGRAM ARGUMENT...
+    python -I -S supervisor.py [--packages FOLDER]
 
-It starts in a session of its own, with the agent's environment and in the
-agent's folder. It holds `alive.lock` together with the agent, gives the agent
-files (never a pipe to the worker), waits, ends whatever the agent left behind,
-and writes `exit.json` by rename. SIGINT, SIGTERM and SIGHUP ask it to end the
-whole tree: interrupt, terminate, kill, with a grace after each.
+It starts in a session of its own and waits for its orders on standard input
+(`orders`): the attempt's folder, the agent's folder, argv and environment. It
+leaves when that closes without any. It holds `alive.lock` together with the
+agent, gives the agent files (never a pipe to the worker), waits, ends whatever
+the agent left behind, and writes `exit.json` by rename. SIGINT, SIGTERM and
+SIGHUP ask it to end the whole tree: interrupt, terminate, kill, with a grace
+after each.
 
 It must start fast and stay small (`-S`: no site-packages; few imports), so it
 reads no configuration, opens no database and knows nothing of tasks or jobs.

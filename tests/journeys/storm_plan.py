@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 BY_ITSELF = {
     "claimed": ("before start", "before write_files", "after write_files"),
-    "forked": ("before record_process",),
+    "recorded": ("after record_attempt", "after start"),
     "storing": tuple(
         f"{when} {step}"
         for step in ("record_ending", "change_task", "settle", "requeue")
@@ -20,7 +20,7 @@ FROM_OUTSIDE = {
     "tree ending": ("worker", "supervisor", "supervisor"),
 }
 """The windows in which the storm kills, and whom."""
-WINDOWS = ("claimed", "forked", "running", "reporting", "storing", "recovering", "tree ending")
+WINDOWS = ("claimed", "recorded", "running", "reporting", "storing", "recovering", "tree ending")
 TO_STOP_AT = "before requeue"
 
 

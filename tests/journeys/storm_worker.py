@@ -30,11 +30,12 @@ from sow.state.tasks import change_task
 from worker import launch, main, recovery, settle
 from worker.context import WorkerContext
 from worker.retry import MOST_WORKER_DEATHS
+from worker.standby import Standby
 
 POINTS: dict[str, tuple[ModuleType, str]] = {
     "start": (launch, "start"),
     "write_files": (launch, "_write_files"),
-    "record_process": (launch, "_record_process"),
+    "record_attempt": (launch, "_record_attempt"),
     "record_ending": (settle, "_record_ending"),
     "change_task": (settle, "change_under_lease"),
     "log_failure": (settle, "log_failure"),
@@ -95,7 +96,7 @@ class Reaper:
         settles = threading.current_thread().name == "monitor"
         if point not in self.fate.points or (point.split()[1] in SETTLING) != settles:
             return  # no point of ours, or the same step of another errand
-        if self.spares and self.fate.points[point] == "claimed":
+        if self.spares and self.fate.points[point] in ("claimed", "recorded"):
             return
         self.passages += 1
         if self.passages < self.fate.passage or self.chance.random() >= self.fate.odds:
@@ -109,7 +110,7 @@ class Reaper:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def has_lost_enough(context: WorkerContext, job_id: JobId) -> bool:
+def has_lost_enough(context: WorkerContext, _standby: Standby, job_id: JobId) -> bool:
     """Whether a job has lost so many workers that it would soon be set aside, as it should."""
     return jobs.get_job(context.database, job_id).worker_deaths >= MOST_WORKER_DEATHS - 3
 

@@ -35,6 +35,8 @@ from journeys.storm_worker import STOPPED, Fate
 
 from sow.ids import JobId
 from sow.paths import Workspace
+from sow.processes import facts
+from sow.processes.facts import Life
 from sow.schema.job import Cause, JobState
 
 AGENT = """
@@ -89,7 +91,12 @@ def is_delivered(site: Site, *tasks: str, runs: int = 1) -> None:
     nothing_is_taken(site)
 
 
-BEFORE_THE_RECORD = ["before start", "before write_files", "after write_files"]
+BEFORE_THE_RECORD = [
+    "before start",
+    "before write_files",
+    "after write_files",
+    "before record_attempt",
+]
 
 
 @pytest.mark.parametrize("point", BEFORE_THE_RECORD)
@@ -104,10 +111,23 @@ def test_after_the_claim_and_before_the_attempt_is_on_record(site: Site, point: 
     assert (job.worker_deaths, attempt_of(site, job.id).number) == (1, 1)
 
 
-def test_after_the_fork_and_before_the_pid_is_on_record(site: Site) -> None:
+def test_after_the_attempt_is_on_record_and_before_its_supervisor_has_orders(site: Site) -> None:
+    """The supervisor leaves without orders, and no agent has run."""
+    agents(site)
+    dies(site, "after record_attempt")
+    supervisor = attempt_of(site, 1).supervisor
+    assert supervisor is not None
+    drain(site)
+    assert facts.life_of(supervisor) is Life.DEAD
+    is_delivered(site)
+    job = job_of(site, "010")
+    assert job is not None
+    assert (job.worker_deaths, attempt_of(site, job.id).number) == (1, 2)
+
+
+def test_after_the_orders_and_before_it_watches(site: Site) -> None:
     agents(site, "await go")
-    dies(site, "before record_process")
-    assert attempt_of(site, 1).supervisor is None
+    dies(site, "after start")
     heir = start_worker(site, "--drain")
     heir.wait_for("adopted: attempt 1")
     (site.root / "go").touch()
@@ -192,18 +212,38 @@ def test_a_job_whose_workers_die_five_times_is_set_aside(site: Site) -> None:
 
 
 def test_stopped_while_it_starts_an_agent_and_replaced(site: Site) -> None:
-    """Its supervisor runs, and the record of it belongs to another worker by now."""
+    """Nothing is on record, and the job belongs to another worker by now."""
     agents(site, "await go")
-    stopped = doomed(site, "before record_process", window=STOPPED)
+    stopped = replaced_while_stopped(site, "before record_attempt", "runs: spawn")
+    stopped.signal(signal.SIGCONT)
+    stopped.wait_for("was taken over by another worker")
+    goes_on_with_its_heir(site, stopped)
+
+
+def test_stopped_before_it_gives_the_orders_and_replaced(site: Site) -> None:
+    """Its supervisor is on record and waits; it gets its orders late, and its heir watches it."""
+    agents(site, "await go")
+    stopped = replaced_while_stopped(site, "after record_attempt", "adopted: attempt 1")
+    assert runs_of(site) == 0
+    stopped.signal(signal.SIGCONT)
+    wait_until(lambda: runs_of(site) == 1, "the agent runs")
+    goes_on_with_its_heir(site, stopped)
+
+
+def replaced_while_stopped(site: Site, point: str, heir_says: str) -> WorkerRun:
+    """Stop a worker at a point, and have another take its place."""
+    stopped = doomed(site, point, window=STOPPED)
     wait_until((site.base / "fates").exists, "it is about to stop")
     wait_until(lambda: process_state(stopped.pid) == "T", "it has stopped")
     Workspace(site.root).worker_lock(stopped.name).unlink()  # type: ignore[arg-type]
-    heir = start_worker(site, "--drain")
-    heir.wait_for("adopted: attempt 1")
-    stopped.signal(signal.SIGCONT)
-    stopped.wait_for("was taken over by another worker")
+    start_worker(site).wait_for(heir_says)
+    return stopped
+
+
+def goes_on_with_its_heir(site: Site, stopped: WorkerRun) -> None:
+    """See the job delivered, and the worker that was stopped leave."""
     (site.root / "go").touch()
-    assert heir.wait() == 0
+    assert await_end(site, "010").state is JobState.DONE
     assert stopped.wait() == 0
     assert "our lock file is gone" in stopped.said
     assert "Traceback" not in stopped.said
@@ -291,7 +331,7 @@ def test_a_supervisor_before_it_has_written_down_the_end(site: Site) -> None:
     wait_until(lambda: runs_of(site) == 1, "the agent runs")
     os.mkfifo(attempt_folder(site) / ".exit.json")
     (site.root / "go").touch()
-    wait_until(lambda: carriers(site.root) == [supervisor], "the agent has ended")
+    wait_until(lambda: carriers(site.root) == [], "the agent has ended")
     kill(supervisor)
     is_delivered(site)
     assert attempt_of(site, 1).exit_code is None

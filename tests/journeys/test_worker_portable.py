@@ -144,8 +144,8 @@ def test_worker_and_supervisor_call_nothing_that_only_linux_has(portable: Site) 
         f"""{WITHOUT_LINUX}
     from pathlib import Path
     from sow.__main__ import main
-    from worker import launch
-    launch.SUPERVISOR = Path({str(supervisor)!r})
+    from worker import standby
+    standby.SUPERVISOR = Path({str(supervisor)!r})
     sys.argv[1:1] = ["worker"]
     sys.exit(main())
     """,

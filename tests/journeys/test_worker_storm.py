@@ -29,7 +29,7 @@ def test_a_storm_of_kills_loses_nothing_and_runs_nothing_twice(site: Site, seed:
 
 def without_recovery(seed: int) -> Plan:
     """Workers die, and what they leave stays where it is."""
-    windows = ("claimed", "forked", "running")
+    windows = ("claimed", "recorded", "running")
     return Plan(
         seed, plain=10, kills=1, windows=windows, quick_report=True, patience=3.0, recovery=False
     )

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,8 @@ import psutil
 from sow.ids import JobId
 from sow.paths import AttemptPaths, Workspace
 from sow.processes import procfs
+from worker.orders import pack
+from worker.standby import NO_ATTEMPT
 
 SUPERVISOR = Path(__file__).parents[2] / "worker" / "supervisor.py"
 PSUTIL = str(Path(psutil.__file__).parents[1])
@@ -79,38 +81,48 @@ class AttemptSite:
         self.paths.folder.mkdir(parents=True, exist_ok=True)
         self.paths.prompt.write_text(prompt)
 
-    def start(self, *argv: str, **popen: Any) -> subprocess.Popen[bytes]:
+    def start(self, *argv: str, impatient: bool = False) -> subprocess.Popen[bytes]:
         """Start the supervisor as the worker does."""
         self.prepare()
-        return self.start_prepared(*argv, **popen)
+        return self.start_prepared(*argv, impatient=impatient)
 
     def start_prepared(
-        self, *argv: str, impatient: bool = False, **popen: Any
+        self, *argv: str, impatient: bool = False, env: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
-        """Start the supervisor.
+        """Start the supervisor and give it its orders.
 
         `impatient` shortens the graces, for trees that use them up, and has each
         look noted (`await_looks`).
         """
+        process = self.wait_for_orders(impatient=impatient)
+        self.order(process, self.orders(*argv, env=env))
+        return process
+
+    def wait_for_orders(self, *, impatient: bool = False) -> subprocess.Popen[bytes]:
+        """Start a supervisor that has no orders yet."""
         wrapped = ["-c", IMPATIENT, str(SUPERVISOR.parents[1])]
         program = wrapped if impatient else [str(SUPERVISOR)]
-        own = [sys.executable, "-I", "-S", *program, *self.options(), str(self.paths.folder)]
-        environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": self.attempt_id}
-        with self.paths.supervisor_log.open("ab") as log:
-            process = subprocess.Popen(
-                [*own, *argv],
-                **{
-                    "cwd": self.root,
-                    "env": environ,
-                    "stdin": subprocess.DEVNULL,
-                    "stdout": log,
-                    "stderr": log,
-                    "start_new_session": True,
-                    **popen,
-                },
-            )
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", *program, *self.options()],
+            env={"SOW_ATTEMPT_ID": NO_ATTEMPT},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         self.started.append(process)
         return process
+
+    def orders(self, *argv: str, env: Mapping[str, str] | None = None) -> bytes:
+        """Return orders to run `argv` in the workspace."""
+        environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": self.attempt_id}
+        return pack(str(self.paths.folder), str(self.root), argv, env or environ)
+
+    def order(self, process: subprocess.Popen[bytes], orders: bytes) -> None:
+        """Give a supervisor what it waits for."""
+        assert process.stdin is not None
+        with process.stdin as stdin:
+            stdin.write(orders)
 
     def options(self) -> list[str]:
         """Return the words that choose the back end."""
@@ -125,9 +137,9 @@ class AttemptSite:
         path = self.file("looks")
         return path.stat().st_size if path.exists() else 0
 
-    def sh(self, script: str, **popen: Any) -> subprocess.Popen[bytes]:
+    def sh(self, script: str, *, impatient: bool = False) -> subprocess.Popen[bytes]:
         """Start the supervisor with a shell script for an agent."""
-        return self.start("/bin/sh", "-c", script, **popen)
+        return self.start("/bin/sh", "-c", script, impatient=impatient)
 
     def script(self, name: str, text: str) -> None:
         """Write `name`.sh for the agent to run; `{pid}` in it says its pid in the file `name`."""
@@ -143,7 +155,9 @@ class AttemptSite:
         return record
 
     def log(self) -> str:
-        return self.paths.supervisor_log.read_text()
+        """Return what the supervisor has said; nothing before it has its orders."""
+        log = self.paths.supervisor_log
+        return log.read_text() if log.exists() else ""
 
     def agent_pid(self) -> int:
         """Return the agent's pid, as soon as the supervisor tells it."""
@@ -167,6 +181,8 @@ class AttemptSite:
             if process.poll() is None:
                 process.kill()
             process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
         for pid in self.carriers():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -2,6 +2,7 @@
 
 import sys
 
+import psutil
 import pytest
 from attempt_cases import AttemptSite, is_running, wait_until
 from watch_cases import WatchSite, dead_process
@@ -62,9 +63,11 @@ def press_until_gone(running: Running) -> None:
 
 def test_a_stopped_process_is_woken_to_be_terminated(orphaned: Orphaned) -> None:
     attempt = orphaned.attempt
-    attempt.script("tool", "trap 'touch terminated; exit' TERM; {pid}; kill -STOP $$; sleep 60")
+    work = "while :; do sleep 0.02; done"
+    attempt.script("tool", f"trap 'touch terminated; exit' TERM; {{pid}}; kill -STOP $$; {work}")
     running = orphaned.start("setsid sh tool.sh & wait", "tool")
     tool = attempt.pid_in("tool")
+    wait_until(lambda: psutil.Process(tool).status() == psutil.STATUS_STOPPED, "it has stopped")
     running.asked_to_end = True
     press(running, now=0.0)
     press(running, now=STEPS[1][0])

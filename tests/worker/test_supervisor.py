@@ -15,6 +15,8 @@ from attempt_cases import SECONDS, AttemptSite, is_running, wait_until
 from capabilities import skip_or_fail
 
 from sow.jobs.doorbell import is_held
+from sow.processes import procfs
+from worker.orders import pack
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
 
@@ -166,6 +168,43 @@ def test_the_agent_inherits_the_lock_and_nothing_else(attempt: AttemptSite) -> N
     process.wait(SECONDS)
 
 
+def test_it_leaves_when_its_worker_goes_away_without_orders(attempt: AttemptSite) -> None:
+    attempt.prepare()
+    process = attempt.wait_for_orders()
+    attempt.order(process, b"")
+    assert process.wait(SECONDS) == 0
+    assert [path.name for path in attempt.paths.folder.iterdir()] == ["prompt.md"]
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
+def test_orders_that_were_cut_off_are_none(attempt: AttemptSite, share: float) -> None:
+    """Its worker was killed while it wrote them."""
+    attempt.prepare()
+    process = attempt.wait_for_orders()
+    orders = attempt.orders("/usr/bin/touch", str(attempt.file("ran")))
+    attempt.order(process, orders[: int(len(orders) * share)])
+    assert process.wait(SECONDS) == 0
+    assert not attempt.file("ran").exists()
+    assert not attempt.paths.started.exists()
+
+
+def test_while_it_waits_a_signal_ends_it(attempt: AttemptSite) -> None:
+    """Nobody would give it orders for an attempt that is to end."""
+    attempt.prepare()
+    process = attempt.wait_for_orders()
+    process.terminate()
+    assert process.wait(SECONDS) == -signal.SIGTERM
+
+
+def test_a_folder_that_is_gone_by_then_is_told_as_a_start_that_failed(attempt: AttemptSite) -> None:
+    attempt.prepare()
+    process = attempt.wait_for_orders()
+    gone = str(attempt.file("gone"))
+    attempt.order(process, pack(str(attempt.paths.folder), gone, ["/bin/true"], {}))
+    assert process.wait(SECONDS) == 0
+    assert attempt.exit()["code"] == 127
+
+
 def test_an_attempt_that_was_given_up_is_not_begun(attempt: AttemptSite) -> None:
     """ "A worker can die between starting a supervisor and the supervisor's first act"."""
     attempt.prepare()
@@ -256,14 +295,14 @@ def small_disk(attempt: AttemptSite) -> Iterator[Path]:
 
 def test_a_full_disk_loses_no_exit(attempt: AttemptSite, small_disk: Path) -> None:
     """§10: "a full disk"; the agent's own output has filled it."""
-    log = attempt.file("log").open("wb")
-    script = "head -c 1000000 /dev/zero; exit 6"
-    process = attempt.sh(script, stdout=log, stderr=log)
-    wait_until(lambda: b"No space left" in attempt.file("log").read_bytes(), "the disk is full")
+    process = attempt.sh("head -c 1000000 /dev/zero; exit 6")
+    agent = attempt.agent_pid()
+    wait_until(lambda: not procfs.read_stat(agent), "the agent has filled the disk and ended")
+    wait_until((small_disk / ".exit.json").exists, "an exit that does not fit")
+    assert not attempt.paths.exit.exists()
     assert process.poll() is None
     attempt.paths.output.write_text("")
     assert process.wait(SECONDS) == 0
-    log.close()
     assert attempt.exit()["code"] == 6
 
 

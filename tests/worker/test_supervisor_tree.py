@@ -13,6 +13,7 @@ from sow.paths import Workspace
 from sow.processes import facts, procfs
 from sow.processes import linux as linux_facts
 from sow.processes import portable as portable_facts
+from worker.standby import NO_ATTEMPT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tests read /proc")
 
@@ -228,9 +229,9 @@ def test_another_attempt_s_supervisor_is_spared(attempt: AttemptSite) -> None:
     """ "… other attempts' supervisors and everything below them"."""
     other = AttemptSite(attempt.workspace, number=2)
     other.prepare()
-    own = f"{sys.executable} -I -S {SUPERVISOR} {other.paths.folder}"
+    attempt.file("orders").write_bytes(other.orders("/bin/sh", "-c", "sleep 60"))
     attempt.run(
-        f"SOW_ATTEMPT_ID={other.attempt_id} setsid {own} /bin/sh -c 'sleep 60' & "
+        f"SOW_ATTEMPT_ID={NO_ATTEMPT} setsid {sys.executable} -I -S {SUPERVISOR} <orders & "
         f"while [ ! -e {other.paths.started} ]; do sleep 0.01; done"
     )
     assert is_running(other.agent_pid())

@@ -1,0 +1,59 @@
+"""A supervisor's orders: what to run, where and with which environment.
+
+They come on its standard input, as bytes. Owns their form: fields that end with
+a NUL, like those of /proc/PID/environ, and first how many there are, so that
+orders which a dying worker has cut off are none. Light: the supervisor runs on it.
+"""
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+NUL = b"\0"
+CHUNK_BYTES = 65_536
+
+
+class Orders:
+    """What one supervisor is to run; all as bytes, as the system takes it."""
+
+    __slots__ = ("argv", "cwd", "environ", "folder")
+
+    def __init__(
+        self, folder: bytes, cwd: bytes, argv: "Sequence[bytes]", environ: "Mapping[bytes, bytes]"
+    ) -> None:
+        self.folder = folder
+        """The attempt's folder."""
+        self.cwd = cwd
+        self.argv = argv
+        self.environ = environ
+        """The agent's whole environment."""
+
+
+def pack(folder: str, cwd: str, argv: "Sequence[str]", environ: "Mapping[str, str]") -> bytes:
+    """Return orders as they are written. Raises ValueError where a word holds a NUL."""
+    variables = [f"{name}={value}" for name, value in environ.items()]
+    fields = [os.fsencode(field) for field in (folder, cwd, str(len(argv)), *argv, *variables)]
+    if any(NUL in field for field in fields):
+        raise ValueError("embedded null byte")
+    return b"".join(field + NUL for field in (str(len(fields)).encode(), *fields))
+
+
+def unpack(data: bytes) -> Orders | None:
+    """Return the orders, or None where there are none, or not all of them."""
+    number, *fields = data.split(NUL)
+    if not number or len(fields) != int(number) + 1:
+        return None
+    folder, cwd, words, *rest = fields[:-1]
+    argv, variables = rest[: int(words)], rest[int(words) :]
+    pairs = (variable.partition(b"=") for variable in variables)
+    return Orders(folder, cwd, argv, {name: value for name, _, value in pairs})
+
+
+def await_orders(fd: int) -> Orders | None:
+    """Return what comes until the other end is closed; None when it closes without orders."""
+    data = b""
+    while chunk := os.read(fd, CHUNK_BYTES):
+        data += chunk
+    return unpack(data)
