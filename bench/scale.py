@@ -16,7 +16,7 @@ import psutil
 from bench.place import LOUD_BYTES, Place, make_place
 from bench.timing import time_call, time_process
 from sow.ids import WorkerId
-from sow.jobs import jobs, leases, workers
+from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database, open_queue
 from sow.schema.job import JobState
 from sow.state.log import LogEntry, append_entry
@@ -81,17 +81,39 @@ def _queued(rounds: int) -> list[Growth]:
             with closing(open_queue(place.workspace)) as database:
                 for job in jobs.active_jobs(database):
                     leases.enqueue(database, job.id, now=time.time())
-        seconds = _each(places, rounds, _claim)
-        return [Growth("claim and release, in process", "queued jobs", QUEUED, seconds)]
+        claimed = _each(places, rounds, _claim)
+        for place in places:
+            _fill_executor(place)
+        refused = _each(places, rounds, _refused_claim)
+    return [
+        Growth("claim and release, in process", "queued jobs", QUEUED, claimed),
+        Growth("claim while the executor is full, in process", "queued jobs", QUEUED, refused),
+    ]
+
+
+WORKER = WorkerId("w0-bench")
+
+
+def _fill_executor(place: Place) -> None:
+    """Run as many jobs as their executor may at once, and have somebody wait for every job."""
+    with closing(open_queue(place.workspace)) as database:
+        database.run("update job set max_parallel = 3")
+        for _ in range(3):
+            leases.claim(database, WORKER, total=9, own=9, now=time.time())
+        for job in jobs.active_jobs(database):
+            waiters.begin(database, "c0-bench", job.id, on_behalf_of=None, now=time.time())
+
+
+def _refused_claim(place: Place) -> float:
+    with closing(open_queue(place.workspace)) as database:
+        return time_call(lambda: leases.claim(database, WORKER, total=9, own=9, now=time.time()))
 
 
 def _claim(place: Place) -> float:
-    worker = WorkerId("w0-bench")
-
     def claim_and_release() -> None:
-        data = leases.claim(database, worker, total=4, own=4, now=time.time())
+        data = leases.claim(database, WORKER, total=4, own=4, now=time.time())
         assert data is not None
-        (lease,) = leases.leases_of(database, worker)
+        (lease,) = leases.leases_of(database, WORKER)
         leases.requeue(database, lease, state=JobState.QUEUED, retry_at=0.0, now=time.time())
 
     with closing(open_queue(place.workspace)) as database:

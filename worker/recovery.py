@@ -10,15 +10,13 @@ from contextlib import suppress
 from sow.errors import StateError
 from sow.ids import WorkerId
 from sow.jobs import jobs, leases, workers
-from sow.schema.job import Job, JobState, Lease
+from sow.schema.job import Job, Lease
 from sow.sessions.hold import is_deserted, release
 from sow.sessions.unfinished import finish, is_abandoned
 from worker.adopt import adopt
 from worker.context import WorkerContext, logger, tell
 from worker.monitor import Monitor
 from worker.settle import is_checked_out
-
-STATES_WITH_ROW = (JobState.QUEUED, JobState.BACKOFF, JobState.PARKED)
 
 
 def recover(context: WorkerContext, monitor: Monitor) -> None:
@@ -32,13 +30,13 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
     for lease in leases.leases_of(context.database, context.worker_id):
         if not monitor.watches(lease.job_id):
             _adopt(context, lease, monitor)
-    for job in jobs.active_jobs(context.database):
+    for job in jobs.held_by_callers(context.database):
         if is_abandoned(job):
             _finish(context, job)
         elif is_deserted(context.workspace, context.database, job):
             _release(context, job)
-        elif job.state in STATES_WITH_ROW:
-            _ensure_row(context, job)
+    for job in jobs.without_row(context.database):
+        _ensure_row(context, job)
 
 
 def dead_workers(context: WorkerContext) -> list[WorkerId]:
@@ -91,15 +89,10 @@ def _release(context: WorkerContext, job: Job) -> None:
 
 
 def _ensure_row(context: WorkerContext, job: Job) -> None:
-    """Give a waiting job its queue row again, should it have lost it."""
-    missing = context.database.row(
-        "select 1 from job left join task on task.id = job.queue_row"
-        " where job.id = ? and task.id is null and job.state in ('queued', 'backoff', 'parked')",
-        (job.id,),
-    )
-    if missing is None:
-        return
+    """Give a waiting job its queue row again, unless another worker has just done so."""
     with context.database.transaction():
-        context.database.run("update job set queue_row = null where id = ?", (job.id,))
+        if job.id not in [other.id for other in jobs.without_row(context.database)]:
+            return
+        jobs.change_job(context.database, job.id, queue_row=None)
         leases.enqueue(context.database, job.id, now=context.now(), retry_at=job.retry_at)
     tell(job, "queued again: its queue row was gone")

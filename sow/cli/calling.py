@@ -133,7 +133,7 @@ def wait_for(
     database, owed = waiter.database, {one.job.id for one in placed if one.owed}
     codes: list[int] = []
     waiter.take_up([one.job.id for one in placed])
-    with ProgressLine(waiter.caller.workspace) as line:
+    with ProgressLine(waiter.caller.workspace, database) as line:
 
         def tick(progress: Progress) -> None:
             staffing.ensure()

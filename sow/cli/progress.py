@@ -11,16 +11,22 @@ from types import TracebackType
 import click
 
 from sow.clock import format_duration
+from sow.jobs.database import Database
+from sow.jobs.jobs import get_job
 from sow.paths import Workspace
 from sow.schema.job import Job, JobState
 from sow.sessions.wait import Progress
+
+SHORTEST = 10
+"""Columns that a job takes at least: what is beyond the terminal's edge is not looked up."""
 
 
 class ProgressLine:
     """One line on stderr that is written over and over. Use it as a context manager."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, database: Database) -> None:
         self.workspace = workspace
+        self.database = database
         self.enabled = sys.stderr.isatty()
         self._shown = False
 
@@ -39,8 +45,9 @@ class ProgressLine:
         """Write the line anew."""
         if not self.enabled:
             return
-        text = "   ".join(self._describe(job) for job in progress.jobs if not job.state.is_final)
         width = click.get_current_context().terminal_width or _terminal_width()
+        shown = [get_job(self.database, job_id) for job_id in progress.job_ids[: width // SHORTEST]]
+        text = "   ".join(self._describe(job) for job in shown if not job.state.is_final)
         click.echo("\r\x1b[K" + text[: width - 1], nl=False, err=True)
         self._shown = True
 

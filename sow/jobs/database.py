@@ -126,6 +126,7 @@ create table waiter (
     primary key (id, job_id)
 ) without rowid;
 create index waiter_job on waiter (job_id);
+create index waiter_lender on waiter (on_behalf_of) where on_behalf_of is not null;
 """
 
 

@@ -19,6 +19,10 @@ from sow.schema.job import Attempt, Job
 ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked')"
 
 
+IDS_AT_ONCE = 500
+"""How many ids one statement names: SQLite may allow no more than 999 parameters."""
+
+
 class UnknownJob(QueueError):
     """No job has this id."""
 
@@ -80,6 +84,35 @@ def last_job(database: Database, project_id: ProjectId, task_id: TaskId) -> Job 
 def active_jobs(database: Database) -> list[Job]:
     """Return every job that has not ended, oldest first."""
     rows = database.rows(f"select * from job where {ACTIVE} order by id")  # noqa: S608
+    return [records.from_row(row, Job) for row in rows]
+
+
+def active_among(database: Database, job_ids: Sequence[JobId]) -> set[JobId]:
+    """Return those of some jobs that have not ended."""
+    found: set[JobId] = set()
+    for start in range(0, len(job_ids), IDS_AT_ONCE):
+        some = job_ids[start : start + IDS_AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        rows = database.rows(f"select id from job where id in ({marks}) and {ACTIVE}", some)  # noqa: S608
+        found.update(JobId(row["id"]) for row in rows)
+    return found
+
+
+def held_by_callers(database: Database) -> list[Job]:
+    """Return the jobs that only a living caller keeps going: not queued yet, or on a terminal."""
+    rows = database.rows(
+        f"select * from job where {ACTIVE} and (state = 'preparing' or verb = 'open') order by id"  # noqa: S608
+    )
+    return [records.from_row(row, Job) for row in rows]
+
+
+def without_row(database: Database) -> list[Job]:
+    """Return the jobs that wait in the queue and have no row in it (it was flushed, say)."""
+    rows = database.rows(
+        "select job.* from job left join task on task.id = job.queue_row"  # noqa: S608
+        f" where {ACTIVE} and state in ('queued', 'backoff', 'parked') and task.id is null"
+        " order by job.id"
+    )
     return [records.from_row(row, Job) for row in rows]
 
 

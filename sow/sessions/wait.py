@@ -35,7 +35,8 @@ class Detached(Exception):
 class Progress:
     """How the jobs that are waited for stand, for a person to see."""
 
-    jobs: Sequence[Job]
+    job_ids: Sequence[JobId]
+    """Those that have not ended."""
     waited_seconds: float
 
 
@@ -140,17 +141,16 @@ class Waiter:
         begun = time.monotonic()
         left, looked_once = list(self.job_ids), False
         while True:
-            current = [jobs.get_job(self.database, job_id) for job_id in left]
-            ended = [job for job in current if job.state.is_final]
-            for job in ended:
-                on_end(job)
-            running = [job for job in current if not job.state.is_final]
-            left = [job.id for job in running]
+            active = jobs.active_among(self.database, left)
+            ended = [job_id for job_id in left if job_id not in active]
+            for job_id in ended:
+                on_end(jobs.get_job(self.database, job_id))
+            left = [job_id for job_id in left if job_id in active]
             waited = time.monotonic() - begun
             time_is_up = seconds is not None and waited >= seconds
             if not left or (any_one and ended) or (time_is_up and looked_once):
-                return running
-            on_tick(Progress(running, waited))
+                return [jobs.get_job(self.database, job_id) for job_id in left]
+            on_tick(Progress(left, waited))
             looked_once = True
             rest = FALLBACK_SECONDS if seconds is None else seconds - waited
             self._sleep(min(FALLBACK_SECONDS, rest))

@@ -1,0 +1,83 @@
+"""Every query over what grows has an index: jobs on record, jobs queued, attempts, waiters."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+from queue_cases import make_job
+
+from sow.ids import JobId, ProjectId, TaskId, WorkerId
+from sow.jobs import jobs, leases, waiters
+from sow.jobs.database import Database
+from sow.paths import Workspace
+
+GROWING = ("job", "attempt", "task", "waiter")
+PROJECT = ProjectId("11111111-1111-4111-8111-111111111111")
+TASK, JOB, WORKER = TaskId("010"), JobId(1), WorkerId("w1")
+
+
+class Noting(Database):
+    """The database, with every statement noted."""
+
+    def __init__(self, other: Database) -> None:
+        super().__init__(other.path, other.connection)
+        self.noted: list[tuple[str, Any]] = []
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        self.noted.append((sql, parameters))
+        return super().rows(sql, parameters)
+
+    def row(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
+        self.noted.append((sql, parameters))
+        return super().row(sql, parameters)
+
+    def run(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
+        self.noted.append((sql, parameters))
+        return super().run(sql, parameters)
+
+    def plans(self) -> Iterator[tuple[str, str]]:
+        """Return each noted statement with each step of its plan."""
+        for sql, parameters in self.noted:
+            if re.match(r"\s*(select|update|delete|with)", sql):
+                for row in super().rows(f"explain query plan {sql}", parameters):
+                    yield sql, row["detail"]
+
+
+QUERIES: dict[str, Callable[[Noting, Workspace], object]] = {
+    "claim": lambda db, _: leases.claim(db, WORKER, total=4, own=4, now=1.0),
+    "next_retry_at": lambda db, _: leases.next_retry_at(db, now=1.0),
+    "get_job": lambda db, _: jobs.get_job(db, JOB),
+    "live_job": lambda db, _: jobs.live_job(db, PROJECT, TASK),
+    "last_job": lambda db, _: jobs.last_job(db, PROJECT, TASK),
+    "active_jobs": lambda db, _: jobs.active_jobs(db),
+    "has_active_jobs": lambda db, _: jobs.has_active_jobs(db),
+    "active_among": lambda db, _: jobs.active_among(db, [JOB, JobId(2)]),
+    "held_by_callers": lambda db, _: jobs.held_by_callers(db),
+    "without_row": lambda db, _: jobs.without_row(db),
+    "attempts": lambda db, _: jobs.attempts(db, JOB),
+    "last_attempt": lambda db, _: jobs.last_attempt(db, JOB),
+    "of_job": lambda db, _: waiters.of_job(db, JOB),
+    "is_owed": lambda db, workspace: waiters.is_owed(db, workspace, JOB),
+    "lapse": lambda db, workspace: waiters.lapse(db, workspace, JOB),
+    "reclaim_lent": waiters.reclaim_lent,
+    "stop_lending": lambda db, _: waiters.stop_lending(db, "c1"),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_no_query_reads_a_growing_table_whole(
+    name: str, database: Database, workspace: Workspace
+) -> None:
+    for task in ("010", "020"):
+        job = jobs.insert_job(database, make_job(task_id=TaskId(task), project_id=PROJECT))
+        leases.enqueue(database, job.id, now=1.0)
+    noting = Noting(database)
+    QUERIES[name](noting, workspace)
+    scans = [
+        f"{step}: {sql}"
+        for sql, step in noting.plans()
+        if re.match(rf"SCAN ({'|'.join(GROWING)})\b(?! USING (COVERING )?INDEX)", step)
+    ]
+    assert noting.noted
+    assert scans == []
