@@ -7,7 +7,6 @@ module that it imports may be heavy.
 """
 
 import fcntl
-import json  # noqa: F401 - `exit_file` needs it; better before there is work than after
 import os
 import signal
 import sys
@@ -50,6 +49,8 @@ class Agent:
 
 def main(arguments: list[str]) -> int:
     """Wait for orders, run one attempt to its end; return 0 unless it was begun before."""
+    import json  # noqa: F401 - for `exit_file`: there is time for it now, not when orders are here
+
     tree = load_tree(packages_of(arguments))
     tree.inherit_orphans()
     orders = await_orders(STDIN)
