@@ -327,11 +327,13 @@ def test_what_the_supervisor_imports_stays_light() -> None:
 
 
 def test_the_environment_that_a_process_started_with(backend: str, start: Start) -> None:
-    process = start("sleep", "60", env={"A": "1=2", "EMPTY": ""})
-    wait = time.monotonic() + 10
-    while name_of(process.pid) != "sleep" and time.monotonic() < wait:
+    """An exec gives a process its new name before its new variables, and none in between."""
+    environ = {"A": "1=2", "EMPTY": ""}
+    process = start("sleep", "60", env=environ)
+    deadline = time.monotonic() + 60
+    while (found := facts.variables(process.pid)) != environ and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert facts.variables(process.pid) == {"A": "1=2", "EMPTY": ""}
+    assert found == environ
 
 
 def test_the_environment_of_nobody(backend: str) -> None:
