@@ -145,7 +145,8 @@ class Monitor:
                 self._watched[running.job.id] = running
         for running in arrivals:
             self._open_pidfd(running)
-            self._asked = self._asked or running.pidfd is None  # it may have ended already
+            if running.pidfd is None:
+                self._asked = True  # it may have ended already
 
     def _open_pidfd(self, running: Running) -> None:
         identity = running.attempt.supervisor

@@ -91,7 +91,7 @@ def _release(context: WorkerContext, job: Job) -> None:
 def _ensure_row(context: WorkerContext, job: Job) -> None:
     """Give a waiting job its queue row again, unless another worker has just done so."""
     with context.database.transaction():
-        if job.id not in [other.id for other in jobs.without_row(context.database)]:
+        if not jobs.lacks_row(context.database, job.id):
             return
         jobs.change_job(context.database, job.id, queue_row=None)
         leases.enqueue(context.database, job.id, now=context.now(), retry_at=job.retry_at)

@@ -21,6 +21,10 @@ ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked')"
 
 IDS_AT_ONCE = 500
 """How many ids one statement names: SQLite may allow no more than 999 parameters."""
+WITHOUT_ROW = """
+    from job left join task on task.id = job.queue_row
+    where job.state in ('queued', 'backoff', 'parked') and task.id is null
+"""
 
 
 class UnknownJob(QueueError):
@@ -108,12 +112,13 @@ def held_by_callers(database: Database) -> list[Job]:
 
 def without_row(database: Database) -> list[Job]:
     """Return the jobs that wait in the queue and have no row in it (it was flushed, say)."""
-    rows = database.rows(
-        "select job.* from job left join task on task.id = job.queue_row"  # noqa: S608
-        f" where {ACTIVE} and state in ('queued', 'backoff', 'parked') and task.id is null"
-        " order by job.id"
-    )
+    rows = database.rows(f"select job.* {WITHOUT_ROW} and {ACTIVE} order by job.id")
     return [records.from_row(row, Job) for row in rows]
+
+
+def lacks_row(database: Database, job_id: JobId) -> bool:
+    """Whether a job is one of those (`without_row`)."""
+    return database.row(f"select 1 {WITHOUT_ROW} and job.id = ?", (job_id,)) is not None
 
 
 def has_active_jobs(database: Database) -> bool:

@@ -91,8 +91,7 @@ class Waiter:
         with self.database.transaction():
             for job_id in job_ids:
                 self.expect(job_id)
-        if self.caller.job_id is not None:
-            workers.wake(self.caller.workspace)  # the slot of our own job is free now
+        self._tell_of_free_slot()
 
     def take_up(self, job_ids: Sequence[JobId]) -> None:
         """Wait for jobs on record, and take up what is owed to one caller of each that went away.
@@ -105,7 +104,13 @@ class Waiter:
         with self.database.transaction():
             for job_id in missing:
                 waiters.take_owed(self.database, self.caller.workspace, job_id)
-            self.begin(missing)
+                self.expect(job_id)
+        self._tell_of_free_slot()
+
+    def _tell_of_free_slot(self) -> None:
+        """Wake the workers, after the commit: the slot of the job that we act for is lent now."""
+        if self.caller.job_id is not None:
+            workers.wake(self.caller.workspace)
 
     def _hang_bell(self) -> Bell:
         path = waiters.bell_path(self.caller.workspace, self.id)

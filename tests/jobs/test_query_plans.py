@@ -55,6 +55,7 @@ QUERIES: dict[str, Callable[[Noting, Workspace], object]] = {
     "active_among": lambda db, _: jobs.active_among(db, [JOB, JobId(2)]),
     "held_by_callers": lambda db, _: jobs.held_by_callers(db),
     "without_row": lambda db, _: jobs.without_row(db),
+    "lacks_row": lambda db, _: jobs.lacks_row(db, JOB),
     "attempts": lambda db, _: jobs.attempts(db, JOB),
     "last_attempt": lambda db, _: jobs.last_attempt(db, JOB),
     "of_job": lambda db, _: waiters.of_job(db, JOB),
