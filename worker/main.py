@@ -26,6 +26,7 @@ from sow.ids import JobId, WorkerId
 from sow.jobs import doorbell, jobs, workers
 from sow.jobs.database import Database, open_queue
 from sow.jobs.doorbell import Bell
+from sow.jobs.migrations import FORMAT
 from sow.paths import Workspace, user_config_path
 from sow.processes import facts
 from sow.schema.job import WorkerRecord
@@ -228,6 +229,7 @@ class WorkerProcess:
             version=__version__,
             background=self.options.background,
             started_at=utc_now(),
+            format=FORMAT,
         )
         workers.register(self.database, record)
         logger.info("worker %s started; runs up to %d agents", self.worker_id, self.own)

@@ -120,6 +120,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 0
     """Retries spent, of `executor.retries`."""
     worker_deaths: int = 0
+    """How many workers in a row may have died of this job."""
+    postponements: int = 0
+    """How often in a row its start was put off by a passing fault of the machine."""
+    owes_task: bool = False
+    """It has ended, and its task is still to be given the status from before."""
     settled: int = 0
     """The number of the last attempt whose consequences have all been written."""
     corrections: tuple[str, ...] = ()
@@ -151,6 +156,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     exit_code: int | None = None
     exit_signal: int | None = None
+    transcript_seen: bool = False
+    """Whether its CLI kept the session in a file that was seen."""
+    finished_turn: bool = False
+    """Whether a turn of the session ended in good order: the CLI printed its result."""
     tool_uses: int | None = None
     """How many tools it called; None where its output does not tell."""
     cpu_seconds: float | None = None
@@ -179,3 +188,5 @@ class WorkerRecord(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     background: bool
     started_at: float
+    format: int = 1
+    """The form of the queue's file that it knows; workers that do not tell know the first."""

@@ -1,0 +1,144 @@
+"""The forms that the queue's file has had: its first tables, and each step to the next form.
+
+Owns every `create` and `alter` of our tables. A file is made in its first form
+and brought up to date by the same steps that an older one goes through, so
+there is one way to each form and no second description of it. Steps only ever
+go forward; what a step says is never edited once it has landed.
+"""
+
+import sqlite3
+
+FIRST_FORMAT = 1
+
+TABLES = """
+create table job (
+    id integer primary key autoincrement,
+    project_id text not null,
+    task_id text not null,
+    phase text not null,
+    verb text not null,
+    agent text not null,
+    executor_name text not null,
+    max_parallel integer,
+    executor text not null,
+    prompt text not null,
+    cwd text not null,
+    path_variable text not null,
+    config_file text not null,
+    fresh integer not null,
+    priority integer not null,
+    parent integer,
+    state text not null,
+    cause text,
+    reason text not null,
+    prior_status text,
+    outcome_status text,
+    retry_at real not null,
+    retries integer not null,
+    worker_deaths integer not null,
+    settled integer not null,
+    corrections text not null,
+    warnings text not null,
+    denied_tools text not null,
+    cost_usd real,
+    cancel_requested_at real,
+    caller text,
+    created_at real not null,
+    queued_at real,
+    started_at real,
+    ended_at real,
+    queue_row integer
+);
+create unique index job_live on job (project_id, task_id)
+    where state in ('preparing', 'queued', 'running', 'backoff', 'parked');
+create index job_task on job (project_id, task_id, id);
+create index job_active on job (state)
+    where state in ('preparing', 'queued', 'running', 'backoff', 'parked');
+create index job_queue_row on job (queue_row) where queue_row is not null;
+
+create table attempt (
+    job_id integer not null,
+    number integer not null,
+    id text not null unique,
+    verb text not null,
+    worker_id text not null,
+    argv text not null,
+    supervisor text,
+    session_id text,
+    cause text,
+    reason text not null,
+    exit_code integer,
+    exit_signal integer,
+    tool_uses integer,
+    cpu_seconds real,
+    max_rss_kb integer,
+    created_at real not null,
+    started_at real,
+    ended_at real,
+    primary key (job_id, number)
+) without rowid;
+
+create table lease (
+    job_id integer primary key,
+    worker_id text not null,
+    token integer not null,
+    executor text not null,
+    taken_at real not null
+);
+create table fence (id integer primary key check (id = 1), token integer not null);
+insert into fence values (1, 0);
+
+create table aside (
+    id integer primary key,
+    data blob not null,
+    reason text not null,
+    set_aside_at real not null
+);
+create table control (name text primary key, value text not null) without rowid;
+
+create table worker (
+    id text primary key,
+    process text not null,
+    concurrency integer not null,
+    version text not null,
+    background integer not null,
+    started_at real not null
+) without rowid;
+
+create table waiter (
+    id text not null,
+    job_id integer not null,
+    on_behalf_of integer,
+    created_at real not null,
+    primary key (id, job_id)
+) without rowid;
+create index waiter_job on waiter (job_id);
+create index waiter_lender on waiter (on_behalf_of) where on_behalf_of is not null;
+"""
+
+MIGRATIONS: dict[int, tuple[str, ...]] = {
+    2: (
+        # A task that is still to be given back: its job ended, its state is not written yet.
+        "alter table job add column owes_task integer not null default 0",
+        # How often in a row the start was put off by a passing fault of the machine.
+        "alter table job add column postponements integer not null default 0",
+        # Whether the CLI kept the session: its transcript was seen, a turn of it was finished.
+        "alter table attempt add column transcript_seen integer not null default 0",
+        "alter table attempt add column finished_turn integer not null default 0",
+        # Which form of the file a worker knows; one of an older sow says nothing.
+        "alter table worker add column format integer not null default 1",
+    ),
+}
+"""The statements that lead from the form before to each number. Only additions that an older
+sow's statements pass over: it may have the file open in this very moment."""
+
+FORMAT = max(MIGRATIONS)
+"""`pragma user_version` of the file as this sow writes it."""
+
+
+def bring_up_to_date(connection: sqlite3.Connection, version: int) -> None:
+    """Take the file from form `version` to this sow's, inside the transaction that is open."""
+    for number in range(version + 1, FORMAT + 1):
+        for statement in MIGRATIONS[number]:
+            connection.execute(statement)
+        connection.execute(f"pragma user_version = {number}")
