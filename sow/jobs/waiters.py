@@ -79,6 +79,12 @@ def take_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
     return False
 
 
+def strike_gone(database: Database, workspace: Workspace, job_id: JobId) -> None:
+    """Owe a job's outcome to no caller that went away: it has just been shown."""
+    while take_owed(database, workspace, job_id):
+        pass
+
+
 def withdraw(
     database: Database, workspace: Workspace, job_id: JobId, *, known_to: str | None
 ) -> None:
