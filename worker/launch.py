@@ -15,18 +15,17 @@ from sow.errors import ConfigurationError, SowError
 from sow.executors.base import Launch
 from sow.executors.registry import make_executor
 from sow.files import write_atomically
-from sow.ids import JobId, TaskId
+from sow.ids import JobId
 from sow.jobs import jobs, leases
 from sow.paths import AttemptPaths, attempt_id
 from sow.schema.job import Attempt, Cause, Job, JobState, Lease, ProcessIdentity
 from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
 from sow.sessions.plan import Plan, plan_attempt
-from sow.state.tasks import read_task
 from worker.adopt import adopt
 from worker.context import WorkerContext, tell
 from worker.orders import pack
 from worker.output import OutputReader
-from worker.renewal import lacks_session, renew_session
+from worker.renewal import lacks_session, lost_attempts, renew_session, take_again
 from worker.running import Running
 from worker.settle import ELSEWHERE_SECONDS, fail_before_start, is_checked_out
 from worker.standby import Standby
@@ -89,14 +88,15 @@ def _start_attempt(
     history: Sequence[Attempt],
 ) -> Running:
     """Read, plan, write, record, give orders: one attempt, in that order."""
-    task = read_task(context.workspace, TaskId(job.task_id))
+    task = take_again(context, job, lease, history)
     executor = make_executor(job.executor)
     executor.validate_availability(job.path_variable)
     if lacks_session(task, executor, history):
         task = renew_session(context, job, lease, executor)
     folder = task_folder(context.workspace, task)
     location = location_for(context.workspace, job, folder)
-    plan = plan_attempt(job, task, history, executor, location)
+    lost = lost_attempts(context.database, task, history)
+    plan = plan_attempt(job, task, history, executor, location, lost)
     number = history[-1].number + 1 if history else 1
     paths = context.workspace.attempt(job.id, number)
     launch = launch_of(context.workspace, job, task, plan, executor, paths.prompt)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sow.clock import format_duration, format_time
 from sow.errors import ExecutorError, SowError, StateError
-from sow.executors.base import Observation, Verdict
+from sow.executors.base import Verdict
 from sow.executors.errors import ExecutorBinaryNotFound, SessionLost
 from sow.files import StateLocked
 from sow.ids import TaskId
@@ -23,8 +23,10 @@ from sow.schema.task import Task, TaskStatus
 from sow.state.errors import NoProject
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
+from worker.blame import NOT_COUNTED, excuse_of
 from worker.context import WorkerContext, tell
 from worker.judge import Evidence, judge
+from worker.renewal import is_kept, ran_in, warning_of_loss
 from worker.retry import Next, Step, decide
 from worker.running import Exit, Running, ending_of, read_exit
 from worker.taskstate import (
@@ -34,14 +36,19 @@ from worker.taskstate import (
     fails,
     first_line,
     has_begun,
+    has_finished_turn,
+    has_transcript,
     interrupts,
     log_failure,
     marks_session,
+    put_on_record,
     restore_state,
     session_seen,
 )
 
 ELSEWHERE_SECONDS = 30.0
+PROVES_NO_LIFE = frozenset({Cause.WORKER_DIED, Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN})
+"""Endings after which deaths go on to be counted in a row: no agent has run to another end."""
 
 
 def settle_attempt(context: WorkerContext, running: Running) -> None:
@@ -54,7 +61,7 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     job = jobs.get_job(context.database, running.job.id)
     verdict = recorded(running) or _judge(context, running, job, exit_facts)
     following = _decide(context, running, job, verdict)
-    if verdict.cause is Cause.SESSION_UNKNOWN and following.step is Step.FAIL:
+    if verdict.cause is Cause.SESSION_UNKNOWN and _is_kept(context, running):
         verdict = _session_lost(running, verdict)
     _record_ending(context, running, exit_facts, verdict)
     _write_down(context, running, job, verdict, following)
@@ -139,11 +146,16 @@ def _judge(context: WorkerContext, running: Running, job: Job, exit_facts: Exit 
         seen=running.output.seen,
         ended_for=running.ended_for,
     )
-    return judge(evidence, running.executor)
+    verdict = judge(evidence, running.executor)
+    excuse = excuse_of(context, running) if verdict.cause is Cause.WORKER_DIED else ""
+    if not excuse:
+        return verdict
+    return replace(verdict, reason=f"{verdict.reason}; {NOT_COUNTED}{excuse}")
 
 
 def _decide(context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
-    started = running.task is not None and running.task.session_started
+    is_unknown = verdict.cause is Cause.SESSION_UNKNOWN
+    history = jobs.attempts(context.database, job.id) if is_unknown else ()
     return decide(
         verdict.cause,
         job,
@@ -151,9 +163,25 @@ def _decide(context: WorkerContext, running: Running, job: Job, verdict: Verdict
         jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
         resets_at=verdict.resets_at or running.output.seen.resets_at,
         can_resume=running.executor.supports_resumption,
-        session_started=started or has_begun(running.output.seen),
+        session_kept=is_unknown and _is_kept(context, running),
+        ran_in_session=ran_in(history, running.attempt.session_id or ""),
         on_quota=context.configuration.retry_on_quota,
+        most_deaths=context.configuration.retry_worker_deaths,
+        excused=NOT_COUNTED in verdict.reason,
     )
+
+
+def _is_kept(context: WorkerContext, running: Running) -> bool:
+    """Whether the session of an attempt is one that a person has to give up."""
+    started = _has_started(running)
+    if started and has_transcript(running):
+        return True
+    return is_kept(context.database, running.attempt.session_id or "", started=started)
+
+
+def _has_started(running: Running) -> bool:
+    """Whether the session had begun; taken to be so where the state could not be read."""
+    return running.task is None or running.task.session_started or has_begun(running.output.seen)
 
 
 def _session_lost(running: Running, verdict: Verdict) -> Verdict:
@@ -177,6 +205,8 @@ def _record_ending(
             exit_code=exit_facts.code if exit_facts else None,
             exit_signal=exit_facts.signal if exit_facts else None,
             session_id=running.output.seen.session_id or running.attempt.session_id,
+            transcript_seen=running.attempt.transcript_seen or has_transcript(running),
+            finished_turn=has_finished_turn(running.output.seen),
             tool_uses=running.output.seen.told_tool_uses,
             cpu_seconds=exit_facts.cpu_seconds if exit_facts else None,
             max_rss_kb=exit_facts.max_rss_kb if exit_facts else None,
@@ -215,7 +245,7 @@ def _write_down(
     except StateLocked:
         raise
     except StateError as error:
-        spent = _spent(job, running.attempt.number, running.output.seen, following)
+        spent = _spent(job, running, verdict, following)
         unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
         _finish(context, job, running, JobState.FAILED, unwritable, None, spent)
 
@@ -225,7 +255,8 @@ def _follow(
 ) -> None:
     if verdict.cause is Cause.STATE_UNREADABLE:
         restore_state(context, running)
-    spent = _spent(job, running.attempt.number, running.output.seen, following)
+    _take_back(context, running, job)
+    spent = _spent(job, running, verdict, following)
     session = both(marks_session(running, verdict), clears_session)
     match following.step:
         case Step.RETRY | Step.PARK:
@@ -245,6 +276,13 @@ def _follow(
             task = change_under_lease(context, job, running.lease, change)
             log_failure(context, job, verdict.reason)
             _finish(context, job, running, JobState.FAILED, verdict, task.status, spent)
+
+
+def _take_back(context: WorkerContext, running: Running, job: Job) -> None:
+    """See to it that what is written next may follow the task's status."""
+    seen = running.output.seen
+    session_id = seen.session_id or running.attempt.session_id
+    put_on_record(context, job, running.lease, session_id, started=has_begun(seen))
 
 
 def _again(
@@ -325,13 +363,21 @@ def _end(
     waiters.ring_job(context.database, context.workspace, job.id)
 
 
-def _spent(job: Job, number: int, seen: Observation, following: Next) -> dict[str, Any]:
+def _spent(job: Job, running: Running, verdict: Verdict, following: Next) -> dict[str, Any]:
     """Return what the step adds to the job's accounts."""
+    seen = running.output.seen
     spent: dict[str, Any] = {
-        "settled": number,
+        "settled": running.attempt.number,
         "retries": job.retries + following.retries,
         "worker_deaths": job.worker_deaths + following.worker_deaths,
+        "excused_deaths": job.excused_deaths + following.excused_deaths,
     }
+    if following.step in (Step.RETRY, Step.PARK) and verdict.cause not in PROVES_NO_LIFE:
+        spent["worker_deaths"] = spent["excused_deaths"] = 0
+    if verdict.cause is Cause.SESSION_UNKNOWN and following.step is Step.RETRY:
+        lost = running.attempt.session_id or ""
+        if _has_started(running):
+            spent["warnings"] = (*job.warnings, warning_of_loss(lost))
     if following.correction:
         spent["corrections"] = (*job.corrections, following.correction)
     if seen.denied_tools:

@@ -5,6 +5,8 @@ made under the task's lock and only while the lease is ours.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from msgspec import UNSET
@@ -20,7 +22,7 @@ from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.state import transitions
 from sow.state.log import LogEntry, append_entry
 from sow.state.tasks import change_task, find_task, read_task
-from worker.context import WorkerContext
+from worker.context import WorkerContext, tell
 from worker.running import Running
 
 NEVER_BEGAN = frozenset(
@@ -35,6 +37,9 @@ NEVER_BEGAN = frozenset(
 )
 """Endings that do not show that the CLI began the session."""
 
+BEGINNING_BYTES = 16 << 20
+"""How much of a transcript is looked at."""
+
 Change = Callable[[Task], Mapping[str, Any]]
 """Given the task as it stands, returns the fields to change."""
 
@@ -42,7 +47,9 @@ Change = Callable[[Task], Mapping[str, Any]]
 def has_reported(context: WorkerContext, job: Job) -> bool:
     """Whether the agent has set a status; False where the state cannot be read now."""
     try:
-        return read_task(context.workspace, TaskId(job.task_id)).status != TaskStatus.IN_PROGRESS
+        return (
+            read_task(context.workspace, TaskId(job.task_id)).status not in transitions.NO_REPORTS
+        )
     except StateError:
         return False
 
@@ -54,6 +61,26 @@ def has_begun(seen: Observation) -> bool:
     """
     named = seen.result is not None and seen.result.session_id is not None
     return bool(seen.tool_uses or seen.last_text or named)
+
+
+def has_finished_turn(seen: Observation) -> bool:
+    """Whether the output shows a turn that ended in good order: the CLI's result, and no error."""
+    return seen.result is not None and not seen.result.is_error
+
+
+def has_transcript(running: Running) -> bool:
+    """Whether the CLI keeps the attempt's session in a file that holds something of it."""
+    for path in running.transcripts:
+        with suppress(OSError):
+            if path.is_file() and running.executor.holds_conversation(_beginning(path)):
+                return True
+    return False
+
+
+def _beginning(path: Path) -> bytes:
+    """Return the first part of a file: it holds the prompt, which may be long, several times."""
+    with path.open("rb") as file:
+        return file.read(BEGINNING_BYTES)
 
 
 def change_under_lease(context: WorkerContext, job: Job, lease: Lease, change: Change) -> Task:
@@ -82,7 +109,7 @@ def marks_session(running: Running, verdict: Verdict) -> Change:
         if running.attempt.session_id is None or verdict.cause in NEVER_BEGAN:
             return {}
         reads_events = has_begun(running.output.seen) or verdict.cause is Cause.REPORTED
-        return _session(task, running, running.attempt.session_id, started=reads_events)
+        return _session(task, running.job, running.attempt.session_id, started=reads_events)
 
     return change
 
@@ -91,18 +118,18 @@ def session_seen(task: Task, running: Running) -> Mapping[str, Any]:
     """Return the fields that put the session on record which the output has told of."""
     seen = running.output.seen
     assert seen.session_id is not None  # noqa: S101 - asked for only then
-    return _session(task, running, seen.session_id, started=has_begun(seen))
+    return _session(task, running.job, seen.session_id, started=has_begun(seen))
 
 
-def _session(task: Task, running: Running, session_id: str, *, started: bool) -> Mapping[str, Any]:
+def _session(task: Task, job: Job, session_id: str, *, started: bool) -> Mapping[str, Any]:
     """Return the fields that put a session on record; what has started stays started."""
     if task.status in transitions.TERMINAL:
         return {}
     same = task.session_id == session_id
     dialect = task.session.dialect if task.session is not UNSET else UNSET
     facts = SessionFacts(
-        executor=running.job.executor.name,
-        cwd=running.job.cwd,
+        executor=job.executor.name,
+        cwd=job.cwd,
         started=started or (same and task.session_started),
         dialect=dialect,
     )
@@ -112,6 +139,29 @@ def _session(task: Task, running: Running, session_id: str, *, started: bool) ->
 def clears_session(task: Task) -> Mapping[str, Any]:
     """Return what ends the session of a task that its own agent has ended."""
     return transitions.clear_session(task) if task.status in transitions.TERMINAL else {}
+
+
+def put_on_record(
+    context: WorkerContext, job: Job, lease: Lease, session_id: str | None, *, started: bool
+) -> Task:
+    """Mark a task that was put back to `pending` as the job had marked it: session and all.
+
+    What is to be written next does not follow `pending`, an agent's own report
+    would be refused, and the next attempt would have no session to go on in.
+    A task with any other status stays as it is.
+    """
+
+    def change(task: Task) -> Mapping[str, Any]:
+        if task.status is not TaskStatus.PENDING:
+            return {}
+        session = _session(task, job, session_id, started=started) if session_id else {}
+        return {**transitions.enter(task, TaskStatus.IN_PROGRESS, now=context.now()), **session}
+
+    task = read_task(context.workspace, TaskId(job.task_id))
+    if task.status is not TaskStatus.PENDING:
+        return task
+    tell(job, "its task had been put back to pending; it is in_progress again")
+    return change_under_lease(context, job, lease, change)
 
 
 def fails(task: Task, now: float) -> Mapping[str, Any]:

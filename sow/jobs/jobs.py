@@ -14,7 +14,7 @@ from sow.errors import QueueError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import Database
-from sow.schema.job import Attempt, Job
+from sow.schema.job import Attempt, Cause, Job
 
 ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked')"
 
@@ -186,3 +186,20 @@ def last_attempt(database: Database, job_id: JobId) -> Attempt | None:
         "select * from attempt where job_id = ? order by number desc limit 1", (job_id,)
     )
     return records.from_row(row, Attempt) if row is not None else None
+
+
+def died_since(database: Database, since: float) -> set[JobId]:
+    """Return the jobs of which an attempt died with its worker or supervisor, found since then."""
+    rows = database.rows(
+        "select distinct job_id from attempt where cause = ? and ended_at >= ?",
+        (Cause.WORKER_DIED.value, since),
+    )
+    return {JobId(row["job_id"]) for row in rows}
+
+
+def attempts_on(database: Database, session_id: str) -> Sequence[Attempt]:
+    """Return the attempts of all jobs on record that were made on a session, oldest first."""
+    rows = database.rows(
+        "select * from attempt where session_id = ? order by job_id, number", (session_id,)
+    )
+    return [records.from_row(row, Attempt) for row in rows]

@@ -167,6 +167,11 @@ def lease_owners(database: Database) -> set[WorkerId]:
     }
 
 
+def leased_jobs(database: Database) -> set[JobId]:
+    """Return the jobs that run, as far as the records go."""
+    return {JobId(row["job_id"]) for row in database.rows("select job_id from lease")}
+
+
 @contextmanager
 def under(database: Database, lease: Lease) -> Iterator[None]:
     """Change records in one transaction that holds only while `lease` is valid.

@@ -125,6 +125,10 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         # Whether the CLI kept the session: its transcript was seen, a turn of it was finished.
         "alter table attempt add column transcript_seen integer not null default 0",
         "alter table attempt add column finished_turn integer not null default 0",
+        # What an older sow has recorded does not tell: such a session is never replaced unasked.
+        "update attempt set transcript_seen = 1 where cause is not null",
+        # Deaths of workers that were no fault of the job's: they end nothing, and slow it down.
+        "alter table job add column excused_deaths integer not null default 0",
         # Which form of the file a worker knows; one of an older sow says nothing.
         "alter table worker add column format integer not null default 1",
     ),

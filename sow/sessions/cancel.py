@@ -14,6 +14,7 @@ from sow.sessions.caller import Caller
 from sow.sessions.unfinished import give_back
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
+from sow.state.transitions import NO_REPORTS
 
 
 class NothingToCancel(StateError):
@@ -101,7 +102,7 @@ def _cancel_waiting(caller: Caller, database: Database, job: Job) -> bool:
 def _request_end(caller: Caller, database: Database, job: Job) -> None:
     """Ask the worker that runs the job to end its agent, unless the agent has reported."""
     status = _status(caller, job)
-    if status not in (None, TaskStatus.IN_PROGRESS):
+    if status is not None and status not in NO_REPORTS:
         raise TooLate(job, status)
     jobs.change_job(database, job.id, cancel_requested_at=caller.now())
 

@@ -54,7 +54,7 @@ def _give_back(workspace: Workspace, job: Job, now: float) -> tuple[TaskStatus |
 
     def change(task: Task) -> transitions.FieldChanges:
         nonlocal cause
-        if task.status is not TaskStatus.IN_PROGRESS:
+        if task.status not in transitions.NO_REPORTS:
             cause = Cause.REPORTED
         if task.status in transitions.TERMINAL:
             return transitions.clear_session(task)

@@ -22,6 +22,7 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
+from sow.config.defaults import DEFAULT_RETRY_WORKER_DEATHS
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases
 from sow.jobs.database import Database
@@ -29,7 +30,6 @@ from sow.schema.job import Lease
 from sow.state.tasks import change_task
 from worker import launch, main, recovery, settle
 from worker.context import WorkerContext
-from worker.retry import MOST_WORKER_DEATHS
 from worker.standby import Standby
 
 POINTS: dict[str, tuple[ModuleType, str]] = {
@@ -112,7 +112,7 @@ class Reaper:
 
 def has_lost_enough(context: WorkerContext, _standby: Standby, job_id: JobId) -> bool:
     """Whether a job has lost so many workers that it would soon be set aside, as it should."""
-    return jobs.get_job(context.database, job_id).worker_deaths >= MOST_WORKER_DEATHS - 3
+    return jobs.get_job(context.database, job_id).worker_deaths >= DEFAULT_RETRY_WORKER_DEATHS - 3
 
 
 def stop(fate: Fate, point: str, args: tuple[Any, ...]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from attempt_cases import wait_until
 from watch_cases import ME, WatchSite, dead_process
 
+from sow.config.defaults import DEFAULT_RETRY_WORKER_DEATHS
 from sow.ids import WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.doorbell import Bell
@@ -18,7 +19,6 @@ from sow.schema.task import TaskStatus
 from worker.adopt import adopt
 from worker.monitor import Monitor
 from worker.recovery import dead_workers, recover
-from worker.retry import MOST_WORKER_DEATHS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
 DEAD = WorkerId("w9-dead00")
@@ -152,7 +152,7 @@ def test_a_job_whose_workers_die_again_and_again_is_set_aside(
 ) -> None:
     """ "counted apart, set aside after 5"."""
     job = site.job()
-    for deaths in range(1, MOST_WORKER_DEATHS):
+    for deaths in range(1, DEFAULT_RETRY_WORKER_DEATHS):
         site.lease(job, DEAD)
         recover_once(site, monitor)
         assert (site.get(job).state, site.get(job).worker_deaths) == (JobState.QUEUED, deaths)
