@@ -6,29 +6,23 @@ between leaves a record from which the next one goes on. Every write is under
 the lease; a fenced worker changes nothing.
 """
 
-import random
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from sow.clock import format_duration, format_time
 from sow.errors import ExecutorError, SowError, StateError
 from sow.executors.base import Verdict
-from sow.executors.errors import ExecutorBinaryNotFound, SessionLost
+from sow.executors.errors import ExecutorBinaryNotFound
 from sow.files import StateLocked
-from sow.ids import TaskId
 from sow.jobs import jobs, leases, waiters
 from sow.schema.job import Cause, Job, JobState, Lease
-from sow.schema.task import Task, TaskStatus
+from sow.schema.task import TaskStatus
 from sow.state.errors import NoProject
 from sow.state.projects import read_project
-from sow.state.tasks import read_task
-from worker.blame import NOT_COUNTED, excuse_of
 from worker.context import WorkerContext, tell
-from worker.judge import Evidence, judge
-from worker.renewal import is_kept, ran_in, warning_of_loss
-from worker.retry import Next, Step, decide
-from worker.running import Exit, Running, ending_of, read_exit
+from worker.decision import decide_next, judge_ending, spent_by
+from worker.retry import Next, Step
+from worker.running import Exit, Running, read_exit
 from worker.taskstate import (
     both,
     change_under_lease,
@@ -47,8 +41,6 @@ from worker.taskstate import (
 )
 
 ELSEWHERE_SECONDS = 30.0
-PROVES_NO_LIFE = frozenset({Cause.WORKER_DIED, Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN})
-"""Endings after which deaths go on to be counted in a row: no agent has run to another end."""
 
 
 def settle_attempt(context: WorkerContext, running: Running) -> None:
@@ -59,10 +51,8 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
         _keep_for_later(context, running, exit_facts)
         return
     job = jobs.get_job(context.database, running.job.id)
-    verdict = recorded(running) or _judge(context, running, job, exit_facts)
-    following = _decide(context, running, job, verdict)
-    if verdict.cause is Cause.SESSION_UNKNOWN and _is_kept(context, running):
-        verdict = _session_lost(running, verdict)
+    verdict = recorded(running) or judge_ending(context, running, job, exit_facts)
+    following = decide_next(context, running, job, verdict)
     _record_ending(context, running, exit_facts, verdict)
     _write_down(context, running, job, verdict, following)
 
@@ -133,65 +123,6 @@ def persist_session(context: WorkerContext, running: Running) -> None:
     )
 
 
-def _judge(context: WorkerContext, running: Running, job: Job, exit_facts: Exit | None) -> Verdict:
-    task: Task | StateError
-    try:
-        task = read_task(context.workspace, TaskId(job.task_id))
-    except StateError as error:
-        task = error
-    evidence = Evidence(
-        job=job,
-        task=task,
-        ending=ending_of(exit_facts, running.paths),
-        seen=running.output.seen,
-        ended_for=running.ended_for,
-    )
-    verdict = judge(evidence, running.executor)
-    excuse = excuse_of(context, running) if verdict.cause is Cause.WORKER_DIED else ""
-    if not excuse:
-        return verdict
-    return replace(verdict, reason=f"{verdict.reason}; {NOT_COUNTED}{excuse}")
-
-
-def _decide(context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
-    is_unknown = verdict.cause is Cause.SESSION_UNKNOWN
-    history = jobs.attempts(context.database, job.id) if is_unknown else ()
-    return decide(
-        verdict.cause,
-        job,
-        now=context.now(),
-        jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
-        resets_at=verdict.resets_at or running.output.seen.resets_at,
-        can_resume=running.executor.supports_resumption,
-        session_kept=is_unknown and _is_kept(context, running),
-        ran_in_session=ran_in(history, running.attempt.session_id or ""),
-        on_quota=context.configuration.retry_on_quota,
-        most_deaths=context.configuration.retry_worker_deaths,
-        excused=NOT_COUNTED in verdict.reason,
-    )
-
-
-def _is_kept(context: WorkerContext, running: Running) -> bool:
-    """Whether the session of an attempt is one that a person has to give up."""
-    started = _has_started(running)
-    if started and has_transcript(running):
-        return True
-    return is_kept(context.database, running.attempt.session_id or "", started=started)
-
-
-def _has_started(running: Running) -> bool:
-    """Whether the session had begun; taken to be so where the state could not be read."""
-    return running.task is None or running.task.session_started or has_begun(running.output.seen)
-
-
-def _session_lost(running: Running, verdict: Verdict) -> Verdict:
-    """Say what to do about a session that has started and that its CLI no longer knows."""
-    job = running.job
-    session_id = running.attempt.session_id or ""
-    lost = SessionLost(job.executor.name, job.task_id, session_id, job.agent)
-    return replace(verdict, reason=f"{lost.message}\n{lost.hint}")
-
-
 def _record_ending(
     context: WorkerContext, running: Running, exit_facts: Exit | None, verdict: Verdict
 ) -> None:
@@ -245,7 +176,7 @@ def _write_down(
     except StateLocked:
         raise
     except StateError as error:
-        spent = _spent(job, running, verdict, following)
+        spent = spent_by(job, running, verdict, following)
         unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
         _finish(context, job, running, JobState.FAILED, unwritable, None, spent)
 
@@ -256,7 +187,7 @@ def _follow(
     if verdict.cause is Cause.STATE_UNREADABLE:
         restore_state(context, running)
     _take_back(context, running, job)
-    spent = _spent(job, running, verdict, following)
+    spent = spent_by(job, running, verdict, following)
     session = both(marks_session(running, verdict), clears_session)
     match following.step:
         case Step.RETRY | Step.PARK:
@@ -361,27 +292,3 @@ def _end(
         **spent,
     )
     waiters.ring_job(context.database, context.workspace, job.id)
-
-
-def _spent(job: Job, running: Running, verdict: Verdict, following: Next) -> dict[str, Any]:
-    """Return what the step adds to the job's accounts."""
-    seen = running.output.seen
-    spent: dict[str, Any] = {
-        "settled": running.attempt.number,
-        "retries": job.retries + following.retries,
-        "worker_deaths": job.worker_deaths + following.worker_deaths,
-        "excused_deaths": job.excused_deaths + following.excused_deaths,
-    }
-    if following.step in (Step.RETRY, Step.PARK) and verdict.cause not in PROVES_NO_LIFE:
-        spent["worker_deaths"] = spent["excused_deaths"] = 0
-    if verdict.cause is Cause.SESSION_UNKNOWN and following.step is Step.RETRY:
-        lost = running.attempt.session_id or ""
-        if _has_started(running):
-            spent["warnings"] = (*job.warnings, warning_of_loss(lost))
-    if following.correction:
-        spent["corrections"] = (*job.corrections, following.correction)
-    if seen.denied_tools:
-        spent["denied_tools"] = tuple(dict.fromkeys((*job.denied_tools, *seen.denied_tools)))
-    if seen.cost_usd is not None:
-        spent["cost_usd"] = (job.cost_usd or 0.0) + seen.cost_usd
-    return spent
