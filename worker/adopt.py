@@ -63,13 +63,19 @@ def _put_back(context: WorkerContext, lease: Lease) -> None:
         error = SowError(f"set aside: its worker died {deaths} times before the agent had started")
         fail_before_start(context, job, lease, error, cause=Cause.WORKER_DIED)
         return
+    try:
+        leases.requeue(
+            context.database,
+            lease,
+            state=JobState.QUEUED,
+            retry_at=job.retry_at,
+            now=now,
+            worker_deaths=deaths,
+        )
+    except leases.EndIsAsked:
+        from worker.settle import cancel_unstarted
+
+        cancel_unstarted(context, job, lease)
+        return
     tell(job, "queued again: its worker died")
-    leases.requeue(
-        context.database,
-        lease,
-        state=JobState.QUEUED,
-        retry_at=job.retry_at,
-        now=now,
-        worker_deaths=deaths,
-    )
     workers.wake(context.workspace)
