@@ -82,7 +82,7 @@ def reopen(task: str | None, task_option: str | None, as_json: bool) -> None:
         workspace,
         task_id,
         now=time.time(),
-        check=lambda: _refuse_while_live(workspace, task_id),
+        check=lambda: _refuse_while_live(workspace, task_id, has_option=False),
     )
     _print(workspace, reopened, f"Task {task_id} is {reopened.status}", as_json=as_json)
 
@@ -129,13 +129,13 @@ def _say_ended(job: "Job") -> None:
     click.echo(f"Note: job {job.id} of task {job.task_id} has ended: {job.state}", err=True)
 
 
-def _refuse_while_live(workspace: "Workspace", task_id: str) -> None:
+def _refuse_while_live(workspace: "Workspace", task_id: str, *, has_option: bool) -> None:
     """Refuse to change a task whose job lives; without a queue there is none."""
     if workspace.queue_db.exists():
         from sow.ids import parse_task_id
         from sow.sessions.liveness import refuse_while_live
 
-        refuse_while_live(workspace, parse_task_id(task_id))
+        refuse_while_live(workspace, parse_task_id(task_id), has_option=has_option)
 
 
 def _refuse_unknown_agent(name: str) -> None:
@@ -161,7 +161,7 @@ def _write(
 
     def change(task: "Task") -> "FieldChanges":
         if ends:
-            _refuse_while_live(workspace, task_id)
+            _refuse_while_live(workspace, task_id, has_option=True)
         return fields.set_field(task, field, value, now=now, keep_session=keep_session)
 
     return tasks.change_task(workspace, task_id, change, now=now)

@@ -19,23 +19,26 @@ CANCEL_SECONDS = 30.0
 class TaskIsRunning(StateError):
     """The task cannot be ended from outside while a job of it lives."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, *, has_option: bool) -> None:
+        end = "call again with --cancel-job to end it first"
+        if not has_option:
+            end = f"end it: `sow agent cancel {job.task_id}`"
         super().__init__(
             f"task {job.task_id} has a job that has not ended: job {job.id} ({job.state})",
-            hint=f"Wait for it (`sow agent wait {job.task_id}`), "
-            "or call again with --cancel-job to end it first.",
+            hint=f"Wait for it (`sow agent wait {job.task_id}`), or {end}.",
         )
 
 
-def refuse_while_live(workspace: Workspace, task_id: TaskId) -> None:
+def refuse_while_live(workspace: Workspace, task_id: TaskId, *, has_option: bool) -> None:
     """Refuse to go on while a job of the task lives. Raises TaskIsRunning.
 
+    `has_option` says that the command has `--cancel-job`.
     Asked under the task's lock it is true until the lock is given up: a job
     that is placed later takes the task under the same lock.
     """
     job = _live_job(workspace, task_id)
     if job is not None:
-        raise TaskIsRunning(job)
+        raise TaskIsRunning(job, has_option=has_option)
 
 
 def end_live_job(
@@ -92,6 +95,6 @@ def _cancel_and_wait(
                 show(ended)
                 waiters.strike_gone(database, workspace, ended.id)
         if left:
-            raise TaskIsRunning(left[0])
+            raise TaskIsRunning(left[0], has_option=False)
     finally:
         database.close()

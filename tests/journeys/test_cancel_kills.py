@@ -5,6 +5,7 @@ first and writes after that. Real SIGKILLs and real commands, at exact points:
 functions are wrapped in the process that runs, as `storm_worker` does.
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -357,3 +358,56 @@ def test_a_report_that_comes_while_the_job_is_settled_ends_it(site: Site, point:
     job = await_end(site, "010")
     assert (job.state, job.outcome_status, runs(site)) == (JobState.DONE, "needs_review", 1)
     nothing_is_taken(site)
+
+
+OVERTAKEN = """
+    import subprocess, sys
+
+    from sow.state import tasks
+
+    lock = tasks.locked_folder
+
+    def late(folder, **named):
+        subprocess.run({first!r}, check=True)
+        return lock(folder, **named)
+
+    tasks.locked_folder = late
+
+    from sow.cli.root import run
+
+    sys.exit(run(sys.argv[1:]))
+"""
+
+
+def test_a_task_that_a_job_takes_while_it_is_being_abandoned_is_not(site: Site) -> None:
+    """The job is queued between the command's look and its write."""
+    agents(site)
+    text = OVERTAKEN.format(first=[str(SOW), *SPAWN, "--detach"])
+    abandons = subprocess.run(
+        [sys.executable, "-P", write_program(site, "overtaken.py", text), "task", "abandon", "010"],
+        cwd=site.root,
+        env=site.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (abandons.returncode, site.task("010")["status"]) == (4, "in_progress")
+    assert "job 1 (queued)" in abandons.stderr
+    drain(site)
+    assert await_end(site, "010").state is JobState.DONE
+
+
+def test_a_task_whose_agent_is_only_ending_is_not_reopened(site: Site) -> None:
+    """Its job would be recorded as done, and the task as pending."""
+    agents(site, "sed -i 's/status: in_progress/status: abandoned/' $1/state.yaml; read -r up <go")
+    go = site.root / "go"
+    os.mkfifo(go)
+    site.sow(*SPAWN, "--detach")
+    worker = start_worker(site)
+    wait_until(lambda: site.task("010")["status"] == "abandoned", "the report")
+    refused = site.sow("task", "reopen", "010", expect=4)
+    assert "or end it: `sow agent cancel 010`" in refused.err
+    go.write_text("on\n")
+    assert await_end(site, "010").outcome_status == "abandoned"
+    site.sow("task", "reopen", "010")
+    worker.kill()
