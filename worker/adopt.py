@@ -88,15 +88,21 @@ def _put_back(context: WorkerContext, lease: Lease, excuse: str) -> None:
         )
         fail_before_start(context, job, lease, error, cause=Cause.WORKER_DIED)
         return
-    tell(job, "queued again: its worker died" + (f"; {NOT_COUNTED}{excuse}" if excuse else ""))
     retry_at = max(job.retry_at, following.retry_at)
-    leases.requeue(
-        context.database,
-        lease,
-        state=JobState.BACKOFF if following.retry_at > now else JobState.QUEUED,
-        retry_at=retry_at,
-        now=now,
-        worker_deaths=job.worker_deaths + following.worker_deaths,
-        excused_deaths=job.excused_deaths + following.excused_deaths,
-    )
+    try:
+        leases.requeue(
+            context.database,
+            lease,
+            state=JobState.BACKOFF if following.retry_at > now else JobState.QUEUED,
+            retry_at=retry_at,
+            now=now,
+            worker_deaths=job.worker_deaths + following.worker_deaths,
+            excused_deaths=job.excused_deaths + following.excused_deaths,
+        )
+    except leases.EndIsAsked:
+        from worker.settle import cancel_unstarted
+
+        cancel_unstarted(context, job, lease)
+        return
+    tell(job, "queued again: its worker died" + (f"; {NOT_COUNTED}{excuse}" if excuse else ""))
     workers.wake(context.workspace)

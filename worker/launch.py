@@ -27,7 +27,12 @@ from worker.orders import pack
 from worker.output import OutputReader
 from worker.renewal import lacks_session, lost_attempts, renew_session, take_again
 from worker.running import Running
-from worker.settle import ELSEWHERE_SECONDS, fail_before_start, is_checked_out
+from worker.settle import (
+    ELSEWHERE_SECONDS,
+    cancel_unstarted,
+    fail_before_start,
+    is_checked_out,
+)
 from worker.standby import Standby
 
 
@@ -35,13 +40,27 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
     """Start the next attempt of a job that this worker holds the lease on.
 
     Returns None where nothing was started: the job has failed for a reason
-    that is on record by now, its project is not checked out, or another worker
-    has taken it over.
+    that is on record by now, it was cancelled, its project is not checked out,
+    or another worker has taken it over.
     """
     lease = leases.lease_of(context.database, job_id)
     if lease is None or lease.worker_id != context.worker_id:
         return None
     job = jobs.get_job(context.database, job_id)
+    try:
+        return _start_or_cancel(context, standby, job, lease)
+    except leases.Fenced:
+        tell(job, "was taken over by another worker")
+        return None
+    except SowError as error:
+        fail_before_start(context, job, lease, error)
+        return None
+
+
+def _start_or_cancel(
+    context: WorkerContext, standby: Standby, job: Job, lease: Lease
+) -> Running | None:
+    """Start the next attempt; a job whose end was asked for meanwhile ends instead."""
     try:
         if not is_checked_out(context, job):
             _wait_for_project(context, job, lease)
@@ -49,12 +68,10 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
         history = jobs.attempts(context.database, job.id)
         if history and history[-1].number > job.settled:
             return adopt(context, lease)
+        leases.refuse_if_asked(context.database, job.id)
         return _start_attempt(context, standby, job, lease, history)
-    except leases.Fenced:
-        tell(job, "was taken over by another worker")
-        return None
-    except SowError as error:
-        fail_before_start(context, job, lease, error)
+    except leases.EndIsAsked:
+        cancel_unstarted(context, job, lease)
         return None
 
 
@@ -167,5 +184,7 @@ def _write_files(paths: AttemptPaths, plan: Plan, task_dir: Path) -> None:
 
 
 def _record_attempt(context: WorkerContext, lease: Lease, attempt: Attempt) -> None:
+    """Put the attempt on record. Raises Fenced; EndIsAsked where it must not begin any more."""
     with leases.under(context.database, lease):
+        leases.refuse_if_asked(context.database, lease.job_id)
         jobs.insert_attempt(context.database, attempt)

@@ -12,7 +12,7 @@ from sow.ids import WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.schema.job import Job, Lease
 from sow.sessions.hold import is_deserted, release
-from sow.sessions.unfinished import finish, is_abandoned
+from sow.sessions.unfinished import finish, give_back, is_abandoned
 from worker.adopt import adopt
 from worker.blame import excuse_by_boot, excuse_by_count
 from worker.context import WorkerContext, logger, tell
@@ -41,6 +41,19 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
             _release(context, job)
     for job in jobs.without_row(context.database):
         _ensure_row(context, job)
+    give_back_tasks(context)
+
+
+def give_back_tasks(context: WorkerContext) -> None:
+    """Give back the tasks of jobs that have ended, where whoever ended the job died before."""
+    for job in jobs.owing(context.database):
+        try:
+            done = give_back(context.workspace, context.database, job, now=context.now())
+        except StateError as error:
+            tell(job, f"it has ended; its task cannot be given back yet: {error.message}")
+        else:
+            if done:
+                tell(job, f"its task is given back: {job.state}")
 
 
 def dead_workers(context: WorkerContext) -> list[WorkerId]:

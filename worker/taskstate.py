@@ -5,7 +5,7 @@ made under the task's lock and only while the lease is ours.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -83,16 +83,34 @@ def _beginning(path: Path) -> bytes:
         return file.read(BEGINNING_BYTES)
 
 
-def change_under_lease(context: WorkerContext, job: Job, lease: Lease, change: Change) -> Task:
-    """Change the task's state while the lease is ours."""
+def change_under_lease(
+    context: WorkerContext,
+    job: Job,
+    lease: Lease,
+    change: Change,
+    record: Callable[[Task], None] = lambda _: None,
+) -> Task:
+    """Change the task's state while the lease is ours; `record` writes what that means of the job.
 
-    def guarded(task: Task) -> Mapping[str, Any]:
-        current = leases.lease_of(context.database, job.id)
-        if current is None or current.token != lease.token:
-            raise leases.Fenced(job.id)
-        return change(task)
+    One critical section: the task's lock is held and a transaction is open
+    from before `change` looks until what `record` wrote is committed. Nobody
+    sets a status, asks for the job's end or takes the lease over in between.
+    The state is on disk first; a death before the commit leaves the job as it
+    was. Whoever needs both takes the lock before the transaction, never after.
+    """
+    with ExitStack() as transaction:
 
-    return change_task(context.workspace, TaskId(job.task_id), guarded, now=context.now())
+        def guarded(task: Task) -> Mapping[str, Any]:
+            transaction.enter_context(leases.under(context.database, lease))
+            return change(task)
+
+        def then(task: Task) -> None:
+            record(task)
+            transaction.close()
+
+        return change_task(
+            context.workspace, TaskId(job.task_id), guarded, now=context.now(), then=then
+        )
 
 
 def both(first: Change, second: Change) -> Change:

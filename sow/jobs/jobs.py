@@ -163,6 +163,43 @@ def ancestors(database: Database, job_id: JobId) -> list[Job]:
     return [records.from_row(row, Job) for row in rows]
 
 
+def descendants(database: Database, job_id: JobId) -> list[Job]:
+    """Return the jobs that have not ended, of those that a job's agent queued, and theirs.
+
+    All generations, those below a job that has ended among them, oldest
+    first. A session that is open on a terminal is there, but what was queued
+    from it is not: that is the person's who sits there.
+    """
+    rows = database.rows(
+        f"""
+        with recursive family(id) as (
+            select id from job where parent = ?
+            union
+            select job.id from family
+                join job as elder on elder.id = family.id
+                join job on job.parent = elder.id
+            where elder.verb <> 'open'
+        )
+        select job.* from family join job on job.id = family.id where {ACTIVE} order by job.id
+        """,  # noqa: S608 - the only insertion is a constant
+        (job_id,),
+    )
+    return [records.from_row(row, Job) for row in rows]
+
+
+def owing(database: Database) -> list[Job]:
+    """Return the jobs that have ended and whose task is still to be given back, oldest first."""
+    rows = database.rows("select * from job where owes_task order by id")
+    return [records.from_row(row, Job) for row in rows]
+
+
+def pay_task(database: Database, job_id: JobId, **changes: Any) -> None:
+    """Note that a job owes its task no more, and set more fields; nothing if it owed nothing."""
+    records.update(
+        database, "job", {"id": job_id, "owes_task": True}, {"owes_task": False, **changes}
+    )
+
+
 def insert_attempt(database: Database, attempt: Attempt) -> None:
     """Put a new attempt on record."""
     fields = {name: getattr(attempt, name) for name in Attempt.__struct_fields__}

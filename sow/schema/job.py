@@ -126,7 +126,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     postponements: int = 0
     """How often in a row its start was put off by a passing fault of the machine."""
     owes_task: bool = False
-    """It has ended, and its task is still to be given the status from before."""
+    """It has ended, and its task is still to be given the status in which that leaves it."""
     settled: int = 0
     """The number of the last attempt whose consequences have all been written."""
     corrections: tuple[str, ...] = ()

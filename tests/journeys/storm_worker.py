@@ -23,11 +23,10 @@ from types import ModuleType
 from typing import Any
 
 from sow.config.defaults import DEFAULT_RETRY_WORKER_DEATHS
-from sow.ids import JobId, TaskId
+from sow.ids import JobId
 from sow.jobs import jobs, leases
 from sow.jobs.database import Database
 from sow.schema.job import Lease
-from sow.state.tasks import change_task
 from worker import launch, main, recovery, settle
 from worker.context import WorkerContext
 from worker.standby import Standby
@@ -146,11 +145,7 @@ def switch_fencing_off() -> None:
         with database.transaction():
             yield
 
-    def change(context: Any, job: Any, lease: Lease, change: Any) -> Any:
-        return change_task(context.workspace, TaskId(job.task_id), change, now=context.now())
-
     leases.under = under
-    settle.change_under_lease = change
 
 
 def run(fate: Fate, options: list[str]) -> int:
