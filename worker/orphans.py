@@ -7,12 +7,12 @@ background when it has ended itself. Workers and other attempts that an agent's
 own `sow` calls started are left alone (`kin`).
 """
 
-import json
 import signal
 
 from sow.processes import facts
-from worker.kin import ATTEMPT_VARIABLE, Left, left_of, run_folder
+from worker.kin import Left, left_of
 from worker.running import Running
+from worker.strangers import ATTEMPT_VARIABLE, agent_pid_of
 from worker.tree_ending import kill, send
 
 STEPS = ((0.0, signal.SIGINT), (5.0, signal.SIGTERM), (8.0, signal.SIGKILL))
@@ -55,16 +55,12 @@ def _left_of(running: Running) -> Left:
     }
     if not roots:
         return Left({}, set(), has_just_shrunk=False)
-    run = run_folder(str(running.paths.folder))
-    left = left_of(tree, list(roots), running.attempt.id, run)
+    left = left_of(tree, list(roots), str(running.paths.folder))
     running.left_behind = {pid: one.start_ticks for pid, one in left.targets.items()}
     return left
 
 
 def _agent_lives(running: Running, left: Left) -> bool:
     """Whether the agent itself still runs; taken to be so where its pid was not written down."""
-    try:
-        started = json.loads(running.paths.started.read_bytes())
-    except (FileNotFoundError, ValueError):
-        return True
-    return started.get("agent_pid") in left.targets
+    agent_pid = agent_pid_of(str(running.paths.folder))
+    return agent_pid is None or agent_pid in left.targets

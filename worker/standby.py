@@ -15,12 +15,10 @@ from sow.environment import agent_environment
 from sow.errors import SowError
 from sow.processes import facts
 from sow.schema.job import ProcessIdentity
-from worker.kin import ATTEMPT_VARIABLE
+from worker.strangers import ATTEMPT_VARIABLE, NO_ATTEMPT
 from worker.supervision import PACKAGES_OPTION
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
-NO_ATTEMPT = "supervisor"
-"""What a supervisor itself carries for its attempt's id: no tree of an attempt holds it."""
 
 
 class Standby:

@@ -56,10 +56,7 @@ def boot_id() -> str:
 
 def pid_namespace() -> str:
     """Return the inode of this process's pid namespace."""
-    try:
-        return os.readlink("/proc/self/ns/pid").strip("pid:[]")  # noqa: PTH115 - no pathlib here
-    except OSError:
-        return ""
+    return _link("/proc/self/ns/pid").strip("pid:[]")
 
 
 def all_pids() -> list[int]:
@@ -84,6 +81,23 @@ def carriers(name: str, value: str) -> list[int]:
         for pid in all_pids()
         if carries(pid, name, value) and (stat := read_stat(pid)) and not stat.is_dead
     ]
+
+
+def open_files(pid: int) -> list[str]:
+    """Return the paths of what `pid` has open; of sockets and pipes, what the kernel calls them."""
+    folder = f"/proc/{pid}/fd"
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 - speed
+    except OSError:
+        return []
+    return [path for name in names if (path := _link(f"{folder}/{name}"))]
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)  # noqa: PTH115 - no pathlib here
+    except OSError:
+        return ""
 
 
 def processes() -> dict[int, Stat]:

@@ -15,6 +15,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 variables = procfs.variables
 carriers = procfs.carriers
+open_files = procfs.open_files
 
 
 def inherit_orphans() -> None:

@@ -14,7 +14,7 @@ import psutil
 from sow.processes.portable import carriers, started
 from sow.processes.stat import Stat
 
-__all__ = ["carriers", "family", "inherit_orphans", "still_running", "variables"]
+__all__ = ["carriers", "family", "inherit_orphans", "open_files", "still_running", "variables"]
 
 INHERITS_ORPHANS = False
 PEAK_MEMORY_BYTES = 1 if sys.platform == "darwin" else 1024
@@ -65,6 +65,14 @@ def variables(pid: int) -> bytes:
     except (psutil.Error, OSError):
         return b""
     return b"".join(os.fsencode(f"{name}={value}\0") for name, value in environ.items())
+
+
+def open_files(pid: int) -> list[str]:
+    """Return the paths of the regular files that `pid` has open, as far as they can be seen."""
+    try:
+        return [file.path for file in psutil.Process(pid).open_files()]
+    except (psutil.Error, OSError):
+        return []
 
 
 def _look_at(process: psutil.Process) -> Stat | None:
