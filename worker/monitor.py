@@ -29,6 +29,7 @@ from worker.context import WorkerContext, tell
 from worker.orphans import pids_of, press
 from worker.running import Running
 from worker.settle import persist_session, settle_attempt
+from worker.standstill import keep_going
 from worker.taskstate import has_reported
 from worker.watchdog import overdue
 
@@ -167,6 +168,7 @@ class Monitor:
                 self._close_pidfd(running)
                 self._settle(running)
                 return
+            keep_going(running, now=time.monotonic())
             running.output.read_new()
             persist_session(self.context, running)
             self._pass_on_cancellation(running)
@@ -186,6 +188,7 @@ class Monitor:
 
     def _settle(self, running: Running) -> None:
         if running.process is not None:
+            running.process.kill()  # it has done all it had to do; stopped, it would never leave
             running.process.wait()
         settle_attempt(self.context, running)
         self._forget(running)

@@ -30,7 +30,7 @@ class Standby:
 
     def prepare(self) -> ProcessIdentity:
         """Return who waits; start one where nobody does. Raises SowError when it cannot start."""
-        if self._process is not None and self._process.poll() is not None:
+        if self._process is not None and not self._waits(self._process):
             self.dismiss()
         if self._process is None:
             self._process = self._start()
@@ -53,10 +53,16 @@ class Standby:
         return process
 
     def dismiss(self) -> None:
-        """Let the one that waits leave."""
+        """Have the one that waits leave. It has begun nothing, and it may be stopped: it is killed."""
         if self._process is not None:
+            self._process.kill()
             self._process.communicate()
             self._process = None
+
+    def _waits(self, process: subprocess.Popen[bytes]) -> bool:
+        """Whether a supervisor waits, and would take its orders."""
+        identity = facts.identify(process.pid) if process.poll() is None else None
+        return identity is not None and not facts.is_stopped(identity)
 
     def _start(self) -> subprocess.Popen[bytes]:
         """Exec a supervisor, in a session of its own."""

@@ -19,6 +19,7 @@ __all__ = [
     "Life",
     "carriers",
     "identify",
+    "is_stopped",
     "life_of",
     "packages",
     "tree",
@@ -58,6 +59,14 @@ def life_of(identity: ProcessIdentity) -> Life:
     from sow.processes import linux
 
     return linux.life_of(identity)
+
+
+def is_stopped(identity: ProcessIdentity) -> bool:
+    """Whether a process that lives here was stopped, by SIGSTOP say, and does nothing now."""
+    if life_of(identity) is not Life.ALIVE:
+        return False
+    stopped: bool = _backend().is_stopped(identity.pid)
+    return stopped
 
 
 def tree_cpu_seconds(pid: int) -> float:

@@ -53,6 +53,15 @@ def life_of(identity: ProcessIdentity) -> Life:
     return Life.ALIVE if _is_same_start(identity, start, booted) else Life.DEAD
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether a process is stopped."""
+    try:
+        status = psutil.Process(pid).status()
+    except psutil.NoSuchProcess:
+        return False
+    return status in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+
+
 def _is_same_start(identity: ProcessIdentity, start: float, booted: float) -> bool:
     """Compare starts; when the clock is set, some systems move them, always with the boot."""
     start_then, booted_then = float(identity.start_ticks), float(identity.boot_id)
