@@ -7,6 +7,7 @@ orphans are not inherited. Which processes of a tree are not the attempt's is
 
 import os
 import sys
+from contextlib import suppress
 
 from worker.strangers import ATTEMPT_VARIABLE, spared_of
 
@@ -49,14 +50,18 @@ class Kin:
         self._pause = FIRST_LOOK_SECONDS
 
     def look(self) -> Left:
-        """Look round and return what is left."""
-        carriers = [] if self.tree.INHERITS_ORPHANS else self._carriers()
-        return self._look(carriers)
+        """Look round and return what is left; where nobody can look now, something is."""
+        try:
+            carriers = [] if self.tree.INHERITS_ORPHANS else self._carriers()
+            return self._look(carriers)
+        except OSError:  # short of descriptors or memory
+            return Left({}, set(), has_just_shrunk=True)
 
     def remember(self) -> None:
         """Take note of what is below us, where orphans would be lost otherwise."""
         if not self.tree.INHERITS_ORPHANS:
-            self._look([])
+            with suppress(OSError):  # short of descriptors or memory: the next look will do
+                self._look([])
 
     def seconds_to_next_look(self) -> float | None:
         """Return how long to wait until the next `remember`; None where it is not needed."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from sow.errors import ConfigurationError, SowError
 from sow.executors.base import Launch
 from sow.executors.registry import make_executor
+from sow.faults import passing_fault
 from sow.files import write_atomically
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases
@@ -21,11 +22,13 @@ from sow.paths import AttemptPaths, attempt_id
 from sow.schema.job import Attempt, Cause, Job, JobState, Lease, ProcessIdentity
 from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
 from sow.sessions.plan import Plan, plan_attempt
+from sow.sessions.strays import TaskIsCarried, refuse_strays
 from sow.state.tasks import read_task
 from worker.adopt import adopt
 from worker.context import WorkerContext, tell
 from worker.orders import pack
 from worker.output import OutputReader
+from worker.postponing import put_off, wait_for_stray
 from worker.renewal import lacks_session, renew_session
 from worker.running import Running
 from worker.settle import ELSEWHERE_SECONDS, fail_before_start, is_checked_out
@@ -36,8 +39,9 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
     """Start the next attempt of a job that this worker holds the lease on.
 
     Returns None where nothing was started: the job has failed for a reason
-    that is on record by now, its project is not checked out, or another worker
-    has taken it over.
+    that is on record by now, its project is not checked out, somebody else
+    works on its task, or another worker has taken it over. Raises what
+    prevents a start just now (`sow.faults`), with nothing started.
     """
     lease = leases.lease_of(context.database, job_id)
     if lease is None or lease.worker_id != context.worker_id:
@@ -50,13 +54,38 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
         history = jobs.attempts(context.database, job.id)
         if history and history[-1].number > job.settled:
             return adopt(context, lease)
+        refuse_strays(context.workspace, context.database, TaskId(job.task_id))
         return _start_attempt(context, standby, job, lease, history)
     except leases.Fenced:
         tell(job, "was taken over by another worker")
         return None
+    except TaskIsCarried as error:
+        wait_for_stray(context, job, lease, error.message)
+        return None
     except SowError as error:
+        if passing_fault(error) is not None:
+            raise
         fail_before_start(context, job, lease, error)
         return None
+
+
+def try_later(context: WorkerContext, job_id: JobId, error: BaseException) -> None:
+    """Queue a job again whose start a passing fault has prevented. Raises what prevents that."""
+    lease = leases.lease_of(context.database, job_id)
+    if lease is None or lease.worker_id != context.worker_id:
+        return
+    job = jobs.get_job(context.database, job_id)
+    attempt = jobs.last_attempt(context.database, job_id)
+    if attempt is None or attempt.number <= job.settled:  # else recovery adopts what was begun
+        put_off(context, job, lease, reason_of(error))
+
+
+def reason_of(error: BaseException) -> str:
+    """Return what prevented a start, in a few words."""
+    if isinstance(error, SowError):
+        return error.message
+    strerror = getattr(error, "strerror", None)
+    return (strerror or str(error) or type(error).__name__).lower()
 
 
 def give_up(context: WorkerContext, job_id: JobId, error: BaseException) -> None:
@@ -106,7 +135,7 @@ def _start_attempt(
     _write_files(paths, plan, folder)
     program = shutil.which(launch.argv[0], path=environ["PATH"]) or launch.argv[0]
     orders = pack(str(paths.folder), str(launch.cwd), [program, *launch.argv[1:]], environ)
-    _record_attempt(context, lease, attempt)
+    _record_attempt(context, job, lease, attempt)
     process = standby.give(orders)
     tell(job, f"runs: {plan.verb} by {job.executor.name}, attempt {number}, pid {process.pid}")
     return Running(
@@ -166,6 +195,8 @@ def _write_files(paths: AttemptPaths, plan: Plan, task_dir: Path) -> None:
     shutil.copyfile(task_dir / "state.yaml", paths.last_valid_state)
 
 
-def _record_attempt(context: WorkerContext, lease: Lease, attempt: Attempt) -> None:
+def _record_attempt(context: WorkerContext, job: Job, lease: Lease, attempt: Attempt) -> None:
     with leases.under(context.database, lease):
         jobs.insert_attempt(context.database, attempt)
+        if job.postponements:
+            jobs.change_job(context.database, job.id, postponements=0)

@@ -18,6 +18,7 @@ from contextlib import suppress
 
 from sow.errors import SowError
 from sow.executors.base import Verdict
+from sow.faults import passing_fault
 from sow.ids import JobId
 from sow.jobs import workers
 from sow.jobs.leases import Fenced
@@ -154,12 +155,10 @@ class Monitor:
         if identity is None or not hasattr(os, "pidfd_open"):
             return
         with suppress(OSError):
-            pidfd = os.pidfd_open(identity.pid)
-            if facts.life_of(identity) is Life.ALIVE:
-                running.pidfd = pidfd
-                self._poller.register(pidfd, select.POLLIN)
-            else:
-                os.close(pidfd)
+            running.pidfd = os.pidfd_open(identity.pid)
+            self._poller.register(running.pidfd, select.POLLIN)
+            if facts.life_of(identity) is not Life.ALIVE:
+                self._close_pidfd(running)
 
     def _look_at(self, running: Running) -> None:
         """Read what is new of one attempt and settle it if it has ended. The boundary of it."""
@@ -182,8 +181,11 @@ class Monitor:
         except SowError as error:
             tell(running.job, f"cannot be settled yet: {error.message}")
             running.postpone()
-        except Exception:
-            logger.exception("job %s: cannot be settled yet", running.job.id)
+        except Exception as error:
+            if passing_fault(error) is not None:
+                tell(running.job, f"cannot be looked at now: {error}")
+            else:
+                logger.exception("job %s: cannot be settled yet", running.job.id)
             running.postpone()
 
     def _settle(self, running: Running) -> None:

@@ -15,7 +15,7 @@ from sow.clock import format_duration, format_time
 from sow.errors import ExecutorError, SowError, StateError
 from sow.executors.base import Observation, Verdict
 from sow.executors.errors import ExecutorBinaryNotFound, SessionLost
-from sow.files import StateLocked
+from sow.faults import passing_fault
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, waiters
 from sow.schema.job import Cause, Job, JobState, Lease
@@ -131,6 +131,8 @@ def _judge(context: WorkerContext, running: Running, job: Job, exit_facts: Exit 
     try:
         task = read_task(context.workspace, TaskId(job.task_id))
     except StateError as error:
+        if passing_fault(error) is not None:
+            raise  # it says nothing of the file
         task = error
     evidence = Evidence(
         job=job,
@@ -212,9 +214,9 @@ def _write_down(
     """
     try:
         _follow(context, running, job, verdict, following)
-    except StateLocked:
-        raise
     except StateError as error:
+        if passing_fault(error) is not None:
+            raise  # nothing is wrong with the task: it is written later
         spent = _spent(job, running.attempt.number, running.output.seen, following)
         unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
         _finish(context, job, running, JobState.FAILED, unwritable, None, spent)

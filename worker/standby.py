@@ -16,7 +16,7 @@ from sow.errors import SowError
 from sow.processes import facts
 from sow.schema.job import ProcessIdentity
 from worker.strangers import ATTEMPT_VARIABLE, NO_ATTEMPT
-from worker.supervision import PACKAGES_OPTION
+from worker.supervision import OPEN_FILES_OPTION, PACKAGES_OPTION
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
@@ -24,7 +24,9 @@ SUPERVISOR = Path(__file__).with_name("supervisor.py")
 class Standby:
     """The place of the supervisor that waits. For one thread."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], *, open_files: int | None = None) -> None:
+        """`open_files` is the soft limit that agents get where the worker's own was raised."""
+        self._open_files = open_files
         self._environ = {**agent_environment(environ), ATTEMPT_VARIABLE: NO_ATTEMPT}
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -53,7 +55,7 @@ class Standby:
         return process
 
     def dismiss(self) -> None:
-        """Have the one that waits leave. It has begun nothing, and it may be stopped: it is killed."""
+        """Kill the one that waits. It has begun nothing; one that was stopped would not leave."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
@@ -68,6 +70,8 @@ class Standby:
         """Exec a supervisor, in a session of its own."""
         packages = facts.packages()
         options = [] if packages is None else [PACKAGES_OPTION, str(packages)]
+        if self._open_files is not None:
+            options += [OPEN_FILES_OPTION, str(self._open_files)]
         try:
             return subprocess.Popen(
                 [sys.executable, "-I", "-S", str(SUPERVISOR), *options],

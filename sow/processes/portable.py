@@ -6,6 +6,7 @@ import psutil
 
 from sow.processes import procfs
 from sow.processes.life import PORTABLE, Life
+from sow.processes.shortage import is_shortage
 from sow.schema.job import ProcessIdentity
 
 _SAME_SECONDS = 0.005
@@ -97,8 +98,11 @@ def carriers(name: str, value: str) -> list[int]:
         try:
             if process.environ().get(name) == value:
                 found.append(process.pid)
-        except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
+        except OSError as error:
+            if is_shortage(error):
+                raise
     return found
 
 
@@ -106,5 +110,9 @@ def variables(pid: int) -> dict[str, str] | None:
     """Return the environment that `pid` started with; None where it may not be read."""
     try:
         return dict(psutil.Process(pid).environ()) or None
-    except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return None
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return None

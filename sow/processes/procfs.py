@@ -1,27 +1,33 @@
 """Raw facts of processes, read from Linux's /proc.
 
 Owns the parsing; every function tells "gone" by an empty answer and never
-raises for a process that ends while it is looked at. Imports only the standard
+raises for a process that ends while it is looked at. Where we have no
+descriptor or memory left to look, OSError is raised. Imports only the standard
 library's lightest modules: the supervisor, which must start fast, runs on it.
 Format of /proc/PID/stat: proc_pid_stat(5).
 """
 
 import os
 
+from sow.processes.shortage import is_shortage
 from sow.processes.stat import Stat, below
 
 
 def _read(path: str) -> bytes:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return b""
     try:
         parts = []
         while part := os.read(fd, 65536):
             parts.append(part)
         return b"".join(parts)
-    except OSError:
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return b""
     finally:
         os.close(fd)
@@ -88,7 +94,9 @@ def open_files(pid: int) -> list[str]:
     folder = f"/proc/{pid}/fd"
     try:
         names = os.listdir(folder)  # noqa: PTH208 - speed
-    except OSError:
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return []
     return [path for name in names if (path := _link(f"{folder}/{name}"))]
 

@@ -12,6 +12,7 @@ import sys
 import psutil
 
 from sow.processes.portable import carriers, started
+from sow.processes.shortage import is_shortage
 from sow.processes.stat import Stat
 
 __all__ = ["carriers", "family", "inherit_orphans", "open_files", "still_running", "variables"]
@@ -62,7 +63,11 @@ def variables(pid: int) -> bytes:
     """Return the environment that `pid` started with, NUL-separated; empty if unreadable."""
     try:
         environ = psutil.Process(pid).environ()
-    except (psutil.Error, OSError):
+    except psutil.Error:
+        return b""
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return b""
     return b"".join(os.fsencode(f"{name}={value}\0") for name, value in environ.items())
 
@@ -71,7 +76,11 @@ def open_files(pid: int) -> list[str]:
     """Return the paths of the regular files that `pid` has open, as far as they can be seen."""
     try:
         return [file.path for file in psutil.Process(pid).open_files()]
-    except (psutil.Error, OSError):
+    except psutil.Error:
+        return []
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return []
 
 
@@ -85,5 +94,9 @@ def _look_at(process: psutil.Process) -> Stat | None:
                 session=os.getsid(process.pid),
                 start_ticks=started(process),
             )
-    except (psutil.Error, OSError):
+    except psutil.Error:
+        return None
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return None

@@ -87,7 +87,8 @@ def stop(pid: int) -> None:
 def test_it_sees_nothing_of_the_caller_of_its_worker() -> None:
     place = Standby({"SOW_TASK_ID": "010", "CLAUDECODE": "1", "LANG": "C"})
     pid = place.prepare().pid
-    variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    environ = Path(f"/proc/{pid}/environ")
+    variables = wait_until(environ.read_bytes, "its exec").split(b"\0")
     place.dismiss()
     assert sorted(variables) == [b"", b"LANG=C", b"SOW_ATTEMPT_ID=supervisor"]
 
