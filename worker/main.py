@@ -36,7 +36,7 @@ from sow.sessions.pruning import Limits, prune
 from worker import launch
 from worker.broker import Claims, make_huey
 from worker.context import WorkerContext, logger
-from worker.inheritance import release_alive_lock
+from worker.inheritance import leave_fence, release_alive_lock
 from worker.log import configure_logging, name_log
 from worker.monitor import Monitor
 from worker.recovery import recover
@@ -328,6 +328,7 @@ def serve(workspace: Workspace, options: WorkerOptions, environ: Mapping[str, st
     """Run a worker in this process until it leaves."""
     configure_logging(as_json=options.as_json)
     release_alive_lock(environ)
+    leave_fence()
     try:
         process = WorkerProcess(workspace, options, environ)
     except OSError as error:

@@ -27,7 +27,7 @@ from sow.processes import facts
 from sow.processes.facts import Life
 from sow.schema.job import Cause
 from worker.context import WorkerContext, tell
-from worker.orphans import pids_of, press
+from worker.orphans import pids_of, press, remove_fence
 from worker.running import Running
 from worker.settle import persist_session, settle_attempt
 from worker.standstill import keep_going
@@ -192,6 +192,7 @@ class Monitor:
         if running.process is not None:
             running.process.kill()  # it has done all it had to do; stopped, it would never leave
             running.process.wait()
+        remove_fence(running)
         settle_attempt(self.context, running)
         self._forget(running)
         workers.wake(self.context.workspace)  # a slot is free; and we may have nothing left to do

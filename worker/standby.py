@@ -57,9 +57,12 @@ class Standby:
     def dismiss(self) -> None:
         """Kill the one that waits. It has begun nothing; one that was stopped would not leave."""
         if self._process is not None:
+            identity = facts.identify(self._process.pid)
             self._process.kill()
             self._process.communicate()
             self._process = None
+            if identity is not None:
+                facts.tree().unfence("", identity.pid, identity.start_ticks)
 
     def _waits(self, process: subprocess.Popen[bytes]) -> bool:
         """Whether a supervisor waits, and would take its orders."""

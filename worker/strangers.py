@@ -73,14 +73,20 @@ def is_agent_of_another(pid: int, variables: bytes, folder: str) -> bool:
 
 def agent_pid_of(folder: str) -> int | None:
     """Return the pid that an attempt's supervisor has written down for its agent."""
+    pid = started(folder).get("agent_pid")
+    return pid if isinstance(pid, int) else None
+
+
+def started(folder: str) -> "dict[str, object]":
+    """Return what an attempt's supervisor has written down of its agent's start, if anything."""
     import json
 
     try:
         with open(folder + "/started.json", "rb") as file:  # noqa: PTH123
-            pid = json.load(file)["agent_pid"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return pid if isinstance(pid, int) else None
+            record = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def value_of(variables: bytes, name: str) -> str:

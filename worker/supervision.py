@@ -78,6 +78,7 @@ def main(arguments: list[str]) -> int:
     tree = load_tree(options.get(PACKAGES_OPTION))
     tree.inherit_orphans()
     limit_open_files(options.get(OPEN_FILES_OPTION))
+    fence = tree.fence()
     orders = await_orders(STDIN)
     if orders is None:
         return 0
@@ -90,7 +91,7 @@ def main(arguments: list[str]) -> int:
     if was_begun(folder):
         sys.stderr.write("this attempt was run before; nothing is started\n")
         return 1
-    supervise(folder, orders.cwd, argv, Kin(folder, tree), lock)
+    supervise(folder, orders.cwd, argv, Kin(folder, tree), lock, fence)
     os.close(lock)
     return 0
 
@@ -121,7 +122,7 @@ def settle_in(folder: str, orders: Orders) -> None:
     os.close(log)
 
 
-def supervise(folder: str, cwd: bytes, argv: list[str], kin: Kin, lock: int) -> None:
+def supervise(folder: str, cwd: bytes, argv: list[str], kin: Kin, lock: int, fence: str) -> None:
     """Start the agent, wait for its end, end its tree, and say how it went."""
     started_at = time.time()
     try:
@@ -130,7 +131,7 @@ def supervise(folder: str, cwd: bytes, argv: list[str], kin: Kin, lock: int) -> 
     except OSError as error:
         put_in_place(folder, "exit.json", failure_of(folder, argv, error, started_at), lock)
         return
-    started: dict[str, object] = {"agent_pid": agent.pid, "started_at": started_at}
+    started: dict[str, object] = {"agent_pid": agent.pid, "started_at": started_at, "fence": fence}
     try_to_put_in_place(folder, "started.json", started)
     by_request = wait_for_end(agent, kin)
     ended_at = time.time()

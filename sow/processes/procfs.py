@@ -101,6 +101,25 @@ def open_files(pid: int) -> list[str]:
     return [path for name in names if (path := _link(f"{folder}/{name}"))]
 
 
+def holds_lock(pid: int, path: str) -> bool:
+    """Whether `pid` holds an exclusive lock on a file; `path` is its real one."""
+    try:
+        names = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208 - speed
+    except OSError as error:
+        if is_shortage(error):
+            raise
+        return False
+    return any(
+        _link(f"/proc/{pid}/fd/{name}") == path and _is_locked(f"/proc/{pid}/fdinfo/{name}")
+        for name in names
+    )
+
+
+def _is_locked(path: str) -> bool:
+    lines = _read(path).decode().splitlines()
+    return any(line.startswith("lock:") and " WRITE " in line for line in lines)
+
+
 def _link(path: str) -> str:
     try:
         return os.readlink(path)  # noqa: PTH115 - no pathlib here

@@ -15,7 +15,18 @@ from sow.processes.portable import carriers, started
 from sow.processes.shortage import is_shortage
 from sow.processes.stat import Stat
 
-__all__ = ["carriers", "family", "inherit_orphans", "open_files", "still_running", "variables"]
+__all__ = [
+    "carriers",
+    "family",
+    "fence",
+    "fenced",
+    "inherit_orphans",
+    "lock_holders",
+    "open_files",
+    "still_running",
+    "unfence",
+    "variables",
+]
 
 INHERITS_ORPHANS = False
 PEAK_MEMORY_BYTES = 1 if sys.platform == "darwin" else 1024
@@ -26,6 +37,25 @@ _STATES = {psutil.STATUS_ZOMBIE: "Z", psutil.STATUS_DEAD: "X", psutil.STATUS_STO
 
 def inherit_orphans() -> None:
     """Do nothing: only Linux lets a process inherit orphans."""
+
+
+def fence() -> str:
+    """Do nothing: only Linux keeps groups that nobody leaves by a fork."""
+    return ""
+
+
+def fenced(folder: str, pid: int, start_ticks: str) -> list[int]:  # noqa: ARG001
+    """Return nobody."""
+    return []
+
+
+def unfence(folder: str, pid: int, start_ticks: str) -> None:
+    """Do nothing."""
+
+
+def lock_holders(path: str) -> list[int]:  # noqa: ARG001
+    """Return nobody: who holds a lock is not told here."""
+    return []
 
 
 def family(roots: list[int]) -> dict[int, Stat]:

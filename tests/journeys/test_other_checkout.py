@@ -39,6 +39,9 @@ def test_a_worker_that_an_agent_started_in_another_checkout_outlives_the_agent(
         wait_until((other.root / "up").exists, "the other agent runs")
         assert workers.any_alive(Workspace(other.root)), other.worker_logs()
         assert "leaving" not in other.worker_logs()
+        (worker,) = other.workers()
+        groups = Path(f"/proc/{worker['pid']}/cgroup").read_text()
+        assert "/sow-" not in groups, "it has left the group of the agent"
         (other.root / "go").touch()
         assert await_end(other, "020").state is JobState.DONE
     finally:
