@@ -60,7 +60,8 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
         tell(job, "was taken over by another worker")
         return None
     except TaskIsCarried as error:
-        wait_for_stray(context, job, lease, error.message)
+        reason = f"{error.message}; the job waits for its end, and `{error.ends_it}` ends it"
+        wait_for_stray(context, job, lease, reason)
         return None
     except SowError as error:
         if passing_fault(error) is not None:

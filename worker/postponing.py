@@ -47,6 +47,7 @@ def _wait(
         state=JobState.BACKOFF,
         retry_at=now + seconds,
         now=now,
+        cause=None,
         reason=f"cannot be started now: {reason}",
         **changes,
     )

@@ -38,10 +38,16 @@ class TaskIsCarried(StateError):
             f"an agent that the queue knows nothing of is at work on task {task_id}: "
             f"{of} {', '.join(map(str, pids))} (attempt {names})",
             hint="The queue's file was removed or replaced while it ran. Wait until it has ended, "
-            f"or end it: `kill {' '.join(map(str, pids))}`. Then call again.",
+            f"or end it: `{_kill(pids)}`. Then call again.",
         )
         self.task_id = task_id
         self.strays = strays
+        self.ends_it = _kill(pids)
+        """The command that ends it."""
+
+
+def _kill(pids: list[int]) -> str:
+    return f"kill {' '.join(map(str, pids))}"
 
 
 def refuse_strays(workspace: Workspace, database: Database, task_id: TaskId) -> None:

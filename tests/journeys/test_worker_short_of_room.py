@@ -72,7 +72,7 @@ HELD_UP = """
     launch.{function} = held_up
     from sow.cli.root import run
 
-    sys.exit(run(["worker"]))
+    sys.exit(run(["worker", *sys.argv[1:]]))
 """
 """A worker that waits, before a step of a start, for a file named `enter`; it gives a locked
 queue up after 0.3 s."""
