@@ -27,6 +27,8 @@ class SowError(Exception):
     """An expected failure: what happened, what to do next, and the exit code."""
 
     exit_code: ExitCode = ExitCode.FAILED
+    passes: bool = False
+    """Whether it tells of something that ends by itself soon, like a lock that another holds."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)

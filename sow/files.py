@@ -21,6 +21,8 @@ RETRY_SECONDS = 0.005
 class StateLocked(StateError):
     """Another process has held the lock of a folder for too long."""
 
+    passes = True
+
     def __init__(self, folder: Path, timeout_seconds: float) -> None:
         self.folder = folder
         self.timeout_seconds = timeout_seconds

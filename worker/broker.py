@@ -52,7 +52,7 @@ class JsonSerializer(Serializer):  # type: ignore[misc] # huey ships no types
         return Message(**fields)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Claims:
     """What a worker may take: its name and its limits."""
 
@@ -60,7 +60,7 @@ class Claims:
     total: int
     """Jobs that may run at once in the project."""
     own: int
-    """Jobs that may run at once in this worker."""
+    """Jobs that may run at once in this worker; fewer while the machine is short (`room`)."""
 
 
 class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types

@@ -12,6 +12,7 @@ from typing import Any
 from sow.errors import StateError
 from sow.executors.base import Verdict
 from sow.executors.errors import SessionLost
+from sow.faults import passing_fault
 from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.schema.job import Cause, Job
@@ -37,6 +38,8 @@ def judge_ending(
     try:
         task = read_task(context.workspace, TaskId(job.task_id))
     except StateError as error:
+        if passing_fault(error) is not None:
+            raise  # it says nothing of the file
         task = error
     evidence = Evidence(
         job=job,

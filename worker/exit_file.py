@@ -40,17 +40,26 @@ def failure_of(
     return {"code": code, "signal": None, "started_at": started_at, "ended_at": time.time()}
 
 
-def put_in_place(folder: str, name: str, record: dict[str, object]) -> None:
+def put_in_place(folder: str, name: str, record: dict[str, object], lock: int) -> None:
     """Put a record in place; where it cannot be written, try until it can.
 
-    Gives up only when the folder has been removed: then nobody will read it.
+    Gives up only when the folder of the attempt whose `lock` we hold has been
+    removed: then nobody will read it, and a folder of the same name is another attempt's.
     """
     pause = FIRST_RETRY_SECONDS
-    while not try_to_put_in_place(folder, name, record):
-        if not os.path.isdir(folder):  # noqa: PTH112
-            return
+    while is_ours(folder, lock) and not try_to_put_in_place(folder, name, record):
         time.sleep(pause)
         pause = min(pause * 2, LONGEST_RETRY_SECONDS)
+
+
+def is_ours(folder: str, lock: int) -> bool:
+    """Whether a folder still is the one whose `alive.lock` we hold."""
+    try:
+        return os.path.samestat(os.stat(folder + "/alive.lock"), os.fstat(lock))  # noqa: PTH116
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # it cannot be looked at now
 
 
 def try_to_put_in_place(folder: str, name: str, record: dict[str, object]) -> bool:

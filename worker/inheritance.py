@@ -1,10 +1,12 @@
 """What a worker lets go of that it inherited, where an agent's own shell has started it.
 
 An agent hands the lock on its attempt's `alive.lock` down to all that it
-starts. A worker outlives that attempt, so it must not go on proving its life.
+starts, and its group of processes. A worker outlives that attempt, so it must
+not go on proving its life, nor be counted among what is left of it.
 """
 
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +18,15 @@ DESCRIPTORS = Path("/dev/fd")
 """Lists a process's own descriptors, on Linux and macOS alike."""
 FIRST_OF_ITS_OWN = 3
 """The standard three are not meant to be closed."""
+
+
+def leave_fence() -> None:
+    """Leave the group of the attempt whose agent we run below, and remove empty ones."""
+    if sys.platform == "linux":
+        from sow.processes import cgroup
+
+        cgroup.leave()
+        cgroup.sweep()
 
 
 def release_alive_lock(environ: Mapping[str, str]) -> None:

@@ -14,17 +14,20 @@ from pathlib import Path
 from sow.errors import ConfigurationError, SowError
 from sow.executors.base import Launch
 from sow.executors.registry import make_executor
+from sow.faults import passing_fault
 from sow.files import write_atomically
-from sow.ids import JobId
+from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases
 from sow.paths import AttemptPaths, attempt_id
 from sow.schema.job import Attempt, Cause, Job, JobState, Lease, ProcessIdentity
 from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
 from sow.sessions.plan import Plan, plan_attempt
+from sow.sessions.strays import TaskIsCarried, refuse_strays
 from worker.adopt import adopt
 from worker.context import WorkerContext, tell
 from worker.orders import pack
 from worker.output import OutputReader
+from worker.postponing import put_off, wait_for_stray
 from worker.renewal import lacks_session, lost_attempts, renew_session, take_again
 from worker.running import Running
 from worker.settle import (
@@ -41,7 +44,8 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
 
     Returns None where nothing was started: the job has failed for a reason
     that is on record by now, it was cancelled, its project is not checked out,
-    or another worker has taken it over.
+    somebody else works on its task, or another worker has taken it over.
+    Raises what prevents a start just now (`sow.faults`), with nothing started.
     """
     lease = leases.lease_of(context.database, job_id)
     if lease is None or lease.worker_id != context.worker_id:
@@ -53,6 +57,8 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
         tell(job, "was taken over by another worker")
         return None
     except SowError as error:
+        if passing_fault(error) is not None:
+            raise
         fail_before_start(context, job, lease, error)
         return None
 
@@ -69,10 +75,39 @@ def _start_or_cancel(
         if history and history[-1].number > job.settled:
             return adopt(context, lease)
         leases.refuse_if_asked(context.database, job.id)
+        try:
+            refuse_strays(context.workspace, context.database, TaskId(job.task_id))
+        except TaskIsCarried as error:
+            reason = f"{error.message}; the job waits for its end, and `{error.ends_it}` ends it"
+            wait_for_stray(context, job, lease, reason)
+            return None
         return _start_attempt(context, standby, job, lease, history)
     except leases.EndIsAsked:
         cancel_unstarted(context, job, lease)
         return None
+
+
+def try_later(context: WorkerContext, job_id: JobId, error: BaseException) -> None:
+    """Queue a job again whose start a passing fault has prevented. Raises what prevents that."""
+    lease = leases.lease_of(context.database, job_id)
+    if lease is None or lease.worker_id != context.worker_id:
+        return
+    job = jobs.get_job(context.database, job_id)
+    attempt = jobs.last_attempt(context.database, job_id)
+    if attempt is not None and attempt.number > job.settled:
+        return  # recovery adopts what was begun
+    try:
+        put_off(context, job, lease, reason_of(error))
+    except leases.EndIsAsked:
+        cancel_unstarted(context, job, lease)
+
+
+def reason_of(error: BaseException) -> str:
+    """Return what prevented a start, in a few words."""
+    if isinstance(error, SowError):
+        return error.message
+    strerror = getattr(error, "strerror", None)
+    return (strerror or str(error) or type(error).__name__).lower()
 
 
 def give_up(context: WorkerContext, job_id: JobId, error: BaseException) -> None:
@@ -123,7 +158,7 @@ def _start_attempt(
     _write_files(paths, plan, folder)
     program = shutil.which(launch.argv[0], path=environ["PATH"]) or launch.argv[0]
     orders = pack(str(paths.folder), str(launch.cwd), [program, *launch.argv[1:]], environ)
-    _record_attempt(context, lease, attempt)
+    _record_attempt(context, job, lease, attempt)
     process = standby.give(orders)
     tell(job, f"runs: {plan.verb} by {job.executor.name}, attempt {number}, pid {process.pid}")
     return Running(
@@ -183,8 +218,10 @@ def _write_files(paths: AttemptPaths, plan: Plan, task_dir: Path) -> None:
     shutil.copyfile(task_dir / "state.yaml", paths.last_valid_state)
 
 
-def _record_attempt(context: WorkerContext, lease: Lease, attempt: Attempt) -> None:
+def _record_attempt(context: WorkerContext, job: Job, lease: Lease, attempt: Attempt) -> None:
     """Put the attempt on record. Raises Fenced; EndIsAsked where it must not begin any more."""
     with leases.under(context.database, lease):
         leases.refuse_if_asked(context.database, lease.job_id)
         jobs.insert_attempt(context.database, attempt)
+        if job.postponements:
+            jobs.change_job(context.database, job.id, postponements=0)

@@ -22,10 +22,12 @@ from sow.agents.roles import AGENTS
 from sow.clock import utc_now
 from sow.config.load import load_configuration
 from sow.errors import QueueError, SowError
+from sow.faults import passing_fault, what_is_short
 from sow.ids import JobId, WorkerId
 from sow.jobs import doorbell, jobs, workers
 from sow.jobs.database import Database, open_queue
 from sow.jobs.doorbell import Bell
+from sow.jobs.leases import Fenced
 from sow.jobs.migrations import FORMAT
 from sow.paths import Workspace, user_config_path
 from sow.processes import facts
@@ -34,10 +36,11 @@ from sow.sessions.pruning import Limits, prune
 from worker import launch
 from worker.broker import Claims, make_huey
 from worker.context import WorkerContext, logger
-from worker.inheritance import release_alive_lock
+from worker.inheritance import leave_fence, release_alive_lock
 from worker.log import configure_logging, name_log
 from worker.monitor import Monitor
 from worker.recovery import give_back_tasks, recover
+from worker.room import Room, raise_open_files
 from worker.standby import Standby
 
 HEALTH_SECONDS = 60.0
@@ -91,9 +94,11 @@ class WorkerProcess:
             workspace, self.database, self.worker_id, configuration, environ
         )
         self.monitor = Monitor(self.context)
-        self.standby = Standby(environ)
+        self.standby = Standby(environ, open_files=raise_open_files())
         self.total = configuration.worker.concurrency
         self.own = options.concurrency or self.total
+        self.claims = Claims(self.worker_id, total=self.total, own=self.own)
+        self.room = Room(self.claims)
         self.idle_exit_seconds = configuration.worker.idle_exit_seconds
         self.signals = 0
         self.recover_after = 0.0
@@ -107,7 +112,7 @@ class WorkerProcess:
             self.run_job,
             database=self.database,
             workspace=self.workspace,
-            claims=Claims(self.worker_id, total=self.total, own=self.own),
+            claims=self.claims,
             bell=self.bell,
             look_round=self.look_round,
         )
@@ -140,17 +145,40 @@ class WorkerProcess:
 
     def run_job(self, job_id: JobId) -> None:
         """Run one job that was claimed: huey calls this. The boundary around a start."""
+        running = None
         try:
+            if not workers.is_alive(self.workspace, self.worker_id):
+                self._leave_nameless()  # the others may start this very job
+                return
             running = launch.start(self.context, self.standby, job_id)
         except Exception as error:
-            logger.exception("job %s could not be started", job_id)
-            launch.give_up(self.context, job_id, error)
-            running = None
+            self._start_failed(job_id, error)
         if running is not None:
             self.monitor.watch(running)
         else:
             workers.wake(self.workspace)  # nothing was started: its slot is free
         self._recover_if_due()  # a long queue leaves no time to look round
+
+    def _start_failed(self, job_id: JobId, error: Exception) -> None:
+        """Have a job tried again that the machine would not start now; fail it by any other fault.
+
+        Where not even that can be written, the job keeps its lease until recovery comes to it.
+        """
+        try:
+            if passing_fault(error) is None:
+                logger.error("job %s could not be started", job_id, exc_info=error)
+                launch.give_up(self.context, job_id, error)
+                return
+            if short := what_is_short(error):
+                self.room.shrink(self.monitor.count, short, now=time.monotonic())
+            launch.try_later(self.context, job_id, error)
+        except Fenced:
+            return
+        except Exception as again:
+            if passing_fault(again) is None:
+                raise
+            words = "job %s could not be started (%s) nor queued again (%s); it is looked at again"
+            logger.warning(words, job_id, launch.reason_of(error), launch.reason_of(again))
 
     def look_round(self) -> None:
         """See to all else when nothing may be claimed; then we sleep until somebody rings."""
@@ -160,6 +188,7 @@ class WorkerProcess:
             self._leave_nameless()
             return
         self.monitor.wake()
+        self.room.look(now=time.monotonic())
         self._recover_if_due()
         if not self.monitor.count and time.monotonic() >= self.prune_after:
             self._prune()
@@ -169,7 +198,7 @@ class WorkerProcess:
 
     def _prepare_supervisor(self) -> None:
         """Have a supervisor wait for the next job; the job's start says it if none can."""
-        with suppress(SowError):
+        with suppress(SowError, OSError):
             self.standby.prepare()
 
     def _leave_nameless(self) -> None:
@@ -187,8 +216,8 @@ class WorkerProcess:
         self.recover_after = time.monotonic() + RECOVERY_SECONDS
         try:
             recover(self.context, self.monitor)
-        except SowError as error:
-            logger.warning("cannot recover yet: %s", error.message)
+        except (SowError, OSError) as error:
+            logger.warning("cannot recover yet: %s", launch.reason_of(error))
 
     def _prune(self) -> None:
         """Remove the records of old jobs; the boundary around it."""
@@ -300,6 +329,7 @@ def serve(workspace: Workspace, options: WorkerOptions, environ: Mapping[str, st
     """Run a worker in this process until it leaves."""
     configure_logging(as_json=options.as_json)
     release_alive_lock(environ)
+    leave_fence()
     try:
         process = WorkerProcess(workspace, options, environ)
     except OSError as error:

@@ -18,6 +18,7 @@ from contextlib import suppress
 
 from sow.errors import SowError
 from sow.executors.base import Verdict
+from sow.faults import passing_fault
 from sow.ids import JobId
 from sow.jobs import workers
 from sow.jobs.leases import Fenced
@@ -26,9 +27,10 @@ from sow.processes import facts
 from sow.processes.facts import Life
 from sow.schema.job import Cause
 from worker.context import WorkerContext, tell
-from worker.orphans import pids_of, press
+from worker.orphans import pids_of, press, remove_fence
 from worker.running import Running
 from worker.settle import persist_session, settle_attempt
+from worker.standstill import keep_going
 from worker.taskstate import has_reported
 from worker.watchdog import overdue
 
@@ -153,12 +155,10 @@ class Monitor:
         if identity is None or not hasattr(os, "pidfd_open"):
             return
         with suppress(OSError):
-            pidfd = os.pidfd_open(identity.pid)
-            if facts.life_of(identity) is Life.ALIVE:
-                running.pidfd = pidfd
-                self._poller.register(pidfd, select.POLLIN)
-            else:
-                os.close(pidfd)
+            running.pidfd = os.pidfd_open(identity.pid)
+            self._poller.register(running.pidfd, select.POLLIN)
+            if facts.life_of(identity) is not Life.ALIVE:
+                self._close_pidfd(running)
 
     def _look_at(self, running: Running) -> None:
         """Read what is new of one attempt and settle it if it has ended. The boundary of it."""
@@ -168,6 +168,7 @@ class Monitor:
                 self._settle(running)
                 return
             self._pass_on_cancellation(running)  # first: nothing below may keep it from the agent
+            keep_going(running, now=time.monotonic())
             running.output.read_new()
             persist_session(self.context, running)
             self._end_if_overdue(running)
@@ -180,13 +181,18 @@ class Monitor:
         except SowError as error:
             tell(running.job, f"cannot be settled yet: {error.message}")
             running.postpone()
-        except Exception:
-            logger.exception("job %s: cannot be settled yet", running.job.id)
+        except Exception as error:
+            if passing_fault(error) is not None:
+                tell(running.job, f"cannot be looked at now: {error}")
+            else:
+                logger.exception("job %s: cannot be settled yet", running.job.id)
             running.postpone()
 
     def _settle(self, running: Running) -> None:
         if running.process is not None:
+            running.process.kill()  # it has done all it had to do; stopped, it would never leave
             running.process.wait()
+        remove_fence(running)
         settle_attempt(self.context, running)
         self._forget(running)
         workers.wake(self.context.workspace)  # a slot is free; and we may have nothing left to do

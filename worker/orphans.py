@@ -1,4 +1,4 @@
-"""Ending what a killed supervisor left behind: the processes that carry the attempt's id.
+"""Ending what a killed supervisor left behind: what carries its id, its group or its lock.
 
 Owns the order of the signals and the grace after each, counted over the
 monitor's looks, so that nobody waits. An agent that lost its supervisor is left
@@ -7,12 +7,16 @@ background when it has ended itself. Workers and other attempts that an agent's
 own `sow` calls started are left alone (`kin`).
 """
 
-import json
+import os
 import signal
 
+from sow.jobs.proof import is_locked
 from sow.processes import facts
-from worker.kin import ATTEMPT_VARIABLE, Left, left_of, run_folder
+from sow.processes.facts import Life
+from sow.schema.job import ProcessIdentity
+from worker.kin import Left, left_of
 from worker.running import Running
+from worker.strangers import ATTEMPT_VARIABLE, agent_pid_of, started
 from worker.tree_ending import kill, send
 
 STEPS = ((0.0, signal.SIGINT), (5.0, signal.SIGTERM), (8.0, signal.SIGKILL))
@@ -44,27 +48,50 @@ def press(running: Running, *, now: float) -> None:
 
 
 def _left_of(running: Running) -> Left:
-    """Return what carries the attempt's id, what was seen below such a process, and all below.
+    """Return what carries the attempt's id or was fenced in with it, and all below.
 
-    Nobody inherits orphans here, so what is seen is remembered.
+    Nobody inherits orphans here, so what is seen is remembered. Where nothing
+    else is found and the attempt's lock is held, who holds it is what is left.
     """
     tree = facts.tree()
     roots = {
         *facts.carriers(ATTEMPT_VARIABLE, running.attempt.id),
         *tree.still_running(running.left_behind),
+        *_fenced(running),
     }
+    if not roots and is_locked(running.paths):
+        roots = set(tree.lock_holders(str(running.paths.alive_lock))) - {os.getpid()}
     if not roots:
         return Left({}, set(), has_just_shrunk=False)
-    run = run_folder(str(running.paths.folder))
-    left = left_of(tree, list(roots), running.attempt.id, run)
+    left = left_of(tree, list(roots), str(running.paths.folder))
     running.left_behind = {pid: one.start_ticks for pid, one in left.targets.items()}
     return left
 
 
+def _fenced(running: Running) -> list[int]:
+    """Return what is left in the group that its supervisor had entered."""
+    supervisor = running.attempt.supervisor
+    if supervisor is None or not fence_is_known(supervisor):
+        return []
+    fence = str(started(str(running.paths.folder)).get("fence", ""))
+    pids: list[int] = facts.tree().fenced(fence, supervisor.pid, supervisor.start_ticks)
+    return pids
+
+
+def remove_fence(running: Running) -> None:
+    """Remove the group of an attempt that has ended."""
+    supervisor = running.attempt.supervisor
+    if supervisor is not None and fence_is_known(supervisor):
+        fence = str(started(str(running.paths.folder)).get("fence", ""))
+        facts.tree().unfence(fence, supervisor.pid, supervisor.start_ticks)
+
+
+def fence_is_known(supervisor: ProcessIdentity) -> bool:
+    """Whether a supervisor's group, if it has one, is to be seen from here."""
+    return facts.life_of(supervisor) is not Life.UNVERIFIABLE
+
+
 def _agent_lives(running: Running, left: Left) -> bool:
     """Whether the agent itself still runs; taken to be so where its pid was not written down."""
-    try:
-        started = json.loads(running.paths.started.read_bytes())
-    except (FileNotFoundError, ValueError):
-        return True
-    return started.get("agent_pid") in left.targets
+    agent_pid = agent_pid_of(str(running.paths.folder))
+    return agent_pid is None or agent_pid in left.targets

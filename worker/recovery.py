@@ -17,6 +17,7 @@ from worker.adopt import adopt
 from worker.blame import excuse_by_boot, excuse_by_count
 from worker.context import WorkerContext, logger, tell
 from worker.monitor import Monitor
+from worker.postponing import put_off
 from worker.settle import is_checked_out
 
 
@@ -33,7 +34,7 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
         _replace(context, worker_id, monitor, excuse)
     for lease in leases.leases_of(context.database, context.worker_id):
         if not monitor.watches(lease.job_id):
-            _adopt(context, lease, monitor)
+            _take_up_again(context, lease, monitor)
     for job in jobs.held_by_callers(context.database):
         if is_abandoned(job):
             _finish(context, job)
@@ -81,6 +82,20 @@ def _adopt(context: WorkerContext, lease: Lease, monitor: Monitor, excuse: str =
         running = adopt(context, lease, excuse=excuse)
         if running is not None:
             monitor.watch(running)
+
+
+def _take_up_again(context: WorkerContext, lease: Lease, monitor: Monitor) -> None:
+    """Put right a lease of our own that we lost sight of: no worker has died of it.
+
+    A fault of the machine kept us from recording an attempt, or from watching it.
+    """
+    job = jobs.get_job(context.database, lease.job_id)
+    attempt = jobs.last_attempt(context.database, job.id)
+    if attempt is not None and attempt.number > job.settled:
+        _adopt(context, lease, monitor)
+        return
+    with suppress(leases.Fenced):
+        put_off(context, job, lease, "a fault of this machine has interrupted its start")
 
 
 def _finish(context: WorkerContext, job: Job) -> None:

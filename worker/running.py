@@ -61,6 +61,8 @@ class Running:
     pressed_with: int | None = None
     left_behind: dict[int, str] = field(default_factory=dict)
     """The pids of what a dead supervisor left, as last seen, with their starts."""
+    continued_at: list[float] = field(default_factory=list)
+    """When its supervisor was found stopped lately, on the monotonic clock."""
     failures: int = 0
     """How often it could not be settled."""
     not_before: float = 0.0

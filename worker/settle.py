@@ -18,7 +18,7 @@ from sow.clock import format_duration, format_time
 from sow.errors import ExecutorError, SowError, StateError
 from sow.executors.base import Verdict
 from sow.executors.errors import ExecutorBinaryNotFound
-from sow.files import StateLocked
+from sow.faults import passing_fault
 from sow.jobs import jobs, leases, waiters
 from sow.schema.job import Cause, Job, JobState, Lease
 from sow.schema.task import Task, TaskStatus
@@ -226,9 +226,9 @@ def _write_down(
     spent = spent_by(job, running, verdict, following)
     try:
         _follow(context, running, job, verdict, following, spent)
-    except StateLocked:
-        raise
     except StateError as error:
+        if passing_fault(error) is not None:
+            raise  # nothing is wrong with the task: it is written later
         unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
         _end_unwritten(context, job, running.lease, unwritable, **spent)
 

@@ -15,24 +15,24 @@ from sow.environment import agent_environment
 from sow.errors import SowError
 from sow.processes import facts
 from sow.schema.job import ProcessIdentity
-from worker.kin import ATTEMPT_VARIABLE
-from worker.supervision import PACKAGES_OPTION
+from worker.strangers import ATTEMPT_VARIABLE, NO_ATTEMPT
+from worker.supervision import OPEN_FILES_OPTION, PACKAGES_OPTION
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
-NO_ATTEMPT = "supervisor"
-"""What a supervisor itself carries for its attempt's id: no tree of an attempt holds it."""
 
 
 class Standby:
     """The place of the supervisor that waits. For one thread."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], *, open_files: int | None = None) -> None:
+        """`open_files` is the soft limit that agents get where the worker's own was raised."""
+        self._open_files = open_files
         self._environ = {**agent_environment(environ), ATTEMPT_VARIABLE: NO_ATTEMPT}
         self._process: subprocess.Popen[bytes] | None = None
 
     def prepare(self) -> ProcessIdentity:
         """Return who waits; start one where nobody does. Raises SowError when it cannot start."""
-        if self._process is not None and self._process.poll() is not None:
+        if self._process is not None and not self._waits(self._process):
             self.dismiss()
         if self._process is None:
             self._process = self._start()
@@ -55,15 +55,26 @@ class Standby:
         return process
 
     def dismiss(self) -> None:
-        """Let the one that waits leave."""
+        """Kill the one that waits. It has begun nothing; one that was stopped would not leave."""
         if self._process is not None:
+            identity = facts.identify(self._process.pid)
+            self._process.kill()
             self._process.communicate()
             self._process = None
+            if identity is not None:
+                facts.tree().unfence("", identity.pid, identity.start_ticks)
+
+    def _waits(self, process: subprocess.Popen[bytes]) -> bool:
+        """Whether a supervisor waits, and would take its orders."""
+        identity = facts.identify(process.pid) if process.poll() is None else None
+        return identity is not None and not facts.is_stopped(identity)
 
     def _start(self) -> subprocess.Popen[bytes]:
         """Exec a supervisor, in a session of its own."""
         packages = facts.packages()
         options = [] if packages is None else [PACKAGES_OPTION, str(packages)]
+        if self._open_files is not None:
+            options += [OPEN_FILES_OPTION, str(self._open_files)]
         try:
             return subprocess.Popen(
                 [sys.executable, "-I", "-S", str(SUPERVISOR), *options],

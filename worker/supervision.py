@@ -6,20 +6,43 @@ Runs inside the supervisor alone (`supervisor.py`), which must start fast: no
 module that it imports may be heavy.
 """
 
+import errno
 import fcntl
 import os
 import signal
 import sys
 import time
 
-from worker.exit_file import exit_of, failure_of, put_in_place, try_to_put_in_place
+from worker.exit_file import (
+    FIRST_RETRY_SECONDS,
+    LONGEST_RETRY_SECONDS,
+    exit_of,
+    failure_of,
+    put_in_place,
+    say,
+    try_to_put_in_place,
+)
 from worker.kin import Kin, load_tree
 from worker.orders import Orders, await_orders
 from worker.signals import REQUESTS, WATCHED, receive, wait_for_signal
 from worker.tree_ending import GRACES, LEFTOVER_GRACES, end_tree
 
 PACKAGES_OPTION = "--packages"
+OPEN_FILES_OPTION = "--open-files"
 STDIN, STDOUT, STDERR = 0, 1, 2
+PASSING = frozenset(
+    {
+        errno.EAGAIN,
+        errno.ENOMEM,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EINTR,
+        errno.ETXTBSY,
+    }
+)
+"""Faults of a start that pass: no room on the machine, or a program that is just being replaced."""
 
 
 class Agent:
@@ -51,8 +74,11 @@ def main(arguments: list[str]) -> int:
     """Wait for orders, run one attempt to its end; return 0 unless it was begun before."""
     import json  # noqa: F401 - for `exit_file`: there is time for it now, not when orders are here
 
-    tree = load_tree(packages_of(arguments))
+    options = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    tree = load_tree(options.get(PACKAGES_OPTION))
     tree.inherit_orphans()
+    limit_open_files(options.get(OPEN_FILES_OPTION))
+    fence = tree.fence()
     orders = await_orders(STDIN)
     if orders is None:
         return 0
@@ -65,14 +91,19 @@ def main(arguments: list[str]) -> int:
     if was_begun(folder):
         sys.stderr.write("this attempt was run before; nothing is started\n")
         return 1
-    supervise(folder, orders.cwd, argv, Kin(folder, tree))
+    supervise(folder, orders.cwd, argv, Kin(folder, tree), lock, fence)
     os.close(lock)
     return 0
 
 
-def packages_of(arguments: list[str]) -> str | None:
-    """Return the folder of psutil; None where it is not needed."""
-    return arguments[1] if arguments[:1] == [PACKAGES_OPTION] else None
+def limit_open_files(soft: str | None) -> None:
+    """Give back the soft limit of open files that the worker has raised for itself."""
+    if soft is None:
+        return
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (int(soft), hard))
 
 
 def settle_in(folder: str, orders: Orders) -> None:
@@ -91,22 +122,23 @@ def settle_in(folder: str, orders: Orders) -> None:
     os.close(log)
 
 
-def supervise(folder: str, cwd: bytes, argv: list[str], kin: Kin) -> None:
+def supervise(folder: str, cwd: bytes, argv: list[str], kin: Kin, lock: int, fence: str) -> None:
     """Start the agent, wait for its end, end its tree, and say how it went."""
     started_at = time.time()
     try:
         os.chdir(cwd)
-        agent = Agent(start_agent(folder, argv))
+        agent = Agent(start_when_possible(folder, argv))
     except OSError as error:
-        put_in_place(folder, "exit.json", failure_of(folder, argv, error, started_at))
+        put_in_place(folder, "exit.json", failure_of(folder, argv, error, started_at), lock)
         return
-    started: dict[str, object] = {"agent_pid": agent.pid, "started_at": started_at}
+    started: dict[str, object] = {"agent_pid": agent.pid, "started_at": started_at, "fence": fence}
     try_to_put_in_place(folder, "started.json", started)
     by_request = wait_for_end(agent, kin)
     ended_at = time.time()
     end_tree(agent, kin, LEFTOVER_GRACES)
     record = exit_of(agent.status, agent.cpu_seconds, kin.kilobytes(agent.peak_memory), by_request)
-    put_in_place(folder, "exit.json", {**record, "started_at": started_at, "ended_at": ended_at})
+    times = {"started_at": started_at, "ended_at": ended_at}
+    put_in_place(folder, "exit.json", {**record, **times}, lock)
 
 
 def hold_alive_lock(folder: str) -> int:
@@ -129,6 +161,24 @@ def was_given_up(folder: str) -> bool:
 def was_begun(folder: str) -> bool:
     """Whether another supervisor has run this attempt before us: it is never run twice."""
     return any(os.path.exists(f"{folder}/{name}.json") for name in ("started", "exit"))  # noqa: PTH110
+
+
+def start_when_possible(folder: str, argv: list[str]) -> int:
+    """Start the agent, again and again while the machine has no room for it; return its pid.
+
+    Raises OSError when it cannot be run, or when its end is asked for before it could be.
+    """
+    pause = FIRST_RETRY_SECONDS
+    while True:
+        try:
+            return start_agent(folder, argv)
+        except OSError as error:
+            if error.errno not in PASSING:
+                raise
+            say(f"cannot start the agent yet: {error.strerror}")
+            if wait_for_signal(REQUESTS, pause) is not None:
+                raise
+        pause = min(pause * 2, LONGEST_RETRY_SECONDS)
 
 
 def start_agent(folder: str, argv: list[str]) -> int:

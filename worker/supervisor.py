@@ -1,6 +1,6 @@
 """The tiny process that runs one attempt, and outlives the worker that started it.
 
-    python -I -S supervisor.py [--packages FOLDER]
+    python -I -S supervisor.py [--packages FOLDER] [--open-files NUMBER]
 
 It starts in a session of its own and waits for its orders on standard input
 (`orders`): the attempt's folder, the agent's folder, argv and environment. It
@@ -13,8 +13,8 @@ after each.
 It must start fast and stay small (`-S`: no site-packages; few imports), so it
 reads no configuration, opens no database and knows nothing of tasks or jobs.
 `--packages` names the folder in which psutil lies, and so chooses the portable
-process back end. This file is compiled at every start; what it runs is not, and
-lies in `supervision`.
+process back end; `--open-files` is the soft limit that the agent gets. This file
+is compiled at every start; what it runs is not, and lies in `supervision`.
 """
 
 import os

@@ -49,7 +49,7 @@ def read_source(path: Path, type: type[T]) -> Source[T]:
             path=path,
             reason=f"cannot be read: {error.strerror}",
             remedy="Make it a file that you can read, or remove it to use the defaults.",
-        ) from None
+        ) from error
     content = type() if _says_nothing(text) else _parse(text, type, path)
     return Source(path=path, exists=True, text=text, content=content)
 

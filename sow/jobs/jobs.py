@@ -217,6 +217,12 @@ def attempts(database: Database, job_id: JobId) -> Sequence[Attempt]:
     return [records.from_row(row, Attempt) for row in rows]
 
 
+def attempts_on_record(database: Database, names: Sequence[str]) -> set[str]:
+    """Return those of some attempts' ids that are on record."""
+    sql = "select 1 from attempt where id = ?"
+    return {name for name in names if database.row(sql, (name,)) is not None}
+
+
 def last_attempt(database: Database, job_id: JobId) -> Attempt | None:
     """Return the newest attempt of a job, if any."""
     row = database.row(

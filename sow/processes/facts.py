@@ -20,6 +20,7 @@ __all__ = [
     "carriers",
     "identify",
     "is_of_another_boot",
+    "is_stopped",
     "life_of",
     "packages",
     "tree",
@@ -72,6 +73,14 @@ def is_of_another_boot(identity: ProcessIdentity) -> bool:
     from sow.processes import linux
 
     return linux.is_of_another_boot(identity)
+
+
+def is_stopped(identity: ProcessIdentity) -> bool:
+    """Whether a process that lives here was stopped, by SIGSTOP say, and does nothing now."""
+    if life_of(identity) is not Life.ALIVE:
+        return False
+    stopped: bool = _backend().is_stopped(identity.pid)
+    return stopped
 
 
 def tree_cpu_seconds(pid: int) -> float:

@@ -22,6 +22,12 @@ def identify(pid: int) -> ProcessIdentity | None:
     )
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether a process is stopped."""
+    stat = procfs.read_stat(pid)
+    return stat is not None and stat.is_stopped
+
+
 def variables(pid: int) -> dict[str, str] | None:
     """Return the environment that `pid` started with; None where it may not be read."""
     entries = procfs.variables(pid).decode("utf-8", "surrogateescape").split("\0")

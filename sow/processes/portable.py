@@ -6,6 +6,7 @@ import psutil
 
 from sow.processes import procfs
 from sow.processes.life import PORTABLE, Life
+from sow.processes.shortage import is_shortage
 from sow.schema.job import ProcessIdentity
 
 _SAME_SECONDS = 0.005
@@ -56,6 +57,15 @@ def life_of(identity: ProcessIdentity) -> Life:
     return Life.ALIVE if _is_same_start(identity, start, booted) else Life.DEAD
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether a process is stopped."""
+    try:
+        status = psutil.Process(pid).status()
+    except psutil.NoSuchProcess:
+        return False
+    return status in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+
+
 def _is_same_start(identity: ProcessIdentity, start: float, booted: float) -> bool:
     """Compare starts; when the clock is set, some systems move them, always with the boot."""
     start_then, booted_then = float(identity.start_ticks), float(identity.boot_id)
@@ -102,8 +112,11 @@ def carriers(name: str, value: str) -> list[int]:
         try:
             if process.environ().get(name) == value:
                 found.append(process.pid)
-        except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
+        except OSError as error:
+            if is_shortage(error):
+                raise
     return found
 
 
@@ -111,5 +124,9 @@ def variables(pid: int) -> dict[str, str] | None:
     """Return the environment that `pid` started with; None where it may not be read."""
     try:
         return dict(psutil.Process(pid).environ()) or None
-    except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return None
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return None

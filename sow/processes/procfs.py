@@ -1,27 +1,33 @@
 """Raw facts of processes, read from Linux's /proc.
 
 Owns the parsing; every function tells "gone" by an empty answer and never
-raises for a process that ends while it is looked at. Imports only the standard
+raises for a process that ends while it is looked at. Where we have no
+descriptor or memory left to look, OSError is raised. Imports only the standard
 library's lightest modules: the supervisor, which must start fast, runs on it.
 Format of /proc/PID/stat: proc_pid_stat(5).
 """
 
 import os
 
+from sow.processes.shortage import is_shortage
 from sow.processes.stat import Stat, below
 
 
 def _read(path: str) -> bytes:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return b""
     try:
         parts = []
         while part := os.read(fd, 65536):
             parts.append(part)
         return b"".join(parts)
-    except OSError:
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return b""
     finally:
         os.close(fd)
@@ -56,10 +62,7 @@ def boot_id() -> str:
 
 def pid_namespace() -> str:
     """Return the inode of this process's pid namespace."""
-    try:
-        return os.readlink("/proc/self/ns/pid").strip("pid:[]")  # noqa: PTH115 - no pathlib here
-    except OSError:
-        return ""
+    return _link("/proc/self/ns/pid").strip("pid:[]")
 
 
 def all_pids() -> list[int]:
@@ -84,6 +87,44 @@ def carriers(name: str, value: str) -> list[int]:
         for pid in all_pids()
         if carries(pid, name, value) and (stat := read_stat(pid)) and not stat.is_dead
     ]
+
+
+def open_files(pid: int) -> list[str]:
+    """Return the paths of what `pid` has open; of sockets and pipes, what the kernel calls them."""
+    folder = f"/proc/{pid}/fd"
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 - speed
+    except OSError as error:
+        if is_shortage(error):
+            raise
+        return []
+    return [path for name in names if (path := _link(f"{folder}/{name}"))]
+
+
+def holds_lock(pid: int, path: str) -> bool:
+    """Whether `pid` holds an exclusive lock on a file; `path` is its real one."""
+    try:
+        names = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208 - speed
+    except OSError as error:
+        if is_shortage(error):
+            raise
+        return False
+    return any(
+        _link(f"/proc/{pid}/fd/{name}") == path and _is_locked(f"/proc/{pid}/fdinfo/{name}")
+        for name in names
+    )
+
+
+def _is_locked(path: str) -> bool:
+    lines = _read(path).decode().splitlines()
+    return any(line.startswith("lock:") and " WRITE " in line for line in lines)
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)  # noqa: PTH115 - no pathlib here
+    except OSError:
+        return ""
 
 
 def processes() -> dict[int, Stat]:

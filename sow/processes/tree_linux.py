@@ -5,7 +5,9 @@ the whole tree at any moment, and nothing has to be remembered. Light: the
 supervisor, which must start fast, runs on it.
 """
 
-from sow.processes import procfs
+import os
+
+from sow.processes import cgroup, procfs
 from sow.processes.stat import Stat, below
 
 INHERITS_ORPHANS = True
@@ -15,6 +17,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 variables = procfs.variables
 carriers = procfs.carriers
+open_files = procfs.open_files
 
 
 def inherit_orphans() -> None:
@@ -24,6 +27,41 @@ def inherit_orphans() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def fence() -> str:
+    """Enter a group of processes that all we start is born into; return its folder, or nothing."""
+    me = os.getpid()
+    stat = procfs.read_stat(me)
+    return cgroup.enter(fence_name(me, stat.start_ticks)) if stat else ""
+
+
+def fenced(folder: str, pid: int, start_ticks: str) -> list[int]:
+    """Return what is left in the group of a supervisor that had this pid and start.
+
+    `folder` is empty where it did not live to tell.
+    """
+    return cgroup.members(folder or cgroup.folder_of(fence_name(pid, start_ticks)))
+
+
+def unfence(folder: str, pid: int, start_ticks: str) -> None:
+    """Remove that group, if nothing is left in it."""
+    cgroup.remove(folder or cgroup.folder_of(fence_name(pid, start_ticks)))
+
+
+def fence_name(pid: int, start_ticks: str) -> str:
+    """Return the name of a supervisor's group."""
+    return f"{pid}-{start_ticks}"
+
+
+def lock_holders(path: str) -> list[int]:
+    """Return who holds the lock on a file by a descriptor, inherited perhaps.
+
+    The kernel tells of a lock with each descriptor that shares it
+    (proc_pid_fdinfo(5)); whoever merely has the file open has none.
+    """
+    real = os.path.realpath(path)
+    return [pid for pid in procfs.all_pids() if procfs.holds_lock(pid, real)]
 
 
 def family(roots: list[int]) -> dict[int, Stat]:

@@ -12,9 +12,21 @@ import sys
 import psutil
 
 from sow.processes.portable import carriers, started
+from sow.processes.shortage import is_shortage
 from sow.processes.stat import Stat
 
-__all__ = ["carriers", "family", "inherit_orphans", "still_running", "variables"]
+__all__ = [
+    "carriers",
+    "family",
+    "fence",
+    "fenced",
+    "inherit_orphans",
+    "lock_holders",
+    "open_files",
+    "still_running",
+    "unfence",
+    "variables",
+]
 
 INHERITS_ORPHANS = False
 PEAK_MEMORY_BYTES = 1 if sys.platform == "darwin" else 1024
@@ -25,6 +37,25 @@ _STATES = {psutil.STATUS_ZOMBIE: "Z", psutil.STATUS_DEAD: "X", psutil.STATUS_STO
 
 def inherit_orphans() -> None:
     """Do nothing: only Linux lets a process inherit orphans."""
+
+
+def fence() -> str:
+    """Do nothing: only Linux keeps groups that nobody leaves by a fork."""
+    return ""
+
+
+def fenced(folder: str, pid: int, start_ticks: str) -> list[int]:  # noqa: ARG001
+    """Return nobody."""
+    return []
+
+
+def unfence(folder: str, pid: int, start_ticks: str) -> None:
+    """Do nothing."""
+
+
+def lock_holders(path: str) -> list[int]:  # noqa: ARG001
+    """Return nobody: who holds a lock is not told here."""
+    return []
 
 
 def family(roots: list[int]) -> dict[int, Stat]:
@@ -62,9 +93,25 @@ def variables(pid: int) -> bytes:
     """Return the environment that `pid` started with, NUL-separated; empty if unreadable."""
     try:
         environ = psutil.Process(pid).environ()
-    except (psutil.Error, OSError):
+    except psutil.Error:
+        return b""
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return b""
     return b"".join(os.fsencode(f"{name}={value}\0") for name, value in environ.items())
+
+
+def open_files(pid: int) -> list[str]:
+    """Return the paths of the regular files that `pid` has open, as far as they can be seen."""
+    try:
+        return [file.path for file in psutil.Process(pid).open_files()]
+    except psutil.Error:
+        return []
+    except OSError as error:
+        if is_shortage(error):
+            raise
+        return []
 
 
 def _look_at(process: psutil.Process) -> Stat | None:
@@ -77,5 +124,9 @@ def _look_at(process: psutil.Process) -> Stat | None:
                 session=os.getsid(process.pid),
                 start_ticks=started(process),
             )
-    except (psutil.Error, OSError):
+    except psutil.Error:
+        return None
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return None

@@ -34,6 +34,7 @@ from sow.sessions.placement import finish_abandoned, insert, refuse_other_job
 from sow.sessions.plan import session_of
 from sow.sessions.request import Request, Resolved
 from sow.sessions.resolution import resolve
+from sow.sessions.strays import refuse_strays
 from sow.state import transitions
 from sow.state.tasks import change_task
 
@@ -58,6 +59,7 @@ def open_session(
     if finish_abandoned(caller, database, resolved):
         resolved = resolve(caller, config, request)  # its task stands otherwise now
     refuse_other_job(database, resolved)
+    refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
     admit_open(resolved.task, resolved.executor)
     launch = _launch(caller, resolved)
     resolved.executor.validate_availability(caller.path_variable)

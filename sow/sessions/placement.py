@@ -27,6 +27,7 @@ from sow.sessions.caller import Caller
 from sow.sessions.hold import is_deserted, release
 from sow.sessions.request import Placed, Request, Resolved
 from sow.sessions.resolution import is_same_call, job_for, resolve
+from sow.sessions.strays import refuse_strays
 from sow.sessions.unfinished import finish, give_back, is_abandoned, undo
 from sow.sessions.wait import Waiter
 from sow.state import transitions
@@ -79,6 +80,7 @@ def place(
     found = find_same(caller, database, resolved)
     if found is not None:
         return found
+    refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
     admit(caller, resolved, resolved.task)
     resolved.executor.validate_availability(caller.path_variable)
     try:

@@ -96,6 +96,17 @@ def start_in_background(caller: Caller) -> None:
     It inherits no variable that describes the caller; where the caller's
     configuration is not in its usual place, the worker is told where.
     """
+    try:
+        _start_in_background(caller)
+    except OSError as error:
+        raise QueueError(
+            f"the job is queued, but no worker can be started now: {error.strerror}",
+            hint="The system has no room for it. The job is taken when a worker runs: the same "
+            "call again starts one and waits, and so does `sow worker`.",
+        ) from error
+
+
+def _start_in_background(caller: Caller) -> None:
     named = caller.environ.get("SOW_CONFIG")
     where = ["--config", str(user_config_path(caller.environ))] if named else []
     alive, held = os.pipe()

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 from capabilities import skip_or_fail
 from journeys.calls import gate, good
 from journeys.site import SOW, Result, Site, wait_until
-from journeys.staff import QUICK
+from journeys.staff import QUICK, write_program
+from journeys.test_worker_short_of_room import HELD_UP
 
 DISK_BYTES = 1_500_000
 HOLDER = 'mount -t tmpfs -o size="$2" tmpfs "$1" && echo mounted && exec sleep infinity'
@@ -54,8 +56,11 @@ class SmallDisk:
         return result
 
     def start(self, *words: str) -> subprocess.Popen[str]:
+        return self.start_program(str(SOW), *words)
+
+    def start_program(self, *argv: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            self.argv(str(SOW), *words),
+            self.argv(*argv),
             env=self.site.environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -178,6 +183,27 @@ def test_an_agent_that_ends_on_a_full_disk_is_settled_once_there_is_room(disk: S
     out, _ = worker.communicate(timeout=60)
     assert worker.returncode == 0, out
     assert disk.sow("task", "show", "010", "--json").json["status"] == "needs_review"
+
+
+def test_a_disk_that_is_full_when_an_agent_is_to_start_costs_nothing(disk: SmallDisk) -> None:
+    """Neither the prompt nor the job's wait can be written: its worker comes back to it."""
+    disk.sow("agent", "spawn", "implementer", "010", "--detach")
+    program = write_program(disk.site, "held_up.py", HELD_UP.format(function="_write_files"))
+    worker = disk.start_program(sys.executable, "-P", str(program), "--drain")
+    wait_until((disk.root / "claimed").exists, "the job is claimed")
+    disk.fill()
+    (disk.root / "enter").symlink_to("/")  # takes no block
+    assert worker.stdout is not None
+    said = ""
+    while "cannot be started" not in said and "could not be started" not in said:
+        said = worker.stdout.readline()
+        assert said, "the worker goes on"
+    disk.empty()
+    out, _ = worker.communicate(timeout=60)
+    assert (worker.returncode, "Traceback" in out) == (0, False), out
+    assert disk.sow("task", "show", "010", "--json").json["status"] == "needs_review"
+    (job,) = disk.sow("job", "list", "--json").json_lines
+    assert (job["state"], job["cause"]) == ("done", "reported")
 
 
 def supervisor_log(disk: SmallDisk) -> str:

@@ -13,6 +13,7 @@ from watch_cases import SESSION, WatchSite, dead_process
 from sow.jobs import jobs, leases
 from sow.jobs.doorbell import is_held
 from sow.processes import facts
+from sow.processes.procfs import read_stat
 from sow.schema.job import Cause, JobState
 from sow.schema.task import TaskStatus
 from worker.monitor import ask_to_end, has_ended
@@ -285,4 +286,26 @@ def test_an_attempt_that_cannot_be_settled_now_is_settled_later(site: WatchSite)
     assert site.get(job).state is JobState.RUNNING
     state.write_bytes(text)
     assert site.ended(job).outcome_status is TaskStatus.NEEDS_REVIEW
+    monitor.stop()
+
+
+def test_a_supervisor_that_was_stopped_after_its_last_act_is_not_waited_for(
+    site: WatchSite,
+) -> None:
+    """It has written down the end of its agent, and would never leave."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.run(job, "exec sleep 60")
+    supervisor = attempt.started[0]
+    running = site.adopt(job)
+    running.process = supervisor
+    supervisor.send_signal(signal.SIGSTOP)
+    wait_until(lambda: (stat := read_stat(supervisor.pid)) and stat.is_stopped, "it is stopped")
+    os.kill(attempt.agent_pid(), signal.SIGKILL)
+    attempt.paths.exit.write_text('{"code": 0, "signal": null}')
+    site.change_task(status=TaskStatus.NEEDS_REVIEW)
+    monitor = site.start_monitor()
+    monitor.watch(running)
+    assert site.ended(job).state is JobState.DONE
+    assert monitor.wait_until_idle(60)
     monitor.stop()

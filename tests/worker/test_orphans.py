@@ -1,14 +1,20 @@
 """What a killed supervisor left behind, ended by the worker's looks (§6)."""
 
+import os
+import signal
+import subprocess
 import sys
 
 import psutil
 import pytest
 from attempt_cases import AttemptSite, is_running, wait_until
+from capabilities import skip_or_fail
 from watch_cases import WatchSite, dead_process
 
-from sow.processes import facts
+from sow.jobs import jobs
+from sow.processes import cgroup, facts, tree_linux
 from sow.schema.job import Job
+from worker.monitor import has_ended
 from worker.orphans import STEPS, pids_of, press
 from worker.running import Running
 
@@ -40,6 +46,8 @@ class Orphaned:
     def start(self, script: str, *pids: str) -> Running:
         """Run a script until these files name pids; kill the supervisor; adopt the attempt."""
         process = self.attempt.sh(script)
+        identity = facts.identify(process.pid)
+        jobs.change_attempt(self.site.database, self.job.id, 1, supervisor=identity)
         self.attempt.agent_pid()
         for name in pids:
             self.attempt.pid_in(name)
@@ -84,6 +92,56 @@ def test_a_child_without_the_id_is_ended_with_its_parent(orphaned: Orphaned) -> 
     running = orphaned.start("setsid sh tool.sh & wait", "tool", "bare")
     bare = attempt.pid_in("bare")
     assert bare in pids_of(running)
+    press_until_gone(running)
+
+
+DAEMON = "(env -i PATH=$PATH setsid sh daemon.sh &); exec sleep 60"
+"""Leaves its parents, its session and its environment."""
+
+
+@pytest.mark.parametrize("keeps", ["nothing", "its lock"])
+def test_a_daemon_that_has_cleared_its_environment_is_ended_after_its_agent(
+    orphaned: Orphaned, monkeypatch: pytest.MonkeyPatch, keeps: str
+) -> None:
+    """It was born into its supervisor's group; or, where there are none, it has the lock open."""
+    monkeypatch.setenv("SOW_PROCESSES", "linux")
+    if keeps == "nothing" and not can_fence():
+        skip_or_fail("no group of processes can be made here")
+    if keeps == "its lock":
+        monkeypatch.setattr(tree_linux, "fenced", lambda *_: [])
+    attempt = orphaned.attempt
+    close = "exec 0<&- 1>&- 2>&- 3>&- 4>&- 5>&- 6>&-;" if keeps == "nothing" else ""
+    attempt.script("daemon", f"{close} {{pid}}; exec sleep 60")
+    running = orphaned.start(DAEMON, "daemon")
+    agent, daemon = attempt.agent_pid(), attempt.pid_in("daemon")
+    press(running, now=0.0)
+    assert [is_running(agent), is_running(daemon)] == [True, True]
+    assert not has_ended(running)
+    os.kill(agent, signal.SIGKILL)
+    wait_until(lambda: not is_running(agent), "the agent has ended")
+    assert not has_ended(running)
+    press_until_gone(running)
+    assert not is_running(daemon)
+    assert has_ended(running)
+
+
+def can_fence() -> bool:
+    """Whether this machine lets us make groups of processes."""
+    home = cgroup.own_home()
+    return bool(home) and os.access(home, os.W_OK)
+
+
+def test_whoever_only_reads_an_attempt_s_files_does_not_hold_its_lock(
+    orphaned: Orphaned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOW_PROCESSES", "linux")
+    running = orphaned.start("exec sleep 60")
+    lock = running.paths.alive_lock
+    with lock.open() as read:
+        reader = subprocess.Popen(["sleep", "60"], pass_fds=[read.fileno()])
+    assert tree_linux.lock_holders(str(lock)) == [orphaned.attempt.agent_pid()]
+    reader.kill()
+    reader.wait()
     press_until_gone(running)
 
 

@@ -11,6 +11,7 @@ from attempt_cases import SECONDS, AttemptSite, is_running, wait_until
 from sow.errors import SowError
 from sow.processes import facts
 from sow.processes.facts import Life
+from sow.processes.procfs import read_stat
 from worker import standby
 from worker.standby import Standby
 
@@ -66,10 +67,28 @@ def test_one_that_is_dismissed_leaves(waiting: Standby) -> None:
     waiting.dismiss()
 
 
+def test_one_that_was_stopped_is_replaced_and_dismissed(waiting: Standby) -> None:
+    """It would neither take its orders nor leave."""
+    first = waiting.prepare()
+    stop(first.pid)
+    second = waiting.prepare()
+    assert second.pid != first.pid
+    assert not is_running(first.pid)
+    stop(second.pid)
+    waiting.dismiss()
+    assert not is_running(second.pid)
+
+
+def stop(pid: int) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: (stat := read_stat(pid)) and stat.is_stopped, "it is stopped")
+
+
 def test_it_sees_nothing_of_the_caller_of_its_worker() -> None:
     place = Standby({"SOW_TASK_ID": "010", "CLAUDECODE": "1", "LANG": "C"})
     pid = place.prepare().pid
-    variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    environ = Path(f"/proc/{pid}/environ")
+    variables = wait_until(environ.read_bytes, "its exec").split(b"\0")
     place.dismiss()
     assert sorted(variables) == [b"", b"LANG=C", b"SOW_ATTEMPT_ID=supervisor"]
 

@@ -54,6 +54,41 @@ def test_an_agent_that_cannot_be_run_is_told_like_a_shell_does(
     assert f"cannot run {named}" in attempt.paths.stderr.read_text()
 
 
+def test_a_program_that_is_just_being_replaced_is_waited_for(attempt: AttemptSite) -> None:
+    """Like all that passes: no memory, no room for a process, a full disk."""
+    program = attempt.file("program")
+    shutil.copy("/bin/true", program)
+    with program.open("r+b"):
+        process = attempt.start(str(program))
+        wait_until(lambda: "cannot start the agent yet" in attempt.log(), "it is tried")
+        assert process.poll() is None
+    assert process.wait(SECONDS) == 0
+    assert attempt.exit()["code"] == 0
+
+
+def test_an_agent_that_cannot_start_yet_can_be_ended(attempt: AttemptSite) -> None:
+    program = attempt.file("program")
+    shutil.copy("/bin/true", program)
+    with program.open("r+b"):
+        process = attempt.start(str(program))
+        wait_until(lambda: "cannot start the agent yet" in attempt.log(), "it is tried")
+        process.terminate()
+        assert process.wait(SECONDS) == 0
+    assert attempt.exit()["code"] == 126
+
+
+def test_an_end_is_not_written_into_the_folder_of_another_attempt(attempt: AttemptSite) -> None:
+    """The queue's folder was removed meanwhile, and a new one has begun to count from 1 again."""
+    process = attempt.sh("while [ ! -e go ]; do sleep 0.01; done")
+    attempt.agent_pid()
+    shutil.rmtree(attempt.workspace.run)
+    attempt.prepare()
+    attempt.paths.alive_lock.touch()
+    attempt.file("go").touch()
+    assert process.wait(SECONDS) == 0
+    assert not attempt.paths.exit.exists()
+
+
 def test_a_missing_interpreter_is_127(attempt: AttemptSite) -> None:
     script = attempt.file("script")
     script.write_text("#!/does/not/exist\n")

@@ -1,0 +1,87 @@
+"""Agents at work on a task of which the queue's file knows nothing.
+
+The file was removed, or put back from a copy, while they ran. Their processes
+carry their task all the same, so no other agent is let to it before they have
+ended. Owns the search and the refusal; ends nothing.
+"""
+
+import os
+
+import msgspec
+
+from sow.errors import StateError
+from sow.ids import TaskId
+from sow.jobs import jobs
+from sow.jobs.database import Database
+from sow.paths import Workspace
+from sow.processes import facts
+
+TASK, ROOT, ATTEMPT = "SOW_TASK_ID", "SOW_ROOT", "SOW_ATTEMPT_ID"
+
+
+class Stray(msgspec.Struct, frozen=True):
+    """What runs of an attempt that is not on record."""
+
+    attempt_id: str
+    pids: tuple[int, ...]
+    """Its topmost processes: the agent, as a rule."""
+
+
+class TaskIsCarried(StateError):
+    """A process works on the task, and the queue knows nothing of it."""
+
+    def __init__(self, task_id: str, strays: tuple[Stray, ...]) -> None:
+        pids = [pid for stray in strays for pid in stray.pids]
+        names = ", ".join(stray.attempt_id for stray in strays)
+        of = "process" if len(pids) == 1 else "processes"
+        super().__init__(
+            f"an agent that the queue knows nothing of is at work on task {task_id}: "
+            f"{of} {', '.join(map(str, pids))} (attempt {names})",
+            hint="The queue's file was removed or replaced while it ran. Wait until it has ended, "
+            f"or end it: `{_kill(pids)}`. Then call again.",
+        )
+        self.task_id = task_id
+        self.strays = strays
+        self.ends_it = _kill(pids)
+        """The command that ends it."""
+
+
+def _kill(pids: list[int]) -> str:
+    return f"kill {' '.join(map(str, pids))}"
+
+
+def refuse_strays(workspace: Workspace, database: Database, task_id: TaskId) -> None:
+    """Refuse a task that a process carries which is not on record. Raises TaskIsCarried."""
+    strays = find_strays(workspace, database, task_id)
+    if strays:
+        raise TaskIsCarried(task_id, strays)
+
+
+def find_strays(workspace: Workspace, database: Database, task_id: TaskId) -> tuple[Stray, ...]:
+    """Return what carries a task of this workspace by an attempt that is not on record.
+
+    What an attempt on record has left behind is not counted: it has had its
+    end, or recovery sees to it. Processes whose environment may not be read
+    are not seen.
+    """
+    carriers: dict[str, list[int]] = {}
+    for pid in facts.carriers(TASK, task_id):
+        variables = facts.variables(pid) or {}
+        if variables.get(ATTEMPT) and _is_here(variables.get(ROOT, ""), workspace):
+            carriers.setdefault(variables[ATTEMPT], []).append(pid)
+    known = jobs.attempts_on_record(database, list(carriers)) if carriers else set()
+    return tuple(Stray(name, _topmost(carriers[name])) for name in sorted(set(carriers) - known))
+
+
+def _is_here(root: str, workspace: Workspace) -> bool:
+    """Whether a variable names this workspace, perhaps by another path."""
+    if root == str(workspace.root):
+        return True
+    return bool(root) and os.path.realpath(root) == os.path.realpath(workspace.root)
+
+
+def _topmost(pids: list[int]) -> tuple[int, ...]:
+    """Return those that no other of them has started; all where none can be looked at any more."""
+    family = facts.tree().family(pids)
+    top = (pid for pid in pids if pid in family and family[pid].parent not in pids)
+    return tuple(top) or tuple(pids)

@@ -1,0 +1,149 @@
+"""Who below an agent is not the agent's: workers, and other attempts that these have begun.
+
+An agent's own `sow` calls start workers, in this checkout or in another one,
+and these start supervisors. Owns the rule that tells such processes. A
+variable alone spares nobody, for whoever starts a process may set it: a
+worker holds its own lock, a supervisor that of its attempt, and an agent whose
+supervisor has died is named by its attempt's `started.json`. Sends no signal.
+Light: the supervisor runs on it.
+"""
+
+import fcntl
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from sow.processes.stat import Stat
+
+ATTEMPT_VARIABLE = "SOW_ATTEMPT_ID"
+ROOT_VARIABLE = "SOW_ROOT"
+NO_ATTEMPT = "supervisor"
+"""What a supervisor itself carries for its attempt's id: no tree of an attempt holds it."""
+ALIVE_LOCK = "/alive.lock"
+
+
+def spared_of(tree: "ModuleType", family: "dict[int, Stat]", folder: str) -> set[int]:
+    """Return who of a family does not belong to the attempt in `folder`, we ourselves left out.
+
+    What lies below them does not belong to it either.
+    """
+    workers = registered_workers(run_folder(folder))
+    me, folder = os.getpid(), os.path.realpath(folder)
+    return {
+        pid
+        for pid, one in family.items()
+        if is_registered(pid, one, workers) or (pid != me and is_stranger(tree, pid, folder))
+    }
+
+
+def run_folder(attempt_folder: str) -> str:
+    """Return `.sow/run` for an attempt's folder `.sow/run/jobs/<job>/<attempt>`."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(attempt_folder)))  # noqa: PTH120
+
+
+def is_stranger(tree: "ModuleType", pid: int, folder: str) -> bool:
+    """Whether a process is a worker, another attempt's supervisor, or such an attempt's agent."""
+    locks = [path for path in tree.open_files(pid) if path.endswith(".lock")]
+    if any(is_worker(pid, path) for path in locks):
+        return True
+    variables = tree.variables(pid)
+    if value_of(variables, ATTEMPT_VARIABLE) == NO_ATTEMPT:
+        others = [path for path in locks if path.endswith(ALIVE_LOCK)]
+        return any(path != folder + ALIVE_LOCK and is_held(path) for path in others)
+    return is_agent_of_another(pid, variables, folder)
+
+
+def is_worker(pid: int, path: str) -> bool:
+    """Whether a file that a process has open is its own lock, as a worker's names the worker."""
+    named = named_in(path)
+    return named is not None and named[0] == pid and is_held(path)
+
+
+def is_agent_of_another(pid: int, variables: bytes, folder: str) -> bool:
+    """Whether another attempt has written down that this process is its agent."""
+    words = value_of(variables, ATTEMPT_VARIABLE).split(".")
+    root = value_of(variables, ROOT_VARIABLE)
+    if len(words) < 3 or not root:  # a job, a number and a random word
+        return False
+    other = f"{root}/.sow/run/jobs/{words[0]}/{words[1]}"
+    return agent_pid_of(other) == pid and os.path.realpath(other) != folder
+
+
+def agent_pid_of(folder: str) -> int | None:
+    """Return the pid that an attempt's supervisor has written down for its agent."""
+    pid = started(folder).get("agent_pid")
+    return pid if isinstance(pid, int) else None
+
+
+def started(folder: str) -> "dict[str, object]":
+    """Return what an attempt's supervisor has written down of its agent's start, if anything."""
+    import json
+
+    try:
+        with open(folder + "/started.json", "rb") as file:  # noqa: PTH123
+            record = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def value_of(variables: bytes, name: str) -> str:
+    """Return one variable of an environment that is NUL-separated; empty where it is not set."""
+    _, found, rest = (b"\0" + variables).partition(f"\0{name}=".encode())
+    return os.fsdecode(rest.partition(b"\0")[0]) if found else ""
+
+
+def is_registered(pid: int, one: "Stat", workers: dict[int, tuple[str, str]]) -> bool:
+    """Whether a process is a worker of this checkout that has registered and lives.
+
+    Raw start ticks prove it. Where a worker or we use the portable back end,
+    starts are told in other words or move with the clock; then the lock does.
+    """
+    if pid not in workers:
+        return False
+    ticks, path = workers[pid]
+    if ticks == one.start_ticks:
+        return True
+    return not (ticks.isdigit() and one.start_ticks.isdigit()) and is_held(path)
+
+
+def registered_workers(run: str) -> dict[int, tuple[str, str]]:
+    """Return by pid the start ticks of each worker, as its lock file tells them, and that file."""
+    workers: dict[int, tuple[str, str]] = {}
+    try:
+        names = os.listdir(run + "/workers")  # noqa: PTH208
+    except OSError:
+        return workers
+    for name in names:
+        path = f"{run}/workers/{name}"
+        if name.endswith(".lock") and (named := named_in(path)) is not None:
+            workers[named[0]] = named[1], path
+    return workers
+
+
+def named_in(path: str) -> tuple[int, str] | None:
+    """Return the pid and the start ticks that a worker's lock file tells."""
+    try:
+        with open(path, encoding="ascii") as file:  # noqa: PTH123
+            pid, ticks = file.read(100).split()
+        return int(pid), ticks
+    except (OSError, ValueError):
+        return None
+
+
+def is_held(path: str) -> bool:
+    """Whether anybody holds the lock on a file."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(fd)
