@@ -7,12 +7,11 @@ background when it has ended itself. Workers and other attempts that an agent's
 own `sow` calls started are left alone (`kin`).
 """
 
-import json
 import signal
 
 from sow.processes import facts
 from worker.kin import ATTEMPT_VARIABLE, Left, left_of, run_folder
-from worker.running import Running
+from worker.running import Running, Started, read_record
 from worker.tree_ending import kill, send
 
 STEPS = ((0.0, signal.SIGINT), (5.0, signal.SIGTERM), (8.0, signal.SIGKILL))
@@ -63,8 +62,5 @@ def _left_of(running: Running) -> Left:
 
 def _agent_lives(running: Running, left: Left) -> bool:
     """Whether the agent itself still runs; taken to be so where its pid was not written down."""
-    try:
-        started = json.loads(running.paths.started.read_bytes())
-    except (FileNotFoundError, ValueError):
-        return True
-    return started.get("agent_pid") in left.targets
+    started = read_record(running.paths.started, Started)
+    return started is None or started.agent_pid in left.targets

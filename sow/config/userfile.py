@@ -11,8 +11,9 @@ from itertools import chain, count
 from pathlib import Path
 
 from sow.config.errors import CannotChange
+from sow.config.source import CONFIG_LIMIT
 from sow.config.template import template
-from sow.files import NotWritten, sync_folder, write_atomically, write_new
+from sow.files import NotWritten, read_regular, sync_folder, write_atomically, write_new
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 """Nobody else's business: `env` may hold keys."""
@@ -40,7 +41,7 @@ def back_up(path: Path) -> Path:
     Returns the copy's path. Raises CannotChange.
     """
     with _told_of(path):
-        data, mode = path.read_bytes(), path.stat().st_mode & 0o777
+        data, mode = read_regular(path, CONFIG_LIMIT), path.stat().st_mode & 0o777
         for backup in _backup_names(path):
             try:
                 write_new(backup, data, mode=mode)
