@@ -4,6 +4,7 @@ Owns these changes; each is complete or has not happened. What the file says is
 nothing to this module: it works on broken ones too.
 """
 
+import errno
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from pathlib import Path
 from sow.config.errors import CannotChange
 from sow.config.source import CONFIG_LIMIT
 from sow.config.template import template
-from sow.files import NotWritten, read_regular, sync_folder, write_atomically, write_new
+from sow.files import NotAFile, NotWritten, read_regular, sync_folder, write_atomically, write_new
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 """Nobody else's business: `env` may hold keys."""
@@ -32,7 +33,7 @@ def create(path: Path, roles: Mapping[str, str]) -> None:
     target = Path(os.path.realpath(path))
     with _told_of(path):
         target.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        write_atomically(target, template(path, roles).encode(), mode=FILE_MODE)
+        write_atomically(target, template(path, roles).encode("utf-8", "replace"), mode=FILE_MODE)
 
 
 def back_up(path: Path) -> Path:
@@ -72,6 +73,8 @@ def _backup_names(path: Path) -> Iterator[Path]:
 def _told_of(path: Path) -> Iterator[None]:
     try:
         yield
+    except NotAFile as error:
+        raise CannotChange(error.path, OSError(errno.EINVAL, error.reason)) from error
     except NotWritten as error:
         raise CannotChange(error.path, error.error) from error
     except OSError as error:
