@@ -321,7 +321,10 @@ def test_others_are_seen_to_while_one_is_read(site: WatchSite) -> None:
     read = watched[0].output
     endless_reading = read.read_for
 
+    asked: list[float] = []
+
     def never_done(seconds: float) -> None:
+        asked.append(seconds)
         endless_reading(seconds)
         read.is_behind = True
 
@@ -336,6 +339,7 @@ def test_others_are_seen_to_while_one_is_read(site: WatchSite) -> None:
     assert site.ended(cancelled).state is JobState.CANCELLED
     assert site.get(chatty).state is JobState.RUNNING
     monitor.stop()
+    assert max(asked) == 0.0
 
 
 @pytest.mark.usefixtures("short_looks")
