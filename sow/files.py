@@ -7,6 +7,7 @@ itself (no lock file to leave behind), a temporary file renamed into place, one
 
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -50,11 +51,107 @@ class NotWritten(StateError):
     def __init__(self, path: Path, error: OSError) -> None:
         self.path = path
         self.error = error
-        reason = (error.strerror or str(error)).lower()
         super().__init__(
-            f"{path} was not written: {reason}",
+            f"{path} was not written: {_words(error)}",
             hint="Free space on the disk or make the folder writable, then run the same again.",
         )
+
+
+class NotAFile(StateError):
+    """What should be a regular file of a sensible size is something else, or cannot be read."""
+
+    def __init__(self, path: Path, reason: str, *, hint: str = "") -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(
+            f"{path} cannot be used: {reason}",
+            hint=hint or "Put a readable file in its place, or restore it with git.",
+        )
+
+
+KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int:
+    """Open a regular file and return its descriptor; never waits, whatever lies there.
+
+    A pipe without a writer would hold its reader up for ever. Raises NotAFile
+    for anything else, OSError.
+    """
+    try:
+        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, mode)
+    except OSError:
+        if kind := _kind_at(path):  # a socket, or a pipe that nobody reads
+            raise NotAFile(path, kind) from None
+        raise
+    kind = _kind(os.fstat(descriptor).st_mode)
+    if kind:
+        os.close(descriptor)
+        raise NotAFile(path, kind)
+    return descriptor
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """Return all of a regular file of at most `limit` bytes; reads no more than that.
+
+    Raises FileNotFoundError, NotAFile.
+    """
+    try:
+        descriptor = open_regular(path)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise unreadable(path, error) from error
+    try:
+        if os.fstat(descriptor).st_size > limit:
+            raise _too_large(path, limit)
+        parts, left = [], limit + 1
+        while left and (part := os.read(descriptor, left)):
+            parts.append(part)
+            left -= len(part)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    finally:
+        os.close(descriptor)
+    if not left:
+        raise _too_large(path, limit)
+    return b"".join(parts)
+
+
+def unreadable(path: Path, error: OSError) -> NotAFile:
+    """Return the error of a file that the system does not let us read."""
+    return NotAFile(path, _words(error))
+
+
+def _too_large(path: Path, limit: int) -> NotAFile:
+    size = f"{limit >> 20} MiB" if limit >= 1 << 20 else f"{limit >> 10} KiB"
+    return NotAFile(
+        path,
+        f"it is larger than {size}",
+        hint="Take out of it what does not belong there, or restore it with git.",
+    )
+
+
+def _kind_at(path: Path) -> str:
+    try:
+        return _kind(path.stat().st_mode)
+    except OSError:
+        return ""
+
+
+def _kind(mode: int) -> str:
+    """Return what a thing is that is no regular file; nothing for a regular one."""
+    return next((f"it is {name}, not a file" for holds, name in KINDS if holds(mode)), "")
+
+
+def _words(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
 
 
 @contextmanager
@@ -171,10 +268,10 @@ def append_durably(path: Path, data: bytes, *, mode: int = 0o644) -> None:
 
     Two writers never mix; where the disk fills up midway, what was there is
     restored as long as nobody else appends, so callers hold the folder's
-    lock. Raises NotWritten.
+    lock. Raises NotWritten, NotAFile.
     """
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, mode)
+        descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
         try:
             _append(descriptor, data)
         finally:

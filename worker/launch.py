@@ -23,6 +23,7 @@ from sow.schema.job import Attempt, Cause, Job, JobState, Lease, ProcessIdentity
 from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
 from sow.sessions.plan import Plan, plan_attempt
 from sow.sessions.strays import TaskIsCarried, refuse_strays
+from sow.state.statefiles import read_bytes
 from worker.adopt import adopt
 from worker.context import WorkerContext, tell
 from worker.orders import pack
@@ -215,7 +216,7 @@ def _write_files(paths: AttemptPaths, plan: Plan, task_dir: Path) -> None:
     """
     paths.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_atomically(paths.prompt, plan.prompt.encode(), mode=0o600, durable=False)
-    shutil.copyfile(task_dir / "state.yaml", paths.last_valid_state)
+    paths.last_valid_state.write_bytes(read_bytes(task_dir / "state.yaml"))
 
 
 def _record_attempt(context: WorkerContext, job: Job, lease: Lease, attempt: Attempt) -> None:

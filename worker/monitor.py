@@ -37,6 +37,11 @@ from worker.watchdog import overdue
 TICK_SECONDS = 0.5
 """How often the output of running agents is read, and unverified endings looked at."""
 
+READING_SECONDS = 0.25
+"""How long one round over all attempts may read what their agents print; they share it evenly.
+Where that is not enough, round follows round, and in each of them ends and cancels are seen."""
+SHORTEST_READING_SECONDS = 0.005
+
 WORKER_STOPPED = Verdict(Cause.WORKER_STOPPED, "the worker was stopped while the agent ran")
 
 logger = logging.getLogger("sow.worker")
@@ -116,13 +121,16 @@ class Monitor:
         while not self._stopping.is_set():
             ready = self._sleep()
             self._take_incoming()
-            for running in self._due(ready):
-                if not running.is_postponed:
-                    self._look_at(running)
+            due = [running for running in self._due(ready) if not running.is_postponed]
+            # Whose output waits comes last: the ends of others are seen first.
+            for running in sorted(due, key=lambda running: running.output.is_behind):
+                self._look_at(running)
 
     def _sleep(self) -> set[int]:
         """Sleep until nudged, until a supervisor ends or a look is due; return what is ready."""
         patience = max(0.0, self._next_look - time.monotonic()) if self._watched else None
+        if self._behind():
+            patience = 0.0
         ready = self._poller.poll(None if patience is None else patience * 1000)
         with suppress(BlockingIOError):
             while os.read(self._wake_read, 4096):
@@ -130,12 +138,25 @@ class Monitor:
         return {fd for fd, _ in ready}
 
     def _due(self, ready: Collection[int]) -> list[Running]:
-        """Return whom to look at: all when asked to or every tick, else whose supervisor ended."""
+        """Return whom to look at: all when asked to or every tick.
+
+        Else those whose supervisor has ended, or whose output waits to be read.
+        """
         now = time.monotonic()
         if not self._asked and now < self._next_look:
-            return [running for running in self._watched.values() if running.pidfd in ready]
+            ended = [running for running in self._watched.values() if running.pidfd in ready]
+            return [*ended, *(running for running in self._behind() if running not in ended)]
         self._asked, self._next_look = False, now + TICK_SECONDS
         return list(self._watched.values())
+
+    def _behind(self) -> list[Running]:
+        """Return those of whose output there is more to read than the last look has read."""
+        watched = self._watched.values()
+        return [one for one in watched if one.output.is_behind and not one.is_postponed]
+
+    def _reading_seconds(self) -> float:
+        """Return how long one look may read."""
+        return max(SHORTEST_READING_SECONDS, READING_SECONDS / max(1, len(self._watched)))
 
     def _take_incoming(self) -> None:
         """Take over what has come; an agent that has only just begun has no sign to be seen yet."""
@@ -165,11 +186,14 @@ class Monitor:
         try:
             if has_ended(running):
                 self._close_pidfd(running)
-                self._settle(running)
+                running.output.ends_here()
+                running.output.read_for(self._reading_seconds())
+                if not running.output.is_behind:
+                    self._settle(running)
                 return
             self._pass_on_cancellation(running)  # first: nothing below may keep it from the agent
             keep_going(running, now=time.monotonic())
-            running.output.read_new()
+            running.output.read_for(self._reading_seconds())
             persist_session(self.context, running)
             self._end_if_overdue(running)
             if not supervisor_lives(running):

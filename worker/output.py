@@ -1,73 +1,98 @@
-"""What an agent prints, read as it grows.
+"""What an agent prints, read as it grows, a bounded while at a time.
 
 Owns the position in the file and the folding of events. Knows nothing of jobs.
+An agent may print faster than anybody can read: each look reads for a while
+that its caller sets, and says by `is_behind` that there is more.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import math
+import os
+import time
+from contextlib import suppress
 from pathlib import Path
 
-from sow.executors.base import Event, Executor, Observation
+from sow.errors import StateError
+from sow.executors.base import Executor, Observation
+from sow.executors.lines import WholeLines
+from sow.files import open_regular
 
-CHUNK_BYTES = 1 << 20
-LONGEST_LINE_BYTES = 16 << 20
-"""A longer line is noise: it is skipped, so that no agent can fill our memory."""
+CHUNK_BYTES = 1 << 16
+"""How much is read between two looks at the clock: some milliseconds of the costliest lines."""
+LONGEST_BACKLOG_BYTES = 4 << 30
+"""What an attempt that has ended left unread beyond this is skipped: its last lines tell its end,
+and a file may claim to hold a million times as much."""
 TAIL_BYTES = 8192
 
 
-@dataclass
 class OutputReader:
     """Reads the lines that a file has gained since the last look."""
 
-    path: Path
-    executor: Executor
-    seen: Observation = field(default_factory=Observation)
-    offset: int = 0
-    _rest: bytes = b""
-    _skipping: bool = False
+    def __init__(self, path: Path, executor: Executor) -> None:
+        self.path = path
+        self.executor = executor
+        self.seen = Observation()
+        self.offset = 0
+        self.is_behind = False
+        """Whether the last look ended before what there is to read did."""
+        self._lines = WholeLines()
+        self._end: int | None = None
+
+    def read_for(self, seconds: float) -> None:
+        """Take in the lines that are complete by now, for `seconds` and the rest of a chunk."""
+        deadline = time.monotonic() + seconds
+        self.is_behind = False
+        try:
+            descriptor = open_regular(self.path)
+        except (OSError, StateError):  # not there yet; or no file, and then it tells nothing
+            return
+        try:
+            while chunk := os.pread(descriptor, self._step(), self.offset):
+                self.offset += len(chunk)
+                self._fold(self._lines.feed(chunk))
+                if time.monotonic() >= deadline:
+                    self.is_behind = self._step() > 0 and (
+                        self.offset < os.fstat(descriptor).st_size
+                    )
+                    return
+        finally:
+            os.close(descriptor)
 
     def read_new(self, *, last: bool = False) -> None:
-        """Take in the lines that are complete by now (`last`: all), and keep none of them."""
-        for _ in self.events(last=last):
-            pass
+        """Take in all the lines that are complete by now (`last`: the unfinished one as well)."""
+        self.read_for(math.inf)
+        if last:
+            self._fold(self._lines.take_rest())
 
-    def events(self, *, last: bool = False) -> Iterator[Event]:
-        """Yield the events of the lines that are complete by now (`last`: of all)."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self.offset)
-                while chunk := file.read(CHUNK_BYTES):
-                    self.offset += len(chunk)
-                    yield from self._feed(chunk)
-        except FileNotFoundError:
+    def ends_here(self) -> None:
+        """Read no further than the file reaches now: what writes on is not the attempt."""
+        if self._end is not None:
             return
-        if last and not self._skipping:
-            rest, self._rest = self._rest, b""
-            yield from self._line(rest)
+        self._end = self.offset
+        with suppress(OSError):
+            self._end = max(self.offset, self.path.stat().st_size)
+        if self._end - self.offset > LONGEST_BACKLOG_BYTES:
+            self._lines.skip_line()
+            self.offset = self._end - LONGEST_BACKLOG_BYTES
 
-    def _feed(self, chunk: bytes) -> Iterator[Event]:
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        for line in lines:
-            if self._skipping:
-                self._skipping = False
-            else:
-                yield from self._line(line)
-        if len(self._rest) > LONGEST_LINE_BYTES:
-            self._skipping, self._rest = True, b""
+    def _step(self) -> int:
+        """Return how much to read next, in bytes."""
+        if self._end is None:
+            return CHUNK_BYTES
+        return min(CHUNK_BYTES, max(0, self._end - self.offset))
 
-    def _line(self, line: bytes) -> tuple[Event, ...]:
-        events = self.executor.read_line(line) if line.strip() else ()
-        for event in events:
+    def _fold(self, lines: bytes) -> None:
+        for event in self.executor.skim(lines):
             self.seen = self.seen.after(event)
-        return events
 
 
 def read_tail(path: Path) -> str:
     """Return the last 8 KiB of a file, undecodable bytes replaced; empty if there is none."""
     try:
-        with path.open("rb") as file:
-            file.seek(0, 2)
-            file.seek(max(0, file.tell() - TAIL_BYTES))
-            return file.read().decode("utf-8", "replace")
-    except FileNotFoundError:
+        descriptor = open_regular(path)
+    except (OSError, StateError):
         return ""
+    try:
+        start = max(0, os.fstat(descriptor).st_size - TAIL_BYTES)
+        return os.pread(descriptor, TAIL_BYTES, start).decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)

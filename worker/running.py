@@ -4,20 +4,27 @@ Owns nothing on disk; what must survive the worker is in the records and in
 the attempt's folder.
 """
 
-import json
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta
 
 from sow.executors.base import Ending, Executor, Verdict
+from sow.files import NotAFile, read_regular
 from sow.paths import AttemptPaths
 from sow.schema.job import Attempt, Job, Lease
 from sow.schema.task import Task
 from worker.output import OutputReader, read_tail
 
+T = TypeVar("T")
+
+RECORD_LIMIT = 1 << 16
+"""The largest record of a supervisor that is read, in bytes; it writes some 200."""
 FIRST_POSTPONEMENT_SECONDS = 0.25
 LONGEST_POSTPONEMENT_SECONDS = 30.0
 
@@ -103,30 +110,31 @@ class Running:
         self.not_before = time.monotonic() + wait
 
 
-@dataclass(frozen=True)
-class Exit:
+Number = Annotated[int, Meta(ge=-(2**62), le=2**62)]
+"""A whole number that the records can hold."""
+
+
+class Exit(msgspec.Struct, frozen=True):
     """What the supervisor wrote in `exit.json`."""
 
-    code: int | None
-    signal: int | None
-    cpu_seconds: float | None
-    max_rss_kb: int | None
-    ended_at: float | None
+    code: Number | None = None
+    signal: Number | None = None
+    cpu_seconds: float | None = None
+    max_rss_kb: Number | None = None
+    ended_at: float | None = None
+
+
+def read_record(path: Path, type: type[T]) -> T | None:
+    """Return what a supervisor wrote in a file; None where there is none, or anything else."""
+    try:
+        return msgspec.json.decode(read_regular(path, RECORD_LIMIT), type=type)
+    except (FileNotFoundError, NotAFile, ValueError):  # msgspec's own errors are ValueErrors
+        return None
 
 
 def read_exit(paths: AttemptPaths) -> Exit | None:
     """Return how the agent ended, or None when nobody was there to write it down."""
-    try:
-        record: dict[str, Any] = json.loads(paths.exit.read_bytes())
-    except (FileNotFoundError, ValueError):
-        return None
-    return Exit(
-        code=record.get("code"),
-        signal=record.get("signal"),
-        cpu_seconds=record.get("cpu_seconds"),
-        max_rss_kb=record.get("max_rss_kb"),
-        ended_at=record.get("ended_at"),
-    )
+    return read_record(paths.exit, Exit)
 
 
 def ending_of(exit_facts: Exit | None, paths: AttemptPaths) -> Ending | None:

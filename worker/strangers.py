@@ -10,6 +10,7 @@ Light: the supervisor runs on it.
 
 import fcntl
 import os
+import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ ROOT_VARIABLE = "SOW_ROOT"
 NO_ATTEMPT = "supervisor"
 """What a supervisor itself carries for its attempt's id: no tree of an attempt holds it."""
 ALIVE_LOCK = "/alive.lock"
+SMALL_BYTES = 65536
+"""More than any record holds that is read here."""
 
 
 def spared_of(tree: "ModuleType", family: "dict[int, Stat]", folder: str) -> set[int]:
@@ -82,8 +85,7 @@ def started(folder: str) -> "dict[str, object]":
     import json
 
     try:
-        with open(folder + "/started.json", "rb") as file:  # noqa: PTH123
-            record = json.load(file)
+        record = json.loads(read_small(folder + "/started.json"))
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}
@@ -126,11 +128,22 @@ def registered_workers(run: str) -> dict[int, tuple[str, str]]:
 def named_in(path: str) -> tuple[int, str] | None:
     """Return the pid and the start ticks that a worker's lock file tells."""
     try:
-        with open(path, encoding="ascii") as file:  # noqa: PTH123
-            pid, ticks = file.read(100).split()
+        pid, ticks = read_small(path).decode("ascii").split()
         return int(pid), ticks
     except (OSError, ValueError):
         return None
+
+
+def read_small(path: str) -> bytes:
+    """Return what a file of ours holds. Raises OSError; what is no file, or no longer ours, is b"".
+
+    An agent may have put a pipe there, of which a plain open would wait for the other end.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        return os.read(fd, SMALL_BYTES) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    finally:
+        os.close(fd)
 
 
 def is_held(path: str) -> bool:

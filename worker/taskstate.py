@@ -4,6 +4,7 @@ Owns how session, status and log follow from what was seen. Every change is
 made under the task's lock and only while the lease is ours.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -14,13 +15,14 @@ from msgspec import UNSET
 from sow.clock import format_time
 from sow.errors import StateError
 from sow.executors.base import Observation, Verdict
-from sow.files import write_atomically
+from sow.files import NotAFile, read_regular, write_atomically
 from sow.ids import TaskId
 from sow.jobs import leases
 from sow.schema.job import Cause, Job, Lease
 from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.state import transitions
 from sow.state.log import LogEntry, append_entry
+from sow.state.statefiles import STATE_LIMIT
 from sow.state.tasks import change_task, find_task, read_task
 from worker.context import WorkerContext, tell
 from worker.running import Running
@@ -206,16 +208,19 @@ def log_failure(context: WorkerContext, job: Job, reason: str) -> None:
         result="failure",
         text=reason if "\n" in reason else "",
     )
-    append_entry(place.folder, entry)
+    try:
+        append_entry(place.folder, entry)
+    except NotAFile as error:  # a log that is no file must not keep the job alive
+        tell(job, f"its log was not written: {error.message}")
 
 
 def restore_state(context: WorkerContext, running: Running) -> None:
     """Keep what the agent made of state.yaml, and put the last valid version back."""
     state = find_task(context.workspace, TaskId(running.job.task_id)).folder / "state.yaml"
-    if state.exists():
+    if os.path.lexists(state):
         state.replace(state.with_name(f"state.yaml.invalid-{running.attempt.id}"))
-    if running.paths.last_valid_state.exists():
-        write_atomically(state, running.paths.last_valid_state.read_bytes())
+    with suppress(FileNotFoundError, NotAFile):
+        write_atomically(state, read_regular(running.paths.last_valid_state, STATE_LIMIT))
 
 
 def first_line(text: str) -> str:

@@ -58,8 +58,11 @@ def overdue(
 
 
 def _has_concluded(running: Running, now: float) -> bool:
-    """Whether the result was the last word; remembers since when."""
-    if not running.output.seen.concluded:
+    """Whether the result was the last word; remembers since when.
+
+    Nobody knows it while there is output that was not read yet.
+    """
+    if running.output.is_behind or not running.output.seen.concluded:
         running.concluded_at = None
     elif running.concluded_at is None:
         running.concluded_at = now

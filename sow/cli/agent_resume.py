@@ -1,6 +1,5 @@
 """`sow agent resume`."""
 
-import sys
 from pathlib import Path
 
 import click
@@ -8,6 +7,7 @@ import click
 from sow.cli import completing
 from sow.cli.arguments import id_option, named_task, readable
 from sow.cli.calling import WaitOptions, call, this_caller, wait_option
+from sow.cli.given import read_given
 from sow.cli.output import json_option
 from sow.errors import UsageError
 from sow.ids import parse_task_id
@@ -96,9 +96,9 @@ def _read_prompt(prompt: str | None, file: Path | None) -> str:
         )
     try:
         if file is not None:
-            text = file.read_text(encoding="utf-8")
+            text = read_given(file, "--file").decode("utf-8")
         elif prompt == "-":
-            text = sys.stdin.buffer.read().decode("utf-8")
+            text = read_given(None, "a prompt").decode("utf-8")
         else:
             text = readable(prompt or "")
     except UnicodeDecodeError as error:

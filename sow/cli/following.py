@@ -3,9 +3,12 @@
 Owns the position in each file. What the text means is the caller's.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+
+from sow.files import open_regular
 
 LOOK_SECONDS = 0.2
 BLOCK_BYTES = 1 << 16
@@ -13,7 +16,7 @@ BLOCK_BYTES = 1 << 16
 
 def last_lines(path: Path, count: int) -> str:
     """Return the last `count` lines of a file, read from its end."""
-    with path.open("rb") as file:
+    with os.fdopen(open_regular(path), "rb") as file:
         file.seek(0, 2)
         position = file.tell()
         data = b""
@@ -48,7 +51,7 @@ def follow_files(
 def read_from(path: Path, position: int) -> tuple[str, int]:
     """Return the whole lines that stand in a file from `position` on, and where they end."""
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_regular(path), "rb") as file:
             file.seek(position)
             data = file.read()
             data = data[: data.rfind(b"\n") + 1]

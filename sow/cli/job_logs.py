@@ -1,5 +1,6 @@
 """`sow job logs`."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,12 +13,16 @@ from sow.cli.arguments import here
 from sow.cli.job_record import find_job, open_jobs
 from sow.cli.output import echo_json_lines, json_option
 from sow.clock import format_time
-from sow.executors.base import Event, EventKind, Executor
+from sow.executors.base import Event, EventKind
+from sow.executors.lines import WholeLines
 from sow.executors.registry import make_executor
+from sow.files import open_regular, unreadable
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import AttemptPaths
 from sow.schema.job import Job
+
+CHUNK_BYTES = 1 << 18
 
 MARKS = {
     EventKind.TEXT: "  ",
@@ -100,7 +105,7 @@ class _Reader:
         self.errors = errors
         self.executor = make_executor(job.executor)
         self.positions: dict[int, int] = {}
-        self.rests: dict[int, bytes] = {}
+        self.lines: dict[int, WholeLines] = {}
 
     def print_new(self, number: int, paths: AttemptPaths, *, heading: bool) -> None:
         """Print what an attempt's file has gained."""
@@ -117,27 +122,29 @@ class _Reader:
         if self.raw:
             sys.stdout.buffer.write(chunk)
             return
-        *lines, rest = (self.rests.get(number, b"") + chunk).split(b"\n")
-        self.rests[number] = rest
-        for line in lines:
-            self._print_line(number, line)
-
-    def _print_line(self, number: int, line: bytes) -> None:
+        lines = self.lines.setdefault(number, WholeLines())
+        events = self.executor.read(lines.feed(chunk))
         if self.as_json:
-            echo_json_lines(event_record(number, one) for one in self.executor.read_line(line))
+            echo_json_lines(event_record(number, one) for one in events)
             return
-        for words in describe(self.executor, line):
-            click.echo(words)
+        for event in events:
+            for words in describe(event):
+                click.echo(words)
 
 
 def _chunks(path: Path, position: int) -> Iterator[bytes]:
     try:
-        with path.open("rb") as file:
-            file.seek(position)
-            while chunk := file.read(1 << 20):
-                yield chunk
+        descriptor = open_regular(path)
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise unreadable(path, error) from error
+    try:
+        while chunk := os.pread(descriptor, CHUNK_BYTES, position):
+            position += len(chunk)
+            yield chunk
+    finally:
+        os.close(descriptor)
 
 
 def event_record(attempt: int, event: Event) -> dict[str, Any]:
@@ -157,13 +164,12 @@ def event_record(attempt: int, event: Event) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None}
 
 
-def describe(executor: Executor, line: bytes) -> Iterator[str]:
-    """Return one line of output as lines for people."""
-    for event in executor.read_line(line):
-        text = _words(event)
-        if text:
-            mark = MARKS.get(event.kind, "  ")
-            yield mark + text.replace("\n", "\n" + " " * len(mark))
+def describe(event: Event) -> Iterator[str]:
+    """Return one event as lines for people; nothing where it has no words."""
+    text = _words(event)
+    if text:
+        mark = MARKS.get(event.kind, "  ")
+        yield mark + text.replace("\n", "\n" + " " * len(mark))
 
 
 def _words(event: Event) -> str:

@@ -18,6 +18,9 @@ from sow.jobs.jobs import UnknownJob
 from sow.paths import Workspace
 from sow.schema.job import Attempt, Job, JobState
 
+MOST_DIGITS = 18
+"""A number of more digits fits into no record."""
+
 
 def open_jobs(workspace: Workspace) -> Database | None:
     """Open the records; None where nothing was ever queued."""
@@ -26,7 +29,7 @@ def open_jobs(workspace: Workspace) -> Database | None:
 
 def find_job(database: Database | None, text: str) -> Job:
     """Return the job that a command names. Raises UsageError, UnknownJob."""
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > MOST_DIGITS:
         raise UsageError(f"not a job id: {text!r}", hint="`sow job list` shows the jobs.")
     if database is None:
         raise UnknownJob(JobId(int(text)))

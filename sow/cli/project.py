@@ -12,10 +12,15 @@ import click
 from sow.cli.arguments import here, readable
 from sow.cli.output import echo_json, echo_table, json_option
 from sow.errors import SowError
+from sow.files import read_regular
 
 if TYPE_CHECKING:
     from sow.schema.project import Project
     from sow.schema.task import Task
+
+
+GIT_LIMIT = 1 << 16
+"""The largest file of git's own that is read, in bytes; each holds one line."""
 
 
 @click.group()
@@ -127,9 +132,10 @@ def _branch(root: Path) -> str | None:
     git = root / ".git"
     try:
         if git.is_file():
-            git = root / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-        head = (git / "HEAD").read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
+            link = read_regular(git, GIT_LIMIT).decode()
+            git = root / link.removeprefix("gitdir:").strip()
+        head = read_regular(git / "HEAD", GIT_LIMIT).decode().strip()
+    except (OSError, SowError, ValueError):  # a path that is none raises ValueError
         return None
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else None
 

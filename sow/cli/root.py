@@ -1,8 +1,11 @@
 """`sow`: the root command, and the one place where errors become exit codes."""
 
+import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import click
 
@@ -48,28 +51,34 @@ def root() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors are shown on stderr."""
+    _have_streams()
     if completing.VARIABLE in os.environ:
         return _complete()
     try:
-        result = root.main(args=list(arguments), prog_name="sow", standalone_mode=False)
+        result = _main(arguments)
     except SowError as error:
         _show(error.message, error.hint)
         return int(error.exit_code)
-    except click.ClickException as error:
-        return _show_usage(error)
     except (KeyboardInterrupt, click.Abort):
         return int(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click turns the one into the other
         _silence_stdout()
         return int(ExitCode.INTERRUPTED)
     except OSError as error:
         if error.filename is not None:
-            return _show_bug(error)
+            return _show_file(error)
         _show(f"cannot write to standard output: {error.strerror}", "What was done stands.")
         return int(ExitCode.FAILED)
     except Exception as error:  # the boundary: the rest are bugs
         return _show_bug(error)
     return result if isinstance(result, int) else 0
+
+
+def _main(arguments: Sequence[str]) -> object:
+    try:
+        return root.main(args=list(arguments), prog_name="sow", standalone_mode=False)
+    except click.ClickException as error:
+        return _show_usage(error)
 
 
 def _complete() -> int:
@@ -84,9 +93,10 @@ def _complete() -> int:
 
 
 def _show(message: str, hint: str) -> None:
-    click.echo(f"Error: {message}", err=True)
-    if hint:
-        click.echo(f"\n{hint}", err=True)
+    with suppress(OSError, ValueError):  # nobody listens there: the exit code has to tell it
+        click.echo(f"Error: {message}", err=True)
+        if hint:
+            click.echo(f"\n{hint}", err=True)
 
 
 def _show_usage(error: click.ClickException) -> int:
@@ -101,9 +111,34 @@ def _show_usage(error: click.ClickException) -> int:
     return int(ExitCode.USAGE)
 
 
+def _show_file(error: OSError) -> int:
+    """Show what the system says of a file or folder that no command expects to be so."""
+    _show(
+        f"{error.filename} cannot be used: {(error.strerror or str(error)).lower()}",
+        "Make it what it should be, readable and writable; `sow doctor` shows what else is odd.",
+    )
+    return int(ExitCode.STATE)
+
+
+def _have_streams() -> None:
+    """Give the process the streams that its caller has closed, and let them take any text.
+
+    Else the first file that is opened would become standard output. What the
+    terminal's encoding cannot say is shown escaped.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - for good
+            setattr(sys, name, stream)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _silence_stdout() -> None:
     """Point stdout nowhere, so that the interpreter's own flush at exit stays quiet."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError, ValueError, AttributeError):  # closed, or never there
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show_bug(error: Exception) -> int:

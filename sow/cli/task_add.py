@@ -1,6 +1,5 @@
 """`sow task add`."""
 
-import sys
 import time
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import click
 
 from sow.cli import completing
 from sow.cli.arguments import here, readable
+from sow.cli.given import read_given
 from sow.cli.output import echo_json, json_option
 from sow.errors import UsageError
 
@@ -78,15 +78,5 @@ def _description(text: str | None, file: Path | None) -> str:
         )
     if file is None:
         return f"{readable(text).rstrip()}\n" if text else ""
-    return _read(file)
-
-
-def _read(file: Path) -> str:
-    try:
-        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-    except OSError as error:
-        raise UsageError(
-            f"{file} cannot be read: {(error.strerror or str(error)).lower()}",
-            hint="--description-file takes a file, or - for standard input.",
-        ) from error
+    data = read_given(None if str(file) == "-" else file, "--description-file")
     return data.decode("utf-8", "replace")

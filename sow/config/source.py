@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import msgspec
 
 from sow.config.errors import InvalidConfiguration
+from sow.files import NotAFile, read_regular
 
 if TYPE_CHECKING:
     from sow.yamlfile import YamlProblem
 
 T = TypeVar("T")
+
+CONFIG_LIMIT = 1 << 20
+"""The largest configuration that is read, in bytes: a person writes it."""
 
 
 class Source(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
@@ -41,13 +45,13 @@ def read_source(path: Path, type: type[T]) -> Source[T]:
     Raises InvalidConfiguration.
     """
     try:
-        text = path.read_bytes()
+        text = read_regular(path, CONFIG_LIMIT)
     except FileNotFoundError:
         return Source(path=path, exists=False, text=b"", content=type())
-    except OSError as error:
+    except NotAFile as error:
         raise InvalidConfiguration(
             path=path,
-            reason=f"cannot be read: {error.strerror}",
+            reason=f"cannot be read: {error.reason}",
             remedy="Make it a file that you can read, or remove it to use the defaults.",
         ) from error
     content = type() if _says_nothing(text) else _parse(text, type, path)

@@ -4,6 +4,7 @@ Owns these changes; each is complete or has not happened. What the file says is
 nothing to this module: it works on broken ones too.
 """
 
+import errno
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,8 +12,9 @@ from itertools import chain, count
 from pathlib import Path
 
 from sow.config.errors import CannotChange
+from sow.config.source import CONFIG_LIMIT
 from sow.config.template import template
-from sow.files import NotWritten, sync_folder, write_atomically, write_new
+from sow.files import NotAFile, NotWritten, read_regular, sync_folder, write_atomically, write_new
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 """Nobody else's business: `env` may hold keys."""
@@ -31,7 +33,7 @@ def create(path: Path, roles: Mapping[str, str]) -> None:
     target = Path(os.path.realpath(path))
     with _told_of(path):
         target.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        write_atomically(target, template(path, roles).encode(), mode=FILE_MODE)
+        write_atomically(target, template(path, roles).encode("utf-8", "replace"), mode=FILE_MODE)
 
 
 def back_up(path: Path) -> Path:
@@ -40,7 +42,7 @@ def back_up(path: Path) -> Path:
     Returns the copy's path. Raises CannotChange.
     """
     with _told_of(path):
-        data, mode = path.read_bytes(), path.stat().st_mode & 0o777
+        data, mode = read_regular(path, CONFIG_LIMIT), path.stat().st_mode & 0o777
         for backup in _backup_names(path):
             try:
                 write_new(backup, data, mode=mode)
@@ -71,6 +73,8 @@ def _backup_names(path: Path) -> Iterator[Path]:
 def _told_of(path: Path) -> Iterator[None]:
     try:
         yield
+    except NotAFile as error:
+        raise CannotChange(error.path, OSError(errno.EINVAL, error.reason)) from error
     except NotWritten as error:
         raise CannotChange(error.path, error.error) from error
     except OSError as error:

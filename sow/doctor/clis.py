@@ -17,9 +17,12 @@ import msgspec
 from sow.executors.base import Executor, LaunchRequest, Session, SessionSource
 from sow.executors.cursor import Dialect
 from sow.executors.registry import make_executor
+from sow.files import NotAFile, read_regular
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 
+SETTINGS_LIMIT = 16 << 20
+"""The largest file of a CLI's own that is read, in bytes."""
 SESSION = "00000000-0000-4000-8000-000000000000"
 
 
@@ -56,8 +59,8 @@ def _claude_signs(environ: Mapping[str, str]) -> str | None:
 def _read(file: Path) -> dict[str, Any]:
     """Return what a JSON file of the CLI's own says; nothing where it cannot be read."""
     try:
-        content = json.loads(file.read_bytes())
-    except (OSError, ValueError):
+        content = json.loads(read_regular(file, SETTINGS_LIMIT))
+    except (OSError, NotAFile, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
 

@@ -5,7 +5,7 @@ value and reads lines that it is given; it starts no process, opens no file of
 ours, and knows nothing of jobs, queue or task state.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +13,9 @@ from typing import Protocol
 
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Cause
+
+MOST_DENIALS = 100
+"""More denied tools are not listed: no output may make a list that grows for ever."""
 
 
 class SessionSource(StrEnum):
@@ -109,6 +112,7 @@ class Observation:
     tool_uses: int = 0
     last_text: str = ""
     denied_tools: tuple[str, ...] = ()
+    """Each once, in the order seen; the first MOST_DENIALS of them."""
     api_status: int | None = None
     """The HTTP status of the latest failed request, if the last thing seen was a failure."""
     resets_at: float | None = None
@@ -147,8 +151,7 @@ class Observation:
             case EventKind.RATE_LIMIT:
                 return replace(self, resets_at=event.resets_at or self.resets_at)
             case EventKind.DENIAL:
-                denied = (event.tool or "unknown",)
-                return replace(self, denied_tools=self.denied_tools + denied)
+                return replace(self, denied_tools=_with(self.denied_tools, event.tool or "unknown"))
             case EventKind.BACKGROUND:
                 return replace(self, background=event.count)
             case EventKind.RESULT:
@@ -162,6 +165,12 @@ class Observation:
                 )
             case _:
                 return self
+
+
+def _with(denied: tuple[str, ...], tool: str) -> tuple[str, ...]:
+    if tool in denied or len(denied) >= MOST_DENIALS:
+        return denied
+    return (*denied, tool)
 
 
 @dataclass(frozen=True)
@@ -259,6 +268,16 @@ class Executor(Protocol):
 
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return what one line of output tells; nothing for noise, never an error."""
+
+    def read(self, data: bytes) -> Iterator[Event]:
+        """Yield what each of many whole lines tells, in their order."""
+
+    def skim(self, data: bytes) -> Iterator[Event]:
+        """Yield of many whole lines only the events that an observation needs.
+
+        Folded, they make of any observation what those of `read` would. It
+        costs no step in Python for each line that tells nothing.
+        """
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return why the process ended without a status in the task's state."""

@@ -6,7 +6,7 @@ a resume remembers the model, but neither the permissions nor any other flag.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -24,8 +24,9 @@ from sow.executors.base import (
     Verdict,
 )
 from sow.executors.binary import require_binary
-from sow.executors.claude_stream import read_claude_line
+from sow.executors.claude_stream import EVENT_LINES, TELLING_LINES, read_claude_line
 from sow.executors.endings import classify_ending
+from sow.executors.lines import read_matching
 from sow.schema.executor import ExecutorConfig
 
 MESSAGE = re.compile(rb'"type": ?"(user|assistant)"')
@@ -112,6 +113,14 @@ class ClaudeExecutor:
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return what a line of stream-json tells."""
         return read_claude_line(line)
+
+    def read(self, data: bytes) -> Iterator[Event]:
+        """Return the events of many lines."""
+        return read_matching(data, EVENT_LINES, self.read_line)
+
+    def skim(self, data: bytes) -> Iterator[Event]:
+        """Return the events of many lines that an observation needs."""
+        return read_matching(data, TELLING_LINES, self.read_line)
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""

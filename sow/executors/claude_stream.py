@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from sow.executors.base import Event, EventKind
+from sow.executors.lines import lines_of_types
 from sow.executors.stream import clean_session_id, decode_line, excerpt, finite, plausible_time
 
 RULE_LIMIT = 200
@@ -107,6 +108,11 @@ def read_claude_line(line: bytes) -> tuple[Event, ...]:
 @cache
 def _decoder() -> msgspec.json.Decoder[Line]:
     return msgspec.json.Decoder(Line)
+
+
+EVENT_LINES = lines_of_types("system", "assistant", "user", "rate_limit_event", "result")
+TELLING_LINES = lines_of_types("system", "assistant", "rate_limit_event", "result")
+"""Without the answers of tools, the longest lines of all: an observation keeps nothing of them."""
 
 
 def _events(line: Line) -> Iterator[Event]:

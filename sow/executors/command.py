@@ -4,7 +4,7 @@ Owns the placeholders. The prompt comes on standard input; a program that prints
 events in Claude Code's or Cursor's shapes is understood, any other line is text.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -24,7 +24,8 @@ from sow.executors.base import (
 from sow.executors.binary import require_binary
 from sow.executors.endings import classify_ending
 from sow.executors.errors import OpeningNotSupported, ResumptionNotSupported
-from sow.executors.plain import read_plain_line, without_sessions
+from sow.executors.lines import read_every, skim_text
+from sow.executors.plain import EVENT_LINES, read_plain_line, without_sessions
 from sow.schema.executor import ExecutorConfig
 
 SESSION_ID = "{session_id}"
@@ -107,6 +108,14 @@ class CommandExecutor:
         """Return the events of a known shape, else the line as text."""
         events = read_plain_line(line)
         return without_sessions(events) if self.session_source is SessionSource.NONE else events
+
+    def read(self, data: bytes) -> Iterator[Event]:
+        """Return the events of many lines."""
+        return read_every(data, self.read_line)
+
+    def skim(self, data: bytes) -> Iterator[Event]:
+        """Return the events of many lines that an observation needs."""
+        return skim_text(data, EVENT_LINES, self.read_line)
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""

@@ -6,7 +6,7 @@ recordings, not run by us: today's CLI makes a chat by `create-chat` and has no
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -26,9 +26,10 @@ from sow.executors.base import (
     Verdict,
 )
 from sow.executors.binary import require_binary
-from sow.executors.cursor_stream import read_cursor_line
+from sow.executors.cursor_stream import EVENT_LINES, read_cursor_line
 from sow.executors.endings import classify_ending
 from sow.executors.errors import SessionNotCreated
+from sow.executors.lines import TEXT_BUT_OBJECTS, read_every, skim_text
 from sow.executors.plain import read_text_line
 from sow.schema.executor import ExecutorConfig
 
@@ -117,6 +118,14 @@ class CursorExecutor:
         if events or line.lstrip().startswith(b"{"):
             return events
         return read_text_line(line)
+
+    def read(self, data: bytes) -> Iterator[Event]:
+        """Return the events of many lines."""
+        return read_every(data, self.read_line)
+
+    def skim(self, data: bytes) -> Iterator[Event]:
+        """Return the events of many lines that an observation needs."""
+        return skim_text(data, EVENT_LINES, self.read_line, TEXT_BUT_OBJECTS)
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from sow.executors.base import Event, EventKind
+from sow.executors.lines import lines_of_types
 from sow.executors.stream import clean_session_id, decode_line, excerpt
 
 REFUSALS = frozenset(
@@ -80,6 +81,9 @@ def read_cursor_line(line: bytes) -> tuple[Event, ...]:
 @cache
 def _decoder() -> msgspec.json.Decoder[Line]:
     return msgspec.json.Decoder(Line)
+
+
+EVENT_LINES = lines_of_types("system", "assistant", "tool_call", "result")
 
 
 def _events(line: Line) -> Iterator[Event]:

@@ -8,8 +8,13 @@ from dataclasses import replace
 from sow.executors.base import Event, EventKind
 from sow.executors.claude_stream import read_claude_line
 from sow.executors.cursor_stream import read_cursor_line
+from sow.executors.lines import lines_of_types
 from sow.executors.stream import excerpt
 
+EVENT_LINES = lines_of_types(
+    "system", "assistant", "user", "rate_limit_event", "tool_call", "result"
+)
+"""Those of both shapes."""
 LINE_LIMIT = 16_000
 """What is looked at of a line of text, in bytes."""
 

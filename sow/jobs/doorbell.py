@@ -5,11 +5,17 @@ A byte that gets lost costs the listener's slow fallback, nothing more. The
 listener holds a `flock` on its FIFO, so the kernel tells whether it lives.
 """
 
+import errno
 import fcntl
 import os
 import select
 from contextlib import suppress
 from pathlib import Path
+
+from sow.errors import QueueError
+
+NO_LOCK = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV})
+"""Errors of a name where nothing lies that a process of ours could have locked."""
 
 
 class Bell:
@@ -59,11 +65,20 @@ def ring_all(folder: Path, suffix: str) -> None:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a living process holds the lock on a file: a worker's life, a bell's listener."""
+    """Whether a living process holds the lock on a file: a worker's life, a bell's listener.
+
+    Raises QueueError where the file may not be opened: nobody can tell then.
+    """
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except OSError as error:
+        if error.errno in NO_LOCK:
+            return False
+        raise QueueError(
+            f"{path} cannot be opened, so nobody can tell whether its process lives:"
+            f" {(error.strerror or str(error)).lower()}",
+            hint="Make it readable, or remove it if no worker and no `sow` runs here.",
+        ) from error
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

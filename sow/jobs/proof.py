@@ -5,6 +5,7 @@ A held lock proves life in any pid namespace of this kernel; a free one alone
 proves nothing, for programs close inherited descriptors. Judges no ending.
 """
 
+import errno
 import fcntl
 import os
 
@@ -28,7 +29,14 @@ def declare_void(paths: AttemptPaths) -> bool:
     """
     if not paths.folder.is_dir():
         return True
-    fd = os.open(paths.alive_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+    try:
+        fd = os.open(paths.alive_lock, flags, 0o600)
+    except OSError as error:
+        if error.errno not in (*doorbell.NO_LOCK, errno.EISDIR):
+            raise
+        paths.void.touch()  # what lies there is no lock, and nobody can hold it
+        return True
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         paths.void.touch()

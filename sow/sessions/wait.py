@@ -29,7 +29,7 @@ DEFAULT_SHELL_SECONDS = 120.0
 SHELL_MARGIN_SECONDS = 10.0
 
 
-class Detached(Exception):
+class Detached(BrokenPipeError):
     """The caller goes away; the jobs go on."""
 
 

@@ -4,14 +4,17 @@ Owns the form of an entry: Markdown below YAML frontmatter. Writing imports no
 YAML library and no schema, because agents call `sow agent log` all the time.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sow.files import append_durably, locked_folder
+from sow.files import NotWritten, append_durably, locked_folder, open_regular, read_regular
 
 LOG_FILE = "log.md"
 FENCE = "---"
+LOG_LIMIT = 64 << 20
+"""The largest log that is shown, in bytes; it is read whole. An entry has some 200."""
 
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _PLAIN = _LETTERS | frozenset("0123456789_./+ ")
@@ -45,14 +48,16 @@ def append_entry(folder: Path, entry: LogEntry) -> Path:
 def _gap(path: Path) -> bytes:
     """Return what parts the next entry from the last, which a crash may have torn."""
     try:
-        with path.open("rb") as file:
-            file.seek(0, 2)
-            if file.tell() == 0:
-                return b""
-            file.seek(-1, 2)
-            return b"\n" if file.read(1) == b"\n" else b"\n\n"
+        descriptor = open_regular(path)
     except FileNotFoundError:
         return b""
+    except OSError as error:
+        raise NotWritten(path, error) from error
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        if file.seek(0, 2) == 0:
+            return b""
+        file.seek(-1, 2)
+        return b"\n" if file.read(1) == b"\n" else b"\n\n"
 
 
 def format_entry(entry: LogEntry) -> str:
@@ -120,10 +125,10 @@ def _readable(text: str) -> str:
 def read_entries(path: Path) -> list[LogEntry]:
     """Return the whole entries of a log in their order; none if there is no file.
 
-    What is no entry (a torn one, lines of a person) is passed over.
+    What is no entry (a torn one, lines of a person) is passed over. Raises NotAFile.
     """
     try:
-        text = path.read_bytes().decode("utf-8", "replace")
+        text = read_regular(path, LOG_LIMIT).decode("utf-8", "replace")
     except FileNotFoundError:
         return []
     return list(_entries(text.split("\n"), path))

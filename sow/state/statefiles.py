@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from sow.errors import StateError
-from sow.files import write_atomically
+from sow.files import read_regular, write_atomically
 from sow.state.errors import InvalidState, MissingState, RefusedChange
 from sow.yamlfile import Changes, YamlProblem, read_yaml
 
 T = TypeVar("T")
 
+STATE_LIMIT = 1 << 20
+"""The largest state file that is read, in bytes: each command reads it whole and at once. The lists
+of a long task take a hundredth of that."""
 HEADER = b"# Kept by sow. Comments stay; `sow task set` changes a task safely while agents run.\n"
 
 
@@ -24,16 +26,11 @@ def read_state(path: Path, type: type[T]) -> T:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a state file. Raises MissingState, StateError."""
+    """Return the bytes of a state file. Raises MissingState, NotAFile."""
     try:
-        return path.read_bytes()
+        return read_regular(path, STATE_LIMIT)
     except FileNotFoundError:
         raise MissingState(path) from None
-    except OSError as error:
-        raise StateError(
-            f"{path} cannot be read: {(error.strerror or str(error)).lower()}",
-            hint="Make it a readable file, or restore it with git.",
-        ) from error
 
 
 def parse_state(text: bytes, type: type[T], *, path: Path) -> T:

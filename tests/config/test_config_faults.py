@@ -386,7 +386,7 @@ def test_a_file_we_may_not_read(load, config_path, request):
     with pytest.raises(InvalidConfiguration) as caught:
         load()
 
-    assert caught.value.reason == "cannot be read: Permission denied"
+    assert caught.value.reason == "cannot be read: permission denied"
     assert caught.value.line is None
 
 
@@ -396,7 +396,7 @@ def test_a_folder_in_the_files_place(load, config_path):
     with pytest.raises(InvalidConfiguration) as caught:
         load()
 
-    assert caught.value.reason == "cannot be read: Is a directory"
+    assert caught.value.reason == "cannot be read: it is a folder, not a file"
     assert "remove it to use the defaults" in caught.value.hint
 
 
@@ -404,7 +404,7 @@ def test_a_file_in_the_folders_place(tmp_path):
     from sow.config.load import load_configuration
 
     (tmp_path / "sow").write_text("")
-    with pytest.raises(InvalidConfiguration, match="Not a directory"):
+    with pytest.raises(InvalidConfiguration, match="not a directory"):
         load_configuration(
             path=tmp_path / "sow" / "config.yaml", repository_path=None, environ={}, roles=[]
         )

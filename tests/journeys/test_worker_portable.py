@@ -6,6 +6,7 @@ ending of a tree with Linux's alone is in the other journeys.
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,8 @@ from journeys.staff import (
 )
 from standins import read_runs
 
+import sow
+import worker as worker_package
 from sow.schema.job import JobState
 
 CHILD: list[Step] = [
@@ -108,7 +111,10 @@ def test_an_agent_is_cancelled_with_what_it_started_and_without_its_supervisor(
     nothing_is_taken(portable)
 
 
-WITHOUT_LINUX = """
+OURS = tuple(f"{Path(str(package.__file__)).parent}/" for package in (sow, worker_package))
+"""The folders of our own packages. A name in the path tells nothing: git calls a clone `sow`."""
+
+WITHOUT_LINUX = f"""
     import os, signal, sys
     for module, name in ((os, "pidfd_open"), (signal, "sigtimedwait"), (signal, "sigwaitinfo")):
         delattr(module, name)
@@ -117,16 +123,27 @@ WITHOUT_LINUX = """
         if event not in ("ctypes.dlopen", "open", "os.listdir", "os.scandir"):
             return
         caller = sys._getframe(1).f_code.co_filename
-        if "/sow/" not in caller and "/worker/" not in caller:
+        if not caller.startswith({OURS!r}):
             return
         if event == "ctypes.dlopen" or str(arguments[0]).startswith("/proc"):
-            raise RuntimeError(f"macOS has no {arguments[0]}")
+            raise RuntimeError(f"macOS has no {{arguments[0]}}")
 
     sys.addaudithook(forbid)
 """
 """What begins a program that may call nothing that only Linux has; psutil itself reads /proc."""
 
 
+@pytest.fixture
+def in_a_clone_named_sow(portable: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run Python, and with it psutil, from an environment below a folder named `sow`."""
+    environment = portable.base / "sow/.venv"
+    environment.parent.mkdir()
+    environment.symlink_to(sys.prefix)
+    program = Path(sys.executable).relative_to(sys.prefix)
+    monkeypatch.setattr(sys, "executable", str(environment / program))
+
+
+@pytest.mark.usefixtures("in_a_clone_named_sow")
 def test_worker_and_supervisor_call_nothing_that_only_linux_has(portable: Site) -> None:
     own_root = Path(__file__).parents[2]
     supervisor = write_program(

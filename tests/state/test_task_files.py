@@ -266,7 +266,7 @@ def test_a_state_that_is_a_folder_is_told(workspace):
     path = state_file(workspace)
     path.unlink()
     path.mkdir()
-    with pytest.raises(StateError, match="cannot be read: is a directory"):
+    with pytest.raises(StateError, match="cannot be used: it is a folder, not a file"):
         read_task(workspace, "010")
 
 

@@ -4,6 +4,7 @@ import fcntl
 import os
 import signal
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -16,6 +17,8 @@ from sow.processes import facts
 from sow.processes.procfs import read_stat
 from sow.schema.job import Cause, JobState
 from sow.schema.task import TaskStatus
+from worker import monitor as monitor_module
+from worker import output
 from worker.monitor import ask_to_end, has_ended
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
@@ -279,7 +282,7 @@ def test_an_attempt_that_cannot_be_settled_now_is_settled_later(site: WatchSite)
     site.change_task(status=TaskStatus.NEEDS_REVIEW)
     state = site.workspace.project_state
     text = state.read_bytes()
-    state.write_bytes(b"<<<<<<< HEAD\n")
+    state.write_bytes(b"n")
     (site.workspace.root / "go").touch()
     wait_until(lambda: running.failures > 0)
     assert running.pidfd is None  # else the thread would spin until then
@@ -289,6 +292,7 @@ def test_an_attempt_that_cannot_be_settled_now_is_settled_later(site: WatchSite)
     monitor.stop()
 
 
+<<<<<<< HEAD
 def test_a_supervisor_that_was_stopped_after_its_last_act_is_not_waited_for(
     site: WatchSite,
 ) -> None:
@@ -308,4 +312,144 @@ def test_a_supervisor_that_was_stopped_after_its_last_act_is_not_waited_for(
     monitor.watch(running)
     assert site.ended(job).state is JobState.DONE
     assert monitor.wait_until_idle(60)
+    monitor.stop()
+
+
+def flood(path: Path) -> None:
+    """Fill a file with what takes far longer to read than one look may read."""
+    event = '{"type":"assistant","message":{"content":[{"type":"text","text":"word"}]}}\n'
+    path.write_text(event * 20_000)
+
+
+@pytest.fixture
+def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a flood take so many looks that whoever waits for its end would be seen to."""
+    monkeypatch.setattr(output, "CHUNK_BYTES", 4096)
+    monkeypatch.setattr(monitor_module, "READING_SECONDS", 0.0)
+    monkeypatch.setattr(monitor_module, "SHORTEST_READING_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("short_looks")
+def test_others_are_seen_to_while_one_is_read(site: WatchSite) -> None:
+    """An agent that prints without end must hold up neither ends nor cancels of the others."""
+    jobs_ = [site.job(task) for task in ("010", "020", "030")]
+    chatty, ending, cancelled = jobs_
+    for job in jobs_:
+        site.lease(job)
+    attempt = site.run(chatty, "exec sleep 60")
+    site.run(ending, "while [ ! -e go ]; do sleep 0.01; done")
+    site.run(cancelled, "exec sleep 60")
+    monitor = site.start_monitor()
+    flood(attempt.paths.output)
+    watched = [site.adopt(job) for job in jobs_]
+    read = watched[0].output
+    endless_reading = read.read_for
+
+    asked: list[float] = []
+
+    def never_done(seconds: float) -> None:
+        asked.append(seconds)
+        endless_reading(seconds)
+        read.is_behind = True
+
+    read.read_for = never_done  # type: ignore[method-assign]
+    for running in watched:
+        monitor.watch(running)
+    wait_until(lambda: read.is_behind, "the flood is being read")
+    site.change_task("020", status=TaskStatus.NEEDS_REVIEW)
+    (site.workspace.root / "go").touch()
+    jobs.change_job(site.database, cancelled.id, cancel_requested_at=site.context.now())
+    assert site.ended(ending).state is JobState.DONE
+    assert site.ended(cancelled).state is JobState.CANCELLED
+    assert site.get(chatty).state is JobState.RUNNING
+    monitor.stop()
+    assert max(asked) == 0.0
+
+
+@pytest.mark.usefixtures("short_looks")
+def test_an_attempt_that_has_ended_is_judged_when_all_its_output_was_read(site: WatchSite) -> None:
+    job = site.job()
+    site.lease(job)
+    attempt = site.run(job, "while [ ! -e go ]; do sleep 0.01; done")
+    flood(attempt.paths.output)
+    with attempt.paths.output.open("a") as file:
+        file.write('{"type":"system","subtype":"init","session_id":"last-word"}')
+    (site.workspace.root / "go").touch()
+    wait_until(attempt.paths.exit.exists)
+    site.change_task(status=TaskStatus.PAUSED)
+    running = site.adopt(job)
+    monitor = site.start_monitor()
+    monitor.watch(running)
+    assert site.ended(job).state is JobState.DONE
+    assert running.output.seen.last_text == "word"
+    assert site.task().session_id == "last-word"
+    monitor.stop()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "endless", "loop", "large"])
+def test_a_state_that_is_no_file_holds_nobody_up_and_is_put_back(
+    site: WatchSite, kind: str
+) -> None:
+    job = site.job()
+    site.lease(job)
+    attempt = site.attempt(job)
+    state = site.state_file()
+    before = state.read_bytes()
+    state.unlink()
+    make_odd(state, kind)
+    identity = dead_process()
+    jobs.change_attempt(site.database, job.id, 1, supervisor=identity)
+    attempt.paths.exit.write_text('{"code": 0}')
+    monitor = site.start_monitor()
+    monitor.watch(site.adopt(job))
+    wait_until(lambda: site.get(job).state is not JobState.RUNNING)
+    assert site.last_attempt(job).cause is Cause.STATE_UNREADABLE
+    assert state.read_bytes() == before
+    kept = state.with_name(f"state.yaml.invalid-{attempt.attempt_id}")
+    assert os.path.lexists(kept)
+    monitor.stop()
+
+
+def make_odd(path: Path, kind: str) -> None:
+    """Put there what no reader expects."""
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case "endless":
+            path.symlink_to("/dev/zero")
+        case "loop":
+            path.symlink_to(path)
+        case _:
+            with path.open("wb") as file:
+                file.truncate(60 << 20)
+
+
+@pytest.mark.parametrize(
+    "record", ["[]", '{"code": "abc"}', '{"code": 1e400}', "{", "null", "9" * 70000]
+)
+def test_a_record_of_the_end_that_nobody_understands_is_none(site: WatchSite, record: str) -> None:
+    job = site.job()
+    site.lease(job)
+    attempt = site.attempt(job, supervisor=dead_process())
+    attempt.paths.exit.write_text(record)
+    monitor = site.start_monitor()
+    monitor.watch(site.adopt(job))
+    wait_until(lambda: site.get(job).state is JobState.QUEUED)
+    assert site.last_attempt(job).cause is Cause.WORKER_DIED
+    monitor.stop()
+
+
+def test_a_log_that_is_no_file_keeps_no_job_alive(site: WatchSite) -> None:
+    job = site.job()
+    site.lease(job)
+    attempt = site.attempt(job, supervisor=dead_process())
+    log = site.state_file().with_name("log.md")
+    log.unlink()
+    os.mkfifo(log)
+    attempt.paths.exit.write_text('{"code": 127}')
+    monitor = site.start_monitor()
+    monitor.watch(site.adopt(job))
+    assert site.ended(job).cause is Cause.MISSING_BINARY
     monitor.stop()

@@ -1,0 +1,59 @@
+"""No command line, environment or damaged file makes sow say that it has a bug, or hang.
+
+The cases are made of a kept seed and a number (`generator.py`), so each failure can be had again:
+
+    python tests/fuzz/runner.py FOLDER NUMBER NUMBER+1
+
+`SOW_FUZZ=5000` in the environment of pytest runs as many cases; without it there are CASES.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fuzz.amount import amount
+from fuzz.generator import EXCLUDED, SEED
+
+RUNNER = Path(__file__).with_name("runner.py")
+BATCHES = 4
+SECONDS = 1200.0
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder whose path is short: a case makes sockets, and long names, below it."""
+    with tempfile.TemporaryDirectory(prefix="sow-fuzz-") as name:
+        yield Path(name)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the runner reads /proc")
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_no_case_finds_a_bug(folder: Path, batch: int) -> None:
+    size = amount() // BATCHES
+    faults = run_cases(folder, batch * size, (batch + 1) * size)
+    shown = "\n".join(json.dumps(fault) for fault in faults[:10])
+    assert not faults, f"{len(faults)} of {size} cases (seed {SEED}); the first ones:\n{shown}"
+
+
+def run_cases(folder: Path, first: int, last: int) -> list[dict[str, object]]:
+    """Run these cases in a process of their own; return those that went wrong."""
+    done = subprocess.run(
+        [sys.executable, "-P", str(RUNNER), str(folder), str(first), str(last)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    *faults, summary = [json.loads(line) for line in done.stdout.splitlines()]
+    assert summary["ran"] == last - first
+    return faults
+
+
+def test_every_excluded_command_has_a_reason() -> None:
+    assert all(EXCLUDED.values())
