@@ -11,6 +11,9 @@ from sow.executors.base import Ending, Executor, Observation, Verdict
 from sow.schema.job import Cause, Job
 from sow.schema.task import Task, TaskStatus
 
+UNREPORTED = frozenset({TaskStatus.IN_PROGRESS, TaskStatus.PENDING})
+"""What a task is in whose agent has not reported: nobody's agent can leave it `pending`."""
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -32,7 +35,7 @@ def judge(evidence: Evidence, executor: Executor) -> Verdict:
         return Verdict(Cause.CANCELLED, "cancelled")
     if isinstance(evidence.task, StateError):
         return Verdict(Cause.STATE_UNREADABLE, evidence.task.message)
-    if evidence.task.status is not TaskStatus.IN_PROGRESS:
+    if evidence.task.status not in UNREPORTED:
         return Verdict(Cause.REPORTED, f"the agent left {evidence.task.status}")
     if evidence.ended_for is not None:
         return evidence.ended_for

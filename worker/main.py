@@ -31,7 +31,7 @@ from sow.paths import Workspace, user_config_path
 from sow.processes import facts
 from sow.schema.job import WorkerRecord
 from sow.sessions.pruning import Limits, prune
-from worker import launch
+from worker import launch, state_guard
 from worker.broker import Claims, make_huey
 from worker.context import WorkerContext, logger
 from worker.inheritance import release_alive_lock
@@ -90,6 +90,7 @@ class WorkerProcess:
         self.context = WorkerContext(
             workspace, self.database, self.worker_id, configuration, environ
         )
+        state_guard.install(self.context)
         self.monitor = Monitor(self.context)
         self.standby = Standby(environ)
         self.total = configuration.worker.concurrency

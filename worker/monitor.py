@@ -29,6 +29,7 @@ from worker.context import WorkerContext, tell
 from worker.orphans import pids_of, press
 from worker.running import Running
 from worker.settle import persist_session, settle_attempt
+from worker.state_guard import StateGuard
 from worker.taskstate import has_reported
 from worker.watchdog import overdue
 
@@ -54,6 +55,7 @@ class Monitor:
         self._poller.register(self._wake_read, select.POLLIN)
         self._asked = False
         self._next_look = 0.0
+        self._guard = StateGuard(context)
         self._stopping = threading.Event()
         self._idle = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="monitor", daemon=True)
@@ -117,6 +119,15 @@ class Monitor:
             for running in self._due(ready):
                 if not running.is_postponed:
                     self._look_at(running)
+            self._guard_state()
+
+    def _guard_state(self) -> None:
+        """See to the state that agents' git takes, while there are agents. The boundary of it."""
+        try:
+            if self._watched:
+                self._guard.look_if_due()
+        except Exception:
+            logger.exception("the state cannot be looked at now")
 
     def _sleep(self) -> set[int]:
         """Sleep until nudged, until a supervisor ends or a look is due; return what is ready."""

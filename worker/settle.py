@@ -27,6 +27,7 @@ from worker.context import WorkerContext, tell
 from worker.judge import Evidence, judge
 from worker.retry import Next, Step, decide
 from worker.running import Exit, Running, ending_of, read_exit
+from worker.state_guard import see_to_state
 from worker.taskstate import (
     both,
     change_under_lease,
@@ -39,6 +40,7 @@ from worker.taskstate import (
     marks_session,
     restore_state,
     session_seen,
+    taken_again,
 )
 
 ELSEWHERE_SECONDS = 30.0
@@ -48,6 +50,7 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     """Record how an attempt ended and what follows. Raises Fenced when it is not ours any more."""
     running.output.read_new(last=True)
     exit_facts = read_exit(running.paths)
+    see_to_state(context)
     if not is_checked_out(context, running.job):
         _keep_for_later(context, running, exit_facts)
         return
@@ -229,7 +232,8 @@ def _follow(
     session = both(marks_session(running, verdict), clears_session)
     match following.step:
         case Step.RETRY | Step.PARK:
-            change_under_lease(context, job, running.lease, session)
+            again = both(session, lambda task: taken_again(task, context.now()))
+            change_under_lease(context, job, running.lease, again)
             _again(context, job, running.lease, verdict, following, spent)
         case Step.DONE:
             task = change_under_lease(context, job, running.lease, session)

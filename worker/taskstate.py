@@ -12,15 +12,16 @@ from msgspec import UNSET
 from sow.clock import format_time
 from sow.errors import StateError
 from sow.executors.base import Observation, Verdict
-from sow.files import write_atomically
+from sow.files import locked_folder
 from sow.ids import TaskId
 from sow.jobs import leases
 from sow.schema.job import Cause, Job, Lease
 from sow.schema.task import SessionFacts, Task, TaskStatus
-from sow.state import transitions
+from sow.state import statefiles, transitions
 from sow.state.log import LogEntry, append_entry
 from sow.state.tasks import change_task, find_task, read_task
 from worker.context import WorkerContext
+from worker.judge import UNREPORTED
 from worker.running import Running
 
 NEVER_BEGAN = frozenset(
@@ -42,7 +43,7 @@ Change = Callable[[Task], Mapping[str, Any]]
 def has_reported(context: WorkerContext, job: Job) -> bool:
     """Whether the agent has set a status; False where the state cannot be read now."""
     try:
-        return read_task(context.workspace, TaskId(job.task_id)).status != TaskStatus.IN_PROGRESS
+        return read_task(context.workspace, TaskId(job.task_id)).status not in UNREPORTED
     except StateError:
         return False
 
@@ -116,16 +117,23 @@ def clears_session(task: Task) -> Mapping[str, Any]:
 
 def fails(task: Task, now: float) -> Mapping[str, Any]:
     """Return what makes a task failed whose agent left it in progress."""
-    if task.status is not TaskStatus.IN_PROGRESS:
+    if task.status not in UNREPORTED:
         return {}
-    return transitions.enter(task, TaskStatus.FAILED, now=now)
+    return {**taken_again(task, now), "status": TaskStatus.FAILED}
 
 
 def interrupts(task: Task, now: float) -> Mapping[str, Any]:
     """Return what makes a task paused whose agent was ended in progress."""
-    if task.status is not TaskStatus.IN_PROGRESS:
+    if task.status not in UNREPORTED:
         return {}
-    return transitions.enter(task, TaskStatus.PAUSED, now=now)
+    return {**taken_again(task, now), "status": TaskStatus.PAUSED}
+
+
+def taken_again(task: Task, now: float) -> Mapping[str, Any]:
+    """Return what marks a task as taken that went back to `pending` while its job lived."""
+    if task.status is not TaskStatus.PENDING:
+        return {}
+    return transitions.enter(task, TaskStatus.IN_PROGRESS, now=now)
 
 
 def log_failure(context: WorkerContext, job: Job, reason: str) -> None:
@@ -143,11 +151,12 @@ def log_failure(context: WorkerContext, job: Job, reason: str) -> None:
 
 def restore_state(context: WorkerContext, running: Running) -> None:
     """Keep what the agent made of state.yaml, and put the last valid version back."""
-    state = find_task(context.workspace, TaskId(running.job.task_id)).folder / "state.yaml"
-    if state.exists():
-        state.replace(state.with_name(f"state.yaml.invalid-{running.attempt.id}"))
-    if running.paths.last_valid_state.exists():
-        write_atomically(state, running.paths.last_valid_state.read_bytes())
+    state = find_task(context.workspace, TaskId(running.job.task_id)).state
+    last = running.paths.last_valid_state
+    with locked_folder(state.parent):
+        if state.exists():
+            state.replace(state.with_name(f"state.yaml.invalid-{running.attempt.id}"))
+        statefiles.restore_state(state, last.read_bytes() if last.exists() else None)
 
 
 def first_line(text: str) -> str:

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,10 @@ from sow import __version__
 from sow.cli import completing
 from sow.cli.lazy import LazyCommand, LazyGroup
 from sow.errors import ExitCode, SowError
+from sow.state.kept import surroundings
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 COMMANDS = {
     "init": LazyCommand("sow.cli.init:init", "Make a .sow folder here."),
@@ -50,6 +55,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors are shown on stderr."""
     if completing.VARIABLE in os.environ:
         return _complete()
+    surroundings.install(_who_lives, _tell)
     try:
         result = root.main(args=list(arguments), prog_name="sow", standalone_mode=False)
     except SowError as error:
@@ -70,6 +76,16 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:  # the boundary: the rest are bugs
         return _show_bug(error)
     return result if isinstance(result, int) else 0
+
+
+def _who_lives(root_folder: "Path", project_id: str) -> str:
+    from sow.sessions.witness import who_lives
+
+    return who_lives(root_folder, project_id)
+
+
+def _tell(words: str) -> None:
+    click.echo(f"Note: {words}", err=True)
 
 
 def _complete() -> int:

@@ -101,7 +101,7 @@ def _cancel_waiting(caller: Caller, database: Database, job: Job) -> bool:
 def _request_end(caller: Caller, database: Database, job: Job) -> None:
     """Ask the worker that runs the job to end its agent, unless the agent has reported."""
     status = _status(caller, job)
-    if status not in (None, TaskStatus.IN_PROGRESS):
+    if status not in (None, TaskStatus.IN_PROGRESS, TaskStatus.PENDING):
         raise TooLate(job, status)
     jobs.change_job(database, job.id, cancel_requested_at=caller.now())
 

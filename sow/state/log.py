@@ -5,10 +5,14 @@ YAML library and no schema, because agents call `sow agent log` all the time.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-from sow.files import append_durably, locked_folder
+from sow.files import append_durably, is_held, locked_folder
+from sow.state.kept.copies import appended, size_of
+from sow.state.kept.guard import see_to
+from sow.state.kept.store import kept_for
 
 LOG_FILE = "log.md"
 FENCE = "---"
@@ -37,9 +41,22 @@ def append_entry(folder: Path, entry: LogEntry) -> Path:
     """
     path = folder / LOG_FILE
     data = format_entry(entry).encode()
-    with locked_folder(folder):
-        append_durably(path, _gap(path) + data)
+    _look_at(path)
+    with nullcontext() if is_held(folder) else locked_folder(folder):
+        piece, size = _gap(path) + data, max(0, size_of(str(path)))
+        append_durably(path, piece)
+        appended(path, piece, size)
     return path
+
+
+def _look_at(path: Path) -> None:
+    """Have a log put back that is not as long as it was kept: it only ever grows."""
+    kept = kept_for(path)
+    if kept is None:
+        return
+    size = size_of(kept.copy(kept.name(path)))
+    if size >= 0 and size != size_of(str(path)):
+        see_to(kept)
 
 
 def _gap(path: Path) -> bytes:

@@ -11,6 +11,9 @@ from typing import TypeVar
 from sow.errors import StateError
 from sow.files import write_atomically
 from sow.state.errors import InvalidState, MissingState, RefusedChange
+from sow.state.kept.copies import read, wrote
+from sow.state.kept.guard import has_changed
+from sow.state.kept.store import Kept, kept_for
 from sow.yamlfile import Changes, YamlProblem, read_yaml
 
 T = TypeVar("T")
@@ -23,12 +26,25 @@ def read_state(path: Path, type: type[T]) -> T:
     return parse_state(read_bytes(path), type, path=path)
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a state file. Raises MissingState, StateError."""
+def read_bytes(path: Path, kept: Kept | None = None) -> bytes:
+    """Return the bytes of a state file, put back first if git has taken it while a job lives.
+
+    `kept` is where the copies lie; whoever reads many files looks that up once.
+    Raises MissingState, StateError.
+    """
+    data = _read(path)
+    if has_changed(kept or kept_for(path), path, data):
+        data = _read(path)
+    if data is None:
+        raise MissingState(path)
+    return data
+
+
+def _read(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
-    except FileNotFoundError:
-        raise MissingState(path) from None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except OSError as error:
         raise StateError(
             f"{path} cannot be read: {(error.strerror or str(error)).lower()}",
@@ -57,7 +73,21 @@ def rewrite_state(path: Path, text: bytes, changes: Changes, type: type[T]) -> T
     except YamlProblem as problem:
         raise RefusedChange(problem) from problem
     write_atomically(path, result)
+    wrote(path, result, before=text)
     return state
+
+
+def restore_state(path: Path, otherwise: bytes | None) -> None:
+    """Write what was kept of a state file, else `otherwise`, over what is there.
+
+    Nothing is written where there is neither. The caller holds the folder's lock.
+    """
+    kept = kept_for(path)
+    copy = read(kept.copy(kept.name(path))) if kept is not None else None
+    data = copy if isinstance(copy, bytes) else otherwise
+    if data is not None:
+        write_atomically(path, data)
+        wrote(path, data)
 
 
 def new_state(data: Mapping[str, object], type: type[T], *, path: Path) -> bytes:
