@@ -104,7 +104,15 @@ def holds_files(folder: str | Path) -> bool:
     """Whether a folder of ours holds its state, or any other file anywhere below it."""
     if os.path.exists(f"{folder}/state.yaml"):  # noqa: PTH110 - asked of every task
         return True
-    return any(files for _, _, files in os.walk(folder))
+    return first_file(folder) is not None
+
+
+def first_file(folder: str | Path) -> str | None:
+    """Return a file anywhere below a folder, relative to it; None where all is empty."""
+    for path, _, files in os.walk(folder):
+        if files:
+            return os.path.relpath(f"{path}/{min(files)}", folder)
+    return None
 
 
 def _phases(workspace: Workspace) -> list[PhaseName]:

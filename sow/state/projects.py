@@ -11,10 +11,10 @@ from sow.files import NotWritten, locked_folder, remove_empty, sync_folder, writ
 from sow.ids import PhaseName, ProjectId, parse_phase
 from sow.paths import Workspace
 from sow.schema.project import Project, ProjectState
-from sow.state.errors import NoProject
+from sow.state.errors import NoProject, ProjectWithoutState
 from sow.state.kept.putback import adopt
 from sow.state.kept.store import kept_for
-from sow.state.places import has_project
+from sow.state.places import first_file, has_project
 from sow.state.statefiles import new_state, read_bytes, read_state, rewrite_state
 from sow.state.transitions import moment
 from sow.state.version import check_version
@@ -25,9 +25,17 @@ DEFAULT_PHASES = (PhaseName("implementation"),)
 def read_project(workspace: Workspace) -> Project:
     """Return the project. Raises NoProject, NewerState, InvalidState."""
     check_version(workspace)
-    if not has_project(workspace):
-        raise NoProject(workspace.project)
+    _refuse_missing(workspace)
     return read_state(workspace.project_state, ProjectState).project
+
+
+def _refuse_missing(workspace: Workspace) -> None:
+    """Raise NoProject where there is no `state.yaml`; of another kind where other files are."""
+    found = has_project(workspace)
+    if found and workspace.project_state.exists():
+        return
+    file = first_file(workspace.project)
+    raise ProjectWithoutState(workspace.project, file) if file else NoProject(workspace.project)
 
 
 def new_project(
@@ -45,6 +53,8 @@ def new_project(
     `project_id` is a new UUID. Raises StateError where there is a project.
     """
     check_version(workspace)
+    if has_project(workspace):
+        _refuse_missing(workspace)
     names = [parse_phase(phase) for phase in dict.fromkeys(phases)]
     fields = {
         "id": project_id,
@@ -58,7 +68,7 @@ def new_project(
     }
     text = new_state({"project": fields}, ProjectState, path=workspace.project_state)
     with locked_folder(workspace.sow):
-        if has_project(workspace):
+        if workspace.project_state.exists():
             raise StateError(
                 f"there is a project already: {workspace.project}",
                 hint="`sow project status` shows it. A branch has one project.",

@@ -14,6 +14,13 @@ from sow.state.errors import InvalidState, MissingState, RefusedChange
 from sow.state.kept.copies import read, wrote
 from sow.state.kept.guard import has_changed
 from sow.state.kept.store import Kept, kept_for
+from sow.state.version import (
+    FIRST_VERSION,
+    file_version,
+    needed_version,
+    raise_version,
+    refuse_newer,
+)
 from sow.yamlfile import Changes, YamlProblem, read_yaml
 
 T = TypeVar("T")
@@ -53,7 +60,8 @@ def _read(path: Path) -> bytes | None:
 
 
 def parse_state(text: bytes, type: type[T], *, path: Path) -> T:
-    """Return `text`, the bytes of `path`, as a `type`. Raises InvalidState."""
+    """Return `text`, the bytes of `path`, as a `type`. Raises NewerState, InvalidState."""
+    refuse_newer(path, text)
     try:
         return read_yaml(text, type, path=path)
     except YamlProblem as problem:
@@ -70,8 +78,14 @@ def rewrite_state(path: Path, text: bytes, changes: Changes, type: type[T]) -> T
     try:
         result = edit_yaml(text, changes, path=path)
         state = read_yaml(result, type, path=path)
+        needed = needed_version(state)
+        if needed > file_version(text):
+            result = edit_yaml(result, {"version": needed}, path=path)
+            state = read_yaml(result, type, path=path)
     except YamlProblem as problem:
         raise RefusedChange(problem) from problem
+    if needed > FIRST_VERSION:
+        raise_version(path, needed)
     write_atomically(path, result)
     wrote(path, result, before=text)
     return state
@@ -96,7 +110,10 @@ def new_state(data: Mapping[str, object], type: type[T], *, path: Path) -> bytes
 
     text = HEADER + dump_yaml(data)
     try:
-        read_yaml(text, type, path=path)
+        needed = needed_version(read_yaml(text, type, path=path))
     except YamlProblem as problem:
         raise RefusedChange(problem) from problem
+    if needed > FIRST_VERSION:
+        text = HEADER + dump_yaml({**data, "version": needed})
+        raise_version(path, needed)
     return text

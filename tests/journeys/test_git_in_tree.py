@@ -111,7 +111,7 @@ def test_a_clean_that_takes_everything(repository: Site, committed: str) -> None
     log = log_of(site, "010")
     assert log.count("before git") == log.count("after git") == 1
     assert log.count("Put back: ") == (1 if committed == "never" else 0)
-    others_are_whole(site)
+    others_are_whole(site)  # its untracked feedback too
     assert (site.root / ".sow/.gitignore").exists()
     worker.kill()
     (site.base / "go").touch()

@@ -9,21 +9,25 @@ from pathlib import Path
 
 from sow.errors import StateError
 from sow.paths import Workspace, find_workspace
-from sow.state.kept.guard import look_for_project
+from sow.state.kept.guard import look_for_project, see_to_project
 
 
 def find_or_bring_back(cwd: Path, environ: Mapping[str, str]) -> Workspace:
     """Find the workspace that `cwd` is in, as `find_workspace` does, though it may have gone.
 
-    Raises StateError.
+    Where an agent finds no `run` any more, git has cleaned up: all is looked
+    at, for no worker may be left to do that. Raises StateError.
     """
     try:
-        return find_workspace(cwd, environ)
+        workspace = find_workspace(cwd, environ)
     except StateError:
-        workspace = bring_back(cwd, environ)
-        if workspace is None:
+        found = bring_back(cwd, environ)
+        if found is None:
             raise
-        return workspace
+        return found
+    if "SOW_ATTEMPT_ID" in environ and not workspace.run.exists():
+        see_to_project(workspace.root)
+    return workspace
 
 
 def bring_back(cwd: Path, environ: Mapping[str, str]) -> Workspace | None:
