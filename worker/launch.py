@@ -30,7 +30,6 @@ from worker.renewal import lacks_session, renew_session
 from worker.running import Running
 from worker.settle import ELSEWHERE_SECONDS, fail_before_start, is_checked_out
 from worker.standby import Standby
-from worker.state_guard import see_to_state
 
 
 def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | None:
@@ -45,7 +44,7 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
         return None
     job = jobs.get_job(context.database, job_id)
     try:
-        see_to_state(context)
+        context.guard.look()
         if not is_checked_out(context, job):
             _wait_for_project(context, job, lease)
             return None

@@ -90,7 +90,7 @@ class WorkerProcess:
         self.context = WorkerContext(
             workspace, self.database, self.worker_id, configuration, environ
         )
-        state_guard.install(self.context)
+        state_guard.install(self.database)
         self.monitor = Monitor(self.context)
         self.standby = Standby(environ)
         self.total = configuration.worker.concurrency
@@ -176,7 +176,7 @@ class WorkerProcess:
     def _leave_nameless(self) -> None:
         """Leave when our lock file is gone: to the others we are dead, and they take our jobs."""
         logger.warning("our lock file is gone, so others take us for dead; leaving")
-        state_guard.see_to_state(self.context)  # what took it may have taken more
+        self.context.guard.look()  # what took it may have taken more
         self.consumer.stop_flag.set()
         self._ask_to_leave()
 

@@ -29,7 +29,6 @@ from worker.context import WorkerContext, tell
 from worker.orphans import pids_of, press
 from worker.running import Running
 from worker.settle import persist_session, settle_attempt
-from worker.state_guard import StateGuard
 from worker.taskstate import has_reported
 from worker.watchdog import overdue
 
@@ -55,7 +54,6 @@ class Monitor:
         self._poller.register(self._wake_read, select.POLLIN)
         self._asked = False
         self._next_look = 0.0
-        self._guard = StateGuard(context)
         self._stopping = threading.Event()
         self._idle = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="monitor", daemon=True)
@@ -125,7 +123,7 @@ class Monitor:
         """See to the state that agents' git takes, while there are agents. The boundary of it."""
         try:
             if self._watched:
-                self._guard.look_if_due()
+                self.context.guard.look_if_due()
         except Exception:
             logger.exception("the state cannot be looked at now")
 

@@ -27,7 +27,6 @@ from worker.context import WorkerContext, tell
 from worker.judge import Evidence, judge
 from worker.retry import Next, Step, decide
 from worker.running import Exit, Running, ending_of, read_exit
-from worker.state_guard import see_to_state
 from worker.taskstate import (
     both,
     change_under_lease,
@@ -50,7 +49,7 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     """Record how an attempt ended and what follows. Raises Fenced when it is not ours any more."""
     running.output.read_new(last=True)
     exit_facts = read_exit(running.paths)
-    see_to_state(context)
+    context.guard.look()
     if not is_checked_out(context, running.job):
         _keep_for_later(context, running, exit_facts)
         return

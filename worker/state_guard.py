@@ -8,87 +8,112 @@ the queue's file may be gone from the disk.
 
 import logging
 import os
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from sow.errors import SowError
 from sow.ids import ProjectId
 from sow.jobs import jobs
+from sow.jobs.database import Database
+from sow.paths import Workspace
 from sow.sessions.witness import named
 from sow.state.kept import surroundings
-from sow.state.kept.putback import adopt, differing_names, sweep
+from sow.state.kept.putback import adopt, differing_names, folders, names_in, sweep
 from sow.state.kept.store import Kept, kept_at
-from worker.context import WorkerContext
 
 LOOK_SECONDS = 5.0
+MOST_LOOKING = 50
+"""A look is followed by at least so many times its own length without one."""
+RECENT_NS = 100_000_000
 
 logger = logging.getLogger("sow.worker")
 
 
-def install(context: WorkerContext) -> None:
+def install(database: Database) -> None:
     """Answer for this process whether a job lives, and tell what was put back in its log."""
 
     def who_lives(_root: Path, project_id: str) -> str:
-        return named(jobs.any_live_job(context.database, ProjectId(project_id)))
+        return named(jobs.any_live_job(database, ProjectId(project_id)))
 
     surroundings.install(who_lives, logger.warning)
 
 
-def see_to_state(context: WorkerContext) -> None:
-    """Put back what was taken, and keep what is new, now. A fault of that stops nothing else."""
-    try:
-        kept = kept_at(context.workspace.root)
-        if kept is not None:
-            sweep(kept)
-            adopt(kept)
-    except (SowError, OSError) as error:
-        logger.warning("the state cannot be looked at now: %s", error)
-
-
 class StateGuard:
-    """The looks of the monitor's thread, at most one in LOOK_SECONDS.
+    """The looks of one worker. Threads may look at the same time: they take turns."""
 
-    What differs is put back at the second look that finds it: an agent may be
-    between its `git stash` and its `git stash pop`.
-    """
-
-    def __init__(self, context: WorkerContext) -> None:
-        self.context = context
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._turn = threading.Lock()
         self._look_at = 0.0
+        self._place = ""
         self._seen: dict[str, tuple[int, ...]] = {}
         self._differed: frozenset[str] = frozenset()
 
+    def look(self) -> None:
+        """Put back what was taken, and keep what is new, now. A fault of that stops nothing else.
+
+        Looks into the folders alone that have changed since the last time: git and sow put
+        every file in place anew, which changes its folder.
+        """
+        self._look(lambda differing: differing)
+
     def look_if_due(self) -> None:
-        """Look at the folders that have changed since the last time."""
-        if time.monotonic() < self._look_at:
+        """Look, at most once in LOOK_SECONDS, and put back what differs for the second time.
+
+        An agent may be between its `git stash` and its `git stash pop`.
+        """
+        began = time.monotonic()
+        if began < self._look_at:
             return
-        self._look_at = time.monotonic() + LOOK_SECONDS
-        kept = kept_at(self.context.workspace.root)
-        if kept is None:
-            return
-        signature = _signature(kept)
-        if signature == self._seen:
-            return
-        differing = frozenset(differing_names(kept))
-        lasting = differing & self._differed
-        if lasting:
-            sweep(kept, lasting)
-        adopt(kept)
-        self._differed = differing - lasting
-        self._seen = {} if self._differed or lasting else signature
+        self._look(lambda differing: differing & self._differed)
+        took = time.monotonic() - began
+        self._look_at = began + max(LOOK_SECONDS, took * MOST_LOOKING)
+
+    def _look(self, choose: Callable[[frozenset[str]], frozenset[str]]) -> None:
+        try:
+            with self._turn:
+                kept = kept_at(self.workspace.root)
+                if kept is not None:
+                    self._look_at_changed(kept, choose)
+        except (SowError, OSError) as error:
+            logger.warning("the state cannot be looked at now: %s", error)
+
+    def _look_at_changed(
+        self, kept: Kept, choose: Callable[[frozenset[str]], frozenset[str]]
+    ) -> None:
+        if kept.folder != self._place:
+            self._place, self._seen = kept.folder, {}
+        signatures = _signatures(kept)
+        changed = [
+            folder for folder, facts in signatures.items() if self._seen.get(folder) != facts
+        ]
+        names = {name for folder in changed for name in names_in(kept.files, folder)}
+        differing = frozenset(differing_names(kept, names))
+        chosen = choose(differing)
+        if chosen:
+            sweep(kept, sorted(chosen))
+        adopt(kept, (name for folder in changed for name in names_in(kept.sow, folder)))
+        self._differed = differing
+        again = {name.rpartition("/")[0] for name in differing}
+        self._seen = {folder: facts for folder, facts in signatures.items() if folder not in again}
 
 
-def _signature(kept: Kept) -> dict[str, tuple[int, ...]]:
-    """Return what changes with every file that git or sow puts in place: the folders' times.
+def _signatures(kept: Kept) -> dict[str, tuple[int, ...]]:
+    """Return, for each folder to be looked at, what changes with the files that are put there.
 
     A folder that has changed within the last moments may change again unseen, so it counts
     as changed once more.
     """
     now = time.time_ns()
-    found: dict[str, tuple[int, ...]] = {"": (hash(kept.folder),)}
-    for folder, folders, _ in os.walk(f"{kept.sow}/project"):
-        facts = Path(folder).stat()
-        recent = now if now - facts.st_mtime_ns < 100_000_000 else 0
+    found: dict[str, tuple[int, ...]] = {}
+    for folder in {*folders(kept.sow), *folders(kept.files)}:
+        try:
+            facts = os.stat(f"{kept.sow}/{folder}")  # noqa: PTH116
+        except OSError:
+            found[folder] = ()
+            continue
+        recent = now if now - facts.st_mtime_ns < RECENT_NS else 0
         found[folder] = (facts.st_ino, facts.st_mtime_ns, recent)
-        folders[:] = [name for name in folders if name[0] != "."]
     return found

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sow.files import append_durably, is_held, locked_folder
-from sow.state.kept.copies import appended, size_of
+from sow.state.kept.copies import appended, end_of, size_of
 from sow.state.kept.guard import see_to
 from sow.state.kept.store import kept_for
 
@@ -50,12 +50,12 @@ def append_entry(folder: Path, entry: LogEntry) -> Path:
 
 
 def _look_at(path: Path) -> None:
-    """Have a log put back that is not as long as it was kept: it only ever grows."""
+    """Have a log put back that does not end as it was kept: it only ever grows."""
     kept = kept_for(path)
     if kept is None:
         return
-    size = size_of(kept.copy(kept.name(path)))
-    if size >= 0 and size != size_of(str(path)):
+    copy = end_of(kept.copy(kept.name(path)))
+    if copy is not None and copy != end_of(str(path)):
         see_to(kept)
 
 

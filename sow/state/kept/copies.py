@@ -19,6 +19,9 @@ LARGEST = 16 * 1024 * 1024
 """Larger files are left to themselves."""
 MOST_BRANCHES = 24
 """Of so many branches and checked-out commits the copies are kept; the rest, oldest first, go."""
+SMALL = 65_536
+END = 512
+"""As much of a log's end as tells its last entry."""
 LOG = "log.md"
 UNREADABLE = object()
 """What is there is no regular file of a usual size; the keeper has nothing to say of it."""
@@ -71,6 +74,7 @@ def forget(kept: Kept, name: str) -> None:
     for path in (kept.copy(name), kept.versions(name)):
         with suppress(OSError):
             os.unlink(path)  # noqa: PTH108
+            os.removedirs(os.path.dirname(path))  # noqa: PTH120 - as far as they are empty
 
 
 def read(path: str) -> object:
@@ -85,12 +89,18 @@ def read(path: str) -> object:
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST:
             return UNREADABLE
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(LARGEST)
+        return _whole(descriptor, facts.st_size)
     except OSError:
         return UNREADABLE
     finally:
         os.close(descriptor)
+
+
+def _whole(descriptor: int, size: int) -> bytes:
+    data = os.read(descriptor, size + 1)
+    while len(data) > size and (part := os.read(descriptor, SMALL)):  # it grows meanwhile
+        data += part
+    return data
 
 
 def size_of(path: str) -> int:
@@ -99,6 +109,21 @@ def size_of(path: str) -> int:
         return os.stat(path).st_size  # noqa: PTH116
     except OSError:
         return -1
+
+
+def end_of(path: str) -> tuple[int, bytes] | None:
+    """Return the size of a file and its last bytes; None where there is none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        size = os.fstat(descriptor).st_size
+        return size, os.pread(descriptor, END, max(0, size - END))
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def digest(data: bytes) -> str:

@@ -65,14 +65,9 @@ def look_for_tasks(root: Path, present: set[TaskId]) -> bool:
 
 
 def kept_tasks(kept: Kept) -> set[TaskId]:
-    """Return the ids of the tasks whose state was kept."""
+    """Return the ids of the tasks that were kept."""
     phases = f"{kept.files}/project/phases"
-    return {
-        TaskId(task)
-        for phase in _names(phases)
-        for task in _names(f"{phases}/{phase}/tasks")
-        if os.path.exists(f"{phases}/{phase}/tasks/{task}/state.yaml")  # noqa: PTH110
-    }
+    return {TaskId(task) for phase in _names(phases) for task in _names(f"{phases}/{phase}/tasks")}
 
 
 def _names(folder: str) -> list[str]:

@@ -7,7 +7,7 @@ only where a file is not what was kept last, so it may take its time.
 
 import os
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from sow.state.kept.history import came_before
 from sow.state.kept.store import Checkout, Kept
 
 STATE = "state.yaml"
+OURS = frozenset({STATE, LOG, "description.md"})
 FOUNDATION = (".version", ".gitignore", "config.yaml")
 """Files beside the project, put back only where they are missing."""
 LOCK_SECONDS = 1.0
@@ -51,10 +52,10 @@ def differing_names(kept: Kept, names: Collection[str] | None = None) -> list[st
     return [name for name in wanted if not _agrees(kept, name)]
 
 
-def adopt(kept: Kept) -> None:
-    """Keep every file of the project of which there is no copy yet."""
-    for name in present_names(kept):
-        if read(kept.copy(name)) is None:
+def adopt(kept: Kept, names: Iterable[str] | None = None) -> None:
+    """Keep every file of the project, or of `names`, of which there is no copy yet."""
+    for name in present_names(kept) if names is None else names:
+        if not os.path.exists(kept.copy(name)):  # noqa: PTH110
             data = read(f"{kept.sow}/{name}")
             if isinstance(data, bytes) and _is_valid(name, data):
                 keep(kept, name, data)
@@ -73,32 +74,36 @@ def kept_names(kept: Kept) -> list[str]:
 
 def present_names(kept: Kept) -> Iterator[str]:
     """Yield the names of the files that are to be kept, as they lie on the disk."""
-    yield from FOUNDATION
-    yield from ("project/state.yaml", "project/log.md")
-    for phase in _folders(f"{kept.sow}/project/phases"):
+    for folder in folders(kept.sow):
+        yield from names_in(kept.sow, folder)
+
+
+def folders(base: str) -> Iterator[str]:
+    """Yield the folders that hold what is to be kept, below `.sow` or where its copies lie."""
+    yield from ("", "project")
+    for phase in _entries(f"{base}/project/phases", folder=True):
         tasks = f"project/phases/{phase}/tasks"
-        for task in _folders(f"{kept.sow}/{tasks}"):
+        for task in _entries(f"{base}/{tasks}", folder=True):
             if task.isdecimal():
-                yield from (f"{tasks}/{task}/{file}" for file in (STATE, "description.md", LOG))
-                feedback = f"{tasks}/{task}/feedback"
-                yield from (f"{feedback}/{file}" for file in _files(f"{kept.sow}/{feedback}"))
+                yield from (f"{tasks}/{task}", f"{tasks}/{task}/feedback")
 
 
-def _folders(path: str) -> list[str]:
+def names_in(base: str, folder: str) -> list[str]:
+    """Return the names of the files to be kept in one such folder."""
+    if not folder:
+        return [name for name in FOUNDATION if os.path.isfile(f"{base}/{name}")]  # noqa: PTH113
+    present = _entries(f"{base}/{folder}", folder=False)
+    return [f"{folder}/{name}" for name in present if folder.endswith("/feedback") or name in OURS]
+
+
+def _entries(path: str, *, folder: bool) -> list[str]:
+    """Return the names of the folders, or of the files, in a folder; none where there is none."""
     try:
         with os.scandir(path) as entries:
             return sorted(
-                entry.name for entry in entries if entry.is_dir() and entry.name[0] != "."
-            )
-    except OSError:
-        return []
-
-
-def _files(path: str) -> list[str]:
-    try:
-        with os.scandir(path) as entries:
-            return sorted(
-                entry.name for entry in entries if entry.is_file() and entry.name[0] != "."
+                entry.name
+                for entry in entries
+                if entry.name[0] != "." and (entry.is_dir() if folder else entry.is_file())
             )
     except OSError:
         return []
