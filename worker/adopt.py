@@ -5,28 +5,35 @@ does not ask whether the agent still runs: the monitor treats an attempt that
 has ended like one that ends now.
 """
 
+import random
 import time
+from contextlib import suppress
 
 from sow.environment import agent_environment
-from sow.errors import StateError
+from sow.errors import SowError, StateError
 from sow.executors.registry import make_executor
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, workers
-from sow.schema.job import Cause, JobState, Lease
+from sow.schema.job import Cause, Job, JobState, Lease
 from sow.schema.task import Task
+from sow.sessions.launching import executor_variables
 from sow.state.tasks import read_task
+from worker.blame import NOT_COUNTED, excuse_by_others
 from worker.context import WorkerContext, tell
 from worker.output import OutputReader
-from worker.retry import MOST_WORKER_DEATHS
+from worker.retry import Step, after_death
 from worker.running import Running
 
 
-def adopt(context: WorkerContext, lease: Lease) -> Running | None:
-    """Return the job's unsettled attempt for the monitor; where none was begun, requeue the job."""
+def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running | None:
+    """Return the job's unsettled attempt for the monitor; where none was begun, requeue the job.
+
+    `excuse` says why the death of its worker cannot be the job's fault, where that is known.
+    """
     job = jobs.get_job(context.database, lease.job_id)
     attempt = jobs.last_attempt(context.database, job.id)
     if attempt is None or attempt.number <= job.settled:
-        _put_back(context, lease)
+        _put_back(context, lease, excuse)
         return None
     paths = context.workspace.attempt(job.id, attempt.number)
     executor = make_executor(job.executor)
@@ -39,7 +46,8 @@ def adopt(context: WorkerContext, lease: Lease) -> Running | None:
         paths=paths,
         executor=executor,
         output=OutputReader(paths.output, executor),
-        environ=agent_environment(context.environ),
+        environ=_environment(context, job),
+        excuse=excuse,
         begun_at=time.monotonic() - max(0.0, context.now() - attempt.created_at),
     )
 
@@ -51,25 +59,50 @@ def _task(context: WorkerContext, task_id: TaskId) -> Task | None:
         return None
 
 
-def _put_back(context: WorkerContext, lease: Lease) -> None:
+def _environment(context: WorkerContext, job: Job) -> dict[str, str]:
+    """Return what tells where the agent's CLI keeps its sessions; `env` may have gone meanwhile."""
+    environ = agent_environment(context.environ)
+    with suppress(SowError):
+        environ |= executor_variables(job, context.environ)
+    return environ
+
+
+def _put_back(context: WorkerContext, lease: Lease, excuse: str) -> None:
     """Queue a job again whose worker died before it began the next attempt."""
     job = jobs.get_job(context.database, lease.job_id)
-    deaths = job.worker_deaths + 1
+    excuse = excuse or excuse_by_others(context, job.id)
     now = context.now()
-    if deaths >= MOST_WORKER_DEATHS:
-        from sow.errors import SowError
+    following = after_death(
+        job,
+        most=context.configuration.retry_worker_deaths,
+        excused=bool(excuse),
+        now=now,
+        jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
+    )
+    if following.step is Step.FAIL:
         from worker.settle import fail_before_start
 
-        error = SowError(f"set aside: its worker died {deaths} times before the agent had started")
+        deaths = job.worker_deaths + following.worker_deaths
+        error = SowError(
+            f"set aside: its worker died {deaths} times in a row before the agent had started"
+        )
         fail_before_start(context, job, lease, error, cause=Cause.WORKER_DIED)
         return
-    tell(job, "queued again: its worker died")
-    leases.requeue(
-        context.database,
-        lease,
-        state=JobState.QUEUED,
-        retry_at=job.retry_at,
-        now=now,
-        worker_deaths=deaths,
-    )
+    retry_at = max(job.retry_at, following.retry_at)
+    try:
+        leases.requeue(
+            context.database,
+            lease,
+            state=JobState.BACKOFF if following.retry_at > now else JobState.QUEUED,
+            retry_at=retry_at,
+            now=now,
+            worker_deaths=job.worker_deaths + following.worker_deaths,
+            excused_deaths=job.excused_deaths + following.excused_deaths,
+        )
+    except leases.EndIsAsked:
+        from worker.settle import cancel_unstarted
+
+        cancel_unstarted(context, job, lease)
+        return
+    tell(job, "queued again: its worker died" + (f"; {NOT_COUNTED}{excuse}" if excuse else ""))
     workers.wake(context.workspace)

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from sow.errors import StateError
 from sow.executors.base import Ending, Executor, Observation, Verdict
 from sow.schema.job import Cause, Job
-from sow.schema.task import Task, TaskStatus
-
-UNREPORTED = frozenset({TaskStatus.IN_PROGRESS, TaskStatus.PENDING})
-"""What a task is in whose agent has not reported: nobody's agent can leave it `pending`."""
+from sow.schema.task import Task
+from sow.state.transitions import NO_REPORTS
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ def judge(evidence: Evidence, executor: Executor) -> Verdict:
         return Verdict(Cause.CANCELLED, "cancelled")
     if isinstance(evidence.task, StateError):
         return Verdict(Cause.STATE_UNREADABLE, evidence.task.message)
-    if evidence.task.status not in UNREPORTED:
+    if evidence.task.status not in NO_REPORTS:
         return Verdict(Cause.REPORTED, f"the agent left {evidence.task.status}")
     if evidence.ended_for is not None:
         return evidence.ended_for

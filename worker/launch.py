@@ -15,20 +15,24 @@ from sow.errors import ConfigurationError, SowError
 from sow.executors.base import Launch
 from sow.executors.registry import make_executor
 from sow.files import write_atomically
-from sow.ids import JobId, TaskId
+from sow.ids import JobId
 from sow.jobs import jobs, leases
 from sow.paths import AttemptPaths, attempt_id
 from sow.schema.job import Attempt, Cause, Job, JobState, Lease, ProcessIdentity
 from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
 from sow.sessions.plan import Plan, plan_attempt
-from sow.state.tasks import read_task
 from worker.adopt import adopt
 from worker.context import WorkerContext, tell
 from worker.orders import pack
 from worker.output import OutputReader
-from worker.renewal import lacks_session, renew_session
+from worker.renewal import lacks_session, lost_attempts, renew_session, take_again
 from worker.running import Running
-from worker.settle import ELSEWHERE_SECONDS, fail_before_start, is_checked_out
+from worker.settle import (
+    ELSEWHERE_SECONDS,
+    cancel_unstarted,
+    fail_before_start,
+    is_checked_out,
+)
 from worker.standby import Standby
 
 
@@ -36,13 +40,27 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
     """Start the next attempt of a job that this worker holds the lease on.
 
     Returns None where nothing was started: the job has failed for a reason
-    that is on record by now, its project is not checked out, or another worker
-    has taken it over.
+    that is on record by now, it was cancelled, its project is not checked out,
+    or another worker has taken it over.
     """
     lease = leases.lease_of(context.database, job_id)
     if lease is None or lease.worker_id != context.worker_id:
         return None
     job = jobs.get_job(context.database, job_id)
+    try:
+        return _start_or_cancel(context, standby, job, lease)
+    except leases.Fenced:
+        tell(job, "was taken over by another worker")
+        return None
+    except SowError as error:
+        fail_before_start(context, job, lease, error)
+        return None
+
+
+def _start_or_cancel(
+    context: WorkerContext, standby: Standby, job: Job, lease: Lease
+) -> Running | None:
+    """Start the next attempt; a job whose end was asked for meanwhile ends instead."""
     try:
         context.guard.look()
         if not is_checked_out(context, job):
@@ -51,12 +69,10 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
         history = jobs.attempts(context.database, job.id)
         if history and history[-1].number > job.settled:
             return adopt(context, lease)
+        leases.refuse_if_asked(context.database, job.id)
         return _start_attempt(context, standby, job, lease, history)
-    except leases.Fenced:
-        tell(job, "was taken over by another worker")
-        return None
-    except SowError as error:
-        fail_before_start(context, job, lease, error)
+    except leases.EndIsAsked:
+        cancel_unstarted(context, job, lease)
         return None
 
 
@@ -90,14 +106,15 @@ def _start_attempt(
     history: Sequence[Attempt],
 ) -> Running:
     """Read, plan, write, record, give orders: one attempt, in that order."""
-    task = read_task(context.workspace, TaskId(job.task_id))
+    task = take_again(context, job, lease, history)
     executor = make_executor(job.executor)
     executor.validate_availability(job.path_variable)
     if lacks_session(task, executor, history):
         task = renew_session(context, job, lease, executor)
     folder = task_folder(context.workspace, task)
     location = location_for(context.workspace, job, folder)
-    plan = plan_attempt(job, task, history, executor, location)
+    lost = lost_attempts(context.database, task, history)
+    plan = plan_attempt(job, task, history, executor, location, lost)
     number = history[-1].number + 1 if history else 1
     paths = context.workspace.attempt(job.id, number)
     launch = launch_of(context.workspace, job, task, plan, executor, paths.prompt)
@@ -168,5 +185,7 @@ def _write_files(paths: AttemptPaths, plan: Plan, task_dir: Path) -> None:
 
 
 def _record_attempt(context: WorkerContext, lease: Lease, attempt: Attempt) -> None:
+    """Put the attempt on record. Raises Fenced; EndIsAsked where it must not begin any more."""
     with leases.under(context.database, lease):
+        leases.refuse_if_asked(context.database, lease.job_id)
         jobs.insert_attempt(context.database, attempt)

@@ -37,7 +37,7 @@ from worker.context import WorkerContext, logger
 from worker.inheritance import release_alive_lock
 from worker.log import configure_logging, name_log
 from worker.monitor import Monitor
-from worker.recovery import recover
+from worker.recovery import give_back_tasks, recover
 from worker.standby import Standby
 
 HEALTH_SECONDS = 60.0
@@ -214,9 +214,10 @@ class WorkerProcess:
         now = self.context.now()
         self.idle_since = self.idle_since or now
         patience = 0.0 if self.options.drain else self.idle_exit_seconds
-        if now - self.idle_since >= patience and workers.unregister_if_idle(
-            self.database, self.worker_id
-        ):
+        if now - self.idle_since < patience:
+            return
+        give_back_tasks(self.context)
+        if workers.unregister_if_idle(self.database, self.worker_id):
             logger.info("nothing to do; leaving")
             self.consumer.stop_flag.set()
             self._ask_to_leave()

@@ -176,9 +176,9 @@ class Monitor:
                 self._close_pidfd(running)
                 self._settle(running)
                 return
+            self._pass_on_cancellation(running)  # first: nothing below may keep it from the agent
             running.output.read_new()
             persist_session(self.context, running)
-            self._pass_on_cancellation(running)
             self._end_if_overdue(running)
             if not supervisor_lives(running):
                 self._close_pidfd(running)

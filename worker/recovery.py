@@ -12,8 +12,9 @@ from sow.ids import WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.schema.job import Job, Lease
 from sow.sessions.hold import is_deserted, release
-from sow.sessions.unfinished import finish, is_abandoned
+from sow.sessions.unfinished import finish, give_back, is_abandoned
 from worker.adopt import adopt
+from worker.blame import excuse_by_boot, excuse_by_count
 from worker.context import WorkerContext, logger, tell
 from worker.monitor import Monitor
 from worker.settle import is_checked_out
@@ -25,8 +26,11 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
     It runs on the thread that starts jobs, so that no start of our own is
     under way meanwhile.
     """
-    for worker_id in dead_workers(context):
-        _replace(context, worker_id, monitor)
+    dead = dead_workers(context)
+    processes = {one.id: one.process for one in workers.registered(context.database)}
+    for worker_id in dead:
+        excuse = excuse_by_boot(processes.get(worker_id)) or excuse_by_count(len(dead))
+        _replace(context, worker_id, monitor, excuse)
     for lease in leases.leases_of(context.database, context.worker_id):
         if not monitor.watches(lease.job_id):
             _adopt(context, lease, monitor)
@@ -37,6 +41,19 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
             _release(context, job)
     for job in jobs.without_row(context.database):
         _ensure_row(context, job)
+    give_back_tasks(context)
+
+
+def give_back_tasks(context: WorkerContext) -> None:
+    """Give back the tasks of jobs that have ended, where whoever ended the job died before."""
+    for job in jobs.owing(context.database):
+        try:
+            done = give_back(context.workspace, context.database, job, now=context.now())
+        except StateError as error:
+            tell(job, f"it has ended; its task cannot be given back yet: {error.message}")
+        else:
+            if done:
+                tell(job, f"its task is given back: {job.state}")
 
 
 def dead_workers(context: WorkerContext) -> list[WorkerId]:
@@ -48,20 +65,20 @@ def dead_workers(context: WorkerContext) -> list[WorkerId]:
     return sorted(w for w in known if not workers.is_alive(context.workspace, w))
 
 
-def _replace(context: WorkerContext, dead: WorkerId, monitor: Monitor) -> None:
+def _replace(context: WorkerContext, dead: WorkerId, monitor: Monitor, excuse: str) -> None:
     taken = leases.take_over(context.database, dead, context.worker_id, now=context.now())
     workers.unregister(context.database, dead)
     context.workspace.worker_lock(dead).unlink(missing_ok=True)
     (context.workspace.workers / f"{dead}{workers.BELL_SUFFIX}").unlink(missing_ok=True)
     logger.info("worker %s is dead; took over %d of its jobs", dead, len(taken))
     for lease in taken:
-        _adopt(context, lease, monitor)
+        _adopt(context, lease, monitor, excuse)
 
 
-def _adopt(context: WorkerContext, lease: Lease, monitor: Monitor) -> None:
+def _adopt(context: WorkerContext, lease: Lease, monitor: Monitor, excuse: str = "") -> None:
     """Watch what runs under a lease; one that was settled in this moment is no more our concern."""
     with suppress(leases.Fenced):
-        running = adopt(context, lease)
+        running = adopt(context, lease, excuse=excuse)
         if running is not None:
             monitor.watch(running)
 

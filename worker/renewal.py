@@ -1,44 +1,169 @@
-"""Another session, where a CLI that makes the ids itself does not know the one it had made.
+"""Another session in the place of one that its CLI does not know.
 
-Owns the one case in which a worker obtains a session: the session never
-started, so nothing is lost with it, and a spawn by its id would be refused
-again. A session that has started is never replaced here.
+Owns which sessions may be replaced without a person's word, and the one case
+in which a worker obtains a session. A session that never began holds nothing.
+One that began and was cut off before its CLI had kept it holds nothing either:
+no turn of it ended in good order, and no transcript of it was ever seen. Any
+other is never replaced here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from msgspec import UNSET
+
+from sow.clock import format_time
 from sow.environment import agent_environment
-from sow.executors.base import Executor, SessionSource
-from sow.schema.job import Attempt, Cause, Job, Lease
+from sow.executors.base import Executor, Session, SessionSource
+from sow.ids import TaskId
+from sow.jobs import jobs
+from sow.jobs.database import Database
+from sow.schema.job import Attempt, Cause, Job, Lease, Verb
 from sow.schema.task import Task
 from sow.sessions.allocation import run_command, session_fields
 from sow.sessions.launching import executor_variables, path_with_sow
+from sow.state import transitions
+from sow.state.log import LogEntry, append_entry
+from sow.state.tasks import find_task, read_task
 from worker.context import WorkerContext, tell
-from worker.taskstate import change_under_lease
+from worker.taskstate import change_under_lease, put_on_record
+
+GOOD_ORDER = frozenset({Cause.REPORTED, Cause.NO_STATUS, Cause.DENIED, Cause.CLOSED})
+"""Endings of a run that came to the end of its turn."""
+
+WITHOUT_AGENT = frozenset(
+    {Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN, Cause.MISSING_BINARY, Cause.BAD_FLAGS}
+)
+"""Endings of attempts in which no agent has run."""
 
 
-def lacks_session(task: Task, executor: Executor, history: Sequence[Attempt]) -> bool:
-    """Whether the session on record is one that its CLI has made, never begun, and forgotten."""
-    return (
-        executor.session_source is SessionSource.CREATED
-        and not task.session_started
-        and bool(history)
-        and history[-1].cause is Cause.SESSION_UNKNOWN
+def is_kept(database: Database, session_id: str, *, started: bool) -> bool:
+    """Whether a session may hold what must not be lost without a person's word.
+
+    All jobs on record are asked. One that began where no record tells of it
+    (they were pruned, say) proves nothing, and counts as kept. `started` is
+    what the task's state says of it.
+    """
+    tried = jobs.attempts_on(database, session_id)
+    if any(_held_a_turn(attempt) for attempt in tried):
+        return True
+    if not started:
+        return False
+    began_here = any(
+        attempt.verb is Verb.SPAWN and attempt.cause not in WITHOUT_AGENT for attempt in tried
+    )
+    return not began_here or any(attempt.transcript_seen for attempt in tried)
+
+
+def _held_a_turn(attempt: Attempt) -> bool:
+    is_open = attempt.verb is Verb.OPEN  # nobody saw what the person did in it
+    return is_open or attempt.finished_turn or attempt.cause in GOOD_ORDER
+
+
+def ran_in(history: Sequence[Attempt], session_id: str) -> bool:
+    """Whether an agent has run in a session in one of these attempts."""
+    return any(
+        attempt.session_id == session_id
+        and attempt.cause is not None
+        and attempt.cause not in WITHOUT_AGENT
+        for attempt in history
     )
 
 
-def renew_session(context: WorkerContext, job: Job, lease: Lease, executor: Executor) -> Task:
-    """Have the CLI make a session and put it on record; return the task with it.
+def warning_of_loss(session_id: str) -> str:
+    """Return what a caller is told of a session that was lost before it was kept."""
+    return (
+        f"session {session_id} was cut off before its CLI had kept it, and is lost;"
+        " the task went on in a new session"
+    )
 
-    No lock is held meanwhile. Raises ExecutorError where the CLI makes none.
+
+def lacks_session(task: Task, executor: Executor, history: Sequence[Attempt]) -> bool:
+    """Whether another session must take the place of the one on record: its CLI does not know it.
+
+    A spawn by the same id would do for one that never began and whose id sow
+    chooses, unless the CLI has called that id taken as well.
     """
+    source = executor.session_source
+    if task.session_id is UNSET:  # it was put back to what it was before the job
+        return source in (SessionSource.CHOSEN, SessionSource.CREATED)
+    if source is SessionSource.NONE:
+        return False
+    words = [
+        attempt.cause
+        for attempt in history
+        if attempt.session_id == task.session_id
+        and attempt.cause in (Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN)
+    ]
+    if not words or not history or history[-1].cause is not Cause.SESSION_UNKNOWN:
+        return False
+    is_taken = Cause.SESSION_IN_USE in words
+    return source is SessionSource.CREATED or task.session_started or is_taken
+
+
+def renew_session(context: WorkerContext, job: Job, lease: Lease, executor: Executor) -> Task:
+    """Put another session on record, and in the task's log which one was lost; return the task.
+
+    An executor that learns its sessions from their output is left without one.
+    No lock is held while its CLI makes one. Raises ExecutorError where it makes none.
+    """
+    session = _create_session(context, job, executor)
+    task = read_task(context.workspace, TaskId(job.task_id))
+    if task.session_id is not UNSET and task.session_started:
+        _log_loss(context, job, task.session_id)
+    made = f"session {session.id}" if session is not None else "the session that its run makes"
+    tell(job, f"its CLI knows no session {task.session_id or 'of the task'}; goes on in {made}")
+
+    def change(task: Task) -> Mapping[str, Any]:
+        if session is None:
+            return transitions.clear_session(task)
+        return session_fields(session, executor=executor.name, cwd=job.cwd)
+
+    return change_under_lease(context, job, lease, change)
+
+
+def take_again(context: WorkerContext, job: Job, lease: Lease, history: Sequence[Attempt]) -> Task:
+    """Return the task as it is before an attempt: marked, also where it was put back meanwhile."""
+    session_id = history[-1].session_id if history else None
+    started = any(one.tool_uses for one in history if one.session_id == session_id)
+    return put_on_record(context, job, lease, session_id, started=started)
+
+
+def lost_attempts(database: Database, task: Task, history: Sequence[Attempt]) -> Sequence[Attempt]:
+    """Return the attempts, of all jobs, on the sessions that this job has given up."""
+    lost = dict.fromkeys(
+        attempt.session_id
+        for attempt in history
+        if attempt.cause is Cause.SESSION_UNKNOWN
+        and attempt.session_id not in (None, task.session_id)
+    )
+    return [
+        attempt
+        for session_id in lost
+        for attempt in jobs.attempts_on(database, session_id or "")
+        if attempt.cause not in WITHOUT_AGENT
+    ]
+
+
+def _create_session(context: WorkerContext, job: Job, executor: Executor) -> Session | None:
+    if executor.session_source is SessionSource.LEARNED:
+        return None
     environ = {
         **agent_environment(context.environ),
         **executor_variables(job, context.environ),
         "PATH": path_with_sow(job.path_variable),
     }
     cwd = context.workspace.root / job.cwd
-    session = executor.create_session(lambda argv: run_command(argv, cwd, environ))
-    tell(job, f"its CLI does not know the session it had made, and has made {session.id}")
-    fields = session_fields(session, executor=executor.name, cwd=job.cwd)
-    return change_under_lease(context, job, lease, lambda _: fields)
+    return executor.create_session(lambda argv: run_command(argv, cwd, environ))
+
+
+def _log_loss(context: WorkerContext, job: Job, session_id: str) -> None:
+    """Name the lost session in the task's log first: a worker that dies now says it again."""
+    entry = LogEntry(
+        timestamp=format_time(context.now()),
+        agent="sow",
+        action=f"Goes on in a new session; {session_id} was lost before its CLI had kept it",
+        result="",
+        text="No turn of it had ended in good order. What it did is in the tree.",
+    )
+    append_entry(find_task(context.workspace, TaskId(job.task_id)).folder, entry)

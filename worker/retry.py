@@ -14,7 +14,9 @@ LONGEST_BACKOFF_SECONDS = 300.0
 FIRST_PARKING_SECONDS = 60.0
 LONGEST_PARKING_SECONDS = 3600.0
 RESET_MARGIN_SECONDS = 5.0
-MOST_WORKER_DEATHS = 5
+PATIENT_DEATHS = 3
+"""How many deaths in a row that are not the job's fault are followed by another start at once."""
+LONGEST_DEATH_BACKOFF_SECONDS = 60.0
 
 
 class Step(StrEnum):
@@ -37,6 +39,8 @@ class Next:
     """To add to the job's count of retries."""
     worker_deaths: int = 0
     """To add to the job's count of dead workers."""
+    excused_deaths: int = 0
+    """To add to the count of those that were not its fault."""
     correction: str | None = None
     """A one-time remedy that is spent by this step."""
 
@@ -49,13 +53,18 @@ def decide(
     jitter: float,
     resets_at: float | None,
     can_resume: bool,
-    session_started: bool,
+    session_kept: bool,
+    ran_in_session: bool,
     on_quota: bool,
+    most_deaths: int,
+    excused: bool,
 ) -> Next:
     """Return what follows an attempt of `job` that ended by `cause`.
 
     `jitter` is drawn from 0 to 1. `resets_at` is when a quota ends, in seconds
-    since the epoch, where the CLI has told it.
+    since the epoch, where the CLI has told it. `session_kept`: the session may
+    hold what must not be lost without a person's word; `ran_in_session`: an
+    agent of this job has run in it. `excused`: a death was not the job's fault.
     """
     match cause:
         case Cause.REPORTED:
@@ -70,18 +79,41 @@ def decide(
             return _after_backoff(job, now, jitter)
         case Cause.RATE_LIMITED:
             return _parked(job, now, resets_at) if on_quota else Next(Step.FAIL)
-        case Cause.SESSION_IN_USE:
-            return _once(cause, job)
-        case Cause.SESSION_UNKNOWN:
-            return Next(Step.FAIL) if session_started else _once(cause, job)
+        case Cause.SESSION_UNKNOWN if session_kept:
+            return Next(Step.FAIL)
+        case Cause.SESSION_UNKNOWN if ran_in_session:  # what cut that run off has been counted
+            return Next(Step.RETRY, correction=cause.value)
+        case Cause.SESSION_IN_USE | Cause.SESSION_UNKNOWN:
+            return _free_once(cause, job, now, jitter)
         case Cause.WORKER_STOPPED:
             return Next(Step.RETRY)
         case Cause.WORKER_DIED:
-            spent = job.worker_deaths + 1
-            step = Step.FAIL if spent >= MOST_WORKER_DEATHS else Step.RETRY
-            return Next(step, worker_deaths=1)
+            return after_death(job, most=most_deaths, excused=excused, now=now, jitter=jitter)
         case _:
             return Next(Step.FAIL)
+
+
+def after_death(job: Job, *, most: int, excused: bool, now: float, jitter: float) -> Next:
+    """Return what follows a death of the job's worker or supervisor.
+
+    Deaths that may be its fault are counted in a row, up to `most`. The others
+    never end it; after some in a row it waits, for its agent may be what kills.
+    """
+    if not excused:
+        step = Step.FAIL if job.worker_deaths + 1 >= most else Step.RETRY
+        return Next(step, worker_deaths=1)
+    beyond = job.excused_deaths + 1 - PATIENT_DEATHS
+    if beyond <= 0:
+        return Next(Step.RETRY, excused_deaths=1)
+    wait = min(FIRST_BACKOFF_SECONDS * 2 ** (beyond - 1), LONGEST_DEATH_BACKOFF_SECONDS)
+    return Next(Step.RETRY, retry_at=now + wait * (0.5 + jitter / 2), excused_deaths=1)
+
+
+def _free_once(cause: Cause, job: Job, now: float, jitter: float) -> Next:
+    """Go on at once the first time, and spend a retry each further time."""
+    if cause.value in job.corrections:
+        return _after_backoff(job, now, jitter)
+    return Next(Step.RETRY, correction=cause.value)
 
 
 def _once(cause: Cause, job: Job) -> Next:

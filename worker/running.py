@@ -7,8 +7,9 @@ the attempt's folder.
 import json
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from sow.executors.base import Ending, Executor, Verdict
@@ -78,6 +79,15 @@ class Running:
     signs: Signs | None = None
     busy_seconds: float = 0.0
     """CPU time above idling since the last sign of life."""
+
+    excuse: str = ""
+    """Why its death, if it has died, was not its job's fault, as far as its adoption tells."""
+
+    @property
+    def transcripts(self) -> Iterable[Path]:
+        """The files in which its CLI keeps the session now."""
+        session_id = self.output.seen.session_id or self.attempt.session_id
+        return self.executor.transcripts(session_id, self.environ) if session_id else ()
 
     @property
     def is_postponed(self) -> bool:

@@ -4,29 +4,32 @@ Owns the order of the writes. The cause is recorded first, then the task's
 state, then the job's end with its lease in one commit: a worker that dies in
 between leaves a record from which the next one goes on. Every write is under
 the lease; a fenced worker changes nothing.
+
+State and job are written in one critical section, under the task's lock. What
+was concluded is looked at there once more: an attempt whose task stands
+otherwise by then, or whose job somebody has cancelled, is judged again.
 """
 
-import random
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from sow.clock import format_duration, format_time
 from sow.errors import ExecutorError, SowError, StateError
-from sow.executors.base import Observation, Verdict
-from sow.executors.errors import ExecutorBinaryNotFound, SessionLost
+from sow.executors.base import Verdict
+from sow.executors.errors import ExecutorBinaryNotFound
 from sow.files import StateLocked
-from sow.ids import TaskId
 from sow.jobs import jobs, leases, waiters
 from sow.schema.job import Cause, Job, JobState, Lease
 from sow.schema.task import Task, TaskStatus
+from sow.sessions.unfinished import cancellation, conclude
 from sow.state.errors import NoProject
 from sow.state.projects import read_project
-from sow.state.tasks import read_task
+from sow.state.transitions import NO_REPORTS
 from worker.context import WorkerContext, tell
-from worker.judge import Evidence, judge
-from worker.retry import Next, Step, decide
-from worker.running import Exit, Running, ending_of, read_exit
+from worker.decision import decide_next, judge_ending, spent_by
+from worker.retry import Next, Step
+from worker.running import Exit, Running, read_exit
 from worker.taskstate import (
     both,
     change_under_lease,
@@ -34,15 +37,19 @@ from worker.taskstate import (
     fails,
     first_line,
     has_begun,
+    has_finished_turn,
+    has_transcript,
     interrupts,
     log_failure,
     marks_session,
+    put_on_record,
     restore_state,
     session_seen,
-    taken_again,
 )
 
 ELSEWHERE_SECONDS = 30.0
+MOST_JUDGEMENTS = 5
+"""How often in a row an attempt is judged whose task changes meanwhile."""
 
 
 def settle_attempt(context: WorkerContext, running: Running) -> None:
@@ -53,13 +60,26 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     if not is_checked_out(context, running.job):
         _keep_for_later(context, running, exit_facts)
         return
-    job = jobs.get_job(context.database, running.job.id)
-    verdict = recorded(running) or _judge(context, running, job, exit_facts)
-    following = _decide(context, running, job, verdict)
-    if verdict.cause is Cause.SESSION_UNKNOWN and following.step is Step.FAIL:
-        verdict = _session_lost(running, verdict)
-    _record_ending(context, running, exit_facts, verdict)
-    _write_down(context, running, job, verdict, following)
+    concluded = recorded(running)
+    for _ in range(MOST_JUDGEMENTS):
+        job = jobs.get_job(context.database, running.job.id)
+        verdict = concluded or judge_ending(context, running, job, exit_facts)
+        following = decide_next(context, running, job, verdict)
+        _record_ending(context, running, exit_facts, verdict)
+        try:
+            _write_down(context, running, job, verdict, following)
+        except Outdated:
+            concluded = None
+        else:
+            return
+    raise StateError(
+        f"the status of task {running.job.task_id} changes while its job is settled",
+        hint="It is tried again by itself.",
+    )
+
+
+class Outdated(Exception):
+    """The task, or the wish of a person, is not what the verdict was found on any more."""
 
 
 def is_checked_out(context: WorkerContext, job: Job) -> bool:
@@ -86,20 +106,43 @@ def fail_before_start(
     cause: Cause | None = None,
 ) -> None:
     """End a job whose agent could not be started; task and job say why."""
+    now = context.now()
+
+    def change(task: Task) -> Mapping[str, Any]:
+        leases.refuse_if_asked(context.database, job.id)
+        return fails(task, now)
+
     status: TaskStatus | None = None
-    with suppress(StateError):  # a state that cannot be written must not keep the job alive
-        now = context.now()
-        status = change_under_lease(context, job, lease, lambda task: fails(task, now)).status
-        log_failure(context, job, error.message)
-    _end(
-        context,
-        job,
-        lease,
-        JobState.FAILED,
-        cause=cause or cause_of(error),
-        reason=error.message,
-        status=status,
-    )
+    try:
+        with suppress(StateError):  # a state that cannot be written must not keep the job alive
+            status = change_under_lease(context, job, lease, change).status
+            log_failure(context, job, error.message)
+    except leases.EndIsAsked:
+        cancel_unstarted(context, job, lease)
+        return
+    verdict = Verdict(cause or cause_of(error), error.message)
+    if status is None:
+        _end_unwritten(context, job, lease, verdict)
+        return
+    _end(context, lease, JobState.FAILED, verdict, status)
+    _tell_of_end(context, job)
+
+
+def cancel_unstarted(context: WorkerContext, job: Job, lease: Lease) -> None:
+    """End a job that was cancelled while no agent of it ran, and give its task back."""
+    now = context.now()
+    ends = cancellation(context.database, job, reason="cancelled before it was started", now=now)
+    leases.settle(context.database, lease, **ends)
+    _conclude(context, job)
+
+
+def _conclude(context: WorkerContext, job: Job) -> None:
+    """Give back what a job that has ended owes its task; what cannot be given now stays owed."""
+    try:
+        conclude(context.workspace, context.database, job, now=context.now())
+    except StateError as error:
+        tell(job, f"its task cannot be given back yet: {error.message}")
+    tell(job, _story(jobs.get_job(context.database, job.id)))
 
 
 def cause_of(error: SowError) -> Cause:
@@ -128,44 +171,6 @@ def persist_session(context: WorkerContext, running: Running) -> None:
     )
 
 
-def _judge(context: WorkerContext, running: Running, job: Job, exit_facts: Exit | None) -> Verdict:
-    task: Task | StateError
-    try:
-        task = read_task(context.workspace, TaskId(job.task_id))
-    except StateError as error:
-        task = error
-    evidence = Evidence(
-        job=job,
-        task=task,
-        ending=ending_of(exit_facts, running.paths),
-        seen=running.output.seen,
-        ended_for=running.ended_for,
-    )
-    return judge(evidence, running.executor)
-
-
-def _decide(context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
-    started = running.task is not None and running.task.session_started
-    return decide(
-        verdict.cause,
-        job,
-        now=context.now(),
-        jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
-        resets_at=verdict.resets_at or running.output.seen.resets_at,
-        can_resume=running.executor.supports_resumption,
-        session_started=started or has_begun(running.output.seen),
-        on_quota=context.configuration.retry_on_quota,
-    )
-
-
-def _session_lost(running: Running, verdict: Verdict) -> Verdict:
-    """Say what to do about a session that has started and that its CLI no longer knows."""
-    job = running.job
-    session_id = running.attempt.session_id or ""
-    lost = SessionLost(job.executor.name, job.task_id, session_id, job.agent)
-    return replace(verdict, reason=f"{lost.message}\n{lost.hint}")
-
-
 def _record_ending(
     context: WorkerContext, running: Running, exit_facts: Exit | None, verdict: Verdict
 ) -> None:
@@ -179,6 +184,8 @@ def _record_ending(
             exit_code=exit_facts.code if exit_facts else None,
             exit_signal=exit_facts.signal if exit_facts else None,
             session_id=running.output.seen.session_id or running.attempt.session_id,
+            transcript_seen=running.attempt.transcript_seen or has_transcript(running),
+            finished_turn=has_finished_turn(running.output.seen),
             tool_uses=running.output.seen.told_tool_uses,
             cpu_seconds=exit_facts.cpu_seconds if exit_facts else None,
             max_rss_kb=exit_facts.max_rss_kb if exit_facts else None,
@@ -189,65 +196,121 @@ def _record_ending(
 def _keep_for_later(context: WorkerContext, running: Running, exit_facts: Exit | None) -> None:
     """Keep an outcome in the records until its project is checked out again."""
     now = context.now()
-    tell(running.job, "ended; kept until its project is checked out")
+    attempt = (running.job.id, running.attempt.number)
     ended_at = exit_facts.ended_at if exit_facts else None
-    with leases.under(context.database, running.lease):
-        jobs.change_attempt(
-            context.database, running.job.id, running.attempt.number, ended_at=ended_at or now
-        )
-        leases.requeue(
-            context.database,
-            running.lease,
-            state=JobState.BACKOFF,
-            retry_at=now + ELSEWHERE_SECONDS,
-            now=now,
-            reason="its agent has ended; its project is not checked out",
-        )
+    try:
+        with leases.under(context.database, running.lease):
+            jobs.change_attempt(context.database, *attempt, ended_at=ended_at or now)
+            leases.requeue(
+                context.database,
+                running.lease,
+                state=JobState.BACKOFF,
+                retry_at=now + ELSEWHERE_SECONDS,
+                now=now,
+                reason="its agent has ended; its project is not checked out",
+            )
+    except leases.EndIsAsked:
+        verdict = Verdict(Cause.CANCELLED, "cancelled")
+        _record_ending(context, running, exit_facts, verdict)
+        cancel_unstarted(context, running.job, running.lease)
+    else:
+        tell(running.job, "ended; kept until its project is checked out")
 
 
 def _write_down(
     context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
 ) -> None:
-    """Change the task as the step asks, then the job.
+    """Change the task as the step asks, and the job with it. Raises Outdated.
 
     A task that cannot be written any more (its folder is gone, say) ends its job as failed.
     """
+    spent = spent_by(job, running, verdict, following)
     try:
-        _follow(context, running, job, verdict, following)
+        _follow(context, running, job, verdict, following, spent)
     except StateLocked:
         raise
     except StateError as error:
-        spent = _spent(job, running.attempt.number, running.output.seen, following)
         unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
-        _finish(context, job, running, JobState.FAILED, unwritable, None, spent)
+        _end_unwritten(context, job, running.lease, unwritable, **spent)
 
 
 def _follow(
-    context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
+    context: WorkerContext,
+    running: Running,
+    job: Job,
+    verdict: Verdict,
+    following: Next,
+    spent: dict[str, Any],
 ) -> None:
     if verdict.cause is Cause.STATE_UNREADABLE:
         restore_state(context, running)
-    spent = _spent(job, running.attempt.number, running.output.seen, following)
+    _take_back(context, running, job)
+    now = context.now()
     session = both(marks_session(running, verdict), clears_session)
-    match following.step:
-        case Step.RETRY | Step.PARK:
-            again = both(session, lambda task: taken_again(task, context.now()))
-            change_under_lease(context, job, running.lease, again)
+    is_final = False
+
+    def change(task: Task) -> Mapping[str, Any]:
+        _refuse_outdated(context, job, following.step, task)
+        match following.step:
+            case Step.CANCEL:
+                return both(session, lambda task: interrupts(task, now))(task)
+            case Step.FAIL:
+                return both(session, lambda task: fails(task, now))(task)
+            case _:
+                return session(task)
+
+    def record(task: Task) -> None:
+        nonlocal is_final
+        state = FINAL_STATES_OF.get(following.step)
+        is_final = state is not None
+        if state is None:
             _again(context, job, running.lease, verdict, following, spent)
-        case Step.DONE:
-            task = change_under_lease(context, job, running.lease, session)
-            _finish(context, job, running, JobState.DONE, verdict, task.status, spent)
-        case Step.CANCEL:
-            now = context.now()
-            change = both(session, lambda task: interrupts(task, now))
-            task = change_under_lease(context, job, running.lease, change)
-            _finish(context, job, running, JobState.CANCELLED, verdict, task.status, spent)
-        case Step.FAIL:
-            now = context.now()
-            change = both(session, lambda task: fails(task, now))
-            task = change_under_lease(context, job, running.lease, change)
-            log_failure(context, job, verdict.reason)
-            _finish(context, job, running, JobState.FAILED, verdict, task.status, spent)
+        else:
+            _end(context, running.lease, state, verdict, task.status, **spent)
+
+    if following.step is Step.FAIL:
+        change_under_lease(context, job, running.lease, change)
+        log_failure(context, job, verdict.reason)
+    change_under_lease(context, job, running.lease, change, record)
+    if is_final:
+        _tell_of_end(context, job)
+
+
+FINAL_STATES_OF = {
+    Step.DONE: JobState.DONE,
+    Step.FAIL: JobState.FAILED,
+    Step.CANCEL: JobState.CANCELLED,
+}
+"""How a job ends by the steps that end one."""
+
+
+def _refuse_outdated(context: WorkerContext, job: Job, step: Step, task: Task) -> None:
+    """Raise Outdated where an attempt is to be judged again; asked in the critical section.
+
+    Only a report ends a job as done, and nothing else follows one. A job that
+    somebody has cancelled is neither tried again nor called failed. A task
+    that is `failed` by our own hand is no report: a worker died before the commit.
+    """
+    if task.status is TaskStatus.PENDING:  # put back in this very moment
+        raise Outdated(task.status)
+    failed_by_us = step is Step.FAIL and task.status is TaskStatus.FAILED
+    if step is Step.CANCEL or failed_by_us:
+        return
+    reported = task.status not in NO_REPORTS
+    if reported is not (step is Step.DONE):
+        raise Outdated(task.status)
+    if step is not Step.DONE:
+        try:
+            leases.refuse_if_asked(context.database, job.id)
+        except leases.EndIsAsked as error:
+            raise Outdated from error
+
+
+def _take_back(context: WorkerContext, running: Running, job: Job) -> None:
+    """See to it that what is written next may follow the task's status."""
+    seen = running.output.seen
+    session_id = seen.session_id or running.attempt.session_id
+    put_on_record(context, job, running.lease, session_id, started=has_begun(seen))
 
 
 def _again(
@@ -278,67 +341,52 @@ def _again(
     )
 
 
-def _finish(
+def _end(
     context: WorkerContext,
-    job: Job,
-    running: Running,
+    lease: Lease,
     state: JobState,
     verdict: Verdict,
     status: TaskStatus | None,
-    spent: dict[str, Any],
-) -> None:
-    _end(
-        context,
-        job,
-        running.lease,
-        state,
-        cause=verdict.cause,
-        reason="" if state is JobState.DONE else verdict.reason,
-        status=status,
-        **spent,
-    )
-
-
-def _end(
-    context: WorkerContext,
-    job: Job,
-    lease: Lease,
-    state: JobState,
-    *,
-    cause: Cause,
-    reason: str,
-    status: TaskStatus | None,
     **spent: Any,
 ) -> None:
-    """Commit a job's end, then ring those who wait for it."""
-    now = context.now()
-    took = format_duration(now - (job.started_at or now))
-    told = f"{state}: {status or 'no status'} after {took}"
-    tell(job, f"{told}: {first_line(reason)}" if reason else told)
+    """Write how a job has ended; `_tell_of_end` follows when that is committed."""
     leases.settle(
         context.database,
         lease,
         state=state,
-        cause=cause,
-        reason=reason,
+        cause=verdict.cause,
+        reason="" if state is JobState.DONE else verdict.reason,
         outcome_status=status,
-        ended_at=now,
+        ended_at=context.now(),
         **spent,
     )
+
+
+def _end_unwritten(
+    context: WorkerContext, job: Job, lease: Lease, verdict: Verdict, **spent: Any
+) -> None:
+    """End a job as failed whose task cannot be written now: it is owed that status.
+
+    One that somebody has cancelled is cancelled instead.
+    """
+    try:
+        with leases.under(context.database, lease):
+            leases.refuse_if_asked(context.database, job.id)
+            _end(context, lease, JobState.FAILED, verdict, None, owes_task=True, **spent)
+    except leases.EndIsAsked:
+        cancel_unstarted(context, job, lease)
+    else:
+        _conclude(context, job)
+
+
+def _tell_of_end(context: WorkerContext, job: Job) -> None:
+    """Say how a job has ended, and ring those who wait for it; call it after the commit."""
+    tell(job, _story(jobs.get_job(context.database, job.id)))
     waiters.ring_job(context.database, context.workspace, job.id)
 
 
-def _spent(job: Job, number: int, seen: Observation, following: Next) -> dict[str, Any]:
-    """Return what the step adds to the job's accounts."""
-    spent: dict[str, Any] = {
-        "settled": number,
-        "retries": job.retries + following.retries,
-        "worker_deaths": job.worker_deaths + following.worker_deaths,
-    }
-    if following.correction:
-        spent["corrections"] = (*job.corrections, following.correction)
-    if seen.denied_tools:
-        spent["denied_tools"] = tuple(dict.fromkeys((*job.denied_tools, *seen.denied_tools)))
-    if seen.cost_usd is not None:
-        spent["cost_usd"] = (job.cost_usd or 0.0) + seen.cost_usd
-    return spent
+def _story(job: Job) -> str:
+    ended_at = job.ended_at or job.created_at
+    took = format_duration(ended_at - (job.started_at or ended_at))
+    told = f"{job.state}: {job.outcome_status or 'no status'} after {took}"
+    return f"{told}: {first_line(job.reason)}" if job.reason else told

@@ -5,6 +5,8 @@ made under the task's lock and only while the lease is ours.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any
 
 from msgspec import UNSET
@@ -20,8 +22,7 @@ from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.state import statefiles, transitions
 from sow.state.log import LogEntry, append_entry
 from sow.state.tasks import change_task, find_task, read_task
-from worker.context import WorkerContext
-from worker.judge import UNREPORTED
+from worker.context import WorkerContext, tell
 from worker.running import Running
 
 NEVER_BEGAN = frozenset(
@@ -36,6 +37,9 @@ NEVER_BEGAN = frozenset(
 )
 """Endings that do not show that the CLI began the session."""
 
+BEGINNING_BYTES = 16 << 20
+"""How much of a transcript is looked at."""
+
 Change = Callable[[Task], Mapping[str, Any]]
 """Given the task as it stands, returns the fields to change."""
 
@@ -43,7 +47,9 @@ Change = Callable[[Task], Mapping[str, Any]]
 def has_reported(context: WorkerContext, job: Job) -> bool:
     """Whether the agent has set a status; False where the state cannot be read now."""
     try:
-        return read_task(context.workspace, TaskId(job.task_id)).status not in UNREPORTED
+        return (
+            read_task(context.workspace, TaskId(job.task_id)).status not in transitions.NO_REPORTS
+        )
     except StateError:
         return False
 
@@ -57,16 +63,54 @@ def has_begun(seen: Observation) -> bool:
     return bool(seen.tool_uses or seen.last_text or named)
 
 
-def change_under_lease(context: WorkerContext, job: Job, lease: Lease, change: Change) -> Task:
-    """Change the task's state while the lease is ours."""
+def has_finished_turn(seen: Observation) -> bool:
+    """Whether the output shows a turn that ended in good order: the CLI's result, and no error."""
+    return seen.result is not None and not seen.result.is_error
 
-    def guarded(task: Task) -> Mapping[str, Any]:
-        current = leases.lease_of(context.database, job.id)
-        if current is None or current.token != lease.token:
-            raise leases.Fenced(job.id)
-        return change(task)
 
-    return change_task(context.workspace, TaskId(job.task_id), guarded, now=context.now())
+def has_transcript(running: Running) -> bool:
+    """Whether the CLI keeps the attempt's session in a file that holds something of it."""
+    for path in running.transcripts:
+        with suppress(OSError):
+            if path.is_file() and running.executor.holds_conversation(_beginning(path)):
+                return True
+    return False
+
+
+def _beginning(path: Path) -> bytes:
+    """Return the first part of a file: it holds the prompt, which may be long, several times."""
+    with path.open("rb") as file:
+        return file.read(BEGINNING_BYTES)
+
+
+def change_under_lease(
+    context: WorkerContext,
+    job: Job,
+    lease: Lease,
+    change: Change,
+    record: Callable[[Task], None] = lambda _: None,
+) -> Task:
+    """Change the task's state while the lease is ours; `record` writes what that means of the job.
+
+    One critical section: the task's lock is held and a transaction is open
+    from before `change` looks until what `record` wrote is committed. Nobody
+    sets a status, asks for the job's end or takes the lease over in between.
+    The state is on disk first; a death before the commit leaves the job as it
+    was. Whoever needs both takes the lock before the transaction, never after.
+    """
+    with ExitStack() as transaction:
+
+        def guarded(task: Task) -> Mapping[str, Any]:
+            transaction.enter_context(leases.under(context.database, lease))
+            return change(task)
+
+        def then(task: Task) -> None:
+            record(task)
+            transaction.close()
+
+        return change_task(
+            context.workspace, TaskId(job.task_id), guarded, now=context.now(), then=then
+        )
 
 
 def both(first: Change, second: Change) -> Change:
@@ -83,7 +127,7 @@ def marks_session(running: Running, verdict: Verdict) -> Change:
         if running.attempt.session_id is None or verdict.cause in NEVER_BEGAN:
             return {}
         reads_events = has_begun(running.output.seen) or verdict.cause is Cause.REPORTED
-        return _session(task, running, running.attempt.session_id, started=reads_events)
+        return _session(task, running.job, running.attempt.session_id, started=reads_events)
 
     return change
 
@@ -92,18 +136,18 @@ def session_seen(task: Task, running: Running) -> Mapping[str, Any]:
     """Return the fields that put the session on record which the output has told of."""
     seen = running.output.seen
     assert seen.session_id is not None  # noqa: S101 - asked for only then
-    return _session(task, running, seen.session_id, started=has_begun(seen))
+    return _session(task, running.job, seen.session_id, started=has_begun(seen))
 
 
-def _session(task: Task, running: Running, session_id: str, *, started: bool) -> Mapping[str, Any]:
+def _session(task: Task, job: Job, session_id: str, *, started: bool) -> Mapping[str, Any]:
     """Return the fields that put a session on record; what has started stays started."""
     if task.status in transitions.TERMINAL:
         return {}
     same = task.session_id == session_id
     dialect = task.session.dialect if task.session is not UNSET else UNSET
     facts = SessionFacts(
-        executor=running.job.executor.name,
-        cwd=running.job.cwd,
+        executor=job.executor.name,
+        cwd=job.cwd,
         started=started or (same and task.session_started),
         dialect=dialect,
     )
@@ -115,25 +159,41 @@ def clears_session(task: Task) -> Mapping[str, Any]:
     return transitions.clear_session(task) if task.status in transitions.TERMINAL else {}
 
 
+def put_on_record(
+    context: WorkerContext, job: Job, lease: Lease, session_id: str | None, *, started: bool
+) -> Task:
+    """Mark a task that was put back to `pending` as the job had marked it: session and all.
+
+    What is to be written next does not follow `pending`, an agent's own report
+    would be refused, and the next attempt would have no session to go on in.
+    A task with any other status stays as it is.
+    """
+
+    def change(task: Task) -> Mapping[str, Any]:
+        if task.status is not TaskStatus.PENDING:
+            return {}
+        session = _session(task, job, session_id, started=started) if session_id else {}
+        return {**transitions.enter(task, TaskStatus.IN_PROGRESS, now=context.now()), **session}
+
+    task = read_task(context.workspace, TaskId(job.task_id))
+    if task.status is not TaskStatus.PENDING:
+        return task
+    tell(job, "its task had been put back to pending; it is in_progress again")
+    return change_under_lease(context, job, lease, change)
+
+
 def fails(task: Task, now: float) -> Mapping[str, Any]:
     """Return what makes a task failed whose agent left it in progress."""
-    if task.status not in UNREPORTED:
+    if task.status is not TaskStatus.IN_PROGRESS:
         return {}
-    return {**taken_again(task, now), "status": TaskStatus.FAILED}
+    return transitions.enter(task, TaskStatus.FAILED, now=now)
 
 
 def interrupts(task: Task, now: float) -> Mapping[str, Any]:
     """Return what makes a task paused whose agent was ended in progress."""
-    if task.status not in UNREPORTED:
+    if task.status is not TaskStatus.IN_PROGRESS:
         return {}
-    return {**taken_again(task, now), "status": TaskStatus.PAUSED}
-
-
-def taken_again(task: Task, now: float) -> Mapping[str, Any]:
-    """Return what marks a task as taken that went back to `pending` while its job lived."""
-    if task.status is not TaskStatus.PENDING:
-        return {}
-    return transitions.enter(task, TaskStatus.IN_PROGRESS, now=now)
+    return transitions.enter(task, TaskStatus.PAUSED, now=now)
 
 
 def log_failure(context: WorkerContext, job: Job, reason: str) -> None:

@@ -7,7 +7,7 @@ stalled. Ends nothing itself.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -127,14 +127,9 @@ def signs_of(running: Running, now: float) -> Signs:
         taken_at=now,
         output_bytes=_size(running.paths.output),
         stderr_bytes=_size(running.paths.stderr),
-        transcript_bytes=sum(_size(path) for path in _transcripts(running)),
+        transcript_bytes=sum(_size(path) for path in running.transcripts),
         cpu_seconds=facts.tree_cpu_seconds(supervisor.pid) if supervisor else 0.0,
     )
-
-
-def _transcripts(running: Running) -> Iterable[Path]:
-    session_id = running.output.seen.session_id or running.attempt.session_id
-    return running.executor.transcripts(session_id, running.environ) if session_id else ()
 
 
 def _size(path: Path) -> int:

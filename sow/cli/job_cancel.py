@@ -4,20 +4,26 @@ import click
 
 from sow.cli import completing
 from sow.cli.calling import this_caller
-from sow.cli.cancelling import cancel_and_wait
+from sow.cli.cancelling import cancel_and_wait, keep_children_option
 from sow.cli.job_record import find_job
 from sow.cli.output import json_option
 
 
 @click.command()
 @click.argument("job_id", metavar="JOB", shell_complete=completing.active_jobs)
+@keep_children_option
 @json_option
-def cancel(job_id: str, as_json: bool) -> int:
+def cancel(job_id: str, keep_children: bool, as_json: bool) -> int:
     """End JOB: at once if it waits, with its whole process tree if it runs.
 
     The same as `sow agent cancel`, for a job by its number; also for one of a
-    project that is not checked out. Exit 0 when it is cancelled, 4 when it
-    has ended or its agent has reported.
+    project that is not checked out, whose task is given back when it is.
+    Exit 0 when it is cancelled, 4 when it has ended or its agent has reported.
     """
     caller = this_caller()
-    return cancel_and_wait(caller, lambda database: find_job(database, job_id), as_json=as_json)
+    return cancel_and_wait(
+        caller,
+        lambda database: find_job(database, job_id),
+        keep_children=keep_children,
+        as_json=as_json,
+    )

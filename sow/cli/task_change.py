@@ -17,6 +17,7 @@ from sow.errors import UsageError
 
 if TYPE_CHECKING:
     from sow.paths import Workspace
+    from sow.schema.job import Job
     from sow.schema.task import Task
     from sow.state.transitions import FieldChanges
 
@@ -77,7 +78,12 @@ def reopen(task: str | None, task_option: str | None, as_json: bool) -> None:
 
     workspace = here()
     task_id = named_task(task, task_option, os.environ)
-    reopened = tasks.reopen(workspace, task_id, now=time.time())
+    reopened = tasks.reopen(
+        workspace,
+        task_id,
+        now=time.time(),
+        check=lambda: _refuse_while_live(workspace, task_id, has_option=False),
+    )
     _print(workspace, reopened, f"Task {task_id} is {reopened.status}", as_json=as_json)
 
 
@@ -99,23 +105,37 @@ def _split(words: tuple[str, ...]) -> tuple[str | None, str, str]:
 def _set(task_id: str, field: str, value: str, *, cancel_job: bool, as_json: bool) -> None:
     workspace = here()
     own = is_own_agent(task_id, os.environ)
-    if field == "status" and not own:
-        _refuse_while_live(workspace, task_id, value, cancel=cancel_job)
+    ends = field == "status" and not own and value in ("completed", "abandoned")
+    if ends and cancel_job:
+        _end_live_job(workspace, task_id)
     if field == "assigned_agent":
         _refuse_unknown_agent(value)
-    changed = _write(workspace, task_id, field, value, keep_session=own)
+    changed = _write(workspace, task_id, field, value, keep_session=own, ends=ends)
     shown = changed.status if field == "status" else value
     _print(workspace, changed, f"Task {task_id}: {field} is {shown}", as_json=as_json)
 
 
-def _refuse_while_live(workspace: "Workspace", task_id: str, status: str, *, cancel: bool) -> None:
-    """Refuse to end, from outside, a task whose job lives; without a queue there is none."""
-    if status not in ("completed", "abandoned") or not workspace.queue_db.exists():
+def _end_live_job(workspace: "Workspace", task_id: str) -> None:
+    """End the job of a task; without a queue there is none."""
+    if not workspace.queue_db.exists():
         return
     from sow.ids import parse_task_id
-    from sow.sessions.liveness import refuse_while_live
+    from sow.sessions.liveness import end_live_job
 
-    refuse_while_live(workspace, parse_task_id(task_id), os.environ, cancel=cancel)
+    end_live_job(workspace, parse_task_id(task_id), os.environ, _say_ended)
+
+
+def _say_ended(job: "Job") -> None:
+    click.echo(f"Note: job {job.id} of task {job.task_id} has ended: {job.state}", err=True)
+
+
+def _refuse_while_live(workspace: "Workspace", task_id: str, *, has_option: bool) -> None:
+    """Refuse to change a task whose job lives; without a queue there is none."""
+    if workspace.queue_db.exists():
+        from sow.ids import parse_task_id
+        from sow.sessions.liveness import refuse_while_live
+
+        refuse_while_live(workspace, parse_task_id(task_id), has_option=has_option)
 
 
 def _refuse_unknown_agent(name: str) -> None:
@@ -125,7 +145,13 @@ def _refuse_unknown_agent(name: str) -> None:
 
 
 def _write(
-    workspace: "Workspace", task_id: str, field: str, value: str, *, keep_session: bool
+    workspace: "Workspace",
+    task_id: str,
+    field: str,
+    value: str,
+    *,
+    keep_session: bool,
+    ends: bool,
 ) -> "Task":
     from sow.state import fields, tasks
 
@@ -134,6 +160,8 @@ def _write(
         return tasks.set_dependencies(workspace, task_id, fields.parse_list(value), now=now)
 
     def change(task: "Task") -> "FieldChanges":
+        if ends:
+            _refuse_while_live(workspace, task_id, has_option=True)
         return fields.set_field(task, field, value, now=now, keep_session=keep_session)
 
     return tasks.change_task(workspace, task_id, change, now=now)

@@ -45,6 +45,8 @@ class Configuration(msgspec.Struct, frozen=True):
     exists: bool
     worker: WorkerSettings
     retry_on_quota: bool
+    retry_worker_deaths: int
+    """How many workers in a row may die under a job, where that may be its fault."""
     executors: Mapping[str, ExecutorConfig]
     """By name: the built-in ones first, then the file's own in its order."""
     bindings: Mapping[str, str]

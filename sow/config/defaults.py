@@ -18,6 +18,7 @@ DEFAULT_WORKER = WorkerSettings(
 )
 
 DEFAULT_RETRY_ON_QUOTA = True
+DEFAULT_RETRY_WORKER_DEATHS = 5
 
 
 def default_executor(name: str, executor_type: ExecutorType) -> ExecutorConfig:

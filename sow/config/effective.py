@@ -40,6 +40,7 @@ def effective_settings(configuration: Configuration) -> Iterator[Setting]:
     for field, key in WORKER_KEYS.items():
         yield _setting(configuration, ("worker", key), getattr(configuration.worker, field))
     yield _setting(configuration, ("retry", "on_quota"), configuration.retry_on_quota)
+    yield _setting(configuration, ("retry", "worker_deaths"), configuration.retry_worker_deaths)
 
 
 def executor_settings(configuration: Configuration, name: str) -> Iterator[Setting]:

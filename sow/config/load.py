@@ -12,6 +12,7 @@ from sow.config.defaults import (
     BUILT_IN_EXECUTORS,
     DEFAULT_EXECUTOR,
     DEFAULT_RETRY_ON_QUOTA,
+    DEFAULT_RETRY_WORKER_DEATHS,
     default_executor,
 )
 from sow.config.errors import InvalidConfiguration
@@ -54,12 +55,15 @@ def load_configuration(
     worker, worker_origins = merge_worker(
         user.content.worker or WorkerSection(), repository.worker or WorkerSection()
     )
-    retry_on_quota, retry_origins = _retry(user.content.retry or RetrySection())
+    retry_on_quota, retry_worker_deaths, retry_origins = _retry(
+        user.content.retry or RetrySection()
+    )
     return Configuration(
         path=path,
         exists=user.exists,
         worker=worker,
         retry_on_quota=retry_on_quota,
+        retry_worker_deaths=retry_worker_deaths,
         executors=executors,
         bindings=bindings,
         origins=executor_origins | binding_origins | worker_origins | retry_origins,
@@ -132,11 +136,17 @@ def variable_for(role: str) -> str:
     return VARIABLE_PREFIX + role.upper().replace("-", "_")
 
 
-def _retry(section: RetrySection) -> tuple[bool, dict[Key, Origin]]:
-    place = ("retry", "on_quota")
+def _retry(section: RetrySection) -> tuple[bool, int, dict[Key, Origin]]:
+    on_quota, deaths = DEFAULT_RETRY_ON_QUOTA, DEFAULT_RETRY_WORKER_DEATHS
+    origins: dict[Key, Origin] = {
+        ("retry", "on_quota"): DEFAULT,
+        ("retry", "worker_deaths"): DEFAULT,
+    }
     if isinstance(section.on_quota, bool):
-        return section.on_quota, {place: FILE}
-    return DEFAULT_RETRY_ON_QUOTA, {place: DEFAULT}
+        on_quota, origins["retry", "on_quota"] = section.on_quota, FILE
+    if isinstance(section.worker_deaths, int):
+        deaths, origins["retry", "worker_deaths"] = section.worker_deaths, FILE
+    return on_quota, deaths, origins
 
 
 def _idle_sessions(sections: Mapping[str, ExecutorSection | None]) -> Iterator[str]:

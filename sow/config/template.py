@@ -11,6 +11,7 @@ from sow.config.defaults import (
     BUILT_IN_EXECUTORS,
     DEFAULT_EXECUTOR,
     DEFAULT_RETRY_ON_QUOTA,
+    DEFAULT_RETRY_WORKER_DEATHS,
     DEFAULT_WORKER,
 )
 from sow.config.durations import write_duration
@@ -137,6 +138,8 @@ def _worker() -> Iterator[str]:
 def _retry() -> Iterator[str]:
     yield "# retry:"
     yield _line(f"#   on_quota: {_bool(DEFAULT_RETRY_ON_QUOTA)}", "Wait for a usage limit to reset")
+    deaths = f"#   worker_deaths: {DEFAULT_RETRY_WORKER_DEATHS}"
+    yield _line(deaths, "Workers in a row that may die under a job")
 
 
 def _line(text: str, comment: str) -> str:

@@ -254,6 +254,9 @@ class Executor(Protocol):
         `environ` is the agent's environment. They grow while the agent works.
         """
 
+    def holds_conversation(self, transcript: bytes) -> bool:
+        """Whether the text of such a file holds anything that the CLI could continue."""
+
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return what one line of output tells; nothing for noise, never an error."""
 

@@ -5,6 +5,7 @@ Owns its command line and its permission rules. Facts measured with Claude Code
 a resume remembers the model, but neither the permissions nor any other flag.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,8 @@ from sow.executors.claude_stream import read_claude_line
 from sow.executors.endings import classify_ending
 from sow.schema.executor import ExecutorConfig
 
+MESSAGE = re.compile(rb'"type": ?"(user|assistant)"')
+"""A message in a transcript; inside a text of it, these quotation marks are escaped."""
 INSTALL = "Install claude: npm install -g @anthropic-ai/claude-code"
 STREAM = ("-p", "--output-format", "stream-json", "--verbose")
 SOW_VERBS = (
@@ -97,6 +100,14 @@ class ClaudeExecutor:
         home = Path(environ.get("HOME", "/"))
         config = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
         return config.glob(f"projects/*/{session_id}.jsonl")
+
+    def holds_conversation(self, transcript: bytes) -> bool:
+        """Return whether anybody has said a word in it.
+
+        Claude Code 2.1.330 begins a transcript with the prompt's way through its queue. Cut off
+        there, a resume finds no conversation, and a spawn finds its id in use (measured).
+        """
+        return MESSAGE.search(transcript) is not None
 
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return what a line of stream-json tells."""

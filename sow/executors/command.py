@@ -99,6 +99,10 @@ class CommandExecutor:
         """Return nothing: where it keeps sessions is not known."""
         return ()
 
+    def holds_conversation(self, transcript: bytes) -> bool:
+        """Return whether there is anything at all: its form is not known."""
+        return bool(transcript)
+
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return the events of a known shape, else the line as text."""
         events = read_plain_line(line)

@@ -107,6 +107,10 @@ class CursorExecutor:
         """Return nothing: where it keeps sessions is not known."""
         return ()
 
+    def holds_conversation(self, transcript: bytes) -> bool:
+        """Return whether there is anything at all: its form is not known."""
+        return bool(transcript)
+
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return what a line tells; plain text is the seeds' dialect, and an error of today's."""
         events = read_cursor_line(line)

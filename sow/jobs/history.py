@@ -24,14 +24,15 @@ class Ended(NamedTuple):
 
 
 def ended_jobs(database: Database) -> list[Ended]:
-    """Return every job that has ended, the one that ended first first."""
+    """Return every job that is over, the one that ended first first; none that owes its task."""
     rows = database.rows(
         """
         select id, project_id, task_id, ended_at,
             (select max(created_at) from job as newest where newest.project_id = job.project_id)
                 as project_used_at,
             exists (select 1 from waiter where waiter.job_id = job.id) as is_awaited
-        from job where state in ('done', 'failed', 'cancelled') and ended_at is not null
+        from job
+        where state in ('done', 'failed', 'cancelled') and ended_at is not null and not owes_task
         order by ended_at, id
         """
     )

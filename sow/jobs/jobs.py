@@ -14,7 +14,7 @@ from sow.errors import QueueError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import Database
-from sow.schema.job import Attempt, Job
+from sow.schema.job import Attempt, Cause, Job
 
 ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked')"
 
@@ -173,6 +173,43 @@ def ancestors(database: Database, job_id: JobId) -> list[Job]:
     return [records.from_row(row, Job) for row in rows]
 
 
+def descendants(database: Database, job_id: JobId) -> list[Job]:
+    """Return the jobs that have not ended, of those that a job's agent queued, and theirs.
+
+    All generations, those below a job that has ended among them, oldest
+    first. A session that is open on a terminal is there, but what was queued
+    from it is not: that is the person's who sits there.
+    """
+    rows = database.rows(
+        f"""
+        with recursive family(id) as (
+            select id from job where parent = ?
+            union
+            select job.id from family
+                join job as elder on elder.id = family.id
+                join job on job.parent = elder.id
+            where elder.verb <> 'open'
+        )
+        select job.* from family join job on job.id = family.id where {ACTIVE} order by job.id
+        """,  # noqa: S608 - the only insertion is a constant
+        (job_id,),
+    )
+    return [records.from_row(row, Job) for row in rows]
+
+
+def owing(database: Database) -> list[Job]:
+    """Return the jobs that have ended and whose task is still to be given back, oldest first."""
+    rows = database.rows("select * from job where owes_task order by id")
+    return [records.from_row(row, Job) for row in rows]
+
+
+def pay_task(database: Database, job_id: JobId, **changes: Any) -> None:
+    """Note that a job owes its task no more, and set more fields; nothing if it owed nothing."""
+    records.update(
+        database, "job", {"id": job_id, "owes_task": True}, {"owes_task": False, **changes}
+    )
+
+
 def insert_attempt(database: Database, attempt: Attempt) -> None:
     """Put a new attempt on record."""
     fields = {name: getattr(attempt, name) for name in Attempt.__struct_fields__}
@@ -196,3 +233,20 @@ def last_attempt(database: Database, job_id: JobId) -> Attempt | None:
         "select * from attempt where job_id = ? order by number desc limit 1", (job_id,)
     )
     return records.from_row(row, Attempt) if row is not None else None
+
+
+def died_since(database: Database, since: float) -> set[JobId]:
+    """Return the jobs of which an attempt died with its worker or supervisor, found since then."""
+    rows = database.rows(
+        "select distinct job_id from attempt where cause = ? and ended_at >= ?",
+        (Cause.WORKER_DIED.value, since),
+    )
+    return {JobId(row["job_id"]) for row in rows}
+
+
+def attempts_on(database: Database, session_id: str) -> Sequence[Attempt]:
+    """Return the attempts of all jobs on record that were made on a session, oldest first."""
+    rows = database.rows(
+        "select * from attempt where session_id = ? order by job_id, number", (session_id,)
+    )
+    return [records.from_row(row, Attempt) for row in rows]

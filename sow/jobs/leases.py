@@ -28,6 +28,10 @@ class Fenced(Exception):
     """The lease belongs to another worker by now: what this one wanted to write is void."""
 
 
+class EndIsAsked(Exception):
+    """Somebody has asked for the job's end: it is not started, nor does it wait once more."""
+
+
 def enqueue(database: Database, job_id: JobId, *, now: float, retry_at: float = 0.0) -> None:
     """Put a job into the queue; it is not taken before `retry_at`."""
     with database.transaction():
@@ -167,6 +171,11 @@ def lease_owners(database: Database) -> set[WorkerId]:
     }
 
 
+def leased_jobs(database: Database) -> set[JobId]:
+    """Return the jobs that run, as far as the records go."""
+    return {JobId(row["job_id"]) for row in database.rows("select job_id from lease")}
+
+
 @contextmanager
 def under(database: Database, lease: Lease) -> Iterator[None]:
     """Change records in one transaction that holds only while `lease` is valid.
@@ -178,6 +187,13 @@ def under(database: Database, lease: Lease) -> Iterator[None]:
         if row is None or row["token"] != lease.token:
             raise Fenced(lease.job_id)
         yield
+
+
+def refuse_if_asked(database: Database, job_id: JobId) -> None:
+    """Raise EndIsAsked if the job's end was asked for; a transaction keeps the answer true."""
+    row = database.row("select cancel_requested_at from job where id = ?", (job_id,))
+    if row is not None and row["cancel_requested_at"] is not None:
+        raise EndIsAsked(job_id)
 
 
 def settle(database: Database, lease: Lease, **changes: Any) -> None:
@@ -196,8 +212,12 @@ def requeue(
     now: float,
     **changes: Any,
 ) -> None:
-    """End the lease and put its job back into the queue in the same commit. Raises Fenced."""
+    """End the lease and put its job back into the queue in the same commit.
+
+    Raises Fenced; EndIsAsked where the job is to end instead.
+    """
     with under(database, lease):
+        refuse_if_asked(database, lease.job_id)
         database.run("delete from lease where job_id = ?", (lease.job_id,))
         enqueue_message(database, job_message(lease.job_id), priority=None, now=now, state=state)
         change_job(database, lease.job_id, retry_at=retry_at, **changes)

@@ -120,11 +120,18 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
     2: (
         # A task that is still to be given back: its job ended, its state is not written yet.
         "alter table job add column owes_task integer not null default 0",
+        "create index job_owes_task on job (id) where owes_task",
+        # The jobs that a job's agent has queued are asked for when that job is cancelled.
+        "create index job_parent on job (parent) where parent is not null",
         # How often in a row the start was put off by a passing fault of the machine.
         "alter table job add column postponements integer not null default 0",
         # Whether the CLI kept the session: its transcript was seen, a turn of it was finished.
         "alter table attempt add column transcript_seen integer not null default 0",
         "alter table attempt add column finished_turn integer not null default 0",
+        # What an older sow has recorded does not tell: such a session is never replaced unasked.
+        "update attempt set transcript_seen = 1 where cause is not null",
+        # Deaths of workers that were no fault of the job's: they end nothing, and slow it down.
+        "alter table job add column excused_deaths integer not null default 0",
         # Which form of the file a worker knows; one of an older sow says nothing.
         "alter table worker add column format integer not null default 1",
     ),

@@ -19,6 +19,7 @@ __all__ = [
     "Life",
     "carriers",
     "identify",
+    "is_of_another_boot",
     "life_of",
     "packages",
     "tree",
@@ -58,6 +59,19 @@ def life_of(identity: ProcessIdentity) -> Life:
     from sow.processes import linux
 
     return linux.life_of(identity)
+
+
+def is_of_another_boot(identity: ProcessIdentity) -> bool:
+    """Whether the machine was started anew since the process was identified; False if unknown."""
+    if identity.pid_namespace.startswith(PORTABLE):
+        from sow.processes import portable
+
+        return portable.is_of_another_boot(identity)
+    if sys.platform != "linux":
+        return False
+    from sow.processes import linux
+
+    return linux.is_of_another_boot(identity)
 
 
 def tree_cpu_seconds(pid: int) -> float:

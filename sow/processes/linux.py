@@ -41,9 +41,14 @@ def life_of(identity: ProcessIdentity) -> Life:
 
     Another boot ended it. In another pid namespace its pid means nothing here.
     """
-    if identity.boot_id != procfs.boot_id():
+    if is_of_another_boot(identity):
         return Life.DEAD
     if identity.pid_namespace != procfs.pid_namespace():
         return Life.UNVERIFIABLE
     alive = procfs.is_running(identity.pid, identity.start_ticks)
     return Life.ALIVE if alive else Life.DEAD
+
+
+def is_of_another_boot(identity: ProcessIdentity) -> bool:
+    """Whether the process was identified before this boot."""
+    return identity.boot_id != procfs.boot_id()

@@ -11,6 +11,9 @@ from sow.schema.job import ProcessIdentity
 _SAME_SECONDS = 0.005
 """How far apart two readings of one start may lie: half of Linux's clock tick."""
 
+_BOOT_SECONDS = 1.0
+"""How far a clock that is set step by step may move the time of the boot."""
+
 
 def namespace() -> str:
     """Return where pids mean what they mean here: the system, and on Linux its pid namespace."""
@@ -58,6 +61,17 @@ def _is_same_start(identity: ProcessIdentity, start: float, booted: float) -> bo
     start_then, booted_then = float(identity.start_ticks), float(identity.boot_id)
     moved = start - start_then
     return min(abs(moved), abs(moved - (booted - booted_then))) < _SAME_SECONDS
+
+
+def is_of_another_boot(identity: ProcessIdentity) -> bool:
+    """Whether the process was identified before this boot.
+
+    It was, if that boot came after the process had started. A clock that was set forward
+    since looks the same.
+    """
+    if identity.pid_namespace != namespace():
+        return False
+    return psutil.boot_time() > float(identity.start_ticks) + _BOOT_SECONDS
 
 
 def tree_cpu_seconds(pid: int) -> float:

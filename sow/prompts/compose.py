@@ -97,13 +97,26 @@ def retry_prompt(task: TaskBrief, why: str, message: str = "") -> str:
     return _compose(_resumed(task), why, _said_before(message), CHECK_THE_TREE, READ_AGAIN, REPORT)
 
 
-def respawn_prompt(template: str, task: TaskBrief, message: str = "", *, why: str = "") -> str:
-    """Return a second spawn's prompt, for an executor that cannot continue a session.
+def cut_off(tool_uses: int) -> str:
+    """Return what is said of a run whose conversation was lost, after so many calls of tools."""
+    calls = f"{tool_uses} tool call{'' if tool_uses == 1 else 's'}"
+    after = f" after {calls}" if tool_uses else ""
+    return (
+        f"An earlier run was cut off{after}, and its conversation is lost. "
+        "Look at the tree before you repeat anything."
+    )
+
+
+def respawn_prompt(
+    template: str, task: TaskBrief, message: str = "", *, why: str = "", cut_off: str = ""
+) -> str:
+    """Return a second spawn's prompt, for a task whose session cannot be continued.
 
     It is the first prompt again, and says that there was an earlier run. `why`
-    is given for a retry (see `why_again`), `message` when a caller has spoken.
+    is given for a retry (see `why_again`), `message` when a caller has spoken,
+    `cut_off` where the session before was lost (see there).
     """
-    return _compose(template, _task(task), EARLIER_RUN, why, _said(message), REPORT)
+    return _compose(template, _task(task), EARLIER_RUN, cut_off, why, _said(message), REPORT)
 
 
 def _task(task: TaskBrief) -> str:

@@ -87,6 +87,7 @@ class RetrySection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """`retry`."""
 
     on_quota: bool | UnsetType | None = UNSET
+    worker_deaths: Annotated[int, Meta(ge=1)] | UnsetType | None = UNSET
 
 
 class UserConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -121,10 +121,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Retries spent, of `executor.retries`."""
     worker_deaths: int = 0
     """How many workers in a row may have died of this job."""
+    excused_deaths: int = 0
+    """How many have died under it since an attempt last ended otherwise, by no fault of its own."""
     postponements: int = 0
     """How often in a row its start was put off by a passing fault of the machine."""
     owes_task: bool = False
-    """It has ended, and its task is still to be given the status from before."""
+    """It has ended, and its task is still to be given the status in which that leaves it."""
     settled: int = 0
     """The number of the last attempt whose consequences have all been written."""
     corrections: tuple[str, ...] = ()

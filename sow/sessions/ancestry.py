@@ -1,15 +1,18 @@
 """An agent that calls: it must not wait for its own job, nor for one above it.
 
-Owns that refusal. The chain of jobs is `jobs.ancestors`.
+Owns that refusal, and the other one: whose own job is to end queues nothing
+more. The chain of jobs is `jobs.ancestors`.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from sow.errors import StateError
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database
-from sow.schema.job import Job
+from sow.jobs.jobs import UnknownJob
+from sow.schema.job import Job, JobState
 from sow.sessions.caller import Caller
 from sow.sessions.request import Resolved
 
@@ -23,6 +26,32 @@ class WaitsForItself(StateError):
             f"task {task_id} cannot wait on itself or on an ancestor: {way}",
             hint="Report with `sow task set status …` and end; your caller decides what follows.",
         )
+
+
+class OwnJobEnds(StateError):
+    """The call comes from an agent whose own job somebody has cancelled."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(
+            f"nothing is queued for job {job.id} (task {job.task_id}): it was cancelled",
+            hint="Its agent is being ended, and what it has queued with it.",
+        )
+
+
+def refuse_when_cancelled(caller: Caller, database: Database) -> None:
+    """Refuse to queue a job for an agent whose own was cancelled: it cannot outrun that.
+
+    Asked in the transaction that puts the new job on record. The request and
+    the jobs that it takes along are one transaction too, so a new job is
+    either among those or refused here. Raises OwnJobEnds.
+    """
+    if caller.job_id is None:
+        return
+    with suppress(UnknownJob):
+        own = jobs.get_job(database, caller.job_id)
+        over_by_itself = own.state in (JobState.DONE, JobState.FAILED)
+        if own.cancel_requested_at is not None and not over_by_itself:
+            raise OwnJobEnds(own)
 
 
 def refuse_ancestors(caller: Caller, database: Database, resolved: Resolved) -> None:

@@ -1,39 +1,53 @@
-"""Cancelling a job: at once while it waits, by its worker while it runs.
+"""Cancelling a job and what its agent has queued: at once what waits, by its worker what runs.
 
-Owns the request and what becomes of the task of a job that never ran. Ending a
-running agent's tree is its supervisor's.
+Owns the request. It is made in one transaction for the whole family: a process
+that dies after it leaves nothing that is asked of one job and not of the
+others, and a worker goes on from there. An agent whose job is to end can queue
+nothing more (`ancestry`), so it cannot outrun the request. What becomes of the
+task of a job that waits is `unfinished`'s; ending a running agent's tree is its
+supervisor's.
 """
 
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
 from sow.errors import StateError
-from sow.ids import ProjectId, TaskId
-from sow.jobs import jobs, leases, waiters, workers
+from sow.ids import JobId, ProjectId, TaskId
+from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
 from sow.schema.job import Cause, Job, JobState, Verb
 from sow.schema.task import TaskStatus
 from sow.sessions.caller import Caller
-from sow.sessions.unfinished import give_back
+from sow.sessions.unfinished import cancellation, conclude
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
+from sow.state.transitions import NO_REPORTS
 
 
 class NothingToCancel(StateError):
     """There is no job that could be cancelled."""
 
-    def __init__(self, task_id: str, ended: Job | None = None) -> None:
+    def __init__(
+        self, task_id: str, ended: Job | None = None, children: Sequence[Job] = ()
+    ) -> None:
         what = f"job {ended.id} has ended" if ended else "it has no job that runs or waits"
         super().__init__(
             f"nothing to cancel of task {task_id}: {what}",
-            hint=f"`sow job list --task {task_id}` shows the jobs it had.",
+            hint=_on_children(children)
+            or f"`sow job list --task {task_id}` shows the jobs it had.",
         )
 
 
 class TooLate(StateError):
     """The agent has reported already; its report stands."""
 
-    def __init__(self, job: Job, status: TaskStatus | None) -> None:
+    def __init__(self, job: Job, status: TaskStatus | None, children: Sequence[Job] = ()) -> None:
         super().__init__(
-            f"too late to cancel job {job.id}: its agent has already left {status}",
-            hint=f"`sow agent wait {job.task_id}` waits until it has ended.",
+            f"too late to cancel job {job.id} of task {job.task_id}: "
+            f"its agent has already left {status}",
+            hint=_on_children(children)
+            or f"`sow agent wait {job.task_id}` waits until it has ended.",
         )
 
 
@@ -48,69 +62,163 @@ class OpenOnTerminal(StateError):
         )
 
 
-def live_job_of(caller: Caller, database: Database, task_id: TaskId) -> Job:
-    """Return the job of a task that has not ended. Raises NothingToCancel."""
+class NotGivenBack(StateError):
+    """The job has ended, but its task could not be changed yet."""
+
+    def __init__(self, job: Job, error: StateError) -> None:
+        super().__init__(
+            f"job {job.id} of task {job.task_id} is cancelled, "
+            f"but its task is still in progress: {error.message}",
+            hint=f"{error.hint} `sow agent cancel {job.task_id}`, or a worker, tries it again.",
+        )
+
+
+def _on_children(children: Sequence[Job]) -> str:
+    """Return what can be done about jobs that go on though the one above them has ended."""
+    if not children:
+        return ""
+    commands = ", ".join(f"`sow agent cancel {job.task_id}` (job {job.id})" for job in children)
+    return f"What it has queued goes on; to end that: {commands}."
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    """The jobs that one request is about, as they stand once it is on record."""
+
+    job: Job
+    children: tuple[Job, ...] = ()
+    """What its agents had queued, all generations: ended, or asked to end, with it."""
+    kept: tuple[Job, ...] = ()
+    """What goes on: the children of `--keep-children`, and sessions that a person has open."""
+
+    @property
+    def ending(self) -> tuple[Job, ...]:
+        """Those that are asked to end, and still run."""
+        return tuple(job for job in (self.job, *self.children) if not job.state.is_final)
+
+
+def job_to_cancel(caller: Caller, database: Database, task_id: TaskId) -> Job:
+    """Return the job of a task that has not ended, else one whose cancelling may have broken off.
+
+    Raises NothingToCancel.
+    """
     project_id = ProjectId(read_project(caller.workspace).id)
     job = jobs.live_job(database, project_id, task_id)
-    if job is None:
+    if job is not None:
+        return job
+    last = jobs.last_job(database, project_id, task_id)
+    if last is None:
         raise NothingToCancel(task_id)
-    return job
+    if last.state is JobState.CANCELLED:
+        return last
+    raise NothingToCancel(task_id, children=_endable(jobs.descendants(database, last.id)))
 
 
-def cancel_job(caller: Caller, database: Database, job: Job) -> Job:
-    """Cancel a job and return it: ended, or running with its end asked for.
+def cancel_job(
+    caller: Caller, database: Database, job: Job, *, keep_children: bool = False
+) -> Cancelled:
+    """Cancel a job and what its agents have queued; each is ended, or its end is asked for.
 
-    Raises NothingToCancel, TooLate, OpenOnTerminal.
+    Repeating it goes on where a command was killed that did the same. Raises
+    NothingToCancel, TooLate, OpenOnTerminal.
     """
-    if job.verb is Verb.OPEN and not job.state.is_final:
-        raise OpenOnTerminal(job)
-    if _cancel_waiting(caller, database, job):
-        ran = jobs.last_attempt(database, job.id) is not None
-        give_back(caller.workspace, database, job, ran=ran, now=caller.now())
-        waiters.ring_job(database, caller.workspace, job.id)
-    else:
-        _request_end(caller, database, job)
-    workers.wake(caller.workspace)
-    return jobs.get_job(database, job.id)
-
-
-def _cancel_waiting(caller: Caller, database: Database, job: Job) -> bool:
-    """End a job that no worker holds, in one transaction; False when one does."""
-    now = caller.now()
+    reported = _has_reported(caller, job)
     with database.transaction():
         current = jobs.get_job(database, job.id)
+        family = jobs.descendants(database, job.id)
         if current.state.is_final:
-            raise NothingToCancel(job.task_id, current)
-        leases.withdraw(database, job.id)
-        if leases.lease_of(database, job.id) is not None:
-            return False
-        ran = jobs.last_attempt(database, job.id) is not None
-        jobs.change_job(
-            database,
-            job.id,
-            state=JobState.CANCELLED,
-            cause=Cause.CANCELLED,
-            reason="cancelled while it waited",
-            outcome_status=TaskStatus.PAUSED if ran else job.prior_status,
-            cancel_requested_at=now,
-            ended_at=now,
-        )
-        return True
+            family = _left_by_request(current, family)
+        else:
+            _refuse(caller, database, current, family, reported=reported)
+            _end_or_ask(caller, database, current)
+        chosen = [] if keep_children else _endable(family)
+        for one in chosen:
+            if not _is_reporting(caller, database, one):
+                _end_or_ask(caller, database, one)
+    _conclude_all(caller, database, [job.id, *(one.id for one in chosen)])
+    workers.wake(caller.workspace)
+    taken = {one.id for one in chosen}
+    return Cancelled(
+        job=jobs.get_job(database, job.id),
+        children=tuple(jobs.get_job(database, one.id) for one in chosen),
+        kept=tuple(one for one in family if one.id not in taken),
+    )
 
 
-def _request_end(caller: Caller, database: Database, job: Job) -> None:
-    """Ask the worker that runs the job to end its agent, unless the agent has reported."""
+def _endable(family: Sequence[Job]) -> list[Job]:
+    """Return the jobs without those that a person has open on a terminal."""
+    return [job for job in family if job.verb is not Verb.OPEN]
+
+
+def _left_by_request(job: Job, family: Sequence[Job]) -> list[Job]:
+    """Return what an earlier request for an ended job has left to end. Raises NothingToCancel."""
+    left = [one for one in family if one.cancel_requested_at is not None]
+    if job.state is JobState.CANCELLED and (left or job.owes_task):
+        return left
+    raise NothingToCancel(job.task_id, job, _endable(family))
+
+
+def _refuse(
+    caller: Caller, database: Database, job: Job, family: Sequence[Job], *, reported: bool
+) -> None:
+    """Refuse what is not to be ended from here. Raises OpenOnTerminal, TooLate."""
+    if job.verb is Verb.OPEN:
+        raise OpenOnTerminal(job)
+    if reported and _has_an_agent(database, job):
+        raise TooLate(job, _status(caller, job), _endable(family))
+
+
+def _end_or_ask(caller: Caller, database: Database, job: Job) -> None:
+    """End a job that no worker holds; ask for the end of any other. In the caller's transaction."""
+    now = caller.now()
+    if job.cancel_requested_at is None:
+        jobs.change_job(database, job.id, cancel_requested_at=now)
+    leases.withdraw(database, job.id)
+    if leases.lease_of(database, job.id) is not None:
+        return
+    attempt = jobs.last_attempt(database, job.id)
+    if attempt is not None and attempt.cause is None:
+        jobs.change_attempt(database, job.id, attempt.number, cause=Cause.CANCELLED)
+    ends = cancellation(database, job, reason="cancelled while it waited", now=now)
+    jobs.change_job(database, job.id, **ends)
+
+
+def _conclude_all(caller: Caller, database: Database, job_ids: Sequence[JobId]) -> None:
+    """Give back the tasks of those that have ended; raise the first refusal when all are done."""
+    refusals: list[StateError] = []
+    for job_id in job_ids:
+        job = jobs.get_job(database, job_id)
+        if not job.state.is_final:
+            continue
+        try:
+            conclude(caller.workspace, database, job, now=caller.now())
+        except StateError as error:
+            refusals.append(NotGivenBack(job, error))
+    if refusals:
+        workers.wake(caller.workspace)
+        raise refusals[0]
+
+
+def _has_an_agent(database: Database, job: Job) -> bool:
+    """Whether an agent of the job runs, or has ended and is still to be judged."""
+    attempt = jobs.last_attempt(database, job.id)
+    is_unjudged = attempt is not None and attempt.number > job.settled
+    return is_unjudged or leases.lease_of(database, job.id) is not None
+
+
+def _is_reporting(caller: Caller, database: Database, job: Job) -> bool:
+    """Whether the agent of a job has reported and is only ending: its report stands."""
+    return _has_an_agent(database, job) and _has_reported(caller, job)
+
+
+def _has_reported(caller: Caller, job: Job) -> bool:
     status = _status(caller, job)
-    if status not in (None, TaskStatus.IN_PROGRESS, TaskStatus.PENDING):
-        raise TooLate(job, status)
-    jobs.change_job(database, job.id, cancel_requested_at=caller.now())
+    return status is not None and status not in NO_REPORTS
 
 
 def _status(caller: Caller, job: Job) -> TaskStatus | None:
     """Return the status of a job's task; None where another project, or nothing valid, is there."""
-    try:
-        if read_project(caller.workspace).id != job.project_id:
-            return None
-        return read_task(caller.workspace, job.task_id).status
-    except StateError:
-        return None
+    with suppress(StateError):
+        if read_project(caller.workspace).id == job.project_id:
+            return read_task(caller.workspace, job.task_id).status
+    return None

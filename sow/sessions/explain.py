@@ -128,10 +128,19 @@ def _accounts(job: Job) -> list[str]:
     if job.retries:
         lines.append(f"Retries spent: {job.retries} of {job.executor.retries}.")
     if job.worker_deaths:
-        lines.append(f"Workers that died under it: {job.worker_deaths} of 5.")
+        lines.append(
+            f"Workers that died under it in a row: {job.worker_deaths}. Too many fail it"
+            " (retry.worker_deaths)."
+        )
+    if job.excused_deaths:
+        lines.append(
+            f"Deaths in a row that do not count: {job.excused_deaths}. The machine was started"
+            " anew, or others died at the same time; more of them make it wait."
+        )
     if not job.state.is_final:
         spent = [words for cause, words in ONCE.items() if cause.value in job.corrections]
         lines += [f"A second {words} fails the job." for words in spent]
+    lines += [f"Note: {warning}." for warning in job.warnings]
     if job.denied_tools:
         lines.append(f"Tools denied: {', '.join(job.denied_tools)}.")
     return lines

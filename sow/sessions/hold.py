@@ -13,6 +13,7 @@ from sow.processes.facts import Life
 from sow.schema.job import Cause, Job, JobState, Verb
 from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
+from sow.state.errors import NoProject, UnknownTask
 from sow.state.projects import read_project
 from sow.state.tasks import change_task
 
@@ -34,33 +35,57 @@ def release(
     """Give the task back, end the job and return it; a status set in the session stays.
 
     A session that set none leaves the status from before. `code` is how its CLI
-    exited, None where nobody saw it. Repeating it does no harm.
+    exited, None where nobody saw it. Repeating it does no harm: both are done
+    under the task's lock, and only while the job has not ended.
     """
-    status, cause = _give_back(workspace, job, now)
-    with database.transaction():
-        current = jobs.get_job(database, job.id)
-        if current.state.is_final:
-            return current
-        jobs.change_attempt(database, job.id, 1, cause=cause, exit_code=code, ended_at=now)
-        changes = {"cause": cause, "outcome_status": status, "settled": 1, "ended_at": now}
-        jobs.change_job(database, job.id, state=JobState.DONE, **changes)
-    waiters.ring_job(database, workspace, job.id)
-    return jobs.get_job(database, job.id)
-
-
-def _give_back(workspace: Workspace, job: Job, now: float) -> tuple[TaskStatus | None, Cause]:
-    """Return the status that the task is left in, and why; another project's is not touched."""
     cause = Cause.CLOSED
 
     def change(task: Task) -> transitions.FieldChanges:
         nonlocal cause
-        if task.status is not TaskStatus.IN_PROGRESS:
+        current = jobs.get_job(database, job.id)
+        if current.state.is_final:
+            return {}  # another was first, and the task may be another job's by now
+        if task.status not in transitions.NO_REPORTS:
             cause = Cause.REPORTED
         if task.status in transitions.TERMINAL:
             return transitions.clear_session(task)
-        return transitions.undo(task, job.prior_status or TaskStatus.PAUSED)
+        return transitions.undo(task, _status_before(current))
 
-    if read_project(workspace).id != job.project_id:
-        return job.prior_status, cause
-    task = change_task(workspace, job.task_id, change, now=now)
-    return task.status, cause
+    def end(task: Task) -> None:
+        _end(database, job, task.status, cause, code, now)
+
+    try:
+        if read_project(workspace).id != job.project_id:
+            raise NoProject(workspace.project)
+        change_task(workspace, job.task_id, change, now=now, then=end)
+    except NoProject:
+        _end(database, job, _status_before(job), cause, code, now, owes_task=True)
+    except UnknownTask:
+        _end(database, job, _status_before(job), cause, code, now)
+    waiters.ring_job(database, workspace, job.id)
+    return jobs.get_job(database, job.id)
+
+
+def _status_before(job: Job) -> TaskStatus:
+    """Return what a session that set no status leaves; never `in_progress`, with nobody at work."""
+    prior = job.prior_status
+    return TaskStatus.PAUSED if prior is None or prior is TaskStatus.IN_PROGRESS else prior
+
+
+def _end(
+    database: Database,
+    job: Job,
+    status: TaskStatus,
+    cause: Cause,
+    code: int | None,
+    now: float,
+    *,
+    owes_task: bool = False,
+) -> None:
+    """End the job and its attempt together, unless somebody has done so."""
+    with database.transaction():
+        if jobs.get_job(database, job.id).state.is_final:
+            return
+        jobs.change_attempt(database, job.id, 1, cause=cause, exit_code=code, ended_at=now)
+        changes = {"cause": cause, "outcome_status": status, "settled": 1, "ended_at": now}
+        jobs.change_job(database, job.id, state=JobState.DONE, owes_task=owes_task, **changes)

@@ -52,9 +52,11 @@ def open_session(
     where one killed it). Raises StateError, ExecutorError; nothing is left
     behind then.
     """
-    resolved = resolve(caller, config, Request(verb=Verb.OPEN, task_id=task_id))
+    request = Request(verb=Verb.OPEN, task_id=task_id)
+    resolved = resolve(caller, config, request)
     refuse_ancestors(caller, database, resolved)
-    finish_abandoned(caller, database, resolved)
+    if finish_abandoned(caller, database, resolved):
+        resolved = resolve(caller, config, request)  # its task stands otherwise now
     refuse_other_job(database, resolved)
     admit_open(resolved.task, resolved.executor)
     launch = _launch(caller, resolved)
@@ -62,7 +64,7 @@ def open_session(
     job, attempt = _hold(caller, database, config, resolved, launch)
     code: int | None = None
     try:
-        _mark_task(caller, resolved)
+        _mark_task(caller, database, job, resolved)
         code = _run(caller, job, attempt, launch)
     finally:
         job = release(caller.workspace, database, job, code=code, now=caller.now())
@@ -120,9 +122,11 @@ def _hold(
     return msgspec.structs.replace(job, state=JobState.RUNNING), attempt
 
 
-def _mark_task(caller: Caller, resolved: Resolved) -> None:
+def _mark_task(caller: Caller, database: Database, job: Job, resolved: Resolved) -> None:
     def change(task: Task) -> transitions.FieldChanges:
         admit_open(task, resolved.executor)
+        if task.status is not job.prior_status:
+            jobs.change_job(database, job.id, prior_status=task.status)
         return transitions.enter(task, TaskStatus.IN_PROGRESS, now=caller.now())
 
     change_task(caller.workspace, resolved.task.id, change, now=caller.now())

@@ -7,6 +7,7 @@ may be the last one that its process lives to make: recovery undoes a
 
 from collections.abc import Mapping
 
+import msgspec
 from msgspec import UNSET
 
 from sow.clock import format_time
@@ -21,12 +22,12 @@ from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import Task, TaskStatus
 from sow.sessions.admission import AssignedToAnother, admit_resume, admit_spawn, refuse_unmet
 from sow.sessions.allocation import allocate_session, keeps_session, session_fields
-from sow.sessions.ancestry import refuse_ancestors
+from sow.sessions.ancestry import refuse_ancestors, refuse_when_cancelled
 from sow.sessions.caller import Caller
 from sow.sessions.hold import is_deserted, release
 from sow.sessions.request import Placed, Request, Resolved
 from sow.sessions.resolution import is_same_call, job_for, resolve
-from sow.sessions.unfinished import finish, is_abandoned, undo
+from sow.sessions.unfinished import finish, give_back, is_abandoned, undo
 from sow.sessions.wait import Waiter
 from sow.state import transitions
 from sow.state.kept.guard import see_to_project
@@ -75,7 +76,8 @@ def place(
     see_to_project(caller.workspace.root)  # what somebody went back to while nothing lived stands
     resolved = resolve(caller, config, request)
     refuse_ancestors(caller, database, resolved)
-    finish_abandoned(caller, database, resolved)
+    if finish_abandoned(caller, database, resolved):
+        resolved = resolve(caller, config, request)  # its task stands otherwise now
     found = find_same(caller, database, resolved)
     if found is not None:
         return found
@@ -118,13 +120,23 @@ def find_same(caller: Caller, database: Database, resolved: Resolved) -> Placed 
     return None
 
 
-def finish_abandoned(caller: Caller, database: Database, resolved: Resolved) -> None:
-    """Settle what an earlier call left half placed, or open, when it died."""
-    live = jobs.live_job(database, resolved.project_id, TaskId(resolved.task.id))
-    if live is not None and is_abandoned(live):
-        finish(caller.workspace, database, live, now=caller.now())
-    elif live is not None and is_deserted(caller.workspace, database, live):
-        release(caller.workspace, database, live, code=None, now=caller.now())
+def finish_abandoned(caller: Caller, database: Database, resolved: Resolved) -> bool:
+    """Settle what an earlier command left half done when it died; tell whether there was anything.
+
+    A job half placed, a session left open, a task not given back.
+    """
+    last = jobs.last_job(database, resolved.project_id, TaskId(resolved.task.id))
+    if last is None:
+        return False
+    if is_abandoned(last):
+        finish(caller.workspace, database, last, now=caller.now())
+    elif is_deserted(caller.workspace, database, last):
+        release(caller.workspace, database, last, code=None, now=caller.now())
+    elif last.owes_task:
+        give_back(caller.workspace, database, last, now=caller.now())
+    else:
+        return False
+    return True
 
 
 def refuse_other_job(database: Database, resolved: Resolved) -> None:
@@ -159,11 +171,17 @@ def insert(
 ) -> Job:
     """Put the job on record as `preparing`; what callers of older jobs are owed lapses.
 
-    Raises TaskIsTaken.
+    A status that the last job still owes the task is this one's to give back.
+    Raises TaskIsTaken, OwnJobEnds.
     """
     with database.transaction():
+        refuse_when_cancelled(caller, database)
         last = jobs.last_job(database, resolved.project_id, TaskId(resolved.task.id))
-        job = jobs.insert_job(database, job_for(caller, config, resolved))
+        job = job_for(caller, config, resolved)
+        if last is not None and last.owes_task:
+            job = msgspec.structs.replace(job, prior_status=last.outcome_status)
+            jobs.pay_task(database, last.id)
+        job = jobs.insert_job(database, job)
         if last is not None:
             waiters.lapse(database, caller.workspace, last.id)
         if waiter is not None:
@@ -195,6 +213,8 @@ def _mark_task(
 
     Who cancels the job ends it first and gives the task back afterwards, under
     the same lock: either it is seen here, or that gives back what we write.
+    The status to give back is the one that stands here, not the one that the
+    call saw when it began.
     """
 
     def change(task: Task) -> Mapping[str, object]:
@@ -202,6 +222,8 @@ def _mark_task(
         if current.state is JobState.CANCELLED:
             raise JobWasCancelled(current)
         admit(caller, resolved, task)
+        if task.status not in (current.prior_status, TaskStatus.IN_PROGRESS):
+            jobs.change_job(database, job.id, prior_status=task.status)
         now = caller.now()
         if resolved.request.verb is Verb.RESUME:
             return transitions.begin_resume(task, now)
@@ -241,4 +263,5 @@ def _enqueue(caller: Caller, database: Database, job: Job, waiter: Waiter | None
     if current.state is JobState.CANCELLED:
         if waiter is not None:
             waiter.delivered(job.id)
+        give_back(caller.workspace, database, current, now=caller.now())
         raise JobWasCancelled(current)

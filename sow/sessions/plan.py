@@ -29,11 +29,18 @@ class Plan:
 
 
 def plan_attempt(
-    job: Job, task: Task, history: Sequence[Attempt], executor: Executor, location: str
+    job: Job,
+    task: Task,
+    history: Sequence[Attempt],
+    executor: Executor,
+    location: str,
+    lost: Sequence[Attempt] = (),
 ) -> Plan:
-    """Return what the attempt after those in `history` does. `location` is the task's folder."""
-    previous = history[-1] if history else None
-    verb = choose_verb(job, task, previous, executor)
+    """Return what the attempt after those in `history` does. `location` is the task's folder.
+
+    `lost` are the attempts, of any job, whose session was lost and replaced by the present one.
+    """
+    verb = choose_verb(job, task, history, executor)
     brief = compose.TaskBrief(
         id=task.id,  # type: ignore[arg-type] # validated by the schema
         name=task.name,
@@ -42,7 +49,7 @@ def plan_attempt(
         agent=job.agent,
     )
     session = session_of(task, executor)
-    return Plan(verb, session, _prompt(verb, job, brief, history))
+    return Plan(verb, session, _prompt(verb, job, brief, history, lost))
 
 
 def session_of(task: Task, executor: Executor) -> Session | None:
@@ -53,20 +60,40 @@ def session_of(task: Task, executor: Executor) -> Session | None:
     return Session(task.session_id, None if dialect is UNSET else dialect)
 
 
-def choose_verb(job: Job, task: Task, previous: Attempt | None, executor: Executor) -> Verb:
-    """Apply the session law: what the CLI has said of the session decides, then the record."""
+def choose_verb(job: Job, task: Task, history: Sequence[Attempt], executor: Executor) -> Verb:
+    """Apply the session law: the newest word of the CLI on this very session, then the record."""
     if not executor.supports_resumption or task.session_id is UNSET:
         return Verb.SPAWN
-    if previous is None:
+    if not history:
         return job.verb
-    if previous.cause is Cause.SESSION_IN_USE:
-        return Verb.RESUME
-    if previous.cause is Cause.SESSION_UNKNOWN:
-        return Verb.SPAWN
-    return Verb.RESUME if task.session_started else Verb.SPAWN
+    exists = exists_by(history, task.session_id, started=task.session_started)
+    return Verb.RESUME if exists else Verb.SPAWN
 
 
-def _prompt(verb: Verb, job: Job, brief: compose.TaskBrief, history: Sequence[Attempt]) -> str:
+def exists_by(history: Sequence[Attempt], session_id: str, *, started: bool) -> bool:
+    """Whether the CLI has the session, by the newest attempt that tells; else by the record.
+
+    Any attempt may have been the last to tell: one that crashed without a word
+    says nothing against the refusal that came before it. `started` is the
+    record's word, which only an attempt that ran can have made true.
+    """
+    for attempt in reversed(history):
+        if attempt.session_id != session_id:
+            continue
+        if attempt.cause is Cause.SESSION_UNKNOWN:
+            return False
+        if attempt.cause is Cause.SESSION_IN_USE or attempt.tool_uses or started:
+            return True
+    return started
+
+
+def _prompt(
+    verb: Verb,
+    job: Job,
+    brief: compose.TaskBrief,
+    history: Sequence[Attempt],
+    lost: Sequence[Attempt],
+) -> str:
     template = load_template(get_agent(job.agent))
     if not history and verb is job.verb:
         if verb is Verb.SPAWN:
@@ -77,7 +104,8 @@ def _prompt(verb: Verb, job: Job, brief: compose.TaskBrief, history: Sequence[At
         if not why:
             return compose.resume_prompt(brief, job.prompt)
         return compose.retry_prompt(brief, why, job.prompt)
-    return compose.respawn_prompt(template, brief, job.prompt, why=why)
+    cut_off = compose.cut_off(sum(one.tool_uses or 0 for one in lost)) if lost else ""
+    return compose.respawn_prompt(template, brief, job.prompt, why=why, cut_off=cut_off)
 
 
 def _why(history: Sequence[Attempt]) -> str:

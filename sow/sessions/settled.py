@@ -8,12 +8,12 @@ in all but name. Such a call waits for that end, and no longer than it may take.
 from sow.config.configuration import Configuration
 from sow.jobs.database import Database
 from sow.schema.job import Verb
-from sow.schema.task import TaskStatus
 from sow.sessions.caller import Caller
 from sow.sessions.placement import TaskHasJob, place
 from sow.sessions.request import Placed, Request
 from sow.sessions.wait import Waiter
 from sow.state.tasks import read_task
+from sow.state.transitions import NO_REPORTS
 
 ENDING_SECONDS = 30.0
 
@@ -31,7 +31,7 @@ def place_when_settled(
     except TaskHasJob as refusal:
         if request.verb is not Verb.RESUME:
             raise
-        if read_task(caller.workspace, request.task_id).status is TaskStatus.IN_PROGRESS:
+        if read_task(caller.workspace, request.task_id).status in NO_REPORTS:
             raise
         with Waiter(caller, database) as passing:
             passing.begin([refusal.job_id])

@@ -10,15 +10,17 @@ import select
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from sow.errors import QueueError
+from sow.errors import QueueError, StateError
 from sow.ids import JobId
 from sow.jobs import jobs, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.doorbell import Bell
 from sow.schema.job import Job
 from sow.sessions.caller import Caller
+from sow.sessions.unfinished import give_back
 
 FALLBACK_SECONDS = 2.0
 """How long a waiter sleeps at most without being rung."""
@@ -149,7 +151,7 @@ class Waiter:
             active = jobs.active_among(self.database, left)
             ended = [job_id for job_id in left if job_id not in active]
             for job_id in ended:
-                on_end(jobs.get_job(self.database, job_id))
+                on_end(self._ended(job_id))
             left = [job_id for job_id in left if job_id in active]
             waited = time.monotonic() - begun
             time_is_up = seconds is not None and waited >= seconds
@@ -159,6 +161,15 @@ class Waiter:
             looked_once = True
             rest = FALLBACK_SECONDS if seconds is None else seconds - waited
             self._sleep(min(FALLBACK_SECONDS, rest))
+
+    def _ended(self, job_id: JobId) -> Job:
+        """Return a job that has ended, its task given back if whoever ended it has died."""
+        job = jobs.get_job(self.database, job_id)
+        if not job.owes_task:
+            return job
+        with suppress(StateError):  # a worker tries again
+            give_back(self.caller.workspace, self.database, job, now=self.caller.now())
+        return jobs.get_job(self.database, job_id)
 
     def _sleep(self, seconds: float) -> None:
         if output_is_closed():

@@ -95,13 +95,22 @@ def scan_tasks(workspace: Workspace) -> tuple[list[Task], list[StateError]]:
     return tasks, errors
 
 
-def change_task(workspace: Workspace, task_id: str, change: Change, *, now: float) -> Task:
+def change_task(
+    workspace: Workspace,
+    task_id: str,
+    change: Change,
+    *,
+    now: float,
+    then: Callable[[Task], None] = lambda _: None,
+) -> Task:
     """Change one task under its lock and return it as it then stands.
 
     `change` sees the task as it is under the lock; what it raises passes
     through. Values that are there already are not written, and `updated_at`
-    moves only with another field. Raises what `read_task` does, StateLocked,
-    RefusedChange and NotWritten; in every case the file is as it was.
+    moves only with another field. `then` gets the task as it stands
+    afterwards, still under the lock: what it records is true of that moment.
+    Raises what `read_task` does, StateLocked, RefusedChange and NotWritten;
+    in every case the file is as it was.
     """
     check_version(workspace)
     place = find_task(workspace, task_id)
@@ -109,10 +118,11 @@ def change_task(workspace: Workspace, task_id: str, change: Change, *, now: floa
         text = read_bytes(place.state)
         task = _parse(place, text)
         changes = _effective(task, change(task))
-        if not changes:
-            return task
-        changes[("task", "updated_at")] = moment(now)
-        return rewrite_state(place.state, text, changes, TaskState).task
+        if changes:
+            changes[("task", "updated_at")] = moment(now)
+            task = rewrite_state(place.state, text, changes, TaskState).task
+        then(task)
+        return task
 
 
 def _effective(task: Task, changes: Mapping[str, object]) -> dict[tuple[str, ...], object]:
@@ -223,9 +233,25 @@ def abandon(workspace: Workspace, task_id: str, *, now: float, keep_session: boo
     return change_task(workspace, task_id, change, now=now)
 
 
-def reopen(workspace: Workspace, task_id: str, *, now: float) -> Task:
-    """Make a completed or abandoned task pending. Raises RefusedTransition as `abandon` does."""
-    return change_task(workspace, task_id, reopened, now=now)
+def reopen(
+    workspace: Workspace,
+    task_id: str,
+    *,
+    now: float,
+    check: Callable[[], None] = lambda: None,
+) -> Task:
+    """Make a completed or abandoned task pending. Raises RefusedTransition as `abandon` does.
+
+    `check` is called under the task's lock, and raises where that must not be now.
+    """
+
+    def change(task: Task) -> FieldChanges:
+        changes = reopened(task)
+        if changes:
+            check()
+        return changes
+
+    return change_task(workspace, task_id, change, now=now)
 
 
 def set_dependencies(

@@ -29,6 +29,10 @@ ALLOWED: Mapping[TaskStatus, frozenset[TaskStatus]] = {
 
 TERMINAL = frozenset({_S.COMPLETED, _S.ABANDONED})
 
+NO_REPORTS = frozenset({_S.IN_PROGRESS, _S.PENDING})
+"""Statuses that no agent leaves as its report. A task is `pending` while its agent runs only where
+its state was put back to what it was before: by `git checkout`, say."""
+
 REVIEWED = frozenset({_S.NEEDS_REVIEW, _S.FAILED})
 """A resume from one of these is a new iteration."""
 

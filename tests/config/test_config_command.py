@@ -115,6 +115,7 @@ def test_show_tells_the_origin_of_every_value(place, capsys, monkeypatch):
         'keep_for: "30d" # (default)',
         'keep_size: "2GB" # (default)',
         "on_quota: true # (default)",
+        "worker_deaths: 5 # (default)",
     ):
         assert line in lines
 
@@ -147,6 +148,7 @@ def test_what_show_prints_loads_as_the_same_configuration(place, capsys, tmp_pat
     assert second.executors == first.executors
     assert second.bindings == first.bindings
     assert (second.worker, second.retry_on_quota) == (first.worker, first.retry_on_quota)
+    assert second.retry_worker_deaths == first.retry_worker_deaths
 
 
 def test_show_reads_the_repository_it_is_in(place, capsys, tmp_path):

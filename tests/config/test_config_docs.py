@@ -62,6 +62,7 @@ def test_every_type_and_every_default_is_described():
         "| `worker.keep_for` | `30d` |",
         "| `worker.keep_size` | `2GB` |",
         "| `retry.on_quota` | `true` |",
+        "| `retry.worker_deaths` | `5` |",
         "| `retries` | `2` |",
         "| `settings.yolo_mode` | `false` |",
     ):

@@ -52,6 +52,7 @@ FAULTS = {
         "",
     ),
     "unknown key of retry": ("retry: {quota: 1}", 1, "retry.quota", "'on_quota'", ""),
+    "no worker may die at all": ("retry: {worker_deaths: 0}", 1, "retry.worker_deaths", "", ""),
     "unknown type": (
         executor("copilot"),
         4,

@@ -52,6 +52,7 @@ def test_what_says_nothing_leaves_the_defaults(load, text, exists):
     assert configuration.worker.autostart is True
     assert configuration.worker.idle_exit_seconds == 600
     assert configuration.retry_on_quota is True
+    assert configuration.retry_worker_deaths == 5
 
 
 def test_the_built_in_executors_are_cautious_and_try_twice_more(load):
@@ -233,6 +234,14 @@ def test_quota_retries_can_be_turned_off(load):
 
     assert configuration.retry_on_quota is False
     assert configuration.origin("retry", "on_quota") == FILE
+
+
+def test_how_many_workers_may_die_under_a_job_can_be_set(load):
+    configuration = load("retry: {worker_deaths: 2}")
+
+    assert configuration.retry_worker_deaths == 2
+    assert configuration.origin("retry", "worker_deaths") == FILE
+    assert configuration.origin("retry", "on_quota") == DEFAULT
 
 
 @pytest.mark.parametrize("key", ["agents", "retry"])

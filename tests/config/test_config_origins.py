@@ -71,7 +71,7 @@ files = st.fixed_dictionaries(
     optional={
         "agents": some(executors=executors, bindings=some(**dict.fromkeys(ROLES, names))),
         "worker": workers,
-        "retry": some(on_quota=st.booleans()),
+        "retry": some(on_quota=st.booleans(), worker_deaths=st.integers(1, 9)),
     },
 )
 variables = st.fixed_dictionaries(
@@ -200,4 +200,11 @@ def test_worker_and_retry(user, repository):
         configuration.retry_on_quota,
         section(user, "retry").get("on_quota"),
         True,
+    )
+    expect(
+        configuration,
+        ("retry", "worker_deaths"),
+        configuration.retry_worker_deaths,
+        section(user, "retry").get("worker_deaths"),
+        5,
     )

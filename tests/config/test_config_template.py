@@ -48,10 +48,9 @@ def test_it_says_what_holds_without_it(tmp_path, text):
     configuration = load(tmp_path, text)
     assert configuration.executors == without.executors
     assert configuration.bindings == without.bindings
-    assert (configuration.worker, configuration.retry_on_quota) == (
-        without.worker,
-        without.retry_on_quota,
-    )
+    assert configuration.worker == without.worker
+    assert configuration.retry_on_quota == without.retry_on_quota
+    assert configuration.retry_worker_deaths == without.retry_worker_deaths
     assert configuration.warnings == ()
 
 
@@ -64,6 +63,7 @@ def test_what_is_commented_out_loads_too(tmp_path, text):
     assert configuration.executors["my-agent"].resume
     assert str(configuration.origin("worker", "idle_exit")) == "file"
     assert str(configuration.origin("retry", "on_quota")) == "file"
+    assert str(configuration.origin("retry", "worker_deaths")) == "file"
 
 
 def test_every_role_type_and_setting_is_in_it(text):

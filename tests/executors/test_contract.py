@@ -52,6 +52,17 @@ def launch_argv(executor: Executor, verb: Verb, session: Session | None) -> tupl
     return launching(executor, verb)(request(session)).argv
 
 
+def test_a_transcript_of_claude_without_a_message_holds_no_conversation() -> None:
+    """So it begins (recorded of 2.1.330), and a resume finds nothing in it."""
+    claude = make_executor(config(ExecutorType.CLAUDE))
+    queued = (
+        b'{"type":"queue-operation","operation":"enqueue","content":"{\\"type\\":\\"user\\"}"}\n'
+    )
+    assert not claude.holds_conversation(b"")
+    assert not claude.holds_conversation(queued)
+    assert claude.holds_conversation(queued + b'{"parentUuid":null,"type":"user"}\n')
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.executor}: {case.title}")
 def test_command_line(case: Case) -> None:
     executor = make_executor(case.config)

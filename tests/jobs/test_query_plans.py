@@ -58,6 +58,8 @@ QUERIES: dict[str, Callable[[Noting, Workspace], object]] = {
     "lacks_row": lambda db, _: jobs.lacks_row(db, JOB),
     "attempts": lambda db, _: jobs.attempts(db, JOB),
     "last_attempt": lambda db, _: jobs.last_attempt(db, JOB),
+    "descendants": lambda db, _: jobs.descendants(db, JOB),
+    "owing": lambda db, _: jobs.owing(db),
     "of_job": lambda db, _: waiters.of_job(db, JOB),
     "is_owed": lambda db, workspace: waiters.is_owed(db, workspace, JOB),
     "lapse": lambda db, workspace: waiters.lapse(db, workspace, JOB),

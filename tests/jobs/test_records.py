@@ -61,6 +61,7 @@ FULL_JOB: dict[str, Any] = {
     "retry_at": NOW + 0.125,
     "retries": 2,
     "worker_deaths": 1,
+    "excused_deaths": 1,
     "postponements": 2,
     "owes_task": True,
     "settled": 4,

@@ -22,14 +22,13 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from sow.ids import JobId, TaskId
+from sow.config.defaults import DEFAULT_RETRY_WORKER_DEATHS
+from sow.ids import JobId
 from sow.jobs import jobs, leases
 from sow.jobs.database import Database
 from sow.schema.job import Lease
-from sow.state.tasks import change_task
 from worker import launch, main, recovery, settle
 from worker.context import WorkerContext
-from worker.retry import MOST_WORKER_DEATHS
 from worker.standby import Standby
 
 POINTS: dict[str, tuple[ModuleType, str]] = {
@@ -112,7 +111,7 @@ class Reaper:
 
 def has_lost_enough(context: WorkerContext, _standby: Standby, job_id: JobId) -> bool:
     """Whether a job has lost so many workers that it would soon be set aside, as it should."""
-    return jobs.get_job(context.database, job_id).worker_deaths >= MOST_WORKER_DEATHS - 3
+    return jobs.get_job(context.database, job_id).worker_deaths >= DEFAULT_RETRY_WORKER_DEATHS - 3
 
 
 def stop(fate: Fate, point: str, args: tuple[Any, ...]) -> None:
@@ -146,11 +145,7 @@ def switch_fencing_off() -> None:
         with database.transaction():
             yield
 
-    def change(context: Any, job: Any, lease: Lease, change: Any) -> Any:
-        return change_task(context.workspace, TaskId(job.task_id), change, now=context.now())
-
     leases.under = under
-    settle.change_under_lease = change
 
 
 def run(fate: Fate, options: list[str]) -> int:

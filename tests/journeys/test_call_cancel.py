@@ -148,7 +148,7 @@ def test_it_is_too_late_once_the_agent_has_reported(site: Site) -> None:
     wait_until(lambda: site.task("010")["status"] == "needs_review", "the report")
     late = site.sow(*CANCEL, "010", expect=4)
     assert late.err == (
-        "Error: too late to cancel job 1: its agent has already left needs_review\n\n"
+        "Error: too late to cancel job 1 of task 010: its agent has already left needs_review\n\n"
         "`sow agent wait 010` waits until it has ended.\n"
     )
     open_gate(site, "exit")

@@ -148,6 +148,27 @@ def test_a_session_that_exists_unseen_is_not_spawned_twice(begin: Begin, way: Wa
     assert site.job(1)["retries"] == 1
 
 
+KILLED_UNSEEN: list[Step] = [{"signal": 9}]
+
+
+def test_a_session_in_use_is_resumed_however_often_its_agent_is_killed(
+    begin: Begin, way: Way
+) -> None:
+    """Killed, killed, then fine, without a word: what the CLI said last of the session stands."""
+    if not way.spawns_by_id:
+        pytest.skip("a spawn names no session: it is never refused")
+    site = begin(KILLED_UNSEEN, KILLED_UNSEEN, KILLED_UNSEEN, good(), retries=3)
+    site.sow(*SPAWN)
+    assert ledger(site) == [
+        ("spawn", "crashed"),
+        ("spawn", "session_in_use"),
+        ("resume", "crashed"),
+        ("resume", "crashed"),
+        ("resume", "reported"),
+    ]
+    assert len({run.session_id for run in read_runs(site.root)}) == 1
+
+
 def test_a_resume_of_a_session_that_never_began_becomes_a_spawn(begin: Begin, way: Way) -> None:
     """ "a resume whose session the CLI does not know, and which never started, becomes a spawn"."""
     site = begin(BEGINS_NOTHING, good(), retries=0)

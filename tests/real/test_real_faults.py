@@ -104,6 +104,40 @@ def test_a_killed_agent_is_resumed_with_its_conversation(
     assert HANG not in journey.sandbox.namespace.inhabitants().values()
 
 
+@pytest.mark.parametrize("kept_lines", [None, 0, 2], ids=["no file", "empty", "no message"])
+def test_an_agent_killed_before_claude_had_kept_its_conversation_begins_another(
+    journey: Journey, claude_folder: Path, kept_lines: int | None
+) -> None:
+    """Its first lines tell of the prompt's queue alone: no resume finds it, and its id is taken."""
+    journey.configure(settings={"allowed_tools": ["Bash"]})
+    journey.sandbox.behave(commands=[HANG])
+    process = journey.sandbox.start_sow("agent", "spawn", "implementer", journey.task_id)
+    wait_until(lambda: HANG in journey.sandbox.namespace.inhabitants().values(), "the command")
+    wait_until(lambda: journey.task()["session"]["started"], "the session on record")
+    lost = journey.task()["session_id"]
+    killed = find_claude(journey, claude_folder)
+    assert killed
+    os.kill(killed, signal.SIGSTOP)
+    for transcript in journey.sandbox.home.glob(f".claude/projects/*/{lost}.jsonl"):
+        if kept_lines is None:
+            transcript.unlink()
+        else:
+            lines = transcript.read_bytes().splitlines(keepends=True)
+            transcript.write_bytes(b"".join(lines[:kept_lines]))
+    journey.sandbox.behave(commands=REPORT, forgives=True)
+    os.kill(killed, signal.SIGKILL)
+    done = end_of(process)
+    assert done.returncode == 0, done.stderr
+    assert verbs(journey) == [
+        ("spawn", "crashed"),
+        ("resume", "session_unknown"),
+        ("spawn", "reported"),
+    ]
+    assert journey.task()["session_id"] != lost
+    assert lost in journey.log()
+    assert "cut off after 1 tool call" in json.dumps(journey.sandbox.requests()[-1]["messages"])
+
+
 def test_an_agent_survives_its_worker(journey: Journey) -> None:
     journey.configure(settings={"allowed_tools": ["Bash"]})
     wait = "until test -e go; do sleep 0.1; done"

@@ -53,6 +53,8 @@ class Conversation:
         self.denials = []
         self.turns = 0
         self.last_text = ""
+        self.keeps = True
+        """Whether it writes its transcript; killed in its first seconds, the real one has not."""
 
     def emit(self, event):
         """Write an event to stdout (where events were asked for) and to the transcript."""
@@ -65,6 +67,8 @@ class Conversation:
 
     def keep(self, data):
         """Append to the transcript, which makes the session exist."""
+        if not self.keeps:
+            return
         os.makedirs(os.path.dirname(self.transcript), exist_ok=True)
         file = os.open(self.transcript, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.write(file, data)

@@ -30,8 +30,9 @@ def perform(conversation):
     record.append_start(conversation, task, number, extra_names)
     player = Player(conversation, task, number)
     install_handlers(conversation, player.log_end)
-    conversation.begin()
     steps = runs[min(number, len(runs)) - 1] if runs else good_agent(conversation.prompt)
+    conversation.keeps = not any("keep_nothing" in step for step in steps)
+    conversation.begin()
     try:
         for step in steps:
             player.play(step)
@@ -194,6 +195,9 @@ class Player:
 
     def do_close_fds(self, _value, _step):
         os.closerange(3, 1024)
+
+    def do_keep_nothing(self, _value, _step):
+        """Its meaning is in force from the run's beginning."""
 
     def do_forget_session(self, _value, _step):
         self.voice.forget()

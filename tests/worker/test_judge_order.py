@@ -10,6 +10,7 @@ from sow.errors import StateError
 from sow.executors.base import Ending, Observation, Verdict
 from sow.schema.job import Cause
 from sow.schema.task import TaskStatus
+from sow.state.transitions import NO_REPORTS
 from worker.judge import Evidence, judge
 
 
@@ -71,9 +72,9 @@ def test_the_earlier_of_two_facts_decides(first: str, second: str) -> None:
     assert verdict(first, second).cause == expected
 
 
-@pytest.mark.parametrize("status", [status for status in TaskStatus if status != "in_progress"])
+@pytest.mark.parametrize("status", [status for status in TaskStatus if status not in NO_REPORTS])
 @pytest.mark.parametrize("ending", [CRASH, CLEAN, None])
-def test_any_status_but_in_progress_is_a_report_whatever_the_exit(
+def test_any_status_that_an_agent_sets_is_a_report_whatever_the_exit(
     status: TaskStatus, ending: Ending | None
 ) -> None:
     """§8: "reported (status no longer in_progress, whatever the exit code)"."""
@@ -81,6 +82,13 @@ def test_any_status_but_in_progress_is_a_report_whatever_the_exit(
     told = judge(evidence, Classifier())  # type: ignore[arg-type]
     assert told.cause is Cause.REPORTED
     assert status.value in told.reason
+
+
+@pytest.mark.parametrize("status", [TaskStatus.PENDING, TaskStatus.IN_PROGRESS])
+def test_what_no_agent_sets_is_no_report(status: TaskStatus) -> None:
+    """No transition leads to `pending` while an agent runs: somebody's git has put it back."""
+    evidence = Evidence(make_job(), make_task(status=status), CRASH, Observation())
+    assert judge(evidence, Classifier()).cause is Cause.CRASHED  # type: ignore[arg-type]
 
 
 def test_the_reason_of_an_unreadable_state_is_the_reader_s_own() -> None:

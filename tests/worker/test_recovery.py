@@ -9,16 +9,17 @@ import pytest
 from attempt_cases import wait_until
 from watch_cases import ME, WatchSite, dead_process
 
+from sow.config.defaults import DEFAULT_RETRY_WORKER_DEATHS
 from sow.ids import WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.doorbell import Bell
 from sow.processes import facts
-from sow.schema.job import Attempt, Cause, Job, JobState, WorkerRecord
+from sow.schema.job import Attempt, Cause, Job, JobState, ProcessIdentity, WorkerRecord
 from sow.schema.task import TaskStatus
 from worker.adopt import adopt
 from worker.monitor import Monitor
 from worker.recovery import dead_workers, recover
-from worker.retry import MOST_WORKER_DEATHS
+from worker.retry import PATIENT_DEATHS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
 DEAD = WorkerId("w9-dead00")
@@ -152,7 +153,7 @@ def test_a_job_whose_workers_die_again_and_again_is_set_aside(
 ) -> None:
     """ "counted apart, set aside after 5"."""
     job = site.job()
-    for deaths in range(1, MOST_WORKER_DEATHS):
+    for deaths in range(1, DEFAULT_RETRY_WORKER_DEATHS):
         site.lease(job, DEAD)
         recover_once(site, monitor)
         assert (site.get(job).state, site.get(job).worker_deaths) == (JobState.QUEUED, deaths)
@@ -163,6 +164,131 @@ def test_a_job_whose_workers_die_again_and_again_is_set_aside(
     assert "set aside" in ended.reason
     assert site.task().status is TaskStatus.FAILED
     assert "set aside" in (site.state_file().parent / "log.md").read_text()
+
+
+OTHER = WorkerId("w8-dead00")
+BEFORE_BOOT = ProcessIdentity(pid=1, start_ticks="1", boot_id="of another boot")
+
+
+def lost(site: WatchSite, job: Job, **supervisor: str) -> None:
+    """Leave an attempt of a dead worker whose supervisor and agent are gone."""
+    site.lease(job, DEAD)
+    site.attempt(job, supervisor=msgspec.structs.replace(dead_process(), **supervisor))
+
+
+def died(site: WatchSite, *some: Job) -> list[tuple[int, int, str]]:
+    """Recover, and return for each job what was counted, and why its last attempt ended."""
+    monitor = site.start_monitor()
+    recover_once(site, monitor)
+    wait_until(lambda: all(site.get(job).state is not JobState.RUNNING for job in some), "the end")
+    monitor.stop()
+    found = [(site.get(job), site.last_attempt(job).reason) for job in some]
+    return [(job.worker_deaths, job.excused_deaths, reason) for job, reason in found]
+
+
+def test_an_agent_that_died_alone_with_its_worker_counts(site: WatchSite) -> None:
+    job = site.job()
+    lost(site, job)
+    ((deaths, excused, reason),) = died(site, job)
+    assert (deaths, excused) == (1, 0)
+    assert "does not count" not in reason
+
+
+def test_what_died_before_the_machine_was_started_anew_does_not_count(site: WatchSite) -> None:
+    job = site.job()
+    lost(site, job, boot_id="of another boot")
+    ((deaths, excused, reason),) = died(site, job)
+    assert (deaths, excused) == (0, 1)
+    assert "does not count, since the machine was started anew" in reason
+
+
+def test_what_died_together_with_other_jobs_does_not_count(site: WatchSite) -> None:
+    some = [site.job(), site.job("020")]
+    for job in some:
+        lost(site, job)
+    for deaths, excused, reason in died(site, *some):
+        assert (deaths, excused) == (0, 1)
+        assert "the agents of other jobs died at the same time" in reason
+
+
+def test_agents_that_die_together_under_a_living_worker_do_not_count(site: WatchSite) -> None:
+    """Something has killed the supervisors of several jobs, and no worker."""
+    some = [site.job(), site.job("020")]
+    for job in some:
+        site.lease(job)
+        site.attempt(job, supervisor=dead_process())
+    assert [counted[:2] for counted in died(site, *some)] == [(0, 1), (0, 1)]
+
+
+def test_an_agent_that_works_on_without_its_supervisor_excuses_nobody(site: WatchSite) -> None:
+    """Nor does one that has ended and been judged long ago."""
+    working, judged, job = site.job("020"), site.job("030"), site.job()
+    site.lease(working)
+    attempt = site.attempt(working, supervisor=dead_process())
+    held = Bell(attempt.paths.alive_lock)
+    site.attempt(judged, cause=Cause.WORKER_DIED, ended_at=site.context.now() - 3600)
+    lost(site, job)
+    monitor = site.start_monitor()
+    recover_once(site, monitor)
+    wait_until(lambda: site.get(job).state is not JobState.RUNNING, "the end")
+    monitor.stop()
+    assert (site.get(job).worker_deaths, site.get(job).excused_deaths) == (1, 0)
+    held.close()
+
+
+@pytest.mark.parametrize("by", ["two workers", "boot"])
+def test_a_job_that_was_claimed_by_what_died_by_no_fault_of_its_own(
+    site: WatchSite, monitor: Monitor, by: str
+) -> None:
+    job = site.job()
+    site.lease(job, DEAD)
+    register_dead(site)
+    if by == "boot":
+        site.database.run(
+            "update worker set process = ?", (msgspec.json.encode(BEFORE_BOOT).decode(),)
+        )
+    else:
+        site.workspace.worker_lock(OTHER).write_text("1 1\n")
+    recover_once(site, monitor)
+    assert (site.get(job).worker_deaths, site.get(job).excused_deaths) == (0, 1)
+    assert site.get(job).state is JobState.QUEUED
+
+
+def test_deaths_that_do_not_count_make_it_wait_and_never_fail_it(
+    site: WatchSite, monitor: Monitor
+) -> None:
+    job = site.job()
+    for deaths in range(1, 2 * DEFAULT_RETRY_WORKER_DEATHS):
+        jobs.change_job(site.database, job.id, retry_at=0.0)
+        site.lease(job, DEAD)
+        site.workspace.worker_lock(OTHER).write_text("1 1\n")
+        recover_once(site, monitor)
+        waits = site.get(job).state is JobState.BACKOFF
+        assert (site.get(job).excused_deaths, waits) == (deaths, deaths > PATIENT_DEATHS)
+
+
+def test_an_attempt_that_ended_otherwise_begins_the_count_anew(site: WatchSite) -> None:
+    job = site.job()
+    jobs.change_job(site.database, job.id, worker_deaths=4, excused_deaths=2)
+    site.lease(job)
+    attempt = site.attempt(job)
+    attempt.paths.exit.write_text('{"code": 3, "signal": null}')
+    ((deaths, excused, _),) = died(site, job)
+    assert (deaths, excused) == (0, 0)
+
+
+@pytest.mark.parametrize("refusal", ["already in use", "No conversation found with session ID: x"])
+def test_a_refusal_of_the_cli_does_not_begin_it_anew(site: WatchSite, refusal: str) -> None:
+    """No agent has run: one that kills its worker each time must not be forgiven for it."""
+    job = site.job()
+    jobs.change_job(site.database, job.id, worker_deaths=3)
+    site.lease(job)
+    attempt = site.attempt(job)
+    attempt.paths.exit.write_text('{"code": 1, "signal": null}')
+    attempt.paths.stderr.write_text(f"Session ID x is {refusal}")
+    ((deaths, _, _),) = died(site, job)
+    assert site.last_attempt(job).cause in (Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN)
+    assert deaths == 3
 
 
 def test_a_lease_of_our_own_that_nobody_watches_is_adopted(

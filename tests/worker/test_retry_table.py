@@ -1,5 +1,7 @@
 """Retries are by cause, not by luck: the contract's table (§8), row by row."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -26,8 +28,11 @@ def next_step(
     jitter: float = 1.0,
     resets_at: float | None = None,
     can_resume: bool = True,
-    session_started: bool = False,
+    session_kept: bool = False,
+    ran_in_session: bool = False,
     on_quota: bool = True,
+    most_deaths: int = 5,
+    excused: bool = False,
 ) -> Next:
     return decide(
         cause,
@@ -36,12 +41,15 @@ def next_step(
         jitter=jitter,
         resets_at=resets_at,
         can_resume=can_resume,
-        session_started=session_started,
+        session_kept=session_kept,
+        ran_in_session=ran_in_session,
         on_quota=on_quota,
+        most_deaths=most_deaths,
+        excused=excused,
     )
 
 
-def after(cause: Cause, job: Job, **facts: bool) -> Job:
+def after(cause: Cause, job: Job, **facts: Any) -> Job:
     """Return the job as it stands after the step that `cause` leads to."""
     following = next_step(cause, job, **facts)
     spent = (following.correction,) if following.correction else ()
@@ -49,11 +57,12 @@ def after(cause: Cause, job: Job, **facts: bool) -> Job:
         job,
         retries=job.retries + following.retries,
         worker_deaths=job.worker_deaths + following.worker_deaths,
+        excused_deaths=job.excused_deaths + following.excused_deaths,
         corrections=(*job.corrections, *spent),
     )
 
 
-def steps(cause: Cause, count: int, **facts: bool) -> list[Step]:
+def steps(cause: Cause, count: int, **facts: Any) -> list[Step]:
     """Return what follows when a job ends by the same cause again and again."""
     job = make_job()
     found = []
@@ -71,9 +80,7 @@ def test_cancelled_ends_the_job() -> None:
     assert next_step(Cause.CANCELLED) == Next(Step.CANCEL)
 
 
-@pytest.mark.parametrize(
-    "cause", [Cause.NO_STATUS, Cause.STALLED, Cause.STATE_UNREADABLE, Cause.SESSION_IN_USE]
-)
+@pytest.mark.parametrize("cause", [Cause.NO_STATUS, Cause.STALLED, Cause.STATE_UNREADABLE])
 def test_one_resume_then_failed(cause: Cause) -> None:
     assert steps(cause, 2) == [Step.RETRY, Step.FAIL]
 
@@ -172,11 +179,26 @@ def test_parking_can_be_switched_off() -> None:
     assert next_step(Cause.RATE_LIMITED, on_quota=False) == Next(Step.FAIL)
 
 
-def test_a_session_that_never_started_may_be_spawned_again() -> None:
-    """§7: "a resume whose session the CLI does not know, and which never started, becomes a spawn;
-    a started session that the CLI has lost is an error"."""
-    assert steps(Cause.SESSION_UNKNOWN, 2) == [Step.RETRY, Step.FAIL]
-    assert steps(Cause.SESSION_UNKNOWN, 1, session_started=True) == [Step.FAIL]
+def test_a_session_that_may_hold_something_is_given_up_by_nobody_but_a_person() -> None:
+    """ "a session that ever held a finished turn is never replaced without being asked"."""
+    for ran in (False, True):
+        following = next_step(Cause.SESSION_UNKNOWN, session_kept=True, ran_in_session=ran)
+        assert following == Next(Step.FAIL)
+
+
+def test_a_session_that_was_lost_in_an_agent_s_run_costs_nothing_more() -> None:
+    """What cut that run off has been counted by its own cause, or does not count."""
+    job = make_job()
+    for _ in range(9):
+        following = next_step(Cause.SESSION_UNKNOWN, job, ran_in_session=True)
+        assert (following.step, following.retries) == (Step.RETRY, 0)
+        job = after(Cause.SESSION_UNKNOWN, job, ran_in_session=True)
+
+
+@pytest.mark.parametrize("cause", [Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN])
+def test_a_cli_that_refuses_again_and_again_spends_retries(cause: Cause) -> None:
+    """The first refusal is free; a CLI that keeps nothing must not go on for ever."""
+    assert steps(cause, 4) == [Step.RETRY, Step.RETRY, Step.RETRY, Step.FAIL]
 
 
 @pytest.mark.parametrize("cause", [Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN])
@@ -185,11 +207,25 @@ def test_the_session_law_spends_no_retry(cause: Cause) -> None:
     assert next_step(cause).retries == 0
 
 
-def test_dead_workers_are_counted_apart_and_the_job_set_aside_after_five() -> None:
-    """ "worker died | … resume; counted apart, set aside after 5"."""
-    assert steps(Cause.WORKER_DIED, 5) == [Step.RETRY] * 4 + [Step.FAIL]
+@pytest.mark.parametrize("most", [1, 5])
+def test_deaths_that_may_be_its_fault_set_a_job_aside(most: int) -> None:
+    """ "worker died | … resume; counted apart"; how many is a setting."""
+    expected = [Step.RETRY] * (most - 1) + [Step.FAIL]
+    assert steps(Cause.WORKER_DIED, most, most_deaths=most) == expected
     assert next_step(Cause.WORKER_DIED).retries == 0
     assert next_step(Cause.WORKER_DIED).worker_deaths == 1
+
+
+def test_deaths_that_are_not_its_fault_end_no_job_and_slow_it_down() -> None:
+    """After three in a row: an agent that kills everything must not spin."""
+    job = make_job(worker_deaths=4)
+    waits = []
+    for _ in range(12):
+        following = next_step(Cause.WORKER_DIED, job, excused=True)
+        assert (following.step, following.worker_deaths) == (Step.RETRY, 0)
+        waits.append(max(0.0, following.retry_at - NOW))
+        job = after(Cause.WORKER_DIED, job, excused=True)
+    assert waits == [0, 0, 0, 2, 4, 8, 16, 32, 60, 60, 60, 60]
 
 
 def test_a_stopped_worker_costs_its_jobs_nothing() -> None:

@@ -1,0 +1,121 @@
+"""From an attempt's ending to its verdict, its next step, and what that adds to the job's accounts.
+
+Owns the gathering of what `judge` and `retry` decide by: the task as it stands,
+what the output told, whether the session is kept, whose fault a death was.
+Writes nothing; the writing and its order are `settle`.
+"""
+
+import random
+from dataclasses import replace
+from typing import Any
+
+from sow.errors import StateError
+from sow.executors.base import Verdict
+from sow.executors.errors import SessionLost
+from sow.ids import TaskId
+from sow.jobs import jobs
+from sow.schema.job import Cause, Job
+from sow.schema.task import Task
+from sow.state.tasks import read_task
+from worker.blame import NOT_COUNTED, excuse_of
+from worker.context import WorkerContext
+from worker.judge import Evidence, judge
+from worker.renewal import is_kept, ran_in, warning_of_loss
+from worker.retry import Next, Step, decide
+from worker.running import Exit, Running, ending_of
+from worker.taskstate import has_begun, has_transcript
+
+PROVES_NO_LIFE = frozenset({Cause.WORKER_DIED, Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN})
+"""Endings after which deaths go on to be counted in a row: no agent has run to another end."""
+
+
+def judge_ending(
+    context: WorkerContext, running: Running, job: Job, exit_facts: Exit | None
+) -> Verdict:
+    """Return why an attempt ended, in words that a person can act on."""
+    task: Task | StateError
+    try:
+        task = read_task(context.workspace, TaskId(job.task_id))
+    except StateError as error:
+        task = error
+    evidence = Evidence(
+        job=job,
+        task=task,
+        ending=ending_of(exit_facts, running.paths),
+        seen=running.output.seen,
+        ended_for=running.ended_for,
+    )
+    verdict = judge(evidence, running.executor)
+    match verdict.cause:
+        case Cause.WORKER_DIED:
+            excuse = excuse_of(context, running)
+            reason = f"{verdict.reason}; {NOT_COUNTED}{excuse}" if excuse else verdict.reason
+            return replace(verdict, reason=reason)
+        case Cause.SESSION_UNKNOWN if _is_kept(context, running):
+            return _session_lost(running, verdict)
+        case _:
+            return verdict
+
+
+def decide_next(context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
+    """Return what follows an attempt that ended so."""
+    is_unknown = verdict.cause is Cause.SESSION_UNKNOWN
+    history = jobs.attempts(context.database, job.id) if is_unknown else ()
+    return decide(
+        verdict.cause,
+        job,
+        now=context.now(),
+        jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
+        resets_at=verdict.resets_at or running.output.seen.resets_at,
+        can_resume=running.executor.supports_resumption,
+        session_kept=is_unknown and _is_kept(context, running),
+        ran_in_session=ran_in(history, running.attempt.session_id or ""),
+        on_quota=context.configuration.retry_on_quota,
+        most_deaths=context.configuration.retry_worker_deaths,
+        excused=NOT_COUNTED in verdict.reason,
+    )
+
+
+def _is_kept(context: WorkerContext, running: Running) -> bool:
+    """Whether the session of an attempt is one that a person has to give up."""
+    started = _has_started(running)
+    if started and has_transcript(running):
+        return True
+    return is_kept(context.database, running.attempt.session_id or "", started=started)
+
+
+def _has_started(running: Running) -> bool:
+    """Whether the session had begun; taken to be so where the state could not be read."""
+    return running.task is None or running.task.session_started or has_begun(running.output.seen)
+
+
+def _session_lost(running: Running, verdict: Verdict) -> Verdict:
+    """Say what to do about a session that has started and that its CLI no longer knows."""
+    job = running.job
+    session_id = running.attempt.session_id or ""
+    lost = SessionLost(job.executor.name, job.task_id, session_id, job.agent)
+    return replace(verdict, reason=f"{lost.message}\n{lost.hint}")
+
+
+def spent_by(job: Job, running: Running, verdict: Verdict, following: Next) -> dict[str, Any]:
+    """Return what the step adds to the job's accounts."""
+    seen = running.output.seen
+    spent: dict[str, Any] = {
+        "settled": running.attempt.number,
+        "retries": job.retries + following.retries,
+        "worker_deaths": job.worker_deaths + following.worker_deaths,
+        "excused_deaths": job.excused_deaths + following.excused_deaths,
+    }
+    if following.step in (Step.RETRY, Step.PARK) and verdict.cause not in PROVES_NO_LIFE:
+        spent["worker_deaths"] = spent["excused_deaths"] = 0
+    if verdict.cause is Cause.SESSION_UNKNOWN and following.step is Step.RETRY:
+        lost = running.attempt.session_id or ""
+        if _has_started(running):
+            spent["warnings"] = (*job.warnings, warning_of_loss(lost))
+    if following.correction:
+        spent["corrections"] = (*job.corrections, following.correction)
+    if seen.denied_tools:
+        spent["denied_tools"] = tuple(dict.fromkeys((*job.denied_tools, *seen.denied_tools)))
+    if seen.cost_usd is not None:
+        spent["cost_usd"] = (job.cost_usd or 0.0) + seen.cost_usd
+    return spent
