@@ -9,6 +9,7 @@ import fcntl
 import os
 import stat
 import time
+from _thread import get_ident
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +18,9 @@ from sow.errors import StateError
 
 LOCK_TIMEOUT_SECONDS = 10.0
 RETRY_SECONDS = 0.005
+
+_HELD: set[tuple[int, str]] = set()
+"""The folders whose lock a thread of this process holds."""
 
 
 class StateLocked(StateError):
@@ -170,9 +174,18 @@ def locked_folder(folder: Path, *, timeout_seconds: float = LOCK_TIMEOUT_SECONDS
         raise NotWritten(folder, error) from error
     try:
         _take(descriptor, folder, timeout_seconds)
-        yield
+        _HELD.add(mark := (get_ident(), str(folder)))
+        try:
+            yield
+        finally:
+            _HELD.discard(mark)
     finally:
         os.close(descriptor)
+
+
+def is_held(folder: Path) -> bool:
+    """Whether this thread holds the lock of `folder`, so that waiting for it would be for ever."""
+    return (get_ident(), str(folder)) in _HELD
 
 
 def _take(descriptor: int, folder: Path, timeout_seconds: float) -> None:
@@ -252,6 +265,13 @@ def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove `folder` and the folders below it as far as they are empty; no file ever goes."""
+    for path, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):
+            Path(path).rmdir()
 
 
 def sync_folder(folder: Path) -> None:

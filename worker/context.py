@@ -1,11 +1,12 @@
 """What every part of a worker needs: where it works, its records, its name, its limits.
 
-Owns nothing that changes. Knows nothing of huey.
+Owns nothing that changes, save what the guard of the state has seen. Knows nothing of huey.
 """
 
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from sow.clock import utc_now
 from sow.config.configuration import Configuration
@@ -13,6 +14,7 @@ from sow.ids import WorkerId
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.schema.job import Job
+from worker.state_guard import StateGuard
 
 logger = logging.getLogger("sow.worker")
 
@@ -27,6 +29,11 @@ class WorkerContext:
     configuration: Configuration
     environ: Mapping[str, str]
     clock: Callable[[], float] = utc_now
+
+    @cached_property
+    def guard(self) -> StateGuard:
+        """What sees to the state that agents' git takes; its looks remember the last ones."""
+        return StateGuard(self.workspace)
 
     def now(self) -> float:
         """Return the time, in seconds since the epoch."""

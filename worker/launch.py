@@ -69,6 +69,7 @@ def _start_or_cancel(
 ) -> Running | None:
     """Start the next attempt; a job whose end was asked for meanwhile ends instead."""
     try:
+        context.guard.look()
         if not is_checked_out(context, job):
             _wait_for_project(context, job, lease)
             return None

@@ -33,7 +33,7 @@ from sow.paths import Workspace, user_config_path
 from sow.processes import facts
 from sow.schema.job import WorkerRecord
 from sow.sessions.pruning import Limits, prune
-from worker import launch
+from worker import launch, state_guard
 from worker.broker import Claims, make_huey
 from worker.context import WorkerContext, logger
 from worker.inheritance import leave_fence, release_alive_lock
@@ -93,6 +93,7 @@ class WorkerProcess:
         self.context = WorkerContext(
             workspace, self.database, self.worker_id, configuration, environ
         )
+        state_guard.install(self.database)
         self.monitor = Monitor(self.context)
         self.standby = Standby(environ, open_files=raise_open_files())
         self.total = configuration.worker.concurrency
@@ -204,6 +205,7 @@ class WorkerProcess:
     def _leave_nameless(self) -> None:
         """Leave when our lock file is gone: to the others we are dead, and they take our jobs."""
         logger.warning("our lock file is gone, so others take us for dead; leaving")
+        self.context.guard.look()  # what took it may have taken more
         self.consumer.stop_flag.set()
         self._ask_to_leave()
 

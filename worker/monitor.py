@@ -125,6 +125,15 @@ class Monitor:
             # Whose output waits comes last: the ends of others are seen first.
             for running in sorted(due, key=lambda running: running.output.is_behind):
                 self._look_at(running)
+            self._guard_state()
+
+    def _guard_state(self) -> None:
+        """See to the state that agents' git takes, while there are agents. The boundary of it."""
+        try:
+            if self._watched:
+                self.context.guard.look_if_due()
+        except Exception:
+            logger.exception("the state cannot be looked at now")
 
     def _sleep(self) -> set[int]:
         """Sleep until nudged, until a supervisor ends or a look is due; return what is ready."""

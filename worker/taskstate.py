@@ -15,12 +15,12 @@ from msgspec import UNSET
 from sow.clock import format_time
 from sow.errors import StateError
 from sow.executors.base import Observation, Verdict
-from sow.files import NotAFile, read_regular, write_atomically
+from sow.files import NotAFile, locked_folder, read_regular
 from sow.ids import TaskId
 from sow.jobs import leases
 from sow.schema.job import Cause, Job, Lease
 from sow.schema.task import SessionFacts, Task, TaskStatus
-from sow.state import transitions
+from sow.state import statefiles, transitions
 from sow.state.log import LogEntry, append_entry
 from sow.state.statefiles import STATE_LIMIT
 from sow.state.tasks import change_task, find_task, read_task
@@ -216,11 +216,14 @@ def log_failure(context: WorkerContext, job: Job, reason: str) -> None:
 
 def restore_state(context: WorkerContext, running: Running) -> None:
     """Keep what the agent made of state.yaml, and put the last valid version back."""
-    state = find_task(context.workspace, TaskId(running.job.task_id)).folder / "state.yaml"
-    if os.path.lexists(state):
-        state.replace(state.with_name(f"state.yaml.invalid-{running.attempt.id}"))
-    with suppress(FileNotFoundError, NotAFile):
-        write_atomically(state, read_regular(running.paths.last_valid_state, STATE_LIMIT))
+    state = find_task(context.workspace, TaskId(running.job.task_id)).state
+    with locked_folder(state.parent):
+        if os.path.lexists(state):
+            state.replace(state.with_name(f"state.yaml.invalid-{running.attempt.id}"))
+        last: bytes | None = None
+        with suppress(FileNotFoundError, NotAFile):
+            last = read_regular(running.paths.last_valid_state, STATE_LIMIT)
+        statefiles.restore_state(state, last)
 
 
 def first_line(text: str) -> str:

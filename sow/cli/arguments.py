@@ -14,7 +14,8 @@ import click
 from sow.cli import completing
 from sow.errors import StateError, UsageError
 from sow.ids import TaskId, parse_task_id
-from sow.paths import Workspace, find_workspace
+from sow.paths import Workspace
+from sow.state.kept.lost import find_or_bring_back
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,7 +25,7 @@ JOB_VARIABLE = "SOW_JOB_ID"
 
 def here() -> Workspace:
     """Return the workspace of the working folder. Raises StateError."""
-    return find_workspace(working_folder(), os.environ)
+    return find_or_bring_back(working_folder(), os.environ)
 
 
 def working_folder() -> Path:

@@ -12,7 +12,7 @@ from sow.clock import format_time
 from sow.errors import UsageError
 from sow.state.errors import NoProject
 from sow.state.log import LogEntry, append_entry
-from sow.state.places import find_task
+from sow.state.places import find_task, has_project
 
 AGENT_VARIABLE = "SOW_AGENT"
 DEFAULT_AGENT = "orchestrator"
@@ -51,7 +51,7 @@ def log(
         raise UsageError("there is nothing to log", hint='For example: sow agent log "Added it"')
     workspace = here()
     task_id = task or os.environ.get(TASK_VARIABLE)
-    if not task_id and not workspace.project.is_dir():
+    if not task_id and not has_project(workspace):
         raise NoProject(workspace.project)
     folder = find_task(workspace, task_id).folder if task_id else workspace.project
     entry = LogEntry(

@@ -13,6 +13,7 @@ from sow import __version__
 from sow.cli import completing
 from sow.cli.lazy import LazyCommand, LazyGroup
 from sow.errors import ExitCode, SowError
+from sow.state.kept import surroundings
 
 COMMANDS = {
     "init": LazyCommand("sow.cli.init:init", "Make a .sow folder here."),
@@ -54,6 +55,7 @@ def run(arguments: Sequence[str]) -> int:
     _have_streams()
     if completing.VARIABLE in os.environ:
         return _complete()
+    surroundings.install(_who_lives, _tell)
     try:
         result = _main(arguments)
     except SowError as error:
@@ -79,6 +81,16 @@ def _main(arguments: Sequence[str]) -> object:
         return root.main(args=list(arguments), prog_name="sow", standalone_mode=False)
     except click.ClickException as error:
         return _show_usage(error)
+
+
+def _who_lives(root_folder: Path, project_id: str) -> str:
+    from sow.sessions.witness import who_lives
+
+    return who_lives(root_folder, project_id)
+
+
+def _tell(words: str) -> None:
+    click.echo(f"Note: {words}", err=True)
 
 
 def _complete() -> int:

@@ -12,6 +12,7 @@ from sow.doctor.executors import examine_executors
 from sow.doctor.filesystem import examine_filesystem
 from sow.doctor.inheritance import examine_inheritance
 from sow.doctor.queue import examine_queue, live_workers
+from sow.doctor.state import examine_state
 from sow.errors import QueueError
 from sow.findings import Finding, Level
 from sow.paths import Workspace, display_path, user_config_path
@@ -56,6 +57,9 @@ def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
     if configuration is not None:
         yield Section("Queue", list(examine_queue(here.workspace, configuration)))
         yield from _environment(here, here.workspace, configuration)
+    state = list(examine_state(here.workspace))
+    if state:
+        yield Section("State", state)
     yield Section("Disk", list(examine_filesystem(here.workspace)))
 
 

@@ -85,6 +85,16 @@ def last_job(database: Database, project_id: ProjectId, task_id: TaskId) -> Job 
     return records.from_row(row, Job) if row is not None else None
 
 
+def any_live_job(database: Database, project_id: ProjectId) -> JobId | None:
+    """Return a job of a project that has not ended, one that runs before others, if any."""
+    row = database.row(
+        f"select id from job where project_id = ? and {ACTIVE} "  # noqa: S608
+        "order by state = 'running' desc, id desc limit 1",
+        (project_id,),
+    )
+    return JobId(row["id"]) if row is not None else None
+
+
 def active_jobs(database: Database) -> list[Job]:
     """Return every job that has not ended, oldest first."""
     rows = database.rows(f"select * from job where {ACTIVE} order by id")  # noqa: S608

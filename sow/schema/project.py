@@ -29,3 +29,5 @@ class ProjectState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """The whole of `project/state.yaml`."""
 
     project: Project
+    version: Annotated[int, Meta(ge=1, description="the form of this file")] | UnsetType = UNSET
+    """Written with the first field that came after form 1 (`state.version`)."""

@@ -84,3 +84,5 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The whole of a task's `state.yaml`."""
 
     task: Task
+    version: Annotated[int, Meta(ge=1, description="the form of this file")] | UnsetType = UNSET
+    """Written with the first field that came after form 1 (`state.version`)."""

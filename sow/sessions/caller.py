@@ -14,7 +14,8 @@ from sow.clock import utc_now
 from sow.config.configuration import Configuration
 from sow.config.load import load_configuration
 from sow.ids import JobId
-from sow.paths import Workspace, find_workspace, user_config_path
+from sow.paths import Workspace, user_config_path
+from sow.state.kept.lost import find_or_bring_back
 
 
 @dataclass(frozen=True)
@@ -54,4 +55,4 @@ class Caller:
 
 def find_caller(environ: Mapping[str, str], cwd: Path) -> Caller:
     """Return the surroundings of a call made in `cwd`. Raises StateError without a workspace."""
-    return Caller(find_workspace(cwd, environ), environ, cwd)
+    return Caller(find_or_bring_back(cwd, environ), environ, cwd)

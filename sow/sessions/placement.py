@@ -31,6 +31,7 @@ from sow.sessions.strays import refuse_strays
 from sow.sessions.unfinished import finish, give_back, is_abandoned, undo
 from sow.sessions.wait import Waiter
 from sow.state import transitions
+from sow.state.kept.guard import see_to_project
 from sow.state.log import LogEntry, append_entry
 from sow.state.tasks import change_task, find_task, read_task
 
@@ -73,6 +74,7 @@ def place(
     is owed the outcome. Raises StateError, ExecutorError, UsageError; nothing
     is left behind then.
     """
+    see_to_project(caller.workspace.root)  # what somebody went back to while nothing lived stands
     resolved = resolve(caller, config, request)
     refuse_ancestors(caller, database, resolved)
     if finish_abandoned(caller, database, resolved):

@@ -89,6 +89,19 @@ class NoProject(StateError):
         )
 
 
+class ProjectWithoutState(NoProject):
+    """A project's folder that is not empty and has no `state.yaml`: files of another branch."""
+
+    def __init__(self, path: Path, file: str) -> None:
+        self.path = path
+        StateError.__init__(
+            self,
+            f"{path} holds files ({file}), but no state.yaml",
+            hint="Restore state.yaml with git; or, if these files were left by another branch, "
+            "move the folder away and begin a project: sow project new NAME",
+        )
+
+
 class UnknownTask(StateError):
     """No task has this id."""
 

@@ -6,10 +6,21 @@ YAML library and no schema, because agents call `sow agent log` all the time.
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-from sow.files import NotWritten, append_durably, locked_folder, open_regular, read_regular
+from sow.files import (
+    NotWritten,
+    append_durably,
+    is_held,
+    locked_folder,
+    open_regular,
+    read_regular,
+)
+from sow.state.kept.copies import appended, end_of, size_of
+from sow.state.kept.guard import see_to
+from sow.state.kept.store import kept_for
 
 LOG_FILE = "log.md"
 FENCE = "---"
@@ -40,9 +51,22 @@ def append_entry(folder: Path, entry: LogEntry) -> Path:
     """
     path = folder / LOG_FILE
     data = format_entry(entry).encode()
-    with locked_folder(folder):
-        append_durably(path, _gap(path) + data)
+    _look_at(path)
+    with nullcontext() if is_held(folder) else locked_folder(folder):
+        piece, size = _gap(path) + data, max(0, size_of(str(path)))
+        append_durably(path, piece)
+        appended(path, piece, size)
     return path
+
+
+def _look_at(path: Path) -> None:
+    """Have a log put back that does not end as it was kept: it only ever grows."""
+    kept = kept_for(path)
+    if kept is None:
+        return
+    copy = end_of(kept.copy(kept.name(path)))
+    if copy is not None and copy != end_of(str(path)):
+        see_to(kept)
 
 
 def _gap(path: Path) -> bytes:

@@ -12,6 +12,7 @@ from sow.errors import StateError
 from sow.ids import PhaseName, TaskId, parse_task_id
 from sow.paths import Workspace
 from sow.state.errors import NoProject, UnknownTask
+from sow.state.kept.guard import look_for_project, look_for_task, look_for_tasks
 
 
 class TaskPlace(NamedTuple):
@@ -53,12 +54,9 @@ def find_task(workspace: Workspace, task_id: str) -> TaskPlace:
     and UnknownTask (with the nearest ids).
     """
     wanted = parse_task_id(task_id)
-    phases = _phases(workspace)
-    found = [
-        TaskPlace(phase, folder)
-        for phase in phases
-        if (folder := workspace.task(phase, wanted)).is_dir()
-    ]
+    found = _find(workspace, wanted)
+    if not found and look_for_task(workspace.root, wanted):
+        found = _find(workspace, wanted)
     if not found:
         raise UnknownTask(wanted, [place.task_id for place in all_places(workspace)])
     if len(found) > 1:
@@ -69,19 +67,56 @@ def find_task(workspace: Workspace, task_id: str) -> TaskPlace:
     return found[0]
 
 
+def _find(workspace: Workspace, wanted: TaskId) -> list[TaskPlace]:
+    return [
+        TaskPlace(phase, folder)
+        for phase in _phases(workspace)
+        if holds_files(folder := workspace.task(phase, wanted))
+    ]
+
+
 def all_places(workspace: Workspace) -> list[TaskPlace]:
     """Return every task's place, by id. Raises NoProject."""
-    places = [
-        TaskPlace(phase, Path(entry.path))
-        for phase in _phases(workspace)
-        for entry in _entries(workspace.tasks(phase))
-        if entry.name.isdecimal() and len(entry.name) >= 3
-    ]
+    places = _all(workspace)
+    if look_for_tasks(workspace.root, {place.task_id for place in places}):
+        places = _all(workspace)
     return sorted(places, key=lambda place: (int(place.task_id), place.task_id))
 
 
+def _all(workspace: Workspace) -> list[TaskPlace]:
+    return [
+        TaskPlace(phase, Path(entry.path))
+        for phase in _phases(workspace)
+        for entry in _entries(workspace.tasks(phase))
+        if entry.name.isdecimal() and len(entry.name) >= 3 and holds_files(entry.path)
+    ]
+
+
+def has_project(workspace: Workspace) -> bool:
+    """Whether the branch has a project: empty folders, as git leaves them, are none."""
+    if workspace.project_state.is_file():
+        return True
+    look_for_project(workspace.root)
+    return holds_files(workspace.project)
+
+
+def holds_files(folder: str | Path) -> bool:
+    """Whether a folder of ours holds its state, or any other file anywhere below it."""
+    if os.path.exists(f"{folder}/state.yaml"):  # noqa: PTH110 - asked of every task
+        return True
+    return first_file(folder) is not None
+
+
+def first_file(folder: str | Path) -> str | None:
+    """Return a file anywhere below a folder, relative to it; None where all is empty."""
+    for path, _, files in os.walk(folder):
+        if files:
+            return os.path.relpath(f"{path}/{min(files)}", folder)
+    return None
+
+
 def _phases(workspace: Workspace) -> list[PhaseName]:
-    if not workspace.project.is_dir():
+    if not has_project(workspace):
         raise NoProject(workspace.project)
     return sorted(PhaseName(entry.name) for entry in _entries(workspace.phases))
 

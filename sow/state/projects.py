@@ -7,11 +7,14 @@ import os
 from collections.abc import Sequence
 
 from sow.errors import StateError
-from sow.files import NotWritten, locked_folder, sync_folder, write_atomically
+from sow.files import NotWritten, locked_folder, remove_empty, sync_folder, write_atomically
 from sow.ids import PhaseName, ProjectId, parse_phase
 from sow.paths import Workspace
 from sow.schema.project import Project, ProjectState
-from sow.state.errors import NoProject
+from sow.state.errors import NoProject, ProjectWithoutState
+from sow.state.kept.putback import adopt
+from sow.state.kept.store import kept_for
+from sow.state.places import first_file, has_project
 from sow.state.statefiles import new_state, read_bytes, read_state, rewrite_state
 from sow.state.transitions import moment
 from sow.state.version import check_version
@@ -22,9 +25,17 @@ DEFAULT_PHASES = (PhaseName("implementation"),)
 def read_project(workspace: Workspace) -> Project:
     """Return the project. Raises NoProject, NewerState, InvalidState."""
     check_version(workspace)
-    if not workspace.project.is_dir():
-        raise NoProject(workspace.project)
+    _refuse_missing(workspace)
     return read_state(workspace.project_state, ProjectState).project
+
+
+def _refuse_missing(workspace: Workspace) -> None:
+    """Raise NoProject where there is no `state.yaml`; of another kind where other files are."""
+    found = has_project(workspace)
+    if found and workspace.project_state.exists():
+        return
+    file = first_file(workspace.project)
+    raise ProjectWithoutState(workspace.project, file) if file else NoProject(workspace.project)
 
 
 def new_project(
@@ -42,6 +53,8 @@ def new_project(
     `project_id` is a new UUID. Raises StateError where there is a project.
     """
     check_version(workspace)
+    if has_project(workspace):
+        _refuse_missing(workspace)
     names = [parse_phase(phase) for phase in dict.fromkeys(phases)]
     fields = {
         "id": project_id,
@@ -55,12 +68,13 @@ def new_project(
     }
     text = new_state({"project": fields}, ProjectState, path=workspace.project_state)
     with locked_folder(workspace.sow):
-        if workspace.project.exists():
+        if workspace.project_state.exists():
             raise StateError(
                 f"there is a project already: {workspace.project}",
                 hint="`sow project status` shows it. A branch has one project.",
             )
         _build(workspace, text, names)
+        _keep(workspace)
     return read_project(workspace)
 
 
@@ -75,12 +89,20 @@ def _build(workspace: Workspace, text: bytes, phases: Sequence[PhaseName]) -> No
             (draft / "phases" / phase / "tasks").mkdir(parents=True)
         write_atomically(draft / "log.md", b"")
         write_atomically(draft / "state.yaml", text)
+        remove_empty(workspace.project)
         draft.rename(workspace.project)
         sync_folder(workspace.sow)
     except OSError as error:
         raise NotWritten(workspace.project, error) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _keep(workspace: Workspace) -> None:
+    """Keep copies of a new project, and of what lies beside it."""
+    kept = kept_for(workspace.project_state)
+    if kept is not None:
+        adopt(kept)
 
 
 def add_phase(workspace: Workspace, phase: PhaseName, *, now: float) -> Project:

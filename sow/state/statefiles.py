@@ -10,6 +10,16 @@ from typing import TypeVar
 
 from sow.files import read_regular, write_atomically
 from sow.state.errors import InvalidState, MissingState, RefusedChange
+from sow.state.kept.copies import read, wrote
+from sow.state.kept.guard import has_changed
+from sow.state.kept.store import Kept, kept_for
+from sow.state.version import (
+    FIRST_VERSION,
+    file_version,
+    needed_version,
+    raise_version,
+    refuse_newer,
+)
 from sow.yamlfile import Changes, YamlProblem, read_yaml
 
 T = TypeVar("T")
@@ -25,16 +35,30 @@ def read_state(path: Path, type: type[T]) -> T:
     return parse_state(read_bytes(path), type, path=path)
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a state file. Raises MissingState, NotAFile."""
+def read_bytes(path: Path, kept: Kept | None = None) -> bytes:
+    """Return the bytes of a state file, put back first if git has taken it while a job lives.
+
+    `kept` is where the copies lie; whoever reads many files looks that up once.
+    Raises MissingState, NotAFile.
+    """
+    data = _read(path)
+    if has_changed(kept or kept_for(path), path, data):
+        data = _read(path)
+    if data is None:
+        raise MissingState(path)
+    return data
+
+
+def _read(path: Path) -> bytes | None:
     try:
         return read_regular(path, STATE_LIMIT)
     except FileNotFoundError:
-        raise MissingState(path) from None
+        return None
 
 
 def parse_state(text: bytes, type: type[T], *, path: Path) -> T:
-    """Return `text`, the bytes of `path`, as a `type`. Raises InvalidState."""
+    """Return `text`, the bytes of `path`, as a `type`. Raises NewerState, InvalidState."""
+    refuse_newer(path, text)
     try:
         return read_yaml(text, type, path=path)
     except YamlProblem as problem:
@@ -51,10 +75,30 @@ def rewrite_state(path: Path, text: bytes, changes: Changes, type: type[T]) -> T
     try:
         result = edit_yaml(text, changes, path=path)
         state = read_yaml(result, type, path=path)
+        needed = needed_version(state)
+        if needed > file_version(text):
+            result = edit_yaml(result, {"version": needed}, path=path)
+            state = read_yaml(result, type, path=path)
     except YamlProblem as problem:
         raise RefusedChange(problem) from problem
+    if needed > FIRST_VERSION:
+        raise_version(path, needed)
     write_atomically(path, result)
+    wrote(path, result, before=text)
     return state
+
+
+def restore_state(path: Path, otherwise: bytes | None) -> None:
+    """Write what was kept of a state file, else `otherwise`, over what is there.
+
+    Nothing is written where there is neither. The caller holds the folder's lock.
+    """
+    kept = kept_for(path)
+    copy = read(kept.copy(kept.name(path))) if kept is not None else None
+    data = copy if isinstance(copy, bytes) else otherwise
+    if data is not None:
+        write_atomically(path, data)
+        wrote(path, data)
 
 
 def new_state(data: Mapping[str, object], type: type[T], *, path: Path) -> bytes:
@@ -63,7 +107,10 @@ def new_state(data: Mapping[str, object], type: type[T], *, path: Path) -> bytes
 
     text = HEADER + dump_yaml(data)
     try:
-        read_yaml(text, type, path=path)
+        needed = needed_version(read_yaml(text, type, path=path))
     except YamlProblem as problem:
         raise RefusedChange(problem) from problem
+    if needed > FIRST_VERSION:
+        text = HEADER + dump_yaml({**data, "version": needed})
+        raise_version(path, needed)
     return text

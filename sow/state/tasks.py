@@ -13,12 +13,14 @@ from pathlib import Path
 from msgspec import UNSET
 
 from sow.errors import StateError
-from sow.files import NotWritten, locked_folder, sync_folder, write_atomically
+from sow.files import NotWritten, locked_folder, remove_empty, sync_folder, write_atomically
 from sow.ids import PhaseName, TaskId, parse_phase, parse_task_id
 from sow.paths import Workspace
 from sow.schema.task import Task, TaskState, TaskStatus
 from sow.state.dependencies import refuse_circle, refuse_unknown
 from sow.state.errors import Misplaced, TaskExists
+from sow.state.kept.copies import wrote
+from sow.state.kept.store import Kept, kept_at
 from sow.state.places import TaskPlace, all_places, find_task
 from sow.state.statefiles import new_state, parse_state, read_bytes, rewrite_state
 from sow.state.transitions import FieldChanges, enter, moment
@@ -54,8 +56,8 @@ def read_task(workspace: Workspace, task_id: str) -> Task:
     return _read(find_task(workspace, task_id))
 
 
-def _read(place: TaskPlace) -> Task:
-    return _parse(place, read_bytes(place.state))
+def _read(place: TaskPlace, kept: Kept | None = None) -> Task:
+    return _parse(place, read_bytes(place.state, kept))
 
 
 def _parse(place: TaskPlace, text: bytes) -> Task:
@@ -83,9 +85,11 @@ def scan_tasks(workspace: Workspace) -> tuple[list[Task], list[StateError]]:
     check_version(workspace)
     tasks: list[Task] = []
     errors: list[StateError] = []
-    for place in all_places(workspace):
+    places = all_places(workspace)
+    kept = kept_at(workspace.root)
+    for place in places:
         try:
-            tasks.append(_read(place))
+            tasks.append(_read(place, kept))
         except StateError as error:
             errors.append(error)
     return tasks, errors
@@ -164,7 +168,14 @@ def add_task(
         folder = workspace.task(parse_phase(phase or project.phases[0]), chosen)
         place = TaskPlace(PhaseName(folder.parent.parent.name), folder)
         text = _first_state(place, name, agent, depends_on, now)
-        _build(place, text, description or f"# {name}\n")
+        files = {
+            place.state: text,
+            place.description: (description or f"# {name}\n").encode(),
+            place.log: b"",
+        }
+        _build(place, files)
+        for path, data in files.items():
+            wrote(path, data)
         add_phase(workspace, place.phase, now=now)
     return _parse(place, text)
 
@@ -195,26 +206,22 @@ def _first_state(
     return new_state({"task": fields}, TaskState, path=place.state)
 
 
-def _build(place: TaskPlace, state: bytes, description: str) -> None:
+def _build(place: TaskPlace, files: Mapping[Path, bytes]) -> None:
     """Make the folder under a name of its own and put it in place by one rename."""
     import shutil
 
     draft = place.folder.with_name(f".{place.task_id}.{os.urandom(6).hex()}.tmp")
     try:
         (draft / "feedback").mkdir(parents=True)
-        _fill(draft, state, description)
+        for path, data in files.items():
+            write_atomically(draft / path.name, data)
+        remove_empty(place.folder)
         draft.rename(place.folder)
         sync_folder(place.folder.parent)
     except OSError as error:
         raise NotWritten(place.folder, error) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def _fill(draft: Path, state: bytes, description: str) -> None:
-    write_atomically(draft / "state.yaml", state)
-    write_atomically(draft / "description.md", description.encode())
-    write_atomically(draft / "log.md", b"")
 
 
 def abandon(workspace: Workspace, task_id: str, *, now: float, keep_session: bool = False) -> Task:

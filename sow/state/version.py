@@ -1,24 +1,95 @@
-"""`.sow/.version`: which sow may read this folder.
+"""Which sow may read a state file, and the folder `.sow` as a whole.
 
-Owns the number and its check. A folder without the file counts as version 1.
+Owns the number of the files' form and its check. `.sow/.version` tells for the
+folder; a state file that holds something newer than the first form says so
+itself, in its key `version`, since files travel singly between branches and
+people. Neither is raised before something newer is written: an upgrade alone
+locks nobody out. Without either it is the first form.
 """
 
-from sow.files import read_regular
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import UNSET
+
+from sow.errors import StateError
+from sow.files import locked_folder, read_regular, write_atomically
 from sow.paths import Workspace
 from sow.state.errors import NewerState
+from sow.state.kept.store import root_of
 
+FIRST_VERSION = 1
 SCHEMA_VERSION = 1
+"""The newest form that this sow reads and writes."""
+SINCE: Mapping[str, int] = {}
+"""The fields that came after the first form, each with the number of its form, as
+`{"task.branch": 2}`. Such a field is UNSET where a file does not have it."""
+
 VERSION_FILE = ".version"
 VERSION_LIMIT = 4096
 """It holds one number."""
+VERSION_LINE = re.compile(rb"^version:[ \t]*(\d{1,9})[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 
 
 def check_version(workspace: Workspace) -> None:
-    """Raise NewerState if a later sow has written this folder."""
+    """Raise NewerState if a later sow has written this folder; StateError if nobody can tell."""
     path = workspace.sow / VERSION_FILE
+    number = folder_version(path)
+    if number > SCHEMA_VERSION:
+        raise NewerState(path, str(number), SCHEMA_VERSION)
+
+
+def folder_version(path: Path) -> int:
+    """Return the number in `.version`. Raises NewerState for a word, StateError for a conflict."""
     try:
         text = read_regular(path, VERSION_LIMIT).decode("utf-8", "replace").strip()
     except FileNotFoundError:
+        return FIRST_VERSION
+    if text.isdecimal():
+        return int(text)
+    if text.startswith("<<<<<<<"):
+        raise StateError(
+            f"{path} holds no version number: {text[:40]!r}",
+            hint="It holds one number alone. If a merge has left two of them, keep the higher.",
+        )
+    raise NewerState(path, text, SCHEMA_VERSION)
+
+
+def refuse_newer(path: Path, text: bytes) -> None:
+    """Raise NewerState if `text`, the bytes of a state file, says that it is of a later form."""
+    if file_version(text) > SCHEMA_VERSION:
+        raise NewerState(path, str(file_version(text)), SCHEMA_VERSION)
+
+
+def file_version(text: bytes) -> int:
+    """Return the form that a state file says it has."""
+    found = VERSION_LINE.search(text)
+    return int(found[1]) if found else FIRST_VERSION
+
+
+def needed_version(state: object) -> int:
+    """Return the earliest form that has all that `state`, the whole of a file, holds."""
+    used = [number for field, number in SINCE.items() if _value(state, field) is not UNSET]
+    return max(used, default=FIRST_VERSION)
+
+
+def _value(state: object, field: str) -> object:
+    for name in field.split("."):
+        state = getattr(state, name, UNSET)
+    return state
+
+
+def raise_version(path: Path, number: int) -> None:
+    """Have `.version` say that the folder of a state file holds form `number`, or a later one.
+
+    It is never lowered. Raises NotWritten, StateLocked.
+    """
+    root = root_of(path)
+    if root is None:
         return
-    if not text.isdecimal() or int(text) > SCHEMA_VERSION:
-        raise NewerState(path, text, SCHEMA_VERSION)
+    workspace = Workspace(root)
+    file = workspace.sow / VERSION_FILE
+    with locked_folder(workspace.sow):
+        if folder_version(file) < number:
+            write_atomically(file, f"{number}\n".encode())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sow.files import NotWritten, write_atomically
 from sow.paths import Workspace
-from sow.state.version import SCHEMA_VERSION, VERSION_FILE, check_version
+from sow.state.version import FIRST_VERSION, VERSION_FILE, check_version
 
 CONFIG_TEMPLATE = """\
 # The settings of this repository, for everyone who works on it.
@@ -41,7 +41,7 @@ refs/*
 """
 
 FILES: Mapping[str, str] = {
-    VERSION_FILE: f"{SCHEMA_VERSION}\n",
+    VERSION_FILE: f"{FIRST_VERSION}\n",
     "config.yaml": CONFIG_TEMPLATE,
     ".gitignore": IGNORED,
 }

@@ -171,3 +171,38 @@ def test_a_lock_that_somebody_holds_is_no_fault(clinic: Clinic) -> None:
     fcntl.flock(folder, fcntl.LOCK_EX)
     assert clinic.one("locks")["level"] == "ok"
     os.close(folder)
+
+
+def test_empty_folders_of_another_branch_are_told(clinic: Clinic) -> None:
+    clinic.site.project("010")
+    for path in clinic.site.root.glob(".sow/project/**/*"):
+        if path.is_file():
+            path.unlink()
+    told = clinic.told()
+    assert "- This branch has no project: " in told.out
+    assert "holds empty folders alone" in told.out
+    assert "`sow project new NAME` begins a project" in told.out
+
+
+def test_files_without_a_project_are_told(clinic: Clinic) -> None:
+    clinic.site.project("010")
+    (clinic.site.root / ".sow/project/state.yaml").unlink()
+    told = clinic.told()
+    assert told.code == 1
+    assert "holds files (log.md), but no state.yaml" in told.out
+
+
+def test_a_place_for_copies_that_cannot_be_written_is_told_and_hinders_nothing(
+    clinic: Clinic,
+) -> None:
+    git = clinic.site.root / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "sow").write_text("a file where a folder is to be")
+    clinic.site.project("010")
+    clinic.site.sow("task", "set", "010", "name", "Another")
+    clinic.site.sow("agent", "log", "Did it", "--task", "010")
+    assert clinic.site.sow("task", "show", "010", "--json").json["name"] == "Another"
+    told = clinic.told()
+    assert "No copies of tasks' states can be kept in " in told.out
+    assert f"Make {git}/sow a folder that you may write in" in told.out

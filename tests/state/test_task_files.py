@@ -127,7 +127,9 @@ def test_an_unknown_task_names_what_there_is(workspace):
 
 def test_among_many_the_nearest_are_named(workspace):
     for number in range(1, 16):
-        workspace.task("implementation", f"{number}00").mkdir(parents=True)
+        folder = workspace.task("implementation", f"{number}00")
+        folder.mkdir(parents=True)
+        (folder / "state.yaml").touch()
     with pytest.raises(UnknownTask) as caught:
         find_task(workspace, "1201")
     assert "1200" in caught.value.hint
@@ -143,7 +145,9 @@ def test_without_a_project_it_says_how_to_begin_one(workspace):
 
 def test_two_folders_of_one_id_are_told(workspace):
     add(workspace)
-    workspace.task("design", "010").mkdir(parents=True)
+    folder = workspace.task("design", "010")
+    folder.mkdir(parents=True)
+    (folder / "log.md").touch()
     with pytest.raises(StateError, match="two phases hold a task 010: design, implementation"):
         find_task(workspace, "010")
 

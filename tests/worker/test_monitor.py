@@ -292,7 +292,6 @@ def test_an_attempt_that_cannot_be_settled_now_is_settled_later(site: WatchSite)
     monitor.stop()
 
 
-<<<<<<< HEAD
 def test_a_supervisor_that_was_stopped_after_its_last_act_is_not_waited_for(
     site: WatchSite,
 ) -> None:

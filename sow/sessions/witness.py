@@ -1,0 +1,46 @@
+"""Whether any job of a project lives, for the keeper of its state's copies.
+
+Owns where that is looked for: in the queue, and, since `git clean` takes the
+queue as well, among the running processes that carry an attempt of this
+workspace. Imported only where a state file is not what sow wrote last.
+"""
+
+import os
+from contextlib import closing, suppress
+from pathlib import Path
+
+from sow.errors import QueueError
+from sow.ids import ProjectId
+from sow.jobs import jobs
+from sow.jobs.database import open_existing_queue
+from sow.paths import Workspace
+from sow.processes import facts
+
+
+def who_lives(root: Path, project_id: str) -> str:
+    """Return who of a project's jobs has not ended, as `job 12`; empty for nobody."""
+    return _in_queue(Workspace(root), ProjectId(project_id)) or _among_processes(root)
+
+
+def _in_queue(workspace: Workspace, project_id: ProjectId) -> str:
+    with suppress(QueueError):  # who cannot ask the queue still sees the processes
+        database = open_existing_queue(workspace)
+        if database is not None:
+            with closing(database):
+                return named(jobs.any_live_job(database, project_id))
+    return ""
+
+
+def named(job: int | None) -> str:
+    """Return how a job that lives is called; empty for none."""
+    return "" if job is None else f"job {job}"
+
+
+def _among_processes(root: Path) -> str:
+    for spelling in dict.fromkeys((str(root), os.path.realpath(root))):
+        for pid in facts.carriers("SOW_ROOT", spelling):
+            attempt = (facts.variables(pid) or {}).get("SOW_ATTEMPT_ID", "")
+            job = attempt.partition(".")[0]
+            if job:
+                return f"job {job}"
+    return ""

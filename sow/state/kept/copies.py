@@ -1,0 +1,193 @@
+"""The copies themselves: made with every write of ours, and compared at every read.
+
+Owns what lies in the store: a copy of each file, and for all but logs the list
+of the versions that were seen (a hash, and the commit that HEAD named). A copy
+guards against git, not against a loss of power, so none of these writes is
+waited for, and one that fails changes nothing for the caller: `sow doctor`
+tells of a store that cannot be written.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sow.state.kept.store import Kept, kept_for
+
+LARGEST = 16 * 1024 * 1024
+"""Larger files are left to themselves."""
+MOST_BRANCHES = 24
+"""Of so many branches and checked-out commits the copies are kept; the rest, oldest first, go."""
+SMALL = 65_536
+END = 512
+"""As much of a log's end as tells its last entry."""
+LOG = "log.md"
+UNREADABLE = object()
+"""What is there is no regular file of a usual size; the keeper has nothing to say of it."""
+
+
+def wrote(path: Path, data: bytes, *, before: bytes = b"") -> None:
+    """Keep `data`, which now stands in `path`; the caller holds the lock of its folder.
+
+    `before` is what it replaced: an earlier version, though somebody else may have written it.
+    """
+    kept = kept_for(path)
+    if kept is not None:
+        keep(kept, kept.name(path), data, before=before)
+
+
+def keep(kept: Kept, name: str, data: bytes, *, before: bytes = b"") -> None:
+    """Make `data` the newest copy of a file."""
+    with suppress(OSError):
+        if not name.endswith(LOG):  # first: a version that is listed twice harms nobody
+            _note(kept, name, data, before)
+        _replace(kept, kept.copy(name), data)
+
+
+def appended(path: Path, piece: bytes, size: int) -> None:
+    """Keep what was added to a log that had `size` bytes; the caller holds its folder's lock."""
+    kept = kept_for(path)
+    if kept is None:
+        return
+    name = kept.name(path)
+    if size_of(kept.copy(name)) == size:
+        with suppress(OSError), _opened(kept, kept.copy(name), os.O_APPEND) as descriptor:
+            os.write(descriptor, piece)
+        return
+    whole = read(str(path))
+    if isinstance(whole, bytes):
+        keep(kept, name, whole)
+
+
+def agrees(kept: Kept, name: str, data: bytes | None) -> bool:
+    """Whether `data`, what stands in a file (None: it is missing), is what was kept last.
+
+    A file of which there is no copy agrees with whatever it holds.
+    """
+    copy = read(kept.copy(name))
+    return copy is None or copy is UNREADABLE or copy == data
+
+
+def forget(kept: Kept, name: str) -> None:
+    """Keep a file no longer: it was removed while nothing lived."""
+    for path in (kept.copy(name), kept.versions(name)):
+        with suppress(OSError):
+            os.unlink(path)  # noqa: PTH108
+            os.removedirs(os.path.dirname(path))  # noqa: PTH120 - as far as they are empty
+
+
+def read(path: str) -> object:
+    """Return the bytes of a regular file; None where there is none, UNREADABLE for all else."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        return UNREADABLE
+    try:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST:
+            return UNREADABLE
+        return _whole(descriptor, facts.st_size)
+    except OSError:
+        return UNREADABLE
+    finally:
+        os.close(descriptor)
+
+
+def _whole(descriptor: int, size: int) -> bytes:
+    data = os.read(descriptor, size + 1)
+    while len(data) > size and (part := os.read(descriptor, SMALL)):  # it grows meanwhile
+        data += part
+    return data
+
+
+def size_of(path: str) -> int:
+    """Return the size of a file in bytes; -1 where there is none."""
+    try:
+        return os.stat(path).st_size  # noqa: PTH116
+    except OSError:
+        return -1
+
+
+def end_of(path: str) -> tuple[int, bytes] | None:
+    """Return the size of a file and its last bytes; None where there is none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        size = os.fstat(descriptor).st_size
+        return size, os.pread(descriptor, END, max(0, size - END))
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def digest(data: bytes) -> str:
+    """Return the short name of a version."""
+    from hashlib import sha256
+
+    return sha256(data).hexdigest()[:32]
+
+
+def versions(kept: Kept, name: str) -> list[tuple[str, str]]:
+    """Return the versions of a file that were seen, each with the commit of that time."""
+    data = read(kept.versions(name))
+    lines = data.decode("ascii", "replace").splitlines() if isinstance(data, bytes) else []
+    found = (line.partition(" ") for line in lines)
+    return [(version, commit) for version, _, commit in found]
+
+
+def _note(kept: Kept, name: str, data: bytes, before: bytes) -> None:
+    path = kept.versions(name)
+    commit = kept.checkout.commit
+    lines = [digest(data)]
+    if before and size_of(path) <= 0:
+        lines.insert(0, digest(before))
+    with _opened(kept, path, os.O_APPEND) as descriptor:
+        os.write(descriptor, "".join(f"{line} {commit}\n" for line in lines).encode())
+
+
+def _replace(kept: Kept, path: str, data: bytes) -> None:
+    """Write the copy beside the old one and put it in place: a reader sees one or the other."""
+    temporary = f"{path}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
+    with _opened(kept, temporary, os.O_TRUNC) as descriptor:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+    os.replace(temporary, path)  # noqa: PTH105
+
+
+@contextmanager
+def _opened(kept: Kept, path: str, flags: int) -> Iterator[int]:
+    """Open a file of the store for writing; its folders are made when they are missing."""
+    flags |= os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        _make_room(kept)
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120
+        descriptor = os.open(path, flags, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _make_room(kept: Kept) -> None:
+    """Before a branch is kept for the first time: remove those that were not for the longest."""
+    branch = kept.checkout.branch_folder
+    if os.path.isdir(branch):  # noqa: PTH112
+        return
+    with suppress(OSError):
+        with os.scandir(os.path.dirname(branch)) as entries:  # noqa: PTH120
+            prefix = os.path.basename(branch).partition("@")[0] + "@"  # noqa: PTH119
+            ours = [entry for entry in entries if entry.name.startswith(prefix)]
+        ours.sort(key=lambda entry: entry.stat().st_mtime_ns)
+        for entry in ours[: max(0, len(ours) - MOST_BRANCHES + 1)]:
+            import shutil
+
+            shutil.rmtree(entry.path, ignore_errors=True)

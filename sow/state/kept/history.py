@@ -1,0 +1,101 @@
+"""Whether a file's bytes are an earlier version of it.
+
+Owns the three ways to know: sow has seen that version before, a log only ever
+grows, and git, which is asked last and only when bytes are otherwise unknown.
+What git runs for us runs no hook, filter, pager or helper, and asks nothing.
+"""
+
+import os
+
+from sow.paths import SOW_FOLDER
+from sow.state.kept.copies import LOG, digest, versions
+from sow.state.kept.store import Kept
+
+GIT_SECONDS = 5.0
+ENTRY = b"---\ntimestamp:"
+
+
+def came_before(kept: Kept, name: str, data: bytes, copy: bytes) -> bytes | None:
+    """Return what belongs in the file where `data` came before `copy`; None where it is an edit.
+
+    That is the copy, and for a log also what was added since to its earlier version.
+    """
+    if name.endswith(LOG):
+        if copy.startswith(data):
+            return copy
+        added = added_since(copy, data)
+        if added:
+            return copy + added
+    elif not _is_whole(kept, name, copy):
+        return None
+    elif digest(data) in _earlier(kept, name):
+        return copy
+    return copy if _git_knows(kept, name, data) else None
+
+
+def added_since(copy: bytes, data: bytes) -> bytes:
+    """Return the entries that somebody added to an earlier version of a log; none for an edit.
+
+    `data` is then a beginning of `copy` that ends with an entry, and more. An
+    entry with one of the times of what `copy` goes on with was edited, not added.
+    """
+    pairs = enumerate(zip(copy, data, strict=False))
+    shared = next((at for at, (kept, new) in pairs if kept != new), min(len(copy), len(data)))
+    at = copy[:shared].rfind(b"\n") + 1
+    if copy[:at].endswith(b"---\n") and copy.startswith(b"timestamp:", at):
+        at -= len(b"---\n")
+    rest, added = copy[at:], data[at:]
+    if not rest.lstrip(b"\n").startswith(ENTRY) or not added.strip():
+        return b""
+    times = {line for line in rest.split(b"\n") if line.startswith(b"timestamp:")}
+    return b"" if times.intersection(added.split(b"\n")) else added
+
+
+def _is_whole(kept: Kept, name: str, copy: bytes) -> bool:
+    """Whether a copy is what was written: a crash may have left less of it."""
+    return any(digest(copy) == version for version, _ in versions(kept, name))
+
+
+def _earlier(kept: Kept, name: str) -> set[str]:
+    """Return the versions that another has followed."""
+    seen = [version for version, _ in versions(kept, name)]
+    return set(seen) - set(seen[-1:])
+
+
+def _git_knows(kept: Kept, name: str, data: bytes) -> bool:
+    """Whether the commit that HEAD names holds `data`, and is no newer than the copy.
+
+    A commit made or fetched since then is somebody's wish, not the past.
+    """
+    checkout = kept.checkout
+    seen = versions(kept, name)
+    commit = seen[-1][1] if seen else checkout.commit
+    if not checkout.git or not commit:
+        return False
+    inside = os.path.relpath(checkout.root, checkout.top)
+    path = os.path.normpath(os.path.join(inside, SOW_FOLDER, name))  # noqa: PTH118
+    if _git(kept, "cat-file", "blob", f"HEAD:{path}") != data:
+        return False
+    return _git(kept, "merge-base", "--is-ancestor", "HEAD", commit) is not None
+
+
+def _git(kept: Kept, *words: str) -> bytes | None:
+    """Return what a git command says; None where it fails."""
+    import subprocess
+
+    quiet = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.pager=cat")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}
+    options = [word for setting in quiet for word in ("-c", setting)]
+    try:
+        done = subprocess.run(
+            ["git", f"--git-dir={kept.checkout.git}", *options, *words],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -1,0 +1,248 @@
+"""What git has taken is put back, while a job lives; all else is somebody's wish and stands.
+
+Owns that decision, file by file under the lock of the file's folder, and what
+is said of it: one line to whoever did it, one entry in each task's log. Runs
+only where a file is not what was kept last, so it may take its time.
+"""
+
+import os
+import time
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+from sow.errors import StateError
+from sow.files import is_held, locked_folder, write_atomically
+from sow.state.kept import surroundings
+from sow.state.kept.copies import LOG, UNREADABLE, agrees, forget, keep, read
+from sow.state.kept.history import came_before
+from sow.state.kept.store import Checkout, Kept
+
+STATE = "state.yaml"
+OURS = frozenset({STATE, LOG, "description.md"})
+FOUNDATION = (".version", ".gitignore", "config.yaml")
+"""Files beside the project, put back only where they are missing."""
+LOCK_SECONDS = 1.0
+"""How long another's lock is waited for; its holder, or the next look, sees to that file."""
+QUIET_SECONDS = 0.3
+"""So long after git's last write to its index, HEAD names what it has checked out."""
+PATIENCE_SECONDS = 3.0
+STALE_SECONDS = 600.0
+SHOWN = 8
+
+
+def sweep(kept: Kept, names: Collection[str] | None = None) -> None:
+    """See to every file of a project that was kept, or to `names`, and tell what was put back.
+
+    A file that differs from its copy is put back, becomes the copy, or is left
+    alone while git is at work. Raises nothing for a file that cannot be seen to.
+    """
+    differing = differing_names(kept, names)
+    if not differing or not _is_quiet(kept):
+        return
+    alive = surroundings.OURS.witness(kept.checkout.root, kept.project_id)
+    done = [name for name in differing if _see_to(kept, name, alive)]
+    if done:
+        _tell(kept, done, alive)
+
+
+def differing_names(kept: Kept, names: Collection[str] | None = None) -> list[str]:
+    """Return which of the files that were kept, or of `names`, are not what was kept last."""
+    wanted = kept_names(kept) if names is None else names
+    return [name for name in wanted if not _agrees(kept, name)]
+
+
+def adopt(kept: Kept, names: Iterable[str] | None = None) -> None:
+    """Keep every file of the project, or of `names`, of which there is no copy yet."""
+    for name in present_names(kept) if names is None else names:
+        if not os.path.exists(kept.copy(name)):  # noqa: PTH110
+            data = read(f"{kept.sow}/{name}")
+            if isinstance(data, bytes) and _is_valid(name, data):
+                keep(kept, name, data)
+
+
+def kept_names(kept: Kept) -> list[str]:
+    """Return the names of the files that were kept, those of a task together."""
+    start = len(kept.files) + 1
+    return [
+        f"{folder}/{file}"[start:]
+        for folder, _, files in os.walk(kept.files)
+        for file in sorted(files)
+        if not file.endswith(".tmp")
+    ]
+
+
+def present_names(kept: Kept) -> Iterator[str]:
+    """Yield the names of the files that are to be kept, as they lie on the disk."""
+    for folder in folders(kept.sow):
+        yield from names_in(kept.sow, folder)
+
+
+def folders(base: str) -> Iterator[str]:
+    """Yield the folders that hold what is to be kept, below `.sow` or where its copies lie."""
+    yield from ("", "project")
+    for phase in _entries(f"{base}/project/phases", folder=True):
+        tasks = f"project/phases/{phase}/tasks"
+        for task in _entries(f"{base}/{tasks}", folder=True):
+            if task.isdecimal():
+                yield from (f"{tasks}/{task}", f"{tasks}/{task}/feedback")
+
+
+def names_in(base: str, folder: str) -> list[str]:
+    """Return the names of the files to be kept in one such folder."""
+    if not folder:
+        return [name for name in FOUNDATION if os.path.isfile(f"{base}/{name}")]  # noqa: PTH113
+    present = _entries(f"{base}/{folder}", folder=False)
+    return [f"{folder}/{name}" for name in present if folder.endswith("/feedback") or name in OURS]
+
+
+def _entries(path: str, *, folder: bool) -> list[str]:
+    """Return the names of the folders, or of the files, in a folder; none where there is none."""
+    try:
+        with os.scandir(path) as entries:
+            return sorted(
+                entry.name
+                for entry in entries
+                if entry.name[0] != "." and (entry.is_dir() if folder else entry.is_file())
+            )
+    except OSError:
+        return []
+
+
+def _agrees(kept: Kept, name: str) -> bool:
+    data = read(f"{kept.sow}/{name}")
+    if data is UNREADABLE:
+        return True
+    return agrees(kept, name, data if isinstance(data, bytes) else None)
+
+
+def _is_quiet(kept: Kept) -> bool:
+    """Wait until git is not at work here, and return whether HEAD is still the same.
+
+    A checkout changes the files first, then its index, and HEAD last: in between, the
+    files of one branch stand under the name of the other.
+    """
+    git = kept.checkout.git
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while git and _is_at_work(git):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.02)
+    now = Checkout(kept.checkout.root)
+    return (now.git, now.head) == (git, kept.checkout.head)
+
+
+def _is_at_work(git: str) -> bool:
+    lock, index = _age(f"{git}/index.lock"), _age(f"{git}/index")
+    return lock < STALE_SECONDS or index < QUIET_SECONDS
+
+
+def _age(path: str) -> float:
+    """Return how long ago a file was written, in seconds; for ever where there is none."""
+    try:
+        return abs(time.time() - os.stat(path).st_mtime)  # noqa: PTH116
+    except OSError:
+        return float("inf")
+
+
+def _see_to(kept: Kept, name: str, alive: str) -> bool:
+    """See to one file under the lock of its folder; return whether it was put back."""
+    folder = Path(f"{kept.sow}/{name}").parent
+    try:
+        if alive:
+            folder.mkdir(parents=True, exist_ok=True)
+        elif not folder.is_dir():
+            forget(kept, name)
+            return False
+        free = (
+            nullcontext()
+            if is_held(folder)
+            else locked_folder(folder, timeout_seconds=LOCK_SECONDS)
+        )
+        with free:
+            return _decide(kept, name, alive)
+    except (OSError, StateError):
+        return False  # it is seen to at the next look
+
+
+def _decide(kept: Kept, name: str, alive: str) -> bool:
+    path = Path(f"{kept.sow}/{name}")
+    data, copy = read(str(path)), read(kept.copy(name))
+    if data == copy or data is UNREADABLE or not isinstance(copy, bytes):
+        return False
+    if not isinstance(data, bytes):
+        if alive:
+            write_atomically(path, copy)
+            if "/tasks/" in name and path.name == STATE:
+                path.with_name("feedback").mkdir(exist_ok=True)  # git keeps no empty folder
+            return True
+        forget(kept, name)
+        return False
+    if alive and name not in FOUNDATION:
+        whole = came_before(kept, name, data, copy)
+        if whole is not None:
+            write_atomically(path, whole)
+            if whole != copy:
+                keep(kept, name, whole)
+            return True
+    if _is_valid(name, data):
+        keep(kept, name, data)
+    return False
+
+
+def _is_valid(name: str, data: bytes) -> bool:
+    """Whether a state file can be read; what cannot never becomes the copy."""
+    if not name.endswith(STATE):
+        return True
+    from sow.schema.project import ProjectState
+    from sow.schema.task import TaskState
+    from sow.yamlfile import YamlProblem, read_yaml
+
+    form: type[ProjectState | TaskState]
+    form = ProjectState if name == "project/state.yaml" else TaskState
+    try:
+        read_yaml(data, form, path=Path(name))
+    except YamlProblem:
+        return False
+    return True
+
+
+def _tell(kept: Kept, names: list[str], alive: str) -> None:
+    """Say what was put back: to whoever runs this, and in the log of each task."""
+    from sow.clock import format_time, utc_now
+    from sow.state.log import LogEntry, append_entry
+
+    taker = "git" if kept.checkout.git else "somebody"
+    reason = f"{taker} had taken them away or to an earlier version, and {alive} has not ended"
+    folders: dict[str, list[str]] = {}
+    for name in names:
+        folders.setdefault(_folder_of(name), []).append(os.path.basename(name))  # noqa: PTH119
+    surroundings.OURS.tell(f"put back: {_sum(folders)}; {reason}")
+    for folder, files in folders.items():
+        if not folder:
+            continue
+        action = f"Put back: {', '.join(files)}; {reason}"
+        try:
+            append_entry(
+                Path(f"{kept.sow}/{folder}"),
+                LogEntry(timestamp=format_time(utc_now()), agent="sow", action=action),
+            )
+        except StateError:
+            continue  # it was said to the caller
+
+
+def _folder_of(name: str) -> str:
+    """Return the folder whose log tells of a file: its task's, the project's, or none."""
+    parts = name.split("/")
+    if parts[0] != "project":
+        return ""
+    return "/".join(parts[:5]) if len(parts) > 5 else "project"
+
+
+def _sum(folders: dict[str, list[str]]) -> str:
+    words = []
+    for folder, files in folders.items():
+        whose = f"task {folder.rpartition('/')[2]}" if "/" in folder else folder or ".sow"
+        words.append(f"{', '.join(files)} of {whose}")
+    more = len(words) - SHOWN
+    return "; ".join(words[:SHOWN]) + (f"; and of {more} more" if more > 0 else "")

@@ -1,0 +1,189 @@
+"""Where the copies of a checkout lie: `<git dir>/sow/kept`, else the user's state folder.
+
+Owns that place and the names in it; runs no git, but reads git's own files
+(gitrepository-layout(5)). There is a folder for each checkout and branch, and
+in it one for each project, so that what another branch holds is never taken
+for this one's. Imports next to nothing: `sow agent log` passes through here.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from sow.paths import SOW_FOLDER
+
+KEPT = "sow/kept"
+SMALL = 4096
+LONGEST_NAME = 200
+PROJECT_ID = re.compile(
+    rb"^\s+id:\s*[\"']?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b", re.MULTILINE
+)
+
+
+class Checkout:
+    """A folder that holds `.sow`, and the branch that it has checked out now.
+
+    `git` is git's folder of the checkout, `top` the folder that it stands for
+    and `head` what HEAD says; all are empty without git.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.git, self.top, self.head = _find_git(str(root))
+
+    @property
+    def branch_folder(self) -> str:
+        """Return where the copies of this checkout and branch lie."""
+        if not self.git:
+            return f"{_user_folder()}/{_quoted(os.path.realpath(self.root))}@"
+        inside = os.path.relpath(self.root, self.top) if str(self.root) != self.top else ""
+        return f"{self.git}/{KEPT}/{_quoted(inside)}@{_quoted(self.head)}"
+
+    @property
+    def commit(self) -> str:
+        """Return the commit that HEAD names; empty where that takes more than two small files."""
+        if not self.head.startswith("ref: "):
+            return self.head
+        common = _text(f"{self.git}/commondir").strip()
+        where = os.path.join(self.git, common) if common else self.git  # noqa: PTH118
+        return _text(f"{where}/{self.head[5:]}").strip()
+
+
+class Kept:
+    """The copies of one project in one checkout. `folder` need not exist."""
+
+    def __init__(self, checkout: Checkout, project_id: str) -> None:
+        self.checkout = checkout
+        self.project_id = project_id
+        self.sow = f"{checkout.root}/{SOW_FOLDER}"
+        self.folder = f"{checkout.branch_folder}/{project_id}"
+        self.is_seen_to = False
+        """Whether one look has been taken by this reader at all that differs."""
+
+    @property
+    def files(self) -> str:
+        """The folder of the copies; below it they lie as they do below `.sow`."""
+        return f"{self.folder}/files"
+
+    def name(self, path: Path | str) -> str:
+        """Return the name of a file below `.sow`, as both folders have it."""
+        return str(path)[len(self.sow) + 1 :]
+
+    def copy(self, name: str) -> str:
+        """Return where the copy of a file lies."""
+        return f"{self.folder}/files/{name}"
+
+    def versions(self, name: str) -> str:
+        """Return where the list of a file's versions lies."""
+        return f"{self.folder}/versions/{name}"
+
+
+def root_of(path: Path) -> Path | None:
+    """Return the root of the workspace whose project `path` lies in."""
+    text = str(path)
+    at = text.rfind(f"/{SOW_FOLDER}/project")
+    return Path(text[:at] or "/") if at >= 0 else None
+
+
+def kept_at(root: Path) -> Kept | None:
+    """Return the copies of the project in a workspace; None where no project ever was.
+
+    Where its `state.yaml` is missing, the project is the one that was kept last.
+    """
+    checkout = Checkout(root)
+    found = PROJECT_ID.search(_bytes(f"{root}/{SOW_FOLDER}/project/state.yaml"))
+    project_id = found[1].decode() if found else _last_kept(checkout.branch_folder)
+    return Kept(checkout, project_id) if project_id else None
+
+
+def kept_for(path: Path) -> Kept | None:
+    """Return the copies that a file of a project belongs to; None outside a workspace."""
+    root = root_of(path)
+    return kept_at(root) if root is not None else None
+
+
+def _last_kept(branch_folder: str) -> str:
+    """Return the project of a branch whose copies are the newest."""
+    try:
+        names = os.listdir(branch_folder)  # noqa: PTH208 - a text is what is wanted
+    except OSError:
+        return ""
+    newest = [
+        (_changed_at(f"{branch_folder}/{name}/files/project/state.yaml"), name) for name in names
+    ]
+    return max(newest, default=(0, ""))[1] if any(at for at, _ in newest) else ""
+
+
+def _changed_at(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns  # noqa: PTH116
+    except OSError:
+        return 0
+
+
+def _find_git(folder: str) -> tuple[str, str, str]:
+    """Return git's folder, the checkout's top and HEAD, for the checkout that `folder` is in.
+
+    A git folder of another user is none of ours: what lies there is not to be trusted.
+    """
+    top = folder
+    while True:
+        git = _git_at(top)
+        head = _text(f"{git}/HEAD").strip() if git else ""
+        if head and _is_ours(git):
+            return git, top, head
+        above = os.path.dirname(top)  # noqa: PTH120
+        if head or above == top:
+            return "", "", ""
+        top = above
+
+
+def _git_at(folder: str) -> str:
+    """Return git's folder if `folder` is a checkout's top; `.git` may be a file (worktrees)."""
+    path = f"{folder}/.git"
+    if os.path.isdir(path):  # noqa: PTH112
+        return path
+    text = _text(path)
+    if not text.startswith("gitdir:"):
+        return ""
+    return os.path.normpath(os.path.join(folder, text[7:].strip()))  # noqa: PTH118
+
+
+def _is_ours(folder: str) -> bool:
+    try:
+        return os.stat(folder).st_uid == os.geteuid()  # noqa: PTH116
+    except OSError:
+        return False
+
+
+def _user_folder() -> str:
+    """Return the folder for checkouts without git: platformdirs' answer, without its import."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111
+    return f"{state}/{KEPT}"
+
+
+def _quoted(text: str) -> str:
+    name = text.removeprefix("ref: ").replace("%", "%25").replace("/", "%2F")
+    if len(name.encode("utf-8", "surrogateescape")) <= LONGEST_NAME:
+        return name
+    from hashlib import sha256
+
+    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _text(path: str) -> str:
+    return _bytes(path).decode("utf-8", "surrogateescape")
+
+
+def _bytes(path: str) -> bytes:
+    """Return the first bytes of a small regular file; nothing where there is none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, SMALL)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,151 @@
+"""Which bytes are an earlier version, which an edit; and where the copies lie."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sow.paths import Workspace
+from sow.schema.task import TaskStatus
+from sow.state.kept import surroundings
+from sow.state.kept.copies import read
+from sow.state.kept.history import added_since
+from sow.state.kept.store import Checkout, kept_at
+from sow.state.log import LogEntry, append_entry, format_entry, read_entries
+from sow.state.tasks import add_task, change_task, find_task, read_task
+from sow.state.transitions import enter
+
+NOON = 1_769_860_800.0
+
+
+def entry(action: str, second: int = 0) -> LogEntry:
+    return LogEntry(f"2026-01-31T12:00:{second:02}Z", "implementer", action)
+
+
+def text(action: str, second: int = 0) -> bytes:
+    return format_entry(entry(action, second)).encode()
+
+
+A, B, C = (text(name, second) for second, name in enumerate("ABC"))
+
+
+@pytest.fixture
+def alive(monkeypatch) -> list[str]:
+    """Have job 7 live, and collect what is told; emptied, nobody lives."""
+    told: list[str] = []
+    monkeypatch.setattr(surroundings.OURS, "witness", lambda _root, _project: "job 7")
+    monkeypatch.setattr(surroundings.OURS, "tell", told.append)
+    return told
+
+
+@pytest.fixture
+def task(workspace: Workspace):
+    add_task(workspace, name="A task", agent="implementer", now=NOON)
+    return find_task(workspace, "010")
+
+
+def begin(workspace: Workspace) -> None:
+    change_task(workspace, "010", lambda it: enter(it, TaskStatus.IN_PROGRESS, now=NOON), now=NOON)
+
+
+def test_what_was_added_to_an_earlier_log_is_told_from_an_edit():
+    later = A + b"\n" + B
+    assert added_since(later, A + b"\n" + C) == C
+    assert added_since(later, A + b"\na line of a person\n") == b"a line of a person\n"
+    assert added_since(later, A + b"\n" + B.replace(b"action: B", b"action: mended")) == b""
+    assert added_since(later, A.replace(b"action: A", b"action: mended") + b"\n" + B) == b""
+
+
+def test_a_log_that_was_taken_back_and_added_to_loses_neither(workspace, task, alive):
+    append_entry(task.folder, entry("A"))
+    begun = task.log.read_bytes()
+    append_entry(task.folder, entry("B", 1))
+    task.log.write_bytes(begun + b"\n" + C)
+    append_entry(task.folder, entry("D", 3))
+    actions = [one.action for one in read_entries(task.log)]
+    assert [name for name in actions if len(name) == 1] == ["A", "B", "C", "D"]
+    assert sum(action.startswith("Put back: log.md") for action in actions) == 1
+
+
+def test_a_version_that_sow_replaced_but_never_wrote_is_known_too(workspace, task, alive):
+    """A clone's first state was written by somebody else's sow."""
+    kept = kept_at(workspace.root)
+    for path in (kept.copy(kept.name(task.state)), kept.versions(kept.name(task.state))):
+        Path(path).unlink()
+    foreign = task.state.read_bytes()
+    begin(workspace)
+    task.state.write_bytes(foreign)
+    assert read_task(workspace, "010").status is TaskStatus.IN_PROGRESS
+    assert len(alive) == 1
+
+
+def test_an_edit_is_kept_and_a_broken_file_is_not(workspace, task, alive):
+    begin(workspace)
+    edited = task.state.read_bytes().replace(b"A task", b"Edited")
+    task.state.write_bytes(edited)
+    assert read_task(workspace, "010").name == "Edited"
+    task.state.write_bytes(b"task: [")
+    with pytest.raises(Exception, match=r"state\.yaml"):
+        read_task(workspace, "010")
+    assert task.state.read_bytes() == b"task: ["
+    kept = kept_at(workspace.root)
+    assert read(kept.copy(kept.name(task.state))) == edited
+    assert alive == []
+
+
+def test_a_copy_that_a_crash_has_cut_is_not_put_back(workspace, task, alive):
+    before = task.state.read_bytes()
+    begin(workspace)
+    kept = kept_at(workspace.root)
+    copy = Path(kept.copy(kept.name(task.state)))
+    copy.write_bytes(copy.read_bytes()[:50])
+    task.state.write_bytes(before)
+    assert read_task(workspace, "010").status is TaskStatus.PENDING
+    assert alive == []
+
+
+def test_while_git_holds_its_lock_nothing_is_decided(workspace, task, alive, monkeypatch):
+    git = workspace.root / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    before = task.state.read_bytes()
+    begin(workspace)
+    monkeypatch.setattr("sow.state.kept.putback.PATIENCE_SECONDS", 0.05)
+    (git / "index.lock").touch()
+    task.state.write_bytes(before)
+    assert read_task(workspace, "010").status is TaskStatus.PENDING
+    (git / "index.lock").unlink()
+    assert read_task(workspace, "010").status is TaskStatus.IN_PROGRESS
+
+
+def test_another_branch_has_copies_of_its_own(workspace, task, alive):
+    git = workspace.root / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    before = task.state.read_bytes()
+    begin(workspace)
+    (git / "HEAD").write_text("ref: refs/heads/feature/x\n")
+    task.state.write_bytes(before)
+    assert read_task(workspace, "010").status is TaskStatus.PENDING
+    assert Checkout(workspace.root).branch_folder == f"{git}/sow/kept/@refs%2Fheads%2Ffeature%2Fx"
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    assert read_task(workspace, "010").status is TaskStatus.IN_PROGRESS
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_git_folder_of_another_user_is_not_trusted(workspace, poisoned_home):
+    git = workspace.root / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    os.chown(git, 12345, 12345)
+    assert Checkout(workspace.root).branch_folder.startswith(f"{poisoned_home}/.local/state/sow/")
+
+
+def test_the_copies_of_many_branches_do_not_pile_up(workspace, task):
+    git = workspace.root / ".git"
+    git.mkdir()
+    for number in range(40):
+        (git / "HEAD").write_text(f"ref: refs/heads/b{number}\n")
+        change_task(workspace, "010", lambda _, to=number: {"name": f"N{to}"}, now=NOON)
+    assert len(list((git / "sow/kept").iterdir())) == 24
+    assert (git / "sow/kept/@refs%2Fheads%2Fb39").is_dir()

@@ -1,0 +1,90 @@
+"""Files that grow: an older sow is told by name what is newer, a newer one reads all that was."""
+
+import pytest
+
+from sow.errors import ExitCode, StateError
+from sow.schema.task import TaskStatus
+from sow.state import version
+from sow.state.errors import InvalidState, NewerState
+from sow.state.tasks import add_task, change_task, find_task, read_task
+from sow.state.transitions import enter
+from sow.state.version import VERSION_FILE, folder_version
+
+NOON = 1_769_860_800.0
+
+
+@pytest.fixture
+def state(workspace):
+    """The state file of a task."""
+    add_task(workspace, name="A task", agent="implementer", now=NOON)
+    return find_task(workspace, "010").state
+
+
+def begin(workspace):
+    return change_task(
+        workspace, "010", lambda task: enter(task, TaskStatus.IN_PROGRESS, now=NOON), now=NOON
+    )
+
+
+@pytest.fixture
+def newer(monkeypatch):
+    """A sow for which `started_at` came with form 2; call it to be the older one again."""
+    monkeypatch.setattr(version, "SCHEMA_VERSION", 2)
+    monkeypatch.setattr(version, "SINCE", {"task.started_at": 2})
+    return monkeypatch.undo
+
+
+def test_a_file_of_a_later_form_is_named_with_its_version_not_with_its_keys(workspace, state):
+    state.write_text(state.read_text() + "version: 3\nbatch: spring\n")
+    before = state.read_bytes()
+    with pytest.raises(NewerState) as caught:
+        read_task(workspace, "010")
+    assert caught.value.exit_code is ExitCode.STATE
+    assert caught.value.message == f"{state} says '3'; this sow reads version 1 and older"
+    assert "Upgrade sow" in caught.value.hint
+    with pytest.raises(NewerState):
+        begin(workspace)
+    assert state.read_bytes() == before
+
+
+def test_an_unknown_key_of_no_later_form_is_still_a_mistake(workspace, state):
+    state.write_text(state.read_text() + "batch: spring\n")
+    with pytest.raises(InvalidState, match="unknown key 'batch'"):
+        read_task(workspace, "010")
+
+
+def test_the_number_is_raised_with_the_first_newer_field_and_not_before(workspace, state, newer):
+    file = workspace.sow / VERSION_FILE
+    change_task(workspace, "010", lambda _: {"name": "Another"}, now=NOON)
+    assert "version:" not in state.read_text()
+    assert folder_version(file) == 1
+    begin(workspace)
+    assert "\nversion: 2\n" in state.read_text()
+    assert folder_version(file) == 2
+    assert read_task(workspace, "010").status is TaskStatus.IN_PROGRESS
+    newer()
+    with pytest.raises(NewerState, match="says '2'"):
+        read_task(workspace, "010")
+
+
+def test_a_file_that_came_without_the_folders_number_speaks_for_itself(workspace, state, newer):
+    begin(workspace)
+    (workspace.sow / VERSION_FILE).write_text("1\n")
+    newer()
+    with pytest.raises(NewerState, match=r"state\.yaml says '2'"):
+        read_task(workspace, "010")
+
+
+def test_a_higher_number_is_never_lowered(workspace, state, newer, monkeypatch):
+    monkeypatch.setattr(version, "SCHEMA_VERSION", 5)
+    (workspace.sow / VERSION_FILE).write_text("4\n")
+    begin(workspace)
+    assert folder_version(workspace.sow / VERSION_FILE) == 4
+
+
+def test_two_numbers_that_a_merge_has_left_are_told_as_such(workspace, state):
+    file = workspace.sow / VERSION_FILE
+    file.write_text("<<<<<<< HEAD\n2\n=======\n1\n>>>>>>> theirs\n")
+    with pytest.raises(StateError, match="holds no version number") as caught:
+        read_task(workspace, "010")
+    assert "keep the higher" in caught.value.hint

@@ -1,0 +1,119 @@
+"""A worker's part in keeping state that git takes from under running agents.
+
+Owns when a worker looks: before an agent starts, before an attempt is judged,
+and every few seconds while agents run. What is put back and why is
+`sow.state.kept`; a worker knows by its own records that a job lives, though
+the queue's file may be gone from the disk.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from sow.errors import SowError
+from sow.ids import ProjectId
+from sow.jobs import jobs
+from sow.jobs.database import Database
+from sow.paths import Workspace
+from sow.sessions.witness import named
+from sow.state.kept import surroundings
+from sow.state.kept.putback import adopt, differing_names, folders, names_in, sweep
+from sow.state.kept.store import Kept, kept_at
+
+LOOK_SECONDS = 5.0
+MOST_LOOKING = 50
+"""A look is followed by at least so many times its own length without one."""
+RECENT_NS = 100_000_000
+
+logger = logging.getLogger("sow.worker")
+
+
+def install(database: Database) -> None:
+    """Answer for this process whether a job lives, and tell what was put back in its log."""
+
+    def who_lives(_root: Path, project_id: str) -> str:
+        return named(jobs.any_live_job(database, ProjectId(project_id)))
+
+    surroundings.install(who_lives, logger.warning)
+
+
+class StateGuard:
+    """The looks of one worker. Threads may look at the same time: they take turns."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._turn = threading.Lock()
+        self._look_at = 0.0
+        self._place = ""
+        self._seen: dict[str, tuple[int, ...]] = {}
+        self._differed: frozenset[str] = frozenset()
+
+    def look(self) -> None:
+        """Put back what was taken, and keep what is new, now. A fault of that stops nothing else.
+
+        Looks into the folders alone that have changed since the last time: git and sow put
+        every file in place anew, which changes its folder.
+        """
+        self._look(lambda differing: differing)
+
+    def look_if_due(self) -> None:
+        """Look, at most once in LOOK_SECONDS, and put back what differs for the second time.
+
+        An agent may be between its `git stash` and its `git stash pop`.
+        """
+        began = time.monotonic()
+        if began < self._look_at:
+            return
+        self._look(lambda differing: differing & self._differed)
+        took = time.monotonic() - began
+        self._look_at = began + max(LOOK_SECONDS, took * MOST_LOOKING)
+
+    def _look(self, choose: Callable[[frozenset[str]], frozenset[str]]) -> None:
+        try:
+            with self._turn:
+                kept = kept_at(self.workspace.root)
+                if kept is not None:
+                    self._look_at_changed(kept, choose)
+        except (SowError, OSError) as error:
+            logger.warning("the state cannot be looked at now: %s", error)
+
+    def _look_at_changed(
+        self, kept: Kept, choose: Callable[[frozenset[str]], frozenset[str]]
+    ) -> None:
+        if kept.folder != self._place:
+            self._place, self._seen = kept.folder, {}
+        signatures = _signatures(kept)
+        changed = [
+            folder for folder, facts in signatures.items() if self._seen.get(folder) != facts
+        ]
+        names = {name for folder in changed for name in names_in(kept.files, folder)}
+        differing = frozenset(differing_names(kept, names))
+        chosen = choose(differing)
+        if chosen:
+            sweep(kept, sorted(chosen))
+        adopt(kept, (name for folder in changed for name in names_in(kept.sow, folder)))
+        self._differed = differing
+        again = {name.rpartition("/")[0] for name in differing}
+        self._seen = {folder: facts for folder, facts in signatures.items() if folder not in again}
+
+
+def _signatures(kept: Kept) -> dict[str, tuple[int, ...]]:
+    """Return, for each folder to be looked at, what changes with the files that are put there.
+
+    A folder that has changed within the last moments may change again unseen, so it counts
+    as changed once more.
+    """
+    now = time.time_ns()
+    found: dict[str, tuple[int, ...]] = {}
+    for folder in {*folders(kept.sow), *folders(kept.files)}:
+        try:
+            facts = os.stat(f"{kept.sow}/{folder}")  # noqa: PTH116
+        except OSError:
+            found[folder] = ()
+            continue
+        recent = now if now - facts.st_mtime_ns < RECENT_NS else 0
+        found[folder] = (facts.st_ino, facts.st_mtime_ns, recent)
+    return found
