@@ -17,6 +17,7 @@ from sow.executors.registry import make_executor
 from sow.files import write_atomically
 from sow.ids import JobId
 from sow.jobs import jobs, leases
+from sow.jobs.faults import QueueChanged
 from sow.paths import AttemptPaths, attempt_id
 from sow.schema.job import Attempt, Cause, Job, JobState, Lease, ProcessIdentity
 from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
@@ -53,6 +54,8 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
     except leases.Fenced:
         tell(job, "was taken over by another worker")
         return None
+    except QueueChanged:
+        raise
     except SowError as error:
         fail_before_start(context, job, lease, error)
         return None

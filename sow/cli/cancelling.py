@@ -55,7 +55,7 @@ def _await_end(caller: Caller, database: Database, job: Job) -> Job:
             hint="If it is gone (its container was removed, say), then "
             f"`sow job resolve {job.id} --gone`.",
         )
-    staffing = Staffing(caller, caller.load_configuration())
+    staffing = Staffing(caller, caller.load_configuration(), database)
     with Waiter(caller, database) as waiter:
         waiter.begin([job.id])
         left = waiter.wait(seconds=CANCEL_SECONDS, on_tick=lambda _: staffing.ensure())
