@@ -112,12 +112,12 @@ def back_up(site: Site) -> None:
         site.sow("queue", "resume")
 
 
-def busy(site: Site, *options: str) -> tuple[subprocess.Popen[str], int]:
+def busy(site: Site) -> tuple[subprocess.Popen[str], int]:
     """Have an agent run under a background worker while a caller waits; return caller and agent."""
     back_up(site)
     site.configure({"worker": {"idle_exit": "1s"}})
     site.script([good(gate("go"))], "010")
-    caller = site.start("agent", "spawn", "implementer", "010", *options)
+    caller = site.start("agent", "spawn", "implementer", "010")
     await_waiters(site, "010")
     (run,) = await_runs(site)
     await_supervisor(site, 2)
@@ -170,8 +170,9 @@ def test_a_new_job_does_not_wait_for_the_worker_of_a_lost_queue(
     site: Site, lose: Callable[[Site], None]
 ) -> None:
     """Its lock file stays, and `--detach` looks only once whether anybody works."""
-    caller, agent = busy(site, "--detach")
-    caller.communicate(timeout=60)
+    caller, agent = busy(site)
+    caller.kill()
+    caller.communicate()
     (worker,) = site.workers()
     os.kill(worker["pid"], signal.SIGSTOP)  # it has not noticed yet
     lose(site)
