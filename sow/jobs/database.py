@@ -147,7 +147,7 @@ def open_queue(workspace: Workspace) -> Database:
     An older file is brought up to date. Raises QueueError when the file is not
     a queue that this sow can use; it is left untouched.
     """
-    if not workspace.queue_db.exists():
+    if not _is_there(workspace.queue_db):
         make_queue(workspace)
     for folder in (workspace.workers, workspace.waiters):  # a copying tool leaves empty ones out
         with suppress(OSError):  # who needs it says so
@@ -157,7 +157,15 @@ def open_queue(workspace: Workspace) -> Database:
 
 def open_existing_queue(workspace: Workspace) -> Database | None:
     """Open the queue of a workspace, or return None where nothing was ever queued."""
-    return _open(workspace.queue_db) if workspace.queue_db.exists() else None
+    return _open(workspace.queue_db) if _is_there(workspace.queue_db) else None
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is a file; where that may not be asked, opening it says why."""
+    try:
+        return path.exists()
+    except OSError:
+        return True
 
 
 def _open(path: Path) -> Database:

@@ -121,8 +121,11 @@ def refuse_unfit(path: Path) -> None:
     Raises QueueError.
     """
     found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
-        raise damaged(path, "is not a regular file; it was left untouched")
+    for one in (found, _stat(f"{path}-wal"), _stat(f"{path}-shm")):
+        if one is not None and not stat.S_ISREG(one.st_mode):  # a FIFO would block for ever
+            raise damaged(
+                path, "or what belongs to it is not a regular file; it was left untouched"
+            )
     if found.st_size == 0:
         raise damaged(path, "is empty: it was cut off; it was left untouched")
     refuse_foreign_log(path)

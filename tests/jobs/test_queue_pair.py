@@ -1,14 +1,17 @@
 """A write-ahead log is told from that of another file, and one of its own never refused."""
 
+import os
 import shutil
 import sqlite3
 import struct
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from queue_cases import insert, start_python
 
+from sow.errors import QueueError
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
 from sow.jobs.faults import ForeignLog, QueueReplaced
@@ -172,3 +175,21 @@ def test_an_open_connection_leaves_a_file_that_was_written_over(
         insert(database, "050")
     with pytest.raises(ForeignLog):
         database.row("select 1")
+
+
+@pytest.mark.parametrize("name", ["queue.db", "queue.db-wal", "queue.db-shm"])
+@pytest.mark.parametrize("kind", ["fifo", "folder"])
+def test_what_is_no_file_is_refused_without_being_opened(
+    workspace: Workspace, name: str, kind: str
+) -> None:
+    open_queue(workspace).close()
+    path = workspace.run / name
+    path.unlink(missing_ok=True)
+    if kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    with pytest.raises(QueueError, match="not a regular file") as caught:
+        open_queue(workspace)
+    subprocess.run(caught.value.hint.splitlines()[1], shell=True, check=True)
+    open_queue(workspace).close()
