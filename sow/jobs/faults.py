@@ -4,7 +4,6 @@ Owns the words. A remedy names every file that has to go and the command that
 puts them aside; nothing is ever deleted. Opens no file.
 """
 
-import os
 import shlex
 import sqlite3
 from collections.abc import Sequence
@@ -72,13 +71,15 @@ class ForeignLog(QueueChanged):
 
 
 def put_aside_command(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
-    """Return the shell command that puts aside those of a queue's files that are there."""
-    files = [f"{path}{suffix}" for suffix in suffixes]
-    found = [file for file in files if os.path.lexists(file)] or files
-    folder = aside_folder(path)
-    return (
-        f"{shlex.join(['mkdir', '-p', str(folder)])} && {shlex.join(['mv', *found, f'{folder}/'])}"
-    )
+    """Return the shell command that puts aside those of a queue's files that are there.
+
+    Which are there it asks when it runs: the log and its index come and go with whoever has
+    the file open.
+    """
+    names = " ".join(f"{path.name}{suffix}" for suffix in suffixes)
+    folder = f"{ASIDE}/{aside_folder(path).name}"
+    moves = f"mv $(ls -d {names} 2>/dev/null) {folder}/"
+    return f"(cd {shlex.quote(str(path.parent))} && mkdir -p {folder} && {moves})"
 
 
 def aside_folder(path: Path) -> Path:
