@@ -20,10 +20,12 @@ from huey.serializer import Serializer
 from huey.storage import SqliteStorage
 
 from sow.clock import utc_now
+from sow.errors import QueueError
 from sow.ids import JobId, WorkerId
 from sow.jobs import leases, waiters, wire, workers
 from sow.jobs.database import Database
 from sow.jobs.doorbell import Bell
+from sow.jobs.faults import QueueChanged
 from sow.paths import Workspace
 
 FALLBACK_SECONDS = 5.0
@@ -80,12 +82,14 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         claims: Claims | None = None,
         bell: Bell | None = None,
         look_round: Callable[[], None] | None = None,
+        on_change: Callable[[QueueChanged], None] | None = None,
     ) -> None:
         self.database = database
         self.workspace = workspace
         self.claims = claims
         self.bell = bell
         self.look_round = look_round
+        self.on_change = on_change
         super().__init__(name, filename=str(database.path), create_tables=False)
 
     @property
@@ -119,12 +123,24 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         """
         if self.claims is None or self.bell is None:
             return None
-        data = self._claim(self.claims)
+        try:
+            return self._dequeue(self.claims, self.bell)
+        except QueueChanged as error:
+            if self.on_change is None:
+                raise
+            self.on_change(error)
+        except QueueError as error:  # locked, full, damaged: it may pass, or a person sees to it
+            logger.warning("cannot take a job now: %s", error.message)
+            self.bell.wait(FALLBACK_SECONDS)
+        return None
+
+    def _dequeue(self, claims: Claims, bell: Bell) -> bytes | None:
+        data = self._claim(claims)
         if data is None:
             if self.look_round is not None:
                 self.look_round()
-            self.bell.wait(self._patience())
-            data = self._claim(self.claims)
+            bell.wait(self._patience())
+            data = self._claim(claims)
         return data
 
     def _claim(self, claims: Claims) -> bytes | None:

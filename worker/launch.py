@@ -18,6 +18,7 @@ from sow.faults import passing_fault
 from sow.files import write_atomically
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases
+from sow.jobs.faults import QueueChanged
 from sow.paths import AttemptPaths, attempt_id
 from sow.schema.job import Attempt, Cause, Job, JobState, Lease, ProcessIdentity
 from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
@@ -57,6 +58,8 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
     except leases.Fenced:
         tell(job, "was taken over by another worker")
         return None
+    except QueueChanged:
+        raise
     except SowError as error:
         if passing_fault(error) is not None:
             raise

@@ -25,8 +25,9 @@ from sow.errors import QueueError, SowError
 from sow.faults import passing_fault, what_is_short
 from sow.ids import JobId, WorkerId
 from sow.jobs import doorbell, jobs, workers
-from sow.jobs.database import Database, open_queue
+from sow.jobs.database import Database, open_existing_queue, open_queue
 from sow.jobs.doorbell import Bell
+from sow.jobs.faults import QueueChanged, QueueReplaced
 from sow.jobs.leases import Fenced
 from sow.jobs.migrations import FORMAT
 from sow.paths import Workspace, user_config_path
@@ -94,7 +95,7 @@ class WorkerProcess:
             workspace, self.database, self.worker_id, configuration, environ
         )
         state_guard.install(self.database)
-        self.monitor = Monitor(self.context)
+        self.monitor = Monitor(self.context, self._leave_changed)
         self.standby = Standby(environ, open_files=raise_open_files())
         self.total = configuration.worker.concurrency
         self.own = options.concurrency or self.total
@@ -105,6 +106,7 @@ class WorkerProcess:
         self.recover_after = 0.0
         self.prune_after = time.monotonic() + FIRST_PRUNE_SECONDS
         self.idle_since: float | None = None
+        self.changed: QueueChanged | None = None
         self._leave_read, self._leave_write = os.pipe()
         self.consumer = self._make_consumer()
 
@@ -116,6 +118,7 @@ class WorkerProcess:
             claims=self.claims,
             bell=self.bell,
             look_round=self.look_round,
+            on_change=self._leave_changed,
         )
         return Consumer(huey, workers=1, periodic=False, scheduler_interval=60)
 
@@ -152,6 +155,9 @@ class WorkerProcess:
                 self._leave_nameless()  # the others may start this very job
                 return
             running = launch.start(self.context, self.standby, job_id)
+        except QueueChanged as error:
+            self._leave_changed(error)
+            return
         except Exception as error:
             self._start_failed(job_id, error)
         if running is not None:
@@ -209,6 +215,14 @@ class WorkerProcess:
         self.consumer.stop_flag.set()
         self._ask_to_leave()
 
+    def _leave_changed(self, error: QueueChanged) -> None:
+        """Leave when the queue's file is not ours any more; from now on we write nothing to it."""
+        if self.changed is None:
+            self.changed = error
+            logger.warning("%s; leaving", error.message)
+            self.consumer.stop_flag.set()
+            self._ask_to_leave()
+
     def _recover_if_due(self) -> None:
         if time.monotonic() >= self.recover_after:
             self._recover()
@@ -264,13 +278,17 @@ class WorkerProcess:
             format=FORMAT,
         )
         workers.register(self.database, record)
+        for older in workers.dismiss_older(self.database, self.workspace):
+            logger.info("worker %s is of an older sow; it was asked to leave", older)
         logger.info("worker %s started; runs up to %d agents", self.worker_id, self.own)
 
     def _unregister(self) -> None:
         """Leave the record, then the lock: what is still leased is for the next worker to adopt."""
-        workers.unregister(self.database, self.worker_id)
+        with suppress(QueueError):  # whoever finds our lock free strikes us off
+            workers.unregister(self.database, self.worker_id)
         self.bell.close()
-        self.workspace.worker_lock(self.worker_id).unlink(missing_ok=True)
+        with suppress(OSError):
+            self.workspace.worker_lock(self.worker_id).unlink(missing_ok=True)
         os.close(self._lock)
         logger.info("worker %s left", self.worker_id)
 
@@ -296,7 +314,11 @@ class WorkerProcess:
             self.monitor.end_all()
             self.monitor.wait_until_idle(END_SECONDS)
         elif self.monitor.count:
-            self._say("leaving %d agents running; the next worker adopts them")
+            self._say(
+                "leaving %d agents running; their tasks say how they end"
+                if isinstance(self.changed, QueueReplaced)
+                else "leaving %d agents running; the next worker adopts them"
+            )
         self.monitor.stop()
         if not any(thread.is_alive() for _, thread in self.consumer.worker_threads):
             self.standby.dismiss()  # else it leaves with us
@@ -341,13 +363,22 @@ def serve(workspace: Workspace, options: WorkerOptions, environ: Mapping[str, st
         ) from error
     process.run()
     _look_once_more(workspace, options, process)
+    if process.changed is not None:
+        raise process.changed
 
 
 def _look_once_more(workspace: Workspace, options: WorkerOptions, process: WorkerProcess) -> None:
-    """Start a successor if a job came in between our leave and the end of our lock."""
+    """Start a successor if a job came in between our leave and the end of our lock.
+
+    Where the queue was replaced, the jobs of the one that is there now may be without a worker.
+    """
     if not options.background or process.signals:
         return
-    if jobs.has_active_jobs(process.database) and not workers.any_alive(workspace):
+    replaced = process.changed is not None
+    database = open_existing_queue(workspace) if replaced else process.database
+    if database is None:
+        return
+    if jobs.has_active_jobs(database) and not workers.staff(database, workspace):
         from sow.environment import own_environment, own_process
 
         os.chdir(workspace.root)

@@ -13,7 +13,7 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 
 from sow.errors import SowError
@@ -21,6 +21,7 @@ from sow.executors.base import Verdict
 from sow.faults import passing_fault
 from sow.ids import JobId
 from sow.jobs import workers
+from sow.jobs.faults import QueueChanged
 from sow.jobs.leases import Fenced
 from sow.jobs.proof import declare_void
 from sow.processes import facts
@@ -50,8 +51,13 @@ logger = logging.getLogger("sow.worker")
 class Monitor:
     """Watches attempts from `watch()` to their settling. All else happens on its own thread."""
 
-    def __init__(self, context: WorkerContext) -> None:
+    def __init__(
+        self,
+        context: WorkerContext,
+        on_change: Callable[[QueueChanged], None] = lambda _: None,
+    ) -> None:
         self.context = context
+        self._on_change = on_change
         self._incoming: list[Running] = []
         self._watched: dict[JobId, Running] = {}
         self._wake_read, self._wake_write = os.pipe()
@@ -211,6 +217,9 @@ class Monitor:
         except Fenced:
             tell(running.job, "was taken over by another worker")
             self._forget(running)
+        except QueueChanged as error:  # we leave; the agent goes on
+            running.postpone()
+            self._on_change(error)
         except SowError as error:
             tell(running.job, f"cannot be settled yet: {error.message}")
             running.postpone()

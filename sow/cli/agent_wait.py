@@ -10,6 +10,7 @@ from sow.cli.calling import (
     WaitOptions,
     bound_of,
     detaching_signals,
+    naming_tasks,
     say_detached,
     this_caller,
     wait_for,
@@ -57,10 +58,10 @@ def wait(
     bound = bound_of(options, caller)
     task_ids = named_tasks(tasks, task_options, caller.environ)
     database = open_queue(caller.workspace)
-    with detaching_signals(), closing(database):
+    with detaching_signals(), closing(database), naming_tasks(task_ids):
         try:
             placed = [_find(caller, database, task_id) for task_id in task_ids]
-            staffing = Staffing(caller, caller.load_configuration())
+            staffing = Staffing(caller, caller.load_configuration(), database)
             with Waiter(caller, database) as waiter:
                 return wait_for(waiter, staffing, placed, options, bound)
         except (KeyboardInterrupt, Detached):

@@ -22,6 +22,7 @@ from sow.errors import ExitCode, SowError, UsageError
 from sow.ids import JobId
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
+from sow.jobs.faults import QueueReplaced
 from sow.schema.job import Job
 from sow.sessions.caller import Caller, find_caller
 from sow.sessions.outcome import Outcome, combined_exit_code, line_of, outcome_of
@@ -79,8 +80,9 @@ def call(caller: Caller, requests: Sequence[Request], options: WaitOptions) -> i
     for warning in config.warnings:
         click.echo(f"Warning: {warning}", err=True)
     database = open_queue(caller.workspace)
-    staffing = Staffing(caller, config)
-    with detaching_signals(), closing(database):
+    staffing = Staffing(caller, config, database)
+    tasks = [request.task_id for request in requests]
+    with detaching_signals(), closing(database), naming_tasks(tasks):
         try:
             if options.detach:
                 placed, failures = _place_all(caller, database, config, requests, None)
@@ -90,7 +92,7 @@ def call(caller: Caller, requests: Sequence[Request], options: WaitOptions) -> i
                 placed, failures = _place_all(caller, database, config, requests, waiter)
                 code = wait_for(waiter, staffing, placed, options, bound)
         except (KeyboardInterrupt, Detached):
-            return say_detached([request.task_id for request in requests])
+            return say_detached(tasks)
     return combined_exit_code([code, *(int(error.exit_code) for error in failures)])
 
 
@@ -224,6 +226,15 @@ def detaching_signals() -> Iterator[None]:
         for signum, handler in before.items():
             if signal.getsignal(signum) is interrupt:  # else we are on our way out
                 signal.signal(signum, handler)
+
+
+@contextmanager
+def naming_tasks(task_ids: Sequence[str]) -> Iterator[None]:
+    """Have a call whose queue is gone say which tasks tell how its agents stand."""
+    try:
+        yield
+    except QueueReplaced as error:
+        raise QueueReplaced(error.path, task_ids) from error
 
 
 def say_detached(task_ids: Sequence[str]) -> int:

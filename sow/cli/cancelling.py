@@ -58,7 +58,7 @@ def _await_end(caller: Caller, database: Database, ending: Sequence[Job]) -> Non
     awaited = [job for job in ending if not is_in_doubt(caller.workspace, database, job)]
     if not awaited:
         return
-    staffing = Staffing(caller, caller.load_configuration())
+    staffing = Staffing(caller, caller.load_configuration(), database)
     with Waiter(caller, database) as waiter:
         waiter.begin([job.id for job in awaited])
         waiter.wait(seconds=CANCEL_SECONDS, on_tick=lambda _: staffing.ensure())

@@ -31,7 +31,7 @@ def resolve(job_id: str, gone: bool, as_json: bool) -> None:  # noqa: ARG001 - i
     with closing(open_queue(caller.workspace)) as database:
         job = declare_gone(caller, database, find_job(database, job_id))
         try:
-            Staffing(caller, caller.load_configuration()).ensure()
+            Staffing(caller, caller.load_configuration(), database).ensure()
         except NoWorker as error:
             click.echo(f"Note: {error.message}. {error.hint}", err=True)
         if as_json:

@@ -13,6 +13,7 @@ from sow.errors import QueueError
 from sow.findings import Finding, Level
 from sow.jobs import control, jobs, workers
 from sow.jobs.database import Database, open_existing_queue
+from sow.jobs.faults import damaged
 from sow.paths import Workspace
 from sow.schema.job import WorkerRecord
 from sow.sessions.doubt import in_doubt
@@ -53,7 +54,7 @@ def _file(workspace: Workspace, database: Database) -> Finding:
         check="queue",
         level=Level.ERROR,
         text=f"The queue's file is damaged: {damage}",
-        remedy=f"While nothing runs, move {workspace.run} away: sessions and task states stay.",
+        remedy=damaged(workspace.queue_db, damage).hint,
     )
 
 

@@ -1,9 +1,10 @@
-"""The queue's file: how it is made, opened and changed in one transaction.
+"""The queue's file: how it is opened, read, and changed in one transaction.
 
-Owns the tables and the connection. Every other module of `sow.jobs` is a set
-of functions over a `Database`; all of sow's SQL is in this package. Huey's own
-tables stand in the same file, so that a queue row, a job and a lease change
-together or not at all.
+Owns the connection, and the look whether the file is still the queue. How the
+file is made is `making`, what lies on disk `queue_files`. Every other module of
+`sow.jobs` is a set of functions over a `Database`; all of sow's SQL is in this
+package. Huey's own tables stand in the same file, so that a queue row, a job
+and a lease change together or not at all.
 
 Durability: WAL with synchronous=FULL (SQLite's default), one fsync a commit.
 """
@@ -11,12 +12,22 @@ Durability: WAL with synchronous=FULL (SQLite's default), one fsync a commit.
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from sow.errors import QueueError
-from sow.jobs.migrations import FIRST_FORMAT, FORMAT, TABLES, bring_up_to_date
+from sow.jobs.faults import NewerQueue, QueueReplaced, damaged, unusable
+from sow.jobs.making import bring_up_to_date, format_of, make_queue, maker_of
+from sow.jobs.migrations import FIRST_FORMAT, FORMAT
+from sow.jobs.queue_files import (
+    Marks,
+    connect,
+    count_commit,
+    look_again,
+    marks_of,
+    refuse_unfit,
+)
 from sow.paths import Workspace
 
 BUSY_SECONDS = 20.0
@@ -25,7 +36,9 @@ BUSY_SECONDS = 20.0
 class Database:
     """One connection to a queue file, shared by the threads of a process.
 
-    `transaction()` may be nested: the inner one joins the outer.
+    `transaction()` may be nested: the inner one joins the outer. Whatever is
+    asked for outside of one first looks whether the file is still the queue;
+    QueueChanged says that it is not, and that nothing was read or written.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -33,6 +46,8 @@ class Database:
         self.connection = connection
         self.lock = threading.RLock()
         self._depth = 0
+        self._marks = marks_of(path)
+        self._read_in: Marks | None = None  # as they were when the format was looked at last
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -41,25 +56,35 @@ class Database:
             if self._depth:
                 yield
                 return
-            self.run("begin immediate")
+            self._look_at_files()
+            self._execute("begin immediate")
             self._depth = 1
             try:
+                self._look_at_format()
+                before = self.connection.total_changes
                 yield
-                self.run("commit")
+                self._commit(before)
             except BaseException:
-                self.connection.rollback()
+                with suppress(sqlite3.Error):  # what led here says more
+                    self.connection.rollback()
                 raise
             finally:
                 self._depth = 0
 
+    def _commit(self, before: int) -> None:
+        if self.connection.total_changes != before:
+            with self._faults():
+                count_commit(self.connection)
+        self._execute("commit")
+
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """Return all rows of a query. Raises QueueError when the file cannot be used."""
-        with self._statement():
+        with self._reading():
             return self.connection.execute(sql, parameters).fetchall()
 
     def row(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Row | None:
         """Return the first row of a query, if any. Raises QueueError like `rows`."""
-        with self._statement():
+        with self._reading():
             row: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
             return row
 
@@ -69,19 +94,46 @@ class Database:
         Raises QueueError when the file cannot be used, sqlite3.IntegrityError
         when a constraint forbids the change.
         """
-        with self._statement():
-            return self.connection.execute(sql, parameters)
+        with self.transaction():
+            return self._execute(sql, parameters)
 
     @contextmanager
-    def _statement(self) -> Iterator[None]:
-        """Hold the lock; tell a fault of the file (locked, full, damaged) from one of ours."""
+    def _reading(self) -> Iterator[None]:
         with self.lock:
-            try:
+            if not self._depth:
+                self._look_at_files()
+                if self._marks is not self._read_in:
+                    self._look_at_format()
+            with self._faults():
                 yield
-            except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
-                raise
-            except sqlite3.DatabaseError as error:
-                raise _unusable(self.path, error) from error
+
+    def _execute(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
+        with self._faults():
+            return self.connection.execute(sql, parameters)
+
+    def _look_at_files(self) -> None:
+        """Raise QueueReplaced or ForeignLog when the files on disk are not those we have open."""
+        self._marks = look_again(self.path, self._marks)
+
+    def _look_at_format(self) -> None:
+        """Raise NewerQueue when a newer sow has brought the file up to its own form."""
+        with self._faults():
+            version = format_of(self.connection)
+        if version > FORMAT:
+            raise NewerQueue(self.path, version, FORMAT, maker_of(self.connection))
+        if version < FORMAT:
+            raise QueueReplaced(self.path)
+        self._read_in = self._marks
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Tell a fault of the file (locked, full, damaged) from one of ours."""
+        try:
+            yield
+        except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
+            raise
+        except sqlite3.DatabaseError as error:
+            raise unusable(self.path, error) from error
 
     def close(self) -> None:
         """Close the connection."""
@@ -92,100 +144,52 @@ class Database:
 def open_queue(workspace: Workspace) -> Database:
     """Open the queue of a workspace and make it first where there is none.
 
-    Raises QueueError when the file is not a queue of this sow; it is left untouched.
+    An older file is brought up to date. Raises QueueError when the file is not
+    a queue that this sow can use; it is left untouched.
     """
-    if not workspace.queue_db.exists():
-        _make_queue(workspace)
+    if not _is_there(workspace.queue_db):
+        make_queue(workspace)
+    for folder in (workspace.workers, workspace.waiters):  # a copying tool leaves empty ones out
+        with suppress(OSError):  # who needs it says so
+            folder.mkdir(mode=0o700, exist_ok=True)
     return _open(workspace.queue_db)
 
 
 def open_existing_queue(workspace: Workspace) -> Database | None:
     """Open the queue of a workspace, or return None where nothing was ever queued."""
-    return _open(workspace.queue_db) if workspace.queue_db.exists() else None
+    return _open(workspace.queue_db) if _is_there(workspace.queue_db) else None
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is a file; where that may not be asked, opening it says why."""
+    try:
+        return path.exists()
+    except OSError:
+        return True
 
 
 def _open(path: Path) -> Database:
     try:
-        connection = sqlite3.connect(
-            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        connection.row_factory = sqlite3.Row
-        version = connection.execute("pragma user_version").fetchone()[0]
-    except sqlite3.Error as error:
-        raise _unusable(path, error) from error
-    if FIRST_FORMAT <= version < FORMAT:
-        _migrate(connection)
-    elif version != FORMAT:
-        connection.close()
-        raise QueueError(
-            f"the queue file {path} has format {version}, this sow reads format {FORMAT}",
-            hint="Use the sow that made it, or move .sow/run away: sessions and task states stay.",
-        )
-    return Database(path, connection)
-
-
-def _migrate(connection: sqlite3.Connection) -> None:
-    """Bring an older file up to date, in one transaction, unless another process was first."""
-    connection.execute("begin immediate")
-    version = connection.execute("pragma user_version").fetchone()[0]
-    bring_up_to_date(connection, version)
-    connection.execute("commit")
-
-
-def _unusable(path: Path, error: sqlite3.Error) -> QueueError:
-    text = str(error)
-    if isinstance(error, sqlite3.DatabaseError) and "not a database" in text:
-        return QueueError(
-            f"the queue file {path} is not a SQLite database; it was left untouched",
-            hint="Move it away and call again: a new queue is made, task states stay.",
-        )
-    return QueueError(
-        f"the queue file {path} cannot be used: {text}",
-        hint="Check the disk's free space and the folder's permissions, then call again.",
-    )
-
-
-def _make_queue(workspace: Workspace) -> None:
-    """Make the file under another name and move it in place, so that nobody sees half of it."""
-    import os
-    import uuid
-
-    from huey.storage import SqliteStorage
-
-    try:
-        for folder in (workspace.run, workspace.workers, workspace.waiters):
-            folder.mkdir(mode=0o700, exist_ok=True)
-        draft = workspace.run / f".queue-{uuid.uuid4().hex}.db"
-        connection = sqlite3.connect(draft, isolation_level=None)
+        refuse_unfit(path)
+        connection = connect(path, seconds=BUSY_SECONDS)
         try:
-            connection.execute("pragma journal_mode=wal")
-            connection.execute("begin")
-            for statement in SqliteStorage.ddl:
-                connection.execute(statement)
-            for statement in TABLES.split(";\n"):
-                connection.execute(statement)
-            _start_ids_after_folders(connection, workspace)
-            bring_up_to_date(connection, FIRST_FORMAT)
-            connection.execute("commit")
-        finally:
+            version = format_of(connection)
+            if FIRST_FORMAT <= version < FORMAT:
+                bring_up_to_date(connection, path)
+            elif version > FORMAT:
+                raise NewerQueue(path, version, FORMAT, maker_of(connection))
+            elif version < FIRST_FORMAT:
+                raise damaged(path, f"has format {version}, which no sow makes")
+            return Database(path, connection)
+        except BaseException:
             connection.close()
-        draft.chmod(0o600)
-        try:
-            os.link(draft, workspace.queue_db)
-        except FileExistsError:
-            pass  # another process was first; its file is as good
-        finally:
-            draft.unlink()
-    except (OSError, sqlite3.Error) as error:
+            raise
+    except sqlite3.Error as error:
+        raise unusable(path, error) from error
+    except FileNotFoundError as error:
+        raise QueueReplaced(path) from error
+    except OSError as error:
         raise QueueError(
-            f"cannot make the queue file {workspace.queue_db}: {error}",
-            hint="Check the disk's free space and the permissions of .sow, then call again.",
+            f"the queue file {path} cannot be used: {error.strerror}",
+            hint="Check the folder's permissions, then call again.",
         ) from error
-
-
-def _start_ids_after_folders(connection: sqlite3.Connection, workspace: Workspace) -> None:
-    """Never reuse the number of a job whose output still lies in `run/jobs`."""
-    jobs = workspace.run / "jobs"
-    numbers = [int(folder.name) for folder in jobs.glob("*") if folder.name.isdecimal()]
-    if numbers:
-        connection.execute("insert into sqlite_sequence values ('job', ?)", (max(numbers),))

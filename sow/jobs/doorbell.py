@@ -42,7 +42,8 @@ class Bell:
 
     def close(self) -> None:
         """Stop listening and remove the FIFO."""
-        self.path.unlink(missing_ok=True)
+        with suppress(OSError):  # its folder may be gone, with the queue
+            self.path.unlink(missing_ok=True)
         os.close(self.fd)
 
 

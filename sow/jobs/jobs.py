@@ -42,13 +42,22 @@ class TaskIsTaken(Exception):
 def insert_job(database: Database, job: Job) -> Job:
     """Put a new job on record and return it with its id.
 
+    Its number has no output on disk yet: a file that was restored from a
+    backup has forgotten the newest jobs, but what they wrote is still there.
     Raises TaskIsTaken when the task has a live job.
     """
     fields = {name: getattr(job, name) for name in Job.__struct_fields__ if name != "id"}
     fields["executor_name"] = job.executor.name
     fields["max_parallel"] = job.executor.max_parallel
+    folder = database.path.with_name("jobs")
     try:
-        job_id = records.insert(database, "job", fields)
+        with database.transaction():
+            job_id = records.insert(database, "job", fields)
+            if (folder / str(job_id)).exists():
+                after = 1 + max(int(one.name) for one in folder.iterdir() if one.name.isdecimal())
+                database.run("update job set id = ? where id = ?", (after, job_id))
+                database.run("update sqlite_sequence set seq = ? where name = 'job'", (after,))
+                job_id = after
     except sqlite3.IntegrityError as error:
         raise TaskIsTaken from error
     return msgspec.structs.replace(job, id=JobId(job_id))

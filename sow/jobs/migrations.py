@@ -143,9 +143,8 @@ FORMAT = max(MIGRATIONS)
 """`pragma user_version` of the file as this sow writes it."""
 
 
-def bring_up_to_date(connection: sqlite3.Connection, version: int) -> None:
-    """Take the file from form `version` to this sow's, inside the transaction that is open."""
-    for number in range(version + 1, FORMAT + 1):
-        for statement in MIGRATIONS[number]:
-            connection.execute(statement)
-        connection.execute(f"pragma user_version = {number}")
+def take_step(connection: sqlite3.Connection, number: int) -> None:
+    """Take the file from the form before to form `number`, inside the transaction that is open."""
+    for statement in MIGRATIONS[number]:
+        connection.execute(statement)
+    connection.execute(f"pragma user_version = {number}")

@@ -4,13 +4,18 @@ Owns the rule that a worker lives exactly as long as the lock on its file is
 held (the kernel frees it at death), and the doorbell that wakes workers.
 """
 
+import os
 import signal
+from contextlib import suppress
 
 from sow.ids import WorkerId
 from sow.jobs import doorbell, records
 from sow.jobs.database import Database
 from sow.jobs.jobs import has_active_jobs
+from sow.jobs.migrations import FORMAT
 from sow.paths import Workspace
+from sow.processes import facts
+from sow.processes.facts import Life
 from sow.schema.job import WorkerRecord
 
 BELL_SUFFIX = ".bell"
@@ -28,7 +33,9 @@ def register(database: Database, record: WorkerRecord) -> None:
 
 def unregister(database: Database, worker_id: WorkerId) -> None:
     """Strike a worker off the record."""
-    database.run("delete from worker where id = ?", (worker_id,))
+    with database.transaction():
+        database.run("delete from worker where id = ?", (worker_id,))
+        database.run("delete from control where name = ?", (f"worker {worker_id}",))
 
 
 def unregister_if_idle(database: Database, worker_id: WorkerId) -> bool:
@@ -51,11 +58,39 @@ def is_alive(workspace: Workspace, worker_id: WorkerId) -> bool:
     return doorbell.is_held(workspace.worker_lock(worker_id))
 
 
-def any_alive(workspace: Workspace) -> bool:
-    """Whether any worker of the workspace lives, registered yet or not."""
-    if not workspace.workers.is_dir():
+def staff(database: Database, workspace: Workspace) -> list[WorkerRecord]:
+    """Return the workers that live and serve this very file, in the form that it has now.
+
+    One that serves a file which was removed is not on record here, and one of
+    an older sow is about to leave (`dismiss_older`).
+    """
+    return [
+        one for one in registered(database) if one.format >= FORMAT and is_alive(workspace, one.id)
+    ]
+
+
+def dismiss_older(database: Database, workspace: Workspace) -> list[WorkerId]:
+    """Ask the workers of an older sow to leave; return whom. Their agents go on.
+
+    Each is asked once: a second signal would have it end its agents.
+    """
+    older = [one for one in registered(database) if one.format < FORMAT]
+    asked = [one for one in older if is_alive(workspace, one.id) and _may_ask(database, one)]
+    for one in asked:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(one.process.pid, signal.SIGTERM)
+    return [one.id for one in asked]
+
+
+def _may_ask(database: Database, one: WorkerRecord) -> bool:
+    """Whether a worker can be signalled from here, and nobody has asked it so far."""
+    if facts.life_of(one.process) is not Life.ALIVE:
         return False
-    return any(doorbell.is_held(path) for path in workspace.workers.glob("*.lock"))
+    asked = database.run(
+        "insert or ignore into control (name, value) values (?, 'asked to leave')",
+        (f"worker {one.id}",),
+    )
+    return asked.rowcount > 0
 
 
 def wake(workspace: Workspace) -> None:

@@ -82,7 +82,7 @@ def _cancel_and_wait(
     database = open_queue(workspace)
     try:
         cancelled = cancel_job(caller, database, job)
-        staffing = Staffing(caller, caller.load_configuration())
+        staffing = Staffing(caller, caller.load_configuration(), database)
         with Waiter(caller, database) as waiter:
             ending = [one.id for one in cancelled.ending]
             waiter.begin(ending)

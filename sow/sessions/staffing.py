@@ -9,7 +9,7 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from sow.config.configuration import Configuration
 from sow.environment import own_process, worker_environment
 from sow.errors import QueueError
 from sow.jobs import workers
+from sow.jobs.database import Database
 from sow.paths import Workspace, user_config_path
 from sow.sessions.caller import Caller
 
@@ -56,30 +57,50 @@ class Staffing:
 
     caller: Caller
     config: Configuration
+    database: Database
     starts: int = field(default=0)
 
     def ensure(self) -> None:
         """Start a worker in the background if none lives. Raises NoWorker, WorkerKeepsDying."""
-        if workers.any_alive(self.caller.workspace):
+        if self._is_staffed():
             return
         if not self.config.worker.autostart:
             raise NoWorker
         if self.starts >= MOST_STARTS:
             raise WorkerKeepsDying(self._newest_log())
         with _one_at_a_time(self.caller.workspace) as ours:
-            if ours and not workers.any_alive(self.caller.workspace):
+            if ours and not self._is_staffed():
                 self.starts += 1
-                start_in_background(self.caller)
+                start_in_background(self.caller, self._is_staffed)
+
+    def _is_staffed(self) -> bool:
+        """Whether a worker of ours serves this queue; those of an older sow are asked to leave."""
+        workers.dismiss_older(self.database, self.caller.workspace)
+        return bool(workers.staff(self.database, self.caller.workspace))
 
     def _newest_log(self) -> Path | None:
         logs = self.caller.workspace.workers.glob("*.log")
-        return max(logs, key=lambda path: path.stat().st_mtime, default=None)
+        return max(logs, key=_changed_at, default=None)
+
+
+def _changed_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 @contextmanager
 def _one_at_a_time(workspace: Workspace) -> Iterator[bool]:
     """Say whether this call may start a worker: not while another one does."""
-    fd = os.open(workspace.workers / ".start", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = workspace.workers / ".start"
+    try:
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise QueueError(
+            f"the job is queued, but no worker can be started: {lock}: {error.strerror}",
+            hint="Check the folder and the disk's free space, then make the same call again.",
+        ) from error
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -90,14 +111,14 @@ def _one_at_a_time(workspace: Workspace) -> Iterator[bool]:
         os.close(fd)
 
 
-def start_in_background(caller: Caller) -> None:
-    """Start a worker that outlives us; returns when it lives, has died, or takes too long.
+def start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> None:
+    """Start a worker that outlives us; returns when it works, has died, or takes too long.
 
     It inherits no variable that describes the caller; where the caller's
     configuration is not in its usual place, the worker is told where.
     """
     try:
-        _start_in_background(caller)
+        _start_in_background(caller, is_staffed)
     except OSError as error:
         raise QueueError(
             f"the job is queued, but no worker can be started now: {error.strerror}",
@@ -106,7 +127,7 @@ def start_in_background(caller: Caller) -> None:
         ) from error
 
 
-def _start_in_background(caller: Caller) -> None:
+def _start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> None:
     named = caller.environ.get("SOW_CONFIG")
     where = ["--config", str(user_config_path(caller.environ))] if named else []
     alive, held = os.pipe()
@@ -123,7 +144,9 @@ def _start_in_background(caller: Caller) -> None:
     )
     os.close(held)
     deadline = time.monotonic() + START_SECONDS
-    while not workers.any_alive(caller.workspace) and time.monotonic() < deadline:
-        if select.select([alive], [], [], LOOK_SECONDS)[0]:
-            break  # nobody holds the other end any more
-    os.close(alive)
+    try:
+        while not is_staffed() and time.monotonic() < deadline:
+            if select.select([alive], [], [], LOOK_SECONDS)[0]:
+                break  # nobody holds the other end any more
+    finally:
+        os.close(alive)

@@ -73,9 +73,11 @@ class Waiter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.caller.job_id is not None:
-            waiters.stop_lending(self.database, self.id)
-        self.bell.close()
+        try:
+            if self.caller.job_id is not None:
+                waiters.stop_lending(self.database, self.id)
+        finally:
+            self.bell.close()
 
     def expect(self, job_id: JobId) -> None:
         """Wait for a job of our own; call it in the transaction that inserts the job.

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from journeys.staff import QUICK, write_program
 from journeys.test_worker_short_of_room import HELD_UP
 
 DISK_BYTES = 1_500_000
+GOLDEN = Path(__file__).parents[1] / "jobs/golden/format-1.tar.gz"
 HOLDER = 'mount -t tmpfs -o size="$2" tmpfs "$1" && echo mounted && exec sleep infinity'
 ENTER = 'cd "$1" && shift && exec "$@"'
 
@@ -213,3 +215,49 @@ def supervisor_log(disk: SmallDisk) -> str:
 def room(disk: SmallDisk) -> int:
     stat = os.statvfs(disk.root)
     return stat.f_bavail * stat.f_bsize
+
+
+UPGRADES = """
+import os, sys
+from pathlib import Path
+from sow.errors import QueueError
+from sow.jobs.database import open_queue
+from sow.paths import Workspace
+
+workspace, ballast = Workspace(Path.cwd()), Path("ballast")
+refused = 0
+while True:
+    try:
+        open_queue(workspace).close()
+    except QueueError as error:
+        refused += 1
+        assert "call again" in error.hint, error.hint
+        version = int.from_bytes(workspace.queue_db.read_bytes()[60:64], "big")
+        assert version == 1, version
+    else:
+        break
+    os.truncate(ballast, ballast.stat().st_size - 4096)
+print(refused)
+"""
+
+
+def test_a_queue_is_brought_up_to_date_when_there_is_room_for_it(disk: SmallDisk) -> None:
+    """With one page of room more each time: refused and as it was, until all of it fits."""
+    with tarfile.open(GOLDEN) as archive:
+        file = archive.extractfile("repo/.sow/run/queue.db")
+        assert file is not None
+        data = file.read()
+    run = disk.root / ".sow/run"
+    for folder in (run, run / "workers", run / "waiters"):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    (run / "queue.db").write_bytes(data)
+    disk.fill()
+    done = disk.run(sys.executable, "-c", UPGRADES)
+    assert done.code == 0, done
+    assert int(done.out) > len(data) // 4096, "there was room for the copy from the beginning"
+    copy = (run / "queue.db.format-1").read_bytes()
+    assert sorted(path.name for path in run.iterdir() if path.name.startswith(".")) == []
+    disk.empty()
+    listed = disk.sow("job", "list", "--json").json_lines
+    assert [job["job"] for job in listed] == [5, 4, 3, 2, 1]
+    assert int.from_bytes(copy[60:64], "big") == 1

@@ -1,0 +1,115 @@
+"""What can be wrong with the queue's file, each with what it means and what to do.
+
+Owns the words. A remedy names every file that has to go and the command that
+puts them aside; nothing is ever deleted. Opens no file.
+"""
+
+import shlex
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from sow import __version__
+from sow.errors import QueueError
+
+ASIDE = "aside"
+"""The folder beside the queue's file that keeps what was put aside."""
+SUFFIXES = ("", "-wal", "-shm")
+"""The three files of a queue: the file itself, its log of newer pages, and the index of that."""
+GONE_ON = "Agents that run go on; tasks, logs and sessions lie elsewhere and stay."
+
+DAMAGED = frozenset(
+    {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_FORMAT}
+)
+"""SQLite's codes for a file that is not whole; SQLITE_ERROR is a table that is not there."""
+
+
+class QueueChanged(QueueError):
+    """The file that this process has opened is not its queue any more: it may use it no longer."""
+
+
+class QueueReplaced(QueueChanged):
+    """The queue's file, or its write-ahead log, was removed or replaced while we had it open."""
+
+    def __init__(self, path: Path, tasks: Sequence[str] = ()) -> None:
+        self.path = path
+        shows = [f"`sow task show {task}`" for task in tasks] or ["`sow task list`"]
+        while_ = "while this call waited" if tasks else "while sow was using it"
+        super().__init__(
+            f"the queue file {path} was removed or replaced {while_}",
+            hint=f"{GONE_ON} How they stand: {', '.join(shows)}. "
+            "The next call uses the queue that is there now, or makes a new one.",
+        )
+
+
+class NewerQueue(QueueChanged):
+    """A newer sow has brought the queue's file into a form that this one cannot read."""
+
+    def __init__(self, path: Path, version: int, readable: int, made_by: str | None) -> None:
+        self.version = version
+        maker = f"made by sow {made_by}" if made_by else "made by a newer sow"
+        wanted = f"sow {made_by} or newer" if made_by else "the sow that made it"
+        super().__init__(
+            f"the queue file {path} has format {version}, {maker}; "
+            f"this sow {__version__} reads up to {readable}",
+            hint=f"Use {wanted}. The file was left as it is, and so are the agents that run.",
+        )
+
+
+class ForeignLog(QueueChanged):
+    """The write-ahead log beside the queue's file continues another file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"the queue file {path} and the write-ahead log beside it do not belong together: "
+            "the file was replaced (by a backup, say), and the log of the one before was left",
+            hint="To go on with the file as it is, put the log aside, then call again:\n"
+            f"    {put_aside_command(path, SUFFIXES[1:])}\n"
+            "To begin with an empty queue instead, put all of it aside:\n"
+            f"    {put_aside_command(path)}\n{GONE_ON}",
+        )
+
+
+def put_aside_command(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
+    """Return the shell command that puts aside those of a queue's files that are there.
+
+    Which are there it asks when it runs: the log and its index come and go with whoever has
+    the file open.
+    """
+    names = " ".join(f"{path.name}{suffix}" for suffix in suffixes)
+    folder = f"{ASIDE}/{aside_folder(path).name}"
+    moves = f"mv $(ls -d {names} 2>/dev/null) {folder}/"
+    return f"(cd {shlex.quote(str(path.parent))} && mkdir -p {folder} && {moves})"
+
+
+def aside_folder(path: Path) -> Path:
+    """Return a folder that is not there yet: what was put aside before is never written over."""
+    number = 1
+    while (folder := path.with_name(ASIDE) / str(number)).exists():
+        number += 1
+    return folder
+
+
+def damaged(path: Path, what: str) -> QueueError:
+    """Return the error of a file that cannot be read as a queue."""
+    return QueueError(
+        f"the queue file {path} {what}",
+        hint="Put it aside, with all that belongs to it, then call again: a new queue is made.\n"
+        f"    {put_aside_command(path)}\n{GONE_ON}",
+    )
+
+
+def unusable(path: Path, error: sqlite3.Error) -> QueueError:
+    """Return what an error of SQLite means: a damaged file, a locked one, or the disk's fault."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    if "not a database" in str(error):
+        return damaged(path, "is not a SQLite database; it was left untouched")
+    if code & 0xFF in DAMAGED or code == sqlite3.SQLITE_IOERR_SHORT_READ:
+        return damaged(path, f"is damaged: {error}")
+    if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        hint = (
+            "Another process keeps it locked (`fuser` names it). Nothing was changed; call again."
+        )
+    else:
+        hint = "Check the disk's free space and the folder's permissions, then call again."
+    return QueueError(f"the queue file {path} cannot be used: {error}", hint=hint)

@@ -1,0 +1,180 @@
+"""How the queue's file comes to be: made new, or brought up to date from an earlier form.
+
+Owns both, under one lock on the folder, so that two processes never do either
+at once; a process that is killed leaves what was there. Before an older file
+is changed, a copy of it is kept beside it.
+"""
+
+import filecmp
+import os
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from sow import __version__
+from sow.errors import QueueError, StateError
+from sow.files import locked_folder, sync_folder
+from sow.jobs.faults import SUFFIXES, aside_folder
+from sow.jobs.migrations import FIRST_FORMAT, FORMAT, TABLES, take_step
+from sow.jobs.queue_files import begin_count, connect, count_commit
+from sow.paths import Workspace
+
+LOCK_SECONDS = 20.0
+DRAFT = ".queue-draft-"
+
+
+def make_queue(workspace: Workspace) -> None:
+    """Make the file under another name and move it in place, so that nobody sees half of it.
+
+    What an earlier file has left beside it is put aside first: SQLite would
+    replay it into the new one. Raises QueueError.
+    """
+    try:
+        for folder in (workspace.run, workspace.workers, workspace.waiters):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        with _lock(workspace.run):
+            if workspace.queue_db.exists():
+                return  # another process was first; its file is as good
+            _put_leftovers_aside(workspace.queue_db)
+            with _draft(workspace.run) as draft:
+                _write_new(draft, workspace)
+                with suppress(FileExistsError):
+                    os.link(draft, workspace.queue_db)
+    except (OSError, sqlite3.Error) as error:
+        raise QueueError(
+            f"cannot make the queue file {workspace.queue_db}: {error}",
+            hint="Check the disk's free space and the permissions of .sow, then call again.",
+        ) from error
+
+
+def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
+    """Take an older file to this sow's form, a transaction for each step; keep a copy first.
+
+    Raises QueueError; the file is then in the form that it had, or in a later
+    one whole.
+    """
+    kept = False
+    try:
+        with _lock(path.parent):
+            while format_of(connection) < FORMAT:
+                connection.execute("begin immediate")
+                version = format_of(connection)  # another process may have been first
+                if version < FORMAT:
+                    if not kept:
+                        _keep_copy(path, version)
+                        kept = True
+                    take_step(connection, version + 1)
+                    note_maker(connection)
+                    count_commit(connection)
+                connection.execute("commit")
+    except (OSError, sqlite3.Error) as error:
+        with suppress(sqlite3.Error):
+            connection.rollback()
+        raise QueueError(
+            f"the queue file {path} could not be brought from format {format_of(connection)} to "
+            f"{FORMAT}: {error}",
+            hint="Nothing was changed. Make room on the disk, or let whoever holds the file finish "
+            "(`fuser` names it), then call again.",
+        ) from error
+
+
+def format_of(connection: sqlite3.Connection) -> int:
+    """Return which form a file is in. Raises sqlite3.Error."""
+    return int(connection.execute("pragma user_version").fetchone()[0])
+
+
+def note_maker(connection: sqlite3.Connection) -> None:
+    """Write down which sow has made the file's present form, in the transaction that is open."""
+    connection.execute("insert or replace into control values ('made_by', ?)", (__version__,))
+
+
+def maker_of(connection: sqlite3.Connection) -> str | None:
+    """Return which sow has made the file's form, where the file tells it."""
+    with suppress(sqlite3.Error):
+        row = connection.execute("select value from control where name = 'made_by'").fetchone()
+        return str(row[0]) if row is not None else None
+    return None
+
+
+@contextmanager
+def _lock(run: Path) -> Iterator[None]:
+    try:
+        with locked_folder(run, timeout_seconds=LOCK_SECONDS):
+            yield
+    except StateError as error:
+        raise QueueError(error.message, hint=error.hint) from error
+
+
+@contextmanager
+def _draft(run: Path) -> Iterator[Path]:
+    """Give the name of a file to prepare, for its owner alone; it is gone afterwards.
+
+    Drafts of processes that were killed go first: under the lock they are nobody's.
+    """
+    for left in run.glob(f"{DRAFT}*"):
+        left.unlink(missing_ok=True)
+    draft = run / f"{DRAFT}{uuid.uuid4().hex}.db"
+    os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    try:
+        yield draft
+    finally:
+        for suffix in SUFFIXES:
+            draft.with_name(draft.name + suffix).unlink(missing_ok=True)
+
+
+def _write_new(draft: Path, workspace: Workspace) -> None:
+    from huey.storage import SqliteStorage
+
+    with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+        connection.execute("pragma journal_mode=wal")
+        connection.execute("begin")
+        for statement in (*SqliteStorage.ddl, *TABLES.split(";\n")):
+            connection.execute(statement)
+        for number in range(FIRST_FORMAT + 1, FORMAT + 1):
+            take_step(connection, number)
+        _start_ids_after_folders(connection, workspace)
+        note_maker(connection)
+        begin_count(connection)
+        connection.execute("commit")
+
+
+def _start_ids_after_folders(connection: sqlite3.Connection, workspace: Workspace) -> None:
+    """Never reuse the number of a job whose output still lies in `run/jobs`."""
+    jobs = workspace.run / "jobs"
+    numbers = [int(folder.name) for folder in jobs.glob("*") if folder.name.isdecimal()]
+    if numbers:
+        connection.execute("insert into sqlite_sequence values ('job', ?)", (max(numbers),))
+
+
+def _put_leftovers_aside(path: Path) -> None:
+    """Move the log and the index of a file that is gone out of the new one's way."""
+    left = [path.with_name(path.name + suffix) for suffix in SUFFIXES[1:]]
+    found = [one for one in left if os.path.lexists(one)]
+    if found:
+        folder = aside_folder(path)
+        folder.mkdir(mode=0o700, parents=True)
+        for one in found:
+            one.rename(folder / one.name)
+
+
+def _keep_copy(path: Path, version: int) -> None:
+    """Keep the file as it is now beside it, whole and on disk; no earlier copy is written over.
+
+    The caller holds the write lock, so nothing changes meanwhile. Raises
+    OSError, sqlite3.Error.
+    """
+    with _draft(path.parent) as draft:
+        with closing(connect(path, seconds=0)) as source, closing(sqlite3.connect(draft)) as copy:
+            source.backup(copy)
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
+        number, kept = 1, path.with_name(f"{path.name}.format-{version}")
+        while kept.exists():
+            if filecmp.cmp(draft, kept, shallow=False):
+                return  # of a process that was killed after it
+            number += 1
+            kept = path.with_name(f"{path.name}.format-{version}-{number}")
+        os.link(draft, kept)
+        sync_folder(path.parent)

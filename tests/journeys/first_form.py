@@ -1,0 +1,39 @@
+"""The sow that made the queue's first form, as it stands in this repository's own history."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from capabilities import skip_or_fail
+
+COMMIT = "265a1beee59f1638be8e693f77771af429ebacd9"
+REPOSITORY = Path(__file__).parents[2]
+
+PROGRAM = """\
+#!{python} -P
+import sys
+
+sys.path.insert(0, {tree!r})
+
+from sow.cli.root import run
+
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def install_first_sow(folder: Path) -> Path:
+    """Put that sow's code below `folder`, and return a program that runs it: `folder/sow`."""
+    tree = folder / "tree"
+    tree.mkdir(parents=True)
+    packed = subprocess.run(
+        ["git", "-C", str(REPOSITORY), "archive", COMMIT, "sow", "worker"],
+        capture_output=True,
+        check=False,
+    )
+    if packed.returncode != 0:
+        skip_or_fail(f"no history here that has commit {COMMIT[:7]}: {packed.stderr.decode()}")
+    subprocess.run(["tar", "-x", "-C", str(tree)], input=packed.stdout, check=True)
+    program = folder / "sow"
+    program.write_text(PROGRAM.format(python=sys.executable, tree=str(tree)))
+    program.chmod(0o755)
+    return program

@@ -1,0 +1,87 @@
+"""Queue files as earlier versions left them: they open, and every job in them is finished.
+
+The files are never changed, only added to; `tests/jobs/golden` has them, and
+the programs that made them with the code of their time.
+"""
+
+import shutil
+import sqlite3
+import tarfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from journeys.calls import all_jobs, await_end, queue
+from journeys.site import Site
+from journeys.staff import QUICK, attempt_of, drain, nothing_is_taken
+from standins import read_runs
+
+from sow.jobs.migrations import FORMAT
+from sow.schema.job import Cause, JobState
+
+GOLDEN = Path(__file__).parents[1] / "jobs/golden"
+
+
+def unpack(site: Site, name: str) -> None:
+    """Lay a golden file out as this machine's own: its folder, its PATH, its sessions."""
+    with tarfile.open(GOLDEN / name) as archive:
+        archive.extractall(site.base, filter="data")
+    made_in = (site.base / "root.txt").read_text()
+    projects = site.base / "home/.claude/projects"
+    (projects / session_folder(made_in)).rename(projects / session_folder(str(site.root)))
+    with closing(sqlite3.connect(site.root / ".sow/run/queue.db", isolation_level=None)) as file:
+        file.execute("update job set path_variable = ?", (site.env["PATH"],))
+        file.execute("update job set retry_at = 0 where state = 'parked'")  # its time has come
+    for name in ("waiters", "workers"):
+        (site.root / ".sow/run" / name).mkdir(exist_ok=True)
+
+
+def session_folder(root: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in root)
+
+
+def test_there_is_one_of_every_earlier_form() -> None:
+    made = {path.name for path in GOLDEN.glob("format-*.tar.gz")}
+    assert {f"format-{number}.tar.gz" for number in range(1, FORMAT)} <= made
+
+
+@pytest.fixture
+def site_of_format_1(site: Site) -> Site:
+    site.configure({"worker": QUICK})
+    unpack(site, "format-1.tar.gz")
+    return site
+
+
+def test_all_jobs_of_the_first_form_are_finished(site_of_format_1: Site) -> None:
+    site = site_of_format_1
+    before = len(read_runs(site.root))
+    assert {job.task_id: job.state.value for job in all_jobs(site)} == {
+        "010": "done",
+        "020": "parked",
+        "030": "backoff",
+        "040": "running",
+        "050": "queued",
+    }
+    shutil.rmtree(site.root / ".sow/run/waiters")  # a bell that nobody holds is as good as none
+    owed = site.sow("agent", "spawn", "implementer", "010", "--json").json
+    assert (owed["status"], owed["owed"], owed["job"]) == ("needs_review", True, 1)
+
+    worker = drain(site)
+    assert "is dead; took over 1 of its jobs" in worker.said
+    attempts = {"010": 1, "020": 2, "030": 2, "040": 2, "050": 1}
+    for task, number in attempts.items():
+        job = await_end(site, task)
+        assert (job.state, job.cause) == (JobState.DONE, Cause.REPORTED), (task, worker.said)
+        assert attempt_of(site, job.id).number == number
+        assert site.task(task)["status"] == "needs_review"
+    runs = read_runs(site.root)[before:]
+    assert sorted((run.task, run.verb) for run in runs) == [
+        ("020", "resume"),
+        ("030", "resume"),
+        ("040", "resume"),
+        ("050", "spawn"),
+    ]
+    nothing_is_taken(site)
+    assert (site.root / ".sow/run/queue.db.format-1").exists()
+    with closing(queue(site)) as database:
+        assert database.rows("pragma user_version")[0][0] == FORMAT
