@@ -178,7 +178,7 @@ def test_wait_takes_the_newest_job_of_a_task(site: Site) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("010",), 4, "task 010 has no job to wait for"),
+        (("010",), 4, "task 010 has no job yet"),
         (("999",), 4, "999"),
         (("../010",), 4, "not a task id"),
         ((), 2, "no task is named"),
