@@ -81,7 +81,7 @@ def test_when_time_is_up_the_last_line_is_the_command_to_go_on_waiting(site: Sit
     bounded = site.sow(*SPAWN, "--wait", "1s", expect=75)
     still, command = bounded.out.splitlines()
     assert still.startswith("010 still ")
-    assert command == "sow agent wait 010"
+    assert command == "sow agent wait 010 --wait 1s"
     open_gate(site, "go")
     continued = site.sow(*shlex.split(command)[1:])
     assert "010 needs_review (spawn" in continued.out
@@ -92,7 +92,10 @@ def test_when_time_is_up_the_command_is_a_field_of_the_json(site: Site) -> None:
     site.project("010")
     site.script([good(gate("go"))])
     told = site.sow(*SPAWN, "--wait", "1s", "--json", expect=75).json
-    assert (told["exit_code"], told["continue_with"]) == (75, "sow agent wait 010")
+    assert (told["exit_code"], told["continue_with"]) == (
+        75,
+        "sow agent wait 010 --wait 1s --json",
+    )
     open_gate(site, "go")
     await_end(site, "010")
     owed = site.sow(*SPAWN, "--json").json
