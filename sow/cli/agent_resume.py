@@ -6,9 +6,10 @@ import click
 
 from sow.cli import completing
 from sow.cli.arguments import id_option, named_task, readable
-from sow.cli.calling import WaitOptions, call, this_caller, wait_option
+from sow.cli.calling import call, this_caller
 from sow.cli.given import read_given
 from sow.cli.output import json_option
+from sow.cli.wait_options import call_options, wait_option
 from sow.errors import UsageError
 from sow.ids import parse_task_id
 from sow.schema.job import Verb
@@ -62,9 +63,9 @@ def resume(
         if verbose:
             show_resolution(caller, request)
         if dry_run:
-            show_dry_run(caller, request, as_json=as_json)
+            show_dry_run(caller, request, as_json=as_json, detach=detach)
             return 0
-    return call(caller, [request], WaitOptions(as_json=as_json, detach=detach, wait=wait))
+    return call(caller, [request], call_options(as_json=as_json, detach=detach, wait=wait))
 
 
 def _split(

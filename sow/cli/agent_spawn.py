@@ -1,14 +1,18 @@
 """`sow agent spawn`."""
 
+import re
 from pathlib import Path
 
 import click
 
-from sow.agents.roles import get_agent
+from sow.agents.roles import UnknownAgent, get_agent
 from sow.cli import completing
 from sow.cli.arguments import ids_option, named_tasks, readable
-from sow.cli.calling import WaitOptions, call, this_caller, wait_option
+from sow.cli.calling import call, this_caller
 from sow.cli.output import json_option
+from sow.cli.wait_options import call_options, wait_option
+from sow.errors import UsageError
+from sow.ids import TASK_ID_PATTERN
 from sow.schema.job import Verb
 from sow.sessions.request import Request
 
@@ -32,11 +36,13 @@ class SpawnCommand(click.Command):
 
 
 @click.command(cls=SpawnCommand)
-@click.argument("agent", shell_complete=completing.roles)
-@click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=completing.tasks)
+@click.argument(
+    "words", metavar="[AGENT] [TASK]...", nargs=-1, shell_complete=completing.role_or_tasks
+)
 @ids_option
 @click.option("--prompt", default="", help="More words for the agent, after the task's own.")
 @click.option("--fresh", is_flag=True, help="Start over with a new session.")
+@click.option("--reassign", is_flag=True, help="Give to AGENT a task that was for another one.")
 @click.option("--again", is_flag=True, help="Run anew even where an outcome is owed to you.")
 @click.option("--ignore-deps", is_flag=True, help="Do not wait for depends_on.")
 @click.option(
@@ -48,11 +54,11 @@ class SpawnCommand(click.Command):
 @click.option("-v", "--verbose", is_flag=True, help="Show how the executor was chosen.")
 @json_option
 def spawn(
-    agent: str,
-    tasks: tuple[str, ...],
+    words: tuple[str, ...],
     task_options: tuple[str, ...],
     prompt: str,
     fresh: bool,
+    reassign: bool,
     again: bool,
     ignore_deps: bool,
     cwd: Path | None,
@@ -64,20 +70,25 @@ def spawn(
 ) -> int:
     """Spawn AGENT for each TASK, wait, and print how each ended.
 
+    AGENT is a role, such as implementer. It may be left out: each task names
+    the role that it is for, and another one is refused without --reassign.
+
     The agent runs below a worker, not below this command: a call that is
     killed loses nothing, and the same call again goes on waiting.
 
     Exit: 0 reported (needs_review, paused, completed), 1 failed, 5 executor
     missing or without the session, 7 cancelled, 75 still running, 130 detached.
     """
+    agent, tasks = _split(words)
     caller = this_caller()
     requests = [
         Request(
             verb=Verb.SPAWN,
             task_id=task_id,
-            agent=get_agent(agent).name,
+            agent=agent,
             prompt=readable(prompt),
             fresh=fresh,
+            reassign=reassign,
             again=again,
             ignore_deps=ignore_deps,
             cwd=cwd,
@@ -91,7 +102,29 @@ def spawn(
             if verbose:
                 show_resolution(caller, request)
             if dry_run:
-                show_dry_run(caller, request, as_json=as_json)
+                show_dry_run(caller, request, as_json=as_json, detach=detach)
         if dry_run:
             return 0
-    return call(caller, requests, WaitOptions(as_json=as_json, detach=detach, wait=wait))
+    return call(caller, requests, call_options(as_json=as_json, detach=detach, wait=wait))
+
+
+def _split(words: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+    """Return the role, if the command line names one, and its tasks. Raises UsageError."""
+    if not words or re.fullmatch(TASK_ID_PATTERN, words[0]):
+        return None, words
+    try:
+        return get_agent(words[0]).name, words[1:]
+    except UnknownAgent as error:
+        raise NeitherAgentNorTask(error) from None
+
+
+class NeitherAgentNorTask(UsageError):
+    """The first word is no role, and is not written as a task's id."""
+
+    def __init__(self, error: UnknownAgent) -> None:
+        guess = f"Did you mean {error.nearest}? " if error.nearest else ""
+        super().__init__(
+            f"unknown agent: {error.name}",
+            hint=f"{guess}The first word is an agent (`sow agent list` shows them all) or a "
+            "task's id, such as 010.",
+        )

@@ -20,7 +20,6 @@ from sow.state.kept.lost import find_or_bring_back
 F = TypeVar("F", bound=Callable[..., Any])
 
 TASK_VARIABLE = "SOW_TASK_ID"
-JOB_VARIABLE = "SOW_JOB_ID"
 
 
 def here() -> Workspace:
@@ -88,7 +87,10 @@ def named_tasks(
 
 def is_own_agent(task_id: str, environ: Mapping[str, str]) -> bool:
     """Whether the caller is the agent of a running job of this very task."""
-    return bool(environ.get(JOB_VARIABLE)) and environ.get(TASK_VARIABLE) == task_id
+    from sow.cli.agent_rights import calling_agent
+
+    agent = calling_agent(environ)
+    return agent is not None and agent.task_id == task_id
 
 
 def readable(text: str) -> str:

@@ -7,70 +7,42 @@ on signals. The steps themselves are `sow.sessions`.
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from sow.cli.arguments import working_folder
 from sow.cli.output import echo_json
 from sow.cli.progress import ProgressLine
-from sow.config.durations import parse_duration
-from sow.errors import ExitCode, SowError, UsageError
-from sow.ids import JobId
-from sow.jobs import jobs
+from sow.cli.wait_options import WaitOptions, bound_of
+from sow.errors import ExitCode, SowError
+from sow.ids import JobId, ProjectId, TaskId
+from sow.jobs import jobs, waiters
 from sow.jobs.database import Database, open_queue
 from sow.jobs.faults import QueueReplaced
 from sow.schema.job import Job
 from sow.sessions.caller import Caller, find_caller
-from sow.sessions.outcome import Outcome, combined_exit_code, line_of, outcome_of
+from sow.sessions.outcome import (
+    Outcome,
+    combined_exit_code,
+    line_of,
+    outcome_of,
+)
+from sow.sessions.placement import OutcomeIsOwed
 from sow.sessions.request import Placed, Request
 from sow.sessions.settled import place_when_settled
 from sow.sessions.staffing import Staffing
-from sow.sessions.wait import Detached, Progress, Waiter, shell_bound
-
-F = TypeVar("F", bound=Callable[..., Any])
+from sow.sessions.wait import Detached, Progress, Waiter
+from sow.state.projects import read_project
 
 DETACHING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-@dataclass(frozen=True)
-class WaitOptions:
-    """How a call waits and speaks."""
-
-    as_json: bool
-    detach: bool = False
-    any_one: bool = False
-    wait: str | None = None
-
-
-def wait_option(function: F) -> F:
-    """Give a command `--wait`."""
-    return click.option(
-        "--wait",
-        metavar="TIME",
-        help="Wait at most this long (90s, 9m); then exit 75 while the job goes on. Also SOW_WAIT.",
-    )(function)
 
 
 def this_caller() -> Caller:
     """Return the surroundings of this process's call. Raises StateError without a workspace."""
     return find_caller(os.environ, working_folder())
-
-
-def bound_of(options: WaitOptions, caller: Caller) -> float | None:
-    """Return how long to wait in seconds: `--wait`, SOW_WAIT, else what the shell allows."""
-    told = options.wait or caller.environ.get("SOW_WAIT")
-    if not told:
-        return shell_bound(caller.environ)
-    try:
-        return parse_duration(told)
-    except ValueError:
-        raise UsageError(
-            f"not a length of time: {told!r}", hint="Write a number and a unit: 90s, 9m, 2h."
-        ) from None
 
 
 def call(caller: Caller, requests: Sequence[Request], options: WaitOptions) -> int:
@@ -82,17 +54,19 @@ def call(caller: Caller, requests: Sequence[Request], options: WaitOptions) -> i
     database = open_queue(caller.workspace)
     staffing = Staffing(caller, config, database)
     tasks = [request.task_id for request in requests]
+    told: set[JobId] = set()
     with detaching_signals(), closing(database), naming_tasks(tasks):
         try:
             if options.detach:
                 placed, failures = _place_all(caller, database, config, requests, None)
-                _staff_detached(staffing)
+                if placed:
+                    _staff_detached(staffing)
                 return _print_queued(placed, options) or _first_exit_code(failures)
             with Waiter(caller, database) as waiter:
                 placed, failures = _place_all(caller, database, config, requests, waiter)
-                code = wait_for(waiter, staffing, placed, options, bound)
+                code = wait_for(waiter, staffing, placed, options, bound, told)
         except (KeyboardInterrupt, Detached):
-            return say_detached(tasks)
+            return say_detached(caller, database, tasks, options, told)
     return combined_exit_code([code, *(int(error.exit_code) for error in failures)])
 
 
@@ -103,12 +77,19 @@ def _place_all(
     requests: Sequence[Request],
     waiter: Waiter | None,
 ) -> tuple[list[Placed], list[SowError]]:
-    """Place the requests; of several, one that is refused does not stop the others."""
+    """Place the requests; of several, one that is refused does not stop the others.
+
+    A call that does not wait (it has no waiter) is refused an outcome that is
+    owed: it would queue nothing and print nothing.
+    """
     placed: list[Placed] = []
     failures: list[SowError] = []
     for request in requests:
         try:
-            placed.append(place_when_settled(caller, database, config, request, waiter))
+            one = place_when_settled(caller, database, config, request, waiter)
+            if one.owed and waiter is None:
+                raise OutcomeIsOwed(one.job)
+            placed.append(one)
         except SowError as error:
             if len(requests) == 1:
                 raise
@@ -118,7 +99,8 @@ def _place_all(
         for note in one.notes:
             click.echo(f"Note: {note}", err=True)
         if one.attached:
-            click.echo(f"Note: waiting for job {one.job.id}, which the same call queued", err=True)
+            does = "waiting for" if waiter is not None else "attached to"
+            click.echo(f"Note: {does} job {one.job.id}, which the same call queued", err=True)
     return placed, failures
 
 
@@ -128,8 +110,12 @@ def wait_for(
     placed: Sequence[Placed],
     options: WaitOptions,
     bound: float | None,
+    told: set[JobId],
 ) -> int:
-    """Wait for the placed jobs, print each outcome when it comes; return the combined exit code."""
+    """Wait for the placed jobs, print each outcome when it comes; return the combined exit code.
+
+    `told` gets each job whose outcome has been printed.
+    """
     if not placed:
         return int(ExitCode.OK)
     database, owed = waiter.database, {one.job.id for one in placed if one.owed}
@@ -143,10 +129,13 @@ def wait_for(
 
         def deliver(job: Job) -> None:
             line.clear()
-            codes.append(_print(_outcome(database, job, owed), options))
+            codes.append(_print(_outcome(database, job, options, owed), options))
             if sys.stdout is not None:  # whoever started us may have closed it
                 sys.stdout.flush()
+            told.add(job.id)
             waiter.delivered(job.id)
+            if options.strikes_all:
+                waiters.strike_gone(database, waiter.caller.workspace, job.id)
 
         left = waiter.wait(seconds=bound, any_one=options.any_one, on_tick=tick, on_end=deliver)
     if left and not (options.any_one and codes):
@@ -154,8 +143,20 @@ def wait_for(
     return combined_exit_code(codes)
 
 
-def _outcome(database: Database, job: Job, owed: Collection[JobId] = ()) -> Outcome:
-    return outcome_of(job, jobs.attempts(database, job.id), owed=job.id in owed)
+def _outcome(
+    database: Database,
+    job: Job,
+    options: WaitOptions,
+    owed: Collection[JobId] = (),
+    command: str | None = None,
+) -> Outcome:
+    return outcome_of(
+        job,
+        jobs.attempts(database, job.id),
+        owed=job.id in owed,
+        anew_with=options.anew_with,
+        continue_with=command,
+    )
 
 
 def _print(outcome: Outcome, options: WaitOptions) -> int:
@@ -176,18 +177,20 @@ def _print(outcome: Outcome, options: WaitOptions) -> int:
 
 def _print_running(database: Database, left: Sequence[Job], options: WaitOptions) -> list[int]:
     """Print what still runs, and last the command that goes on waiting; return the exit codes."""
-    codes = [_print(_outcome(database, job), options) for job in left]
+    command = options.command_for([job.task_id for job in left])
+    codes = [_print(_outcome(database, job, options, command=command), options) for job in left]
     if not options.as_json:
-        click.echo(f"sow agent wait {' '.join(job.task_id for job in left)}")
+        click.echo(command)
     return codes
 
 
 def _print_queued(placed: Sequence[Placed], options: WaitOptions) -> int:
+    command = options.command_for([one.job.task_id for one in placed])
     for one in placed:
         if options.as_json:
             import msgspec
 
-            echo_json(msgspec.to_builtins(outcome_of(one.job, ())))
+            echo_json(msgspec.to_builtins(outcome_of(one.job, (), continue_with=command)))
         else:
             click.echo(f"{one.job.task_id} {one.job.state} (job {one.job.id})")
     return 0
@@ -237,11 +240,37 @@ def naming_tasks(task_ids: Sequence[str]) -> Iterator[None]:
         raise QueueReplaced(error.path, task_ids) from error
 
 
-def say_detached(task_ids: Sequence[str]) -> int:
-    """Tell a person how to wait again and how to cancel; return the exit code."""
-    tasks = " ".join(task_ids)
-    lines = [f"\nDetached; what was queued goes on. To wait again: `sow agent wait {tasks}`."]
-    lines += [f"To end it: `sow agent cancel {task_id}`." for task_id in task_ids]
+def say_detached(
+    caller: Caller,
+    database: Database,
+    task_ids: Sequence[TaskId],
+    options: WaitOptions,
+    told: Collection[JobId],
+) -> int:
+    """Tell a person how to wait again and how to cancel; return the exit code.
+
+    Named are the tasks that there is something to wait for: not those whose
+    outcome was `told`, nor those that no job was placed for before we went.
+    """
+    left = _to_wait_for(caller, database, task_ids, told)
+    if left:
+        lines = [
+            f"\nDetached; what was queued goes on. To wait again: `{options.command_for(left)}`."
+        ]
+        lines += [f"To end it: `sow agent cancel {task_id}`." for task_id in left]
+    else:
+        lines = ["\nDetached; nothing was queued that is still to be told."]
     with suppress(OSError):  # the terminal may be gone: that is why we detach
         click.echo("\n".join(lines), err=True)
     return int(ExitCode.INTERRUPTED)
+
+
+def _to_wait_for(
+    caller: Caller, database: Database, task_ids: Sequence[TaskId], told: Collection[JobId]
+) -> list[TaskId]:
+    try:
+        project_id = ProjectId(read_project(caller.workspace).id)
+        last = {task_id: jobs.last_job(database, project_id, task_id) for task_id in task_ids}
+    except SowError:  # nobody can tell now: rather one name too many
+        return list(task_ids)
+    return [task_id for task_id, job in last.items() if job is not None and job.id not in told]

@@ -64,6 +64,22 @@ def _tasks(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
     return _task_choices()
 
 
+def _role_or_tasks(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
+    """Yield what may follow in `sow agent spawn [AGENT] [TASK]...`."""
+    given = ctx.params.get(param.name or "")
+    return _task_choices() if given else [*_roles(ctx, param), *_tasks_if_any()]
+
+
+def _tasks_if_any() -> list[Choice]:
+    """Return the tasks; none where there is no project, for roles are the same everywhere."""
+    from sow.errors import StateError
+
+    try:
+        return _task_choices()
+    except StateError:
+        return []
+
+
 def _first_task(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
     """Yield tasks for the first of several words; the others are not ours to know."""
     return [] if ctx.params.get(param.name or "") else _task_choices()
@@ -169,6 +185,7 @@ def _field_choices() -> list[Choice]:
 
 roles = _completer(_roles)
 tasks = _completer(_tasks)
+role_or_tasks = _completer(_role_or_tasks)
 first_task = _completer(_first_task)
 executors = _completer(_executors)
 jobs = _completer(_jobs)

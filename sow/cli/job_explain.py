@@ -6,8 +6,12 @@ from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.job_record import find_job, job_record, open_jobs, quiet_seconds
 from sow.cli.output import echo_json, json_option
+from sow.cli.shown import outcome_is_shown
 from sow.clock import utc_now
 from sow.jobs import jobs
+from sow.jobs.database import Database
+from sow.paths import Workspace
+from sow.schema.job import Job
 from sow.sessions.explain import explain as explain_job
 from sow.sessions.surroundings import look_around
 
@@ -21,6 +25,11 @@ def explain(job_id: str, as_json: bool) -> None:
     database = open_jobs(workspace)
     job = find_job(database, job_id)
     assert database is not None  # noqa: S101 - a job was found in it
+    tell_story(workspace, database, job, as_json=as_json)
+
+
+def tell_story(workspace: Workspace, database: Database, job: Job, *, as_json: bool) -> None:
+    """Print what happened to a job and what happens next; its outcome is shown by that."""
     now = utc_now()
     quiet = quiet_seconds(workspace, job, now)
     around = look_around(workspace, database, job, quiet_seconds=quiet)
@@ -31,3 +40,4 @@ def explain(job_id: str, as_json: bool) -> None:
         echo_json({**told, "story": lines})
     else:
         click.echo("\n".join(lines))
+    outcome_is_shown(workspace, database, job)

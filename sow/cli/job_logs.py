@@ -3,8 +3,10 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -12,6 +14,7 @@ from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.job_record import find_job, open_jobs
 from sow.cli.output import echo_json_lines, json_option
+from sow.cli.shown import outcome_is_shown
 from sow.clock import format_time
 from sow.executors.base import Event, EventKind
 from sow.executors.lines import WholeLines
@@ -19,8 +22,11 @@ from sow.executors.registry import make_executor
 from sow.files import open_regular, unreadable
 from sow.jobs import jobs
 from sow.jobs.database import Database
-from sow.paths import AttemptPaths
+from sow.paths import AttemptPaths, Workspace
 from sow.schema.job import Job
+from sow.sessions.outcome import line_of, outcome_of
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 CHUNK_BYTES = 1 << 18
 
@@ -35,36 +41,80 @@ MARKS = {
 }
 
 
+@dataclass(frozen=True)
+class LogOptions:
+    """What is printed of the agents' output, and in which form."""
+
+    follow: bool
+    raw: bool
+    errors: bool
+    as_json: bool
+    attempt: int | None
+
+
+def log_options(function: F) -> F:
+    """Give a command the options of `sow job logs`, passed to it as `options`."""
+
+    @wraps(function)
+    def with_options(
+        *, follow: bool, raw: bool, errors: bool, as_json: bool, attempt: int | None, **others: Any
+    ) -> Any:
+        if as_json and (raw or errors):
+            raise click.UsageError("--json tells events; --raw and --stderr are bytes")
+        return function(options=LogOptions(follow, raw, errors, as_json, attempt), **others)
+
+    decorators = (
+        click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended."),
+        click.option("--raw", is_flag=True, help="The CLI's own output, byte for byte."),
+        click.option("--stderr", "errors", is_flag=True, help="What it wrote to standard error."),
+        json_option,
+        click.option("--attempt", type=click.IntRange(min=1), help="Only this attempt."),
+    )
+    command: Any = with_options
+    for decorator in reversed(decorators):
+        command = decorator(command)
+    return cast("F", command)
+
+
 @click.command()
 @click.argument("job_id", metavar="JOB", shell_complete=completing.jobs)
-@click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended.")
-@click.option("--raw", is_flag=True, help="The CLI's own output, byte for byte.")
-@click.option("--stderr", "errors", is_flag=True, help="What it wrote to standard error.")
-@json_option
-@click.option("--attempt", type=click.IntRange(min=1), help="Only this attempt.")
-def logs(
-    job_id: str, follow: bool, raw: bool, errors: bool, as_json: bool, attempt: int | None
-) -> None:
-    """Print what the agent of JOB said and did, attempt by attempt."""
-    if as_json and (raw or errors):
-        raise click.UsageError("--json tells events; --raw and --stderr are bytes")
+@log_options
+def logs(job_id: str, options: LogOptions) -> None:
+    """Print what the agent of JOB said and did, attempt by attempt.
+
+    Standard error tells last how the job ended, if it has.
+    """
     workspace = here()
     database = open_jobs(workspace)
     job = find_job(database, job_id)
     assert database is not None  # noqa: S101 - a job was found in it
-    reader = _Reader(job, raw=raw, errors=errors, as_json=as_json)
+    print_logs(workspace, database, job, options)
+
+
+def print_logs(workspace: Workspace, database: Database, job: Job, options: LogOptions) -> None:
+    """Print what a job's agents said and did, and how the job ended, if it has."""
+    reader = _Reader(job, raw=options.raw, errors=options.errors, as_json=options.as_json)
 
     def numbers() -> list[int]:
         found = [one.number for one in jobs.attempts(database, job.id)]
-        return [number for number in found if attempt in (None, number)]
+        return [number for number in found if options.attempt in (None, number)]
 
-    _print_all(
-        reader, numbers, lambda number: workspace.attempt(job.id, number), several=not attempt
-    )
-    if follow:
+    def paths(number: int) -> AttemptPaths:
+        return workspace.attempt(job.id, number)
+
+    _print_all(reader, numbers, paths, several=not options.attempt)
+    if options.follow:
         from sow.cli.following import LOOK_SECONDS
 
-        _follow(reader, numbers, lambda n: workspace.attempt(job.id, n), database, LOOK_SECONDS)
+        _follow(reader, numbers, paths, database, LOOK_SECONDS)
+    _print_end(workspace, database, jobs.get_job(database, job.id))
+
+
+def _print_end(workspace: Workspace, database: Database, job: Job) -> None:
+    """Tell on stderr how a job ended; stdout is the agents' own."""
+    if job.state.is_final:
+        click.echo(line_of(outcome_of(job, jobs.attempts(database, job.id))), err=True)
+        outcome_is_shown(workspace, database, job)
 
 
 def _print_all(

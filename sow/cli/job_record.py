@@ -1,8 +1,10 @@
-"""A job as `--json` and the tables show it.
+"""A job as `--json` and the tables show it, and how a command line names one.
 
-Owns the stable keys. Times are ISO 8601, durations seconds.
+Owns the stable keys. Times are ISO 8601, durations seconds. Owns what is a
+job's number and what is not: a task's id is never taken for one.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,15 +13,22 @@ import click
 
 from sow.clock import format_duration, format_time
 from sow.errors import UsageError
-from sow.ids import JobId
+from sow.ids import TASK_ID_PATTERN, JobId
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_existing_queue
 from sow.jobs.jobs import UnknownJob
 from sow.paths import Workspace
 from sow.schema.job import Attempt, Job, JobState
 
-MOST_DIGITS = 18
-"""A number of more digits fits into no record."""
+JOB_ID_PATTERN = "[1-9][0-9]{0,17}"
+"""A number that SQLite can hold. Nothing with a zero in front: so are tasks' ids written."""
+TASK_COMMANDS = {
+    "show": "sow task show",
+    "explain": "sow task explain",
+    "logs": "sow task output",
+    "cancel": "sow agent cancel",
+}
+"""The command of tasks for each command of `sow job` that has one."""
 
 
 def open_jobs(workspace: Workspace) -> Database | None:
@@ -28,12 +37,25 @@ def open_jobs(workspace: Workspace) -> Database | None:
 
 
 def find_job(database: Database | None, text: str) -> Job:
-    """Return the job that a command names. Raises UsageError, UnknownJob."""
-    if not text.isdecimal() or len(text) > MOST_DIGITS:
-        raise UsageError(f"not a job id: {text!r}", hint="`sow job list` shows the jobs.")
+    """Return the job that a command names by its number. Raises UsageError, UnknownJob."""
+    if not re.fullmatch(JOB_ID_PATTERN, text):
+        raise _not_a_job_id(text)
     if database is None:
         raise UnknownJob(JobId(int(text)))
     return jobs.get_job(database, JobId(int(text)))
+
+
+def _not_a_job_id(text: str) -> UsageError:
+    """Return the refusal of what is no job's number; for a task's id, the command of tasks."""
+    if text[:1] != "0" or not re.fullmatch(TASK_ID_PATTERN, text):
+        return UsageError(f"not a job id: {text!r}", hint="`sow job list` shows the jobs.")
+    command = click.get_current_context().info_name or ""
+    instead = TASK_COMMANDS.get(command, "sow job list --task")
+    return UsageError(
+        f"{text} is written as a task's id; a job's number has no zero in front",
+        hint=f"For the task: `{instead} {text}`. "
+        f"`sow job list --task {text}` shows the numbers of its jobs.",
+    )
 
 
 def quiet_seconds(workspace: Workspace, job: Job, now: float) -> float | None:

@@ -1,6 +1,8 @@
 """`sow job show`."""
 
 import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -16,8 +18,10 @@ from sow.cli.job_record import (
     took,
 )
 from sow.cli.output import echo_json, json_option
+from sow.cli.shown import outcome_is_shown
 from sow.clock import utc_now
 from sow.jobs import jobs
+from sow.schema.job import Job
 from sow.sessions.doubt import is_in_doubt
 
 
@@ -36,7 +40,19 @@ def show(job_id: str, as_json: bool) -> None:
     attempts = [attempt_record(workspace, one) for one in jobs.attempts(database, job.id)]
     if as_json:
         echo_json({**record, "attempts": attempts})
-        return
+    else:
+        _print(job, record, attempts, note=note_on(workspace, job, now, in_doubt=doubt), now=now)
+    outcome_is_shown(workspace, database, job)
+
+
+def _print(
+    job: Job,
+    record: Mapping[str, Any],
+    attempts: Sequence[Mapping[str, Any]],
+    *,
+    note: str,
+    now: float,
+) -> None:
     echo_facts(
         [
             (
@@ -44,7 +60,7 @@ def show(job_id: str, as_json: bool) -> None:
                 f"{job.id} ({job.verb} {job.agent} for task {job.task_id} by {job.executor.name})",
             ),
             ("state", job.state.value),
-            ("note", note_on(workspace, job, now, in_doubt=doubt)),
+            ("note", note),
             ("status", record["status"]),
             ("cause", record["cause"]),
             ("took", took(job, now)),

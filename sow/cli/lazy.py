@@ -1,9 +1,12 @@
 """A click group that imports a command's module only when that command runs.
 
-Owns nothing else. Importing every command would cost each `sow agent log` of
-an agent the import of the queue, the tables and the configuration.
+Every group of ours is one, for this is also where each call of an agent is
+asked for its right (`agent_rights`). Owns nothing else. Importing every
+command would cost each `sow agent log` of an agent the import of the queue,
+the tables and the configuration.
 """
 
+import os
 from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -12,6 +15,10 @@ import click
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+
+JOB_VARIABLE = "SOW_JOB_ID"
+"""Set in the environment of agents, and of what they start."""
 
 
 class LazyCommand:
@@ -45,6 +52,17 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)  # noqa: S101 - the table is ours
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that `args` name; for an agent, one that asks for its right first."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and JOB_VARIABLE in os.environ and not ctx.resilient_parsing:
+            from sow.cli.agent_rights import guarded
+
+            command = guarded(command, (*_words_of(ctx), name or ""))
+        return name, command, rest
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Return the names and options that begin so, without importing any command."""
         from click.shell_completion import CompletionItem
@@ -67,3 +85,13 @@ class LazyGroup(click.Group):
                 rows.append((name, command.get_short_help_str(limit=90)))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+def _words_of(ctx: click.Context) -> tuple[str, ...]:
+    """Return the words that lead to a group, without `sow` itself."""
+    words: list[str] = []
+    step: click.Context | None = ctx
+    while step is not None and step.parent is not None:
+        words.insert(0, step.info_name or "")
+        step = step.parent
+    return tuple(words)

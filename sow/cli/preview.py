@@ -24,7 +24,7 @@ from sow.sessions.allocation import keeps_session
 from sow.sessions.ancestry import refuse_ancestors
 from sow.sessions.caller import Caller
 from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
-from sow.sessions.placement import admit, find_same
+from sow.sessions.placement import OutcomeIsOwed, admit, find_same
 from sow.sessions.plan import plan_attempt
 from sow.sessions.request import Placed, Request, Resolved
 from sow.sessions.resolution import job_for, resolve
@@ -48,7 +48,7 @@ def _binding(config: Configuration, resolved: Resolved) -> Binding:
     return Binding(role=resolved.agent, executor=executor, origin=SESSION)
 
 
-def show_dry_run(caller: Caller, request: Request, *, as_json: bool) -> None:
+def show_dry_run(caller: Caller, request: Request, *, as_json: bool, detach: bool = False) -> None:
     """Print argv, folder, names of variables and prompt of what the call would start.
 
     Raises what the call itself would raise.
@@ -61,6 +61,8 @@ def show_dry_run(caller: Caller, request: Request, *, as_json: bool) -> None:
         click.echo(f"Note: {note}", err=True)
     found = _find_job(caller, resolved)
     if found is not None:
+        if found.owed and detach:
+            raise OutcomeIsOwed(found.job)
         _show_found(found, as_json=as_json)
         return
     admit(caller, resolved, resolved.task)
@@ -132,7 +134,10 @@ def _show_found(found: Placed, *, as_json: bool) -> None:
         known = {"verb": job.verb.value, "agent": job.agent, "executor": job.executor.name}
         echo_json({"task": job.task_id, **known, "job": job.id, **nothing})
     elif found.owed:
-        click.echo(f"Would print the outcome of job {job.id}, which the same call queued")
+        click.echo(
+            f"Would print the outcome of job {job.id}, which the same call queued; "
+            "`--again` would run it anew"
+        )
     else:
         click.echo(f"Would wait for job {job.id}, which the same call queued")
 

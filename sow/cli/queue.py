@@ -6,6 +6,7 @@ import click
 
 from sow.cli.calling import this_caller
 from sow.cli.job_record import echo_facts
+from sow.cli.lazy import LazyGroup
 from sow.cli.output import echo_json, json_option
 from sow.clock import format_time, utc_now
 from sow.jobs import control, workers
@@ -15,7 +16,7 @@ from sow.sessions.caller import Caller
 SHOWN_BYTES = 60
 
 
-@click.group()
+@click.group(cls=LazyGroup)
 def queue() -> None:
     """See what the queue holds; hold it and let it go on."""
 

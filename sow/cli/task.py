@@ -8,6 +8,8 @@ COMMANDS = {
     "add": LazyCommand("sow.cli.task_add:add", "Add a task."),
     "list": LazyCommand("sow.cli.task_show:list_all", "List the tasks of the project."),
     "show": LazyCommand("sow.cli.task_show:show", "Show one task."),
+    "explain": LazyCommand("sow.cli.task_output:explain", "Tell what happened in its last job."),
+    "output": LazyCommand("sow.cli.task_output:output", "Print what its last job's agent said."),
     "set": LazyCommand("sow.cli.task_change:set_field", "Set one field of a task."),
     "abandon": LazyCommand("sow.cli.task_change:abandon", "Give a task up."),
     "reopen": LazyCommand("sow.cli.task_change:reopen", "Make a finished task pending again."),
@@ -27,7 +29,7 @@ def task() -> None:
     """
 
 
-@click.group("task")
+@click.group("task", cls=LazyGroup)
 def agent_task() -> None:
     """Report on the task you work on."""
 

@@ -34,13 +34,19 @@ MESSAGE = re.compile(rb'"type": ?"(user|assistant)"')
 INSTALL = "Install claude: npm install -g @anthropic-ai/claude-code"
 STREAM = ("-p", "--output-format", "stream-json", "--verbose")
 SOW_VERBS = (
-    "Bash(sow task:*)",
+    "Bash(sow task show:*)",
+    "Bash(sow task list:*)",
+    "Bash(sow task add:*)",
+    "Bash(sow task set:*)",
+    "Bash(sow agent list:*)",
     "Bash(sow agent log:*)",
-    "Bash(sow agent task:*)",
+    "Bash(sow agent task state set-status:*)",
     "Bash(sow prompt:*)",
     "Bash(sow project status:*)",
 )
-"""What an agent needs of sow. `sow agent spawn` and `sow config` would let it run anything."""
+"""What the guidance tells agents to run, verb by verb: a rule for a group of commands would let
+agents run whatever joins that group one day. `sow agent spawn` and `sow config edit` would let them
+run anything. Which role may do what with a verb is sow's own to refuse (`sow.cli.agent_rights`)."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 Pure: a job record, its attempts and its task come in.
 """
 
+import shlex
 from collections.abc import Sequence
 
 import msgspec
@@ -47,7 +48,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     owed: bool = False
     """Whether an earlier call placed the job and went away before it ended."""
     continue_with: str | None = None
-    """The command that goes on waiting, where the job still runs."""
+    """The command that goes on waiting, where the job still runs, for all tasks of the call."""
+    anew_with: str | None = None
+    """The option that makes the same call run it anew, where the outcome is an owed one."""
 
 
 def exit_code_of(job: Job) -> ExitCode:
@@ -63,8 +66,20 @@ def exit_code_of(job: Job) -> ExitCode:
             return ExitCode.STILL_RUNNING
 
 
-def outcome_of(job: Job, attempts: Sequence[Attempt], *, owed: bool = False) -> Outcome:
-    """Return all that is known of a job."""
+def outcome_of(
+    job: Job,
+    attempts: Sequence[Attempt],
+    *,
+    owed: bool = False,
+    anew_with: str | None = None,
+    continue_with: str | None = None,
+) -> Outcome:
+    """Return all that is known of a job.
+
+    `anew_with` is the option that would run an owed one anew, if the call has
+    such an option. `continue_with` is the command that goes on waiting; without
+    one it is that for this job alone.
+    """
     ended = job.ended_at
     status = job.outcome_status
     if not job.state.is_final:
@@ -89,8 +104,20 @@ def outcome_of(job: Job, attempts: Sequence[Attempt], *, owed: bool = False) -> 
         denied_tools=job.denied_tools,
         warnings=warnings_of(job, attempts),
         owed=owed,
-        continue_with=None if job.state.is_final else f"sow agent wait {job.task_id}",
+        continue_with=None if job.state.is_final else continue_with or waiting_command(job.task_id),
+        anew_with=anew_with if owed else None,
     )
+
+
+def waiting_command(
+    *task_ids: str, any_one: bool = False, wait: str | None = None, as_json: bool = False
+) -> str:
+    """Return the command that waits for these tasks, in the way that the call at hand does."""
+    words = ["sow", "agent", "wait", *task_ids]
+    words += ["--any"] if any_one else []
+    words += ["--wait", wait] if wait else []
+    words += ["--json"] if as_json else []
+    return shlex.join(words)
 
 
 def warnings_of(job: Job, attempts: Sequence[Attempt]) -> tuple[str, ...]:
@@ -110,7 +137,7 @@ def is_empty(attempt: Attempt) -> bool:
 
 def line_of(outcome: Outcome) -> str:
     """Return an outcome as one line for people."""
-    if outcome.continue_with is not None:
+    if not JobState(outcome.state).is_final:
         how = f"still {outcome.state}"
     elif outcome.state == JobState.CANCELLED:
         how = f"cancelled, left {outcome.status}"
@@ -123,7 +150,8 @@ def line_of(outcome: Outcome) -> str:
         f"job {outcome.job}{tries}{took})"
     )
     if outcome.owed:
-        line = f"outcome of job {outcome.job}, ended {outcome.ended_at}: {line}"
+        anew = f"; `{outcome.anew_with}` runs it anew" if outcome.anew_with else ""
+        line = f"outcome of job {outcome.job}, which ended {outcome.ended_at}{anew}: {line}"
     if outcome.reason and outcome.state == JobState.FAILED:
         line = f"{line}: {outcome.reason.strip().splitlines()[0]}"
     return line

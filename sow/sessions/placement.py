@@ -20,7 +20,7 @@ from sow.jobs.database import Database
 from sow.jobs.jobs import TaskIsTaken
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import Task, TaskStatus
-from sow.sessions.admission import AssignedToAnother, admit_resume, admit_spawn, refuse_unmet
+from sow.sessions.admission import admit_resume, admit_spawn, refuse_unmet
 from sow.sessions.allocation import allocate_session, keeps_session, session_fields
 from sow.sessions.ancestry import refuse_ancestors, refuse_when_cancelled
 from sow.sessions.caller import Caller
@@ -45,6 +45,21 @@ class TaskHasJob(StateError):
             f"job {job.id} ({job.verb} by {job.executor.name}, {job.state})",
             hint=f"Wait for it: `sow agent wait {job.task_id}`. "
             f"End it: `sow agent cancel {job.task_id}`.",
+        )
+        self.job_id = job.id
+
+
+class OutcomeIsOwed(StateError):
+    """A call that will not wait would queue nothing: what it asks for has ended, untold."""
+
+    def __init__(self, job: Job) -> None:
+        ended = f", which ended {format_time(job.ended_at)}" if job.ended_at else ""
+        how = job.outcome_status or job.state
+        super().__init__(
+            f"nothing was queued for task {job.task_id}: the same call placed job {job.id}"
+            f"{ended} ({how}), and its outcome is still owed",
+            hint=f"`sow agent wait {job.task_id}` prints it. To run it anew, "
+            "make the same call with --again.",
         )
         self.job_id = job.id
 
@@ -157,9 +172,13 @@ def admit(caller: Caller, resolved: Resolved, task: Task) -> None:
     if request.verb is Verb.RESUME:
         admit_resume(task, resolved.executor)
         return
-    if task.session_started and not request.fresh and resolved.agent != task.assigned_agent:
-        raise AssignedToAnother(task, resolved.agent)
-    admit_spawn(task, resolved.agent, resolved.executor, fresh=request.fresh)
+    admit_spawn(
+        task,
+        resolved.agent,
+        resolved.executor,
+        fresh=request.fresh,
+        reassign=request.reassign,
+    )
     if not request.ignore_deps:
         refuse_unmet(task, [read_task(caller.workspace, other) for other in task.depends_on])
 

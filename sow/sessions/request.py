@@ -16,12 +16,14 @@ class Request:
     verb: Verb
     task_id: TaskId
     agent: str | None = None
-    """The role to spawn; None for a resume: the task's own."""
+    """The role to spawn; None is the task's own, as always for a resume."""
     prompt: str = ""
     fresh: bool = False
     again: bool = False
     """Run anew even where an outcome of the same call is owed."""
     ignore_deps: bool = False
+    reassign: bool = False
+    """Give the task to `agent` where another one was to do it."""
     cwd: Path | None = None
 
 

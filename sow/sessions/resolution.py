@@ -30,6 +30,8 @@ def resolve(caller: Caller, config: Configuration, request: Request) -> Resolved
         get_agent(request.agent)
     task = read_task(caller.workspace, parse_task_id(request.task_id))
     agent = request.agent or task.assigned_agent
+    if request.agent is None and request.verb is Verb.SPAWN:
+        get_agent(agent)  # a name that somebody wrote into the file
     executor, notes = _executor_for(config, request, task, agent)
     return Resolved(
         request=request,

@@ -65,3 +65,19 @@ def state(tmp_path: Path) -> Callable[..., Path]:
         return tmp_path / ".sow/project/phases" / phase / "tasks" / task_id / "state.yaml"
 
     return path
+
+
+@pytest.fixture
+def as_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that makes the calls that follow those of a task's agent."""
+
+    def become(task_id: str = "010", role: str = "implementer") -> None:
+        for name, value in {
+            "SOW_ROOT": str(tmp_path),
+            "SOW_JOB_ID": "7",
+            "SOW_TASK_ID": task_id,
+            "SOW_AGENT": role,
+        }.items():
+            monkeypatch.setenv(name, value)
+
+    return become

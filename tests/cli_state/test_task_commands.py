@@ -185,21 +185,29 @@ def test_a_value_that_was_no_utf8(begun):
     assert begun("task", "show", "010", "--json").json["name"] == "caf\ufffd"
 
 
-def test_the_agent_itself_ends_its_task_and_keeps_its_session(begun, state, monkeypatch):
+def test_the_agent_itself_ends_its_task_and_keeps_its_session(begun, state, as_agent):
     state().write_text(state().read_text() + "  session_id: abc\n")
     begun("task", "set", "010", "status", "in_progress")
-    monkeypatch.setenv("SOW_TASK_ID", "010")
-    monkeypatch.setenv("SOW_JOB_ID", "7")
+    as_agent("010")
     assert begun("task", "set", "status", "completed").code == 0
     task = begun("task", "show", "--json").json
     assert (task["status"], task["session_id"]) == ("completed", "abc")
 
 
-def test_an_agent_of_another_task_ends_it_from_outside(begun, state, monkeypatch):
+def test_an_orchestrator_ends_anothers_task_from_outside(begun, state, as_agent):
     state().write_text(state().read_text() + "  session_id: abc\n")
     begun("task", "set", "010", "status", "in_progress")
-    monkeypatch.setenv("SOW_TASK_ID", "020")
-    monkeypatch.setenv("SOW_JOB_ID", "7")
+    as_agent("020", role="orchestrator")
+    assert begun("task", "set", "010", "status", "completed").code == 0
+    assert begun("task", "show", "010", "--json").json["session_id"] is None
+
+
+def test_an_agent_of_another_checkout_is_not_this_tasks_own(begun, state, as_agent, monkeypatch):
+    """Its SOW_TASK_ID names a task of its own checkout, which happens to have the same id."""
+    state().write_text(state().read_text() + "  session_id: abc\n")
+    begun("task", "set", "010", "status", "in_progress")
+    as_agent("010")
+    monkeypatch.delenv("SOW_ROOT")
     assert begun("task", "set", "010", "status", "completed").code == 0
     assert begun("task", "show", "010", "--json").json["session_id"] is None
 

@@ -73,6 +73,10 @@ def test_roles(site: Site) -> None:
 
 def test_tasks_and_none_twice(site: Site) -> None:
     site.project("010", "020", "100")
+    assert offered(site, "agent", "spawn", "0") == ["010", "020"]
+    assert offered(site, "agent", "spawn", "010", "") == ["020", "100"]
+    assert offered(site, "task", "output", "02") == ["020"]
+    assert offered(site, "task", "explain", "02") == ["020"]
     assert offered(site, "agent", "spawn", "implementer", "") == ["010", "020", "100"]
     assert offered(site, "agent", "spawn", "implementer", "010", "0") == ["020"]
     for words in (["agent", "wait"], ["agent", "cancel"], ["agent", "open"], ["task", "show"]):

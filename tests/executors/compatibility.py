@@ -32,7 +32,8 @@ by `python tests/executors/compatibility.py` from the table that the contract su
 Claude Code was run as 2.1.197 and 2.1.330: `tests/real` runs it again, `tests/recordings` holds
 its output. Cursor's and Windsurf's CLIs could not be had, so nothing of theirs is more than
 *stand-in only*. `ID` is a session's id and `RULES` the rules that let an agent use the verbs of
-`sow` it needs: `sow task`, `sow agent log`, `sow agent task`, `sow prompt`, `sow project status`.
+`sow` it needs, each by its name: `sow task show`, `list`, `add` and `set`, `sow agent list` and
+`log`, `sow agent task state set-status`, `sow prompt` and `sow project status`.
 The prompt always comes on standard input.
 """
 

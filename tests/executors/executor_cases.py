@@ -15,8 +15,9 @@ from sow.schema.job import Cause, Verb
 
 UUID = "3f0c0b5e-1111-4222-8333-444455556667"
 SOW_RULES = (
-    "Bash(sow task:*),Bash(sow agent log:*),Bash(sow agent task:*),Bash(sow prompt:*),"
-    "Bash(sow project status:*)"
+    "Bash(sow task show:*),Bash(sow task list:*),Bash(sow task add:*),Bash(sow task set:*),"
+    "Bash(sow agent list:*),Bash(sow agent log:*),Bash(sow agent task state set-status:*),"
+    "Bash(sow prompt:*),Bash(sow project status:*)"
 )
 CLAUDE = ("claude", "-p", "--output-format", "stream-json", "--verbose")
 CURSOR = ("cursor-agent", "-p", "--trust", "--output-format", "stream-json")

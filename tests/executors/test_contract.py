@@ -175,7 +175,7 @@ def test_no_argument_of_the_user_can_be_taken_for_an_allowed_tool() -> None:
 def test_claude_lets_an_agent_report_but_neither_spawn_nor_configure() -> None:
     argv = launch_argv(make_executor(config(ExecutorType.CLAUDE)), Verb.SPAWN, CHOSEN)
     allowed = argv[argv.index("--allowedTools") + 1].split(",")
-    assert "Bash(sow task:*)" in allowed
+    assert "Bash(sow task set:*)" in allowed
     assert not any("spawn" in rule or "config" in rule or rule == "Bash" for rule in allowed)
     assert not any(rule.startswith(("Bash(sow:", "Bash(sow agent:")) for rule in allowed)
 

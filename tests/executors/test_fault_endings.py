@@ -123,6 +123,8 @@ def test_an_agent_may_report_with_the_rules_that_sow_gives(bench: Bench) -> None
         "sow agent task state set-status paused": True,
         "sow prompt guidance/implementer/base": True,
         "sow project status && sow task show": True,
+        "sow task abandon 020": False,
+        "sow task reopen 020": False,
         "sow agent spawn implementer 020": False,
         "sow agent logx": False,
         "sow config edit": False,

@@ -158,4 +158,4 @@ def test_jobs_of_two_projects_do_not_meet(site: Site) -> None:
     (site.root / ".sow/project").rename(site.root / "other-branch")
     site.project("010")
     nothing = site.sow("agent", "wait", "010", expect=4)
-    assert "task 010 has no job to wait for" in nothing.err
+    assert "task 010 has no job yet" in nothing.err

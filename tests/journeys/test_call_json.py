@@ -26,6 +26,7 @@ KEYS = [
     "warnings",
     "owed",
     "continue_with",
+    "anew_with",
 ]
 """Programs read these. A key may be added at the end; none goes or changes its meaning."""
 
@@ -79,12 +80,13 @@ def test_a_call_that_still_waits_and_its_cancellation(site: Site) -> None:
     site.script([HANG])
     queued = told(site, *SPAWN, "--detach")
     assert (queued["state"], queued["exit_code"]) == ("queued", 75)
+    assert queued["continue_with"] == "sow agent wait 010 --json"
     await_runs(site)
     running = told(site, *SPAWN, "--wait", "1s", expect=75)
     waiting = told(site, "agent", "wait", "010", "--wait", "1s", expect=75)
     for outcome in (running, waiting):
         assert (outcome["state"], outcome["status"]) == ("running", "in_progress")
-        assert outcome["continue_with"] == "sow agent wait 010"
+        assert outcome["continue_with"] == "sow agent wait 010 --wait 1s --json"
         assert (outcome["ended_at"], outcome["seconds"]) == (None, None)
     cancelled = told(site, "agent", "cancel", "010")
     assert (cancelled["state"], cancelled["status"]) == ("cancelled", "paused")

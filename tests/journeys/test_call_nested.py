@@ -29,7 +29,7 @@ ONE_AT_A_TIME = {**YOLO, "worker": {"concurrency": 1}}
 
 
 def spawn(task: str, *words: str) -> Step:
-    return {"sow": ["agent", "spawn", "implementer", task, *words]}
+    return {"sow": ["agent", "spawn", "orchestrator", task, *words]}
 
 
 def run_of(site: Site, task: str) -> Run:
@@ -40,12 +40,12 @@ def run_of(site: Site, task: str) -> Run:
 def test_nested_spawns_do_not_deadlock_on_one_slot(site: Site) -> None:
     """While a caller that is itself a running job's agent waits, that job lends its slot."""
     tasks = ("010", "020", "030")
-    site.project(*tasks)
+    site.project(*tasks, agent="orchestrator")
     site.configure(ONE_AT_A_TIME)
     site.script([good(spawn("020"))], "010")
     site.script([good(spawn("030"))], "020")
     site.script([good()], "030")
-    site.sow("agent", "spawn", "implementer", "010")
+    site.sow("agent", "spawn", "orchestrator", "010")
     assert statuses(site, tasks) == ["needs_review"] * 3
     assert [job.parent for job in all_jobs(site)] == [None, 1, 2]
     assert len(overlapping(read_runs(site.root))) == 3
@@ -54,33 +54,33 @@ def test_nested_spawns_do_not_deadlock_on_one_slot(site: Site) -> None:
 
 
 def test_an_executors_own_limit_is_lent_too(site: Site) -> None:
-    site.project("010", "020")
+    site.project("010", "020", agent="orchestrator")
     settings = {"settings": {"yolo_mode": True}, "max_parallel": 1}
     site.configure({"agents": {"executors": {"claude-code": settings}}})
     site.script([good(spawn("020"))], "010")
     site.script([good()], "020")
-    site.sow("agent", "spawn", "implementer", "010")
+    site.sow("agent", "spawn", "orchestrator", "010")
     assert statuses(site, ("010", "020")) == ["needs_review"] * 2
 
 
 def test_an_agent_that_waits_for_a_job_it_has_detached_lends_its_slot(site: Site) -> None:
-    site.project("010", "020")
+    site.project("010", "020", agent="orchestrator")
     site.configure(ONE_AT_A_TIME)
     wait: Step = {"sow": ["agent", "wait", "020"]}
     site.script([good(spawn("020", "--detach"), wait)], "010")
     site.script([good()], "020")
-    site.sow("agent", "spawn", "implementer", "010")
+    site.sow("agent", "spawn", "orchestrator", "010")
     assert run_of(site, "010").tools[1].exit == 0
     assert statuses(site, ("010", "020")) == ["needs_review"] * 2
 
 
 def test_a_slot_that_is_not_lent_stays_taken(site: Site) -> None:
     """Only waiting lends: the limit holds for an agent that has detached a job and works on."""
-    site.project("010", "020")
+    site.project("010", "020", agent="orchestrator")
     site.configure(ONE_AT_A_TIME)
     site.script([good(spawn("020", "--detach"), gate("go"))], "010")
     site.script([good()], "020")
-    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    site.sow("agent", "spawn", "orchestrator", "010", "--detach")
     await_state(site, "020", JobState.QUEUED)
     open_gate(site, "go")
     await_end(site, "020")
@@ -90,18 +90,18 @@ def test_a_slot_that_is_not_lent_stays_taken(site: Site) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ["agent", "spawn", "implementer", "010"],
-        ["agent", "spawn", "implementer", "010", "--prompt", "another"],
+        ["agent", "spawn", "orchestrator", "010"],
+        ["agent", "spawn", "orchestrator", "010", "--prompt", "another"],
         ["agent", "resume", "010", "Go on."],
         ["agent", "wait", "010"],
     ],
 )
 def test_a_task_cannot_wait_on_itself(site: Site, words: list[str]) -> None:
     """A task cannot wait on itself or on an ancestor (exit 4)."""
-    site.project("010")
+    site.project("010", agent="orchestrator")
     site.configure(YOLO)
     site.script([good({"sow": words})])
-    site.sow("agent", "spawn", "implementer", "010")
+    site.sow("agent", "spawn", "orchestrator", "010")
     refused = run_of(site, "010").tools[0]
     assert refused.exit == 4
     assert "task 010 cannot wait on itself or on an ancestor: 010 (job 1)" in refused.output
@@ -109,12 +109,12 @@ def test_a_task_cannot_wait_on_itself(site: Site, words: list[str]) -> None:
 
 
 def test_a_task_cannot_wait_on_an_ancestor(site: Site) -> None:
-    site.project("010", "020", "030")
+    site.project("010", "020", "030", agent="orchestrator")
     site.configure(YOLO)
     site.script([good(spawn("020"))], "010")
     site.script([good(spawn("030"))], "020")
     site.script([good({"sow": ["agent", "wait", "010"]}, spawn("010"))], "030")
-    site.sow("agent", "spawn", "implementer", "010")
+    site.sow("agent", "spawn", "orchestrator", "010")
     for refused in run_of(site, "030").tools[:2]:
         assert refused.exit == 4
         assert "030 (job 3) → 020 (job 2) → 010 (job 1)" in refused.output
@@ -123,16 +123,16 @@ def test_a_task_cannot_wait_on_an_ancestor(site: Site) -> None:
 
 def test_a_nested_caller_that_is_killed_lends_nothing_for_ever(site: Site) -> None:
     """Its outcome stays owed, but the slot of its job counts again."""
-    site.project("010", "020", "030")
+    site.project("010", "020", "030", agent="orchestrator")
     site.configure(ONE_AT_A_TIME)
-    nested = "sow agent spawn implementer 020 & echo $! > .standin/nested.pid; wait"
+    nested = "sow agent spawn orchestrator 020 & echo $! > .standin/nested.pid; wait"
     site.script([good({"shell": nested}, gate("parent"))], "010")
     site.script([good(gate("child"))], "020")
     site.script([good()], "030")
-    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    site.sow("agent", "spawn", "orchestrator", "010", "--detach")
     await_runs(site, 2)
     os.kill(int(Path(site.root, ".standin/nested.pid").read_text()), signal.SIGKILL)
-    site.sow("agent", "spawn", "implementer", "030", "--detach")
+    site.sow("agent", "spawn", "orchestrator", "030", "--detach")
     open_gate(site, "child")
     await_end(site, "020")
     wait_until(lambda: not lenders(site), "the end of the lending")
@@ -150,14 +150,14 @@ def lenders(site: Site) -> list[int]:
 
 def test_a_nested_call_that_runs_out_of_time_takes_its_slot_back(site: Site) -> None:
     """The agent's shell gets 75 and the command to go on with; its next call lends again."""
-    site.project("010", "020")
+    site.project("010", "020", agent="orchestrator")
     site.configure(ONE_AT_A_TIME)
     bounded = spawn("020", "--wait", "1s")
     site.script([good(bounded, {"touch": ".standin/go.gate"}, spawn("020"))], "010")
     site.script([good(gate("go"))], "020")
-    site.sow("agent", "spawn", "implementer", "010")
+    site.sow("agent", "spawn", "orchestrator", "010")
     first, second, _ = run_of(site, "010").tools
-    assert (first.exit, first.output.splitlines()[-1]) == (75, "sow agent wait 020")
+    assert (first.exit, first.output.splitlines()[-1]) == (75, "sow agent wait 020 --wait 1s")
     assert second.exit == 0
     assert "020 needs_review" in second.output
 

@@ -4,6 +4,7 @@ import json
 import shlex
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 from journeys.calls import (
@@ -43,7 +44,7 @@ def unread(caller: subprocess.Popen[str]) -> None:
 
 @pytest.mark.parametrize("leave", [killed, terminated, unread])
 def test_the_same_call_prints_the_outcome_once(site: Site, leave: object) -> None:
-    """… the same call then prints it (`outcome of job J, ended T`) instead of running again."""
+    """… the same call then prints it (`outcome of job J, which ended T …`), no run."""
     site.project("010")
     site.script([good(gate("go"))])
     caller = site.start(*SPAWN)
@@ -53,7 +54,7 @@ def test_the_same_call_prints_the_outcome_once(site: Site, leave: object) -> Non
     open_gate(site, "go")
     job = await_end(site, "010")
     again = site.sow(*SPAWN)
-    assert again.out.startswith(f"outcome of job {job.id}, ended 20")
+    assert again.out.startswith(f"outcome of job {job.id}, which ended 20")
     assert "010 needs_review (spawn implementer by claude-code, job 1" in again.out
     third = site.sow(*SPAWN, expect=4)
     assert "task 010 is needs_review" in third.err
@@ -68,7 +69,7 @@ def test_a_resumes_outcome_is_owed_once_and_the_third_call_runs_anew(site: Site)
     killed_caller(site, *RESUME)
     open_gate(site, "go")
     await_end(site, "010")
-    assert site.sow(*RESUME).out.startswith("outcome of job 2, ended 20")
+    assert site.sow(*RESUME).out.startswith("outcome of job 2, which ended 20")
     assert site.sow(*RESUME).out.startswith("010 needs_review (resume implementer")
     assert [run.verb for run in read_runs(site.root)] == ["spawn", "resume", "resume"]
 
@@ -80,7 +81,7 @@ def test_when_time_is_up_the_last_line_is_the_command_to_go_on_waiting(site: Sit
     bounded = site.sow(*SPAWN, "--wait", "1s", expect=75)
     still, command = bounded.out.splitlines()
     assert still.startswith("010 still ")
-    assert command == "sow agent wait 010"
+    assert command == "sow agent wait 010 --wait 1s"
     open_gate(site, "go")
     continued = site.sow(*shlex.split(command)[1:])
     assert "010 needs_review (spawn" in continued.out
@@ -91,7 +92,10 @@ def test_when_time_is_up_the_command_is_a_field_of_the_json(site: Site) -> None:
     site.project("010")
     site.script([good(gate("go"))])
     told = site.sow(*SPAWN, "--wait", "1s", "--json", expect=75).json
-    assert (told["exit_code"], told["continue_with"]) == (75, "sow agent wait 010")
+    assert (told["exit_code"], told["continue_with"]) == (
+        75,
+        "sow agent wait 010 --wait 1s --json",
+    )
     open_gate(site, "go")
     await_end(site, "010")
     owed = site.sow(*SPAWN, "--json").json
@@ -107,7 +111,7 @@ def test_a_caller_that_came_back_again_and_again_is_owed_one_outcome(site: Site)
     assert len(claimants_of(site, 2)) == 1
     open_gate(site, "go")
     await_end(site, "010")
-    assert site.sow(*RESUME).out.startswith("outcome of job 2, ended 20")
+    assert site.sow(*RESUME).out.startswith("outcome of job 2, which ended 20")
     assert site.sow(*RESUME).out.startswith("010 needs_review (resume implementer")
 
 
@@ -264,3 +268,151 @@ def test_the_debt_stands_in_the_records_not_in_the_callers_words(site: Site) -> 
     other = site.sow("agent", "resume", "010", "Go on!", "--json").json
     assert (other["owed"], other["job"]) == (False, 3)
     assert json.loads(site.sow("agent", "wait", "010", "--json").out)["job"] == 3
+
+
+def owed_resume(site: Site) -> None:
+    """Leave the outcome of a resume (job 2) owed: its caller was killed, and the job has ended."""
+    site.project("010")
+    site.script([good(), good(gate("go")), good()])
+    site.sow(*SPAWN)
+    killed_caller(site, *RESUME)
+    open_gate(site, "go")
+    await_end(site, "010")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("agent", "wait", "010"),
+        ("job", "show", "2"),
+        ("job", "show", "2", "--json"),
+        ("job", "explain", "2"),
+        ("job", "explain", "2", "--json"),
+        ("job", "logs", "2"),
+        ("task", "explain", "010"),
+        ("task", "output", "--id", "010"),
+    ],
+    ids=" ".join,
+)
+def test_what_any_command_has_shown_of_it_is_owed_no_more(
+    site: Site, words: tuple[str, ...]
+) -> None:
+    owed_resume(site)
+    site.sow(*words)
+    assert claimants_of(site, 2) == []
+    assert site.sow(*RESUME, "--detach").out == "010 queued (job 3)\n"
+    await_end(site, "010")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("job", "list"),
+        ("task", "list"),
+        ("task", "show", "010"),
+        ("job", "show", "1"),
+        (*RESUME, "--dry-run"),
+        ("doctor",),
+    ],
+    ids=" ".join,
+)
+def test_what_does_not_tell_how_it_ended_pays_nothing(site: Site, words: tuple[str, ...]) -> None:
+    """A table of many jobs tells nobody an outcome, nor does what speaks of another job."""
+    owed_resume(site)
+    site.sow(*words, expect=None)
+    assert len(claimants_of(site, 2)) == 1
+    assert site.sow(*RESUME).out.startswith("outcome of job 2")
+
+
+def test_what_another_agent_reads_is_still_owed(site: Site) -> None:
+    """A reviewer that looks at a job has not told its orchestrator anything."""
+    owed_resume(site)
+    reviewer = {"SOW_JOB_ID": "7", "SOW_ROOT": str(site.root), "SOW_TASK_ID": "020"}
+    for role, left in (("reviewer", 1), ("orchestrator", 0)):
+        site.sow("job", "show", "2", env={**reviewer, "SOW_AGENT": role})
+        assert len(claimants_of(site, 2)) == left
+
+
+def test_what_nobody_could_read_is_still_owed(site: Site) -> None:
+    owed_resume(site)
+    with Path("/dev/full").open("w") as full:
+        shown = site.start("job", "show", "2", stdout=full)
+    shown.communicate(timeout=60)
+    assert shown.returncode == 1
+    assert len(claimants_of(site, 2)) == 1
+
+
+def test_a_job_that_runs_is_shown_and_its_outcome_stays_owed(site: Site) -> None:
+    site.project("010")
+    site.script([good(gate("go"))])
+    killed_caller(site, *SPAWN)
+    for words in (("job", "show", "1"), ("task", "explain", "010"), ("task", "output", "010")):
+        site.sow(*words)
+    open_gate(site, "go")
+    await_end(site, "010")
+    assert site.sow(*SPAWN).out.startswith("outcome of job 1")
+
+
+def test_an_owed_outcome_is_said_to_be_one_with_the_way_to_run_anew(site: Site) -> None:
+    owed_resume(site)
+    ended = site.job(1)["ended_at"]
+    owed_line = site.sow(*RESUME, "--json", "--dry-run").json
+    assert owed_line["job"] == 2
+    told = site.sow(*RESUME).out
+    assert told.startswith("outcome of job 2, which ended 20")
+    assert "; `--again` runs it anew: 010 needs_review (resume" in told
+    assert ended not in told
+
+
+def test_json_tells_the_option_that_runs_an_owed_one_anew(site: Site) -> None:
+    owed_resume(site)
+    owed = site.sow(*RESUME, "--json").json
+    assert (owed["owed"], owed["anew_with"], owed["job"]) == (True, "--again", 2)
+    anew = site.sow(*RESUME, "--json").json
+    assert (anew["owed"], anew["anew_with"], anew["job"]) == (False, None, 3)
+
+
+def test_detach_queues_nothing_where_an_outcome_is_owed_and_says_so(site: Site) -> None:
+    """Exit 0 would say that a job is queued or runs."""
+    owed_resume(site)
+    for words in ((*RESUME, "--detach"), (*RESUME, "--detach", "--json")):
+        refused = site.sow(*words, expect=4)
+        assert refused.out == ""
+        assert "nothing was queued for task 010" in refused.err
+        assert "job 2, which ended 20" in refused.err
+        assert "(needs_review)" in refused.err
+        assert "`sow agent wait 010` prints it" in refused.err
+        assert "--again" in refused.err
+    assert site.sow(*RESUME, "--detach", "--dry-run", expect=4).err == refused.err
+    assert len(all_jobs(site)) == 2
+    assert site.sow(*RESUME, "--detach", "--again").out == "010 queued (job 3)\n"
+    await_end(site, "010")
+
+
+def test_detach_of_several_exits_by_the_first_that_was_refused(site: Site) -> None:
+    site.project("010", "020")
+    site.script([good(gate("go"))], "010")
+    site.script([good(gate("other"))], "020")
+    killed_caller(site, *SPAWN)
+    open_gate(site, "go")
+    await_end(site, "010")
+    both = site.sow(*SPAWN, "020", "--detach", expect=4)
+    assert both.out == "020 queued (job 2)\n"
+    assert "nothing was queued for task 010" in both.err
+    attached = site.sow("agent", "spawn", "implementer", "020", "--detach")
+    assert attached.out.startswith("020 ")
+    assert "attached to job 2, which the same call queued" in attached.err
+    open_gate(site, "other")
+    await_end(site, "020")
+
+
+def test_cancelled_after_75_and_shown_the_next_spawn_starts(site: Site) -> None:
+    site.project("010")
+    site.script([[gate("never")], good()])
+    site.sow(*SPAWN, "--wait", "1s", expect=75)
+    await_runs(site)
+    site.sow("agent", "cancel", "010")
+    site.sow("job", "show", "1")
+    assert site.sow(*SPAWN, "--fresh", "--detach").out == "010 queued (job 2)\n"
+    await_end(site, "010")
+    assert len(read_runs(site.root)) == 2

@@ -10,6 +10,7 @@ from journeys.calls import (
     await_runs,
     await_state,
     await_waiters,
+    claimants_of,
     end,
     gate,
     good,
@@ -17,7 +18,7 @@ from journeys.calls import (
     report,
     statuses,
 )
-from journeys.site import Site
+from journeys.site import Site, wait_until
 from standins import overlapping, read_runs
 
 from sow.schema.job import JobState
@@ -99,7 +100,7 @@ def test_one_that_runs_still_among_several_exits_75(site: Site) -> None:
     await_end(site, "020")
     result = site.sow(*WAIT, *TASKS, "--wait", "1s", expect=75)
     assert len(result.out.splitlines()) == 4
-    assert result.out.splitlines()[-1] == "sow agent wait 030"
+    assert result.out.splitlines()[-1] == "sow agent wait 030 --wait 1s"
     open_gate(site, "go")
     site.sow(*WAIT, "030")
 
@@ -153,7 +154,10 @@ def test_any_exits_75_when_none_has_ended_in_time(site: Site) -> None:
     site.script([HANG])
     site.sow(*SPAWN, "010", "020", "--detach")
     result = site.sow(*WAIT, "010", "020", "--any", "--wait", "1s", expect=75)
-    assert result.out.splitlines()[-1] == "sow agent wait 010 020"
+    command = result.out.splitlines()[-1]
+    assert command == "sow agent wait 010 020 --any --wait 1s"
+    again = site.sow(*command.split()[1:], expect=75)
+    assert again.out.splitlines()[-1] == command
 
 
 def test_wait_of_one_task_exits_by_its_outcome(site: Site) -> None:
@@ -178,7 +182,7 @@ def test_wait_takes_the_newest_job_of_a_task(site: Site) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("010",), 4, "task 010 has no job to wait for"),
+        (("010",), 4, "task 010 has no job yet"),
         (("999",), 4, "999"),
         (("../010",), 4, "not a task id"),
         ((), 2, "no task is named"),
@@ -208,3 +212,62 @@ def test_a_killed_call_for_several_tasks_loses_none(site: Site) -> None:
     again = site.sow(*SPAWN, *TASKS)
     assert [line[:14] for line in again.out.splitlines()] == ["outcome of job"] * 3
     assert len(read_runs(site.root)) == 3
+
+
+def test_every_line_of_json_has_the_whole_command_to_go_on_with(site: Site) -> None:
+    """The same call again: all tasks that are left, --any and --wait as given, --json."""
+    site.project(*TASKS)
+    site.script([good(gate("go"))])
+    site.script([good()], "010")
+    bounded = site.sow(*SPAWN, *TASKS, "--wait", "4s", "--json", expect=75).json_lines
+    left = [one for one in bounded if one["exit_code"] == 75]
+    command = "sow agent wait 020 030 --wait 4s --json"
+    assert [one["continue_with"] for one in left] == [command] * 2
+    assert [one["continue_with"] for one in bounded if one["exit_code"] == 0] == [None]
+    any_one = ("--id", "030", "020", "--any", "--wait", "1500ms", "--json")
+    waited = site.sow(*WAIT, *any_one, expect=75).json_lines
+    command = "sow agent wait 020 030 --any --wait 1500ms --json"
+    assert [one["continue_with"] for one in waited] == [command] * 2
+    open_gate(site, "go")
+    site.sow(*WAIT, "020", "030")
+
+
+def test_detached_lines_of_json_name_the_command_for_all(site: Site) -> None:
+    site.project("010", "020")
+    site.script([good()])
+    lines = site.sow(*SPAWN, "010", "020", "--detach", "--json").json_lines
+    assert [one["continue_with"] for one in lines] == ["sow agent wait 010 020 --json"] * 2
+    site.sow(*WAIT, "010", "020")
+
+
+def test_a_bound_of_the_environment_is_not_written_into_the_command(site: Site) -> None:
+    """The variable is there for the next call as well."""
+    site.project("010")
+    site.script([good(gate("go"))])
+    bounded = site.sow(*SPAWN, "010", env={"SOW_WAIT": "1s"}, expect=75)
+    assert bounded.out.splitlines()[-1] == "sow agent wait 010"
+    open_gate(site, "go")
+    site.sow(*WAIT, "010")
+
+
+def test_an_interrupted_call_names_the_same_call_for_what_is_left(site: Site) -> None:
+    """Neither the task whose outcome was printed, nor one that no job was placed for."""
+    site.project(*TASKS)
+    site.script([good()], "010")
+    site.script([HANG], "020")
+    site.sow("task", "abandon", "030")
+    caller = site.start(*SPAWN, *TASKS, "--wait", "5m")
+    assert caller.stdout is not None
+    assert caller.stdout.readline().startswith("010 needs_review")
+    wait_until(lambda: not claimants_of(site, 1), "the delivery")
+    await_state(site, "020", JobState.RUNNING)
+    _, err = end(caller, signal.SIGINT)
+    assert caller.returncode == 130
+    assert err.endswith(
+        "To wait again: `sow agent wait 020 --wait 5m`.\nTo end it: `sow agent cancel 020`.\n"
+    )
+    waiting = site.start(*WAIT, "020", "--any", "--json")
+    await_waiters(site, "020")
+    _, err = end(waiting, signal.SIGINT)
+    assert "To wait again: `sow agent wait 020 --any --json`." in err
+    site.sow("agent", "cancel", "020")

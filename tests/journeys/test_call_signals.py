@@ -126,9 +126,10 @@ def test_the_wait_is_bounded_by_option_variable_and_shell(
     site.project("010")
     site.script([good(gate("go"))])
     result = site.sow(*SPAWN, *words, env=environ, expect=75)
-    assert result.out.splitlines()[-1] == "sow agent wait 010"
+    command = " ".join(("sow agent wait 010", *words))
+    assert result.out.splitlines()[-1] == command
     again = site.sow("agent", "wait", "010", *words, env=environ, expect=75)
-    assert again.out.splitlines()[-1] == "sow agent wait 010"
+    assert again.out.splitlines()[-1] == command
     open_gate(site, "go")
     await_end(site, "010")
 

@@ -1,7 +1,7 @@
 """Which calls a task's status allows, through the true command (DESIGN, "The call")."""
 
 import pytest
-from journeys.calls import all_jobs, good, report
+from journeys.calls import all_jobs, await_end, gate, good, open_gate, report
 from journeys.site import Site
 from standins import read_runs
 
@@ -122,26 +122,35 @@ def test_completed_dependencies_are_met(site: Site) -> None:
     assert site.task("020")["status"] == "completed"
 
 
-def test_another_agent_is_assigned_while_no_session_has_started(site: Site) -> None:
-    """An agent other than the assigned one: reassigns while no session has started."""
-    site.project("010")
+def test_another_agent_is_assigned_only_when_told_to(site: Site) -> None:
+    """A task that was made for one role does not silently become another's."""
+    site.project("010", agent="security-reviewer")
     site.script([good()])
-    site.sow("agent", "spawn", "architect", "010")
+    refused = site.sow(*SPAWN, expect=4)
+    assert "task 010 is for security-reviewer, not for implementer" in refused.err
+    assert "--reassign" in refused.err
+    assert site.sow(*SPAWN, "--dry-run", expect=4).err == refused.err
+    assert site.task("010")["assigned_agent"] == "security-reviewer"
+    assert all_jobs(site) == []
+    site.sow("agent", "spawn", "architect", "010", "--reassign")
     (run,) = read_runs(site.root)
     assert run.env["SOW_AGENT"] == "architect"
     assert site.task("010")["assigned_agent"] == "architect"
 
 
 def test_another_agent_is_refused_once_a_session_has_started(site: Site) -> None:
-    """… else refused, and a resume runs the assigned one; `--fresh` starts over as the other."""
+    """… else refused, and a resume runs the assigned one; `--fresh --reassign` starts over."""
     site.project("010")
     site.script([good()])
     site.sow(*SPAWN)
-    refused = site.sow("agent", "spawn", "architect", "010", expect=4)
+    refused = site.sow("agent", "spawn", "architect", "010", "--reassign", expect=4)
+    assert "--fresh --reassign" in refused.err
     assert "task 010 is assigned to implementer, whose session has started" in refused.err
     assert site.task("010")["assigned_agent"] == "implementer"
     site.sow(*RESUME)
-    site.sow("agent", "spawn", "architect", "010", "--fresh")
+    refused = site.sow("agent", "spawn", "architect", "010", "--fresh", expect=4)
+    assert "--fresh --reassign" in refused.err
+    site.sow("agent", "spawn", "architect", "010", "--fresh", "--reassign")
     agents = [run.env["SOW_AGENT"] for run in read_runs(site.root)]
     assert agents == ["implementer", "implementer", "architect"]
 
@@ -156,3 +165,43 @@ def test_a_resume_counts_an_iteration_after_a_review_or_a_failure(
     site.sow(*SPAWN, expect=None)
     site.sow(*RESUME)
     assert site.task("010")["iteration"] == 1 + added
+
+
+def test_each_task_is_spawned_as_its_own_role_where_none_is_named(site: Site) -> None:
+    """The role may be left out: the task knows it."""
+    site.project("010", agent="security-reviewer")
+    site.add_tasks("020", agent="implementer")
+    site.script([good()])
+    site.sow("agent", "spawn", "010", "020")
+    roles = {run.task: run.env["SOW_AGENT"] for run in read_runs(site.root)}
+    assert roles == {"010": "security-reviewer", "020": "implementer"}
+
+
+def test_with_and_without_the_role_it_is_the_same_call(site: Site) -> None:
+    site.project("010")
+    site.script([good(gate("go"))])
+    site.sow("agent", "spawn", "010", "--wait", "1s", expect=75)
+    open_gate(site, "go")
+    await_end(site, "010")
+    assert site.sow(*SPAWN).out.startswith("outcome of job 1")
+    assert len(all_jobs(site)) == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "guess"), [("implementor", "Did you mean implementer?"), ("0x0", ""), ("10", "")]
+)
+def test_a_first_word_that_is_neither_a_role_nor_a_task(site: Site, word: str, guess: str) -> None:
+    site.project("010")
+    refused = site.sow("agent", "spawn", word, "010", expect=2)
+    assert refused.err.startswith(f"Error: unknown agent: {word}\n\n{guess}")
+    assert (
+        "The first word is an agent (`sow agent list` shows them all) or a task's id" in refused.err
+    )
+
+
+def test_a_role_that_somebody_wrote_into_the_file_is_refused_by_name(site: Site) -> None:
+    site.project("010")
+    state = site.task_folder("010") / "state.yaml"
+    state.write_text(state.read_text().replace("implementer", "wizard"))
+    assert "unknown agent: wizard" in site.sow("agent", "spawn", "010", expect=2).err
+    assert all_jobs(site) == []

@@ -119,7 +119,7 @@ def test_bindings_choose_the_program_of_each_role(site: Site) -> None:
         }
     )
     for agent, task in (("implementer", "010"), ("architect", "020"), ("reviewer", "030")):
-        site.sow("agent", "spawn", agent, task)
+        site.sow("agent", "spawn", agent, task, "--reassign")
     cursor, opus, default = read_runs(site.root)
     assert [run.env["SOW_EXECUTOR"] for run in (cursor, opus, default)] == [
         "cursor",
@@ -136,8 +136,8 @@ def test_a_variable_wins_over_the_file_for_its_role_alone(site: Site) -> None:
     site.script([REPORT])
     site.configure({"agents": {"bindings": {"security-reviewer": "cursor"}}})
     environ = {"SOW_AGENTS_SECURITY_REVIEWER": "windsurf"}
-    site.sow("agent", "spawn", "security-reviewer", "010", env=environ)
-    site.sow("agent", "spawn", "reviewer", "020", env=environ)
+    site.sow("agent", "spawn", "security-reviewer", "010", "--reassign", env=environ)
+    site.sow("agent", "spawn", "reviewer", "020", "--reassign", env=environ)
     assert [run.cli for run in read_runs(site.root)] == ["windsurf", "claude"]
 
 

@@ -67,7 +67,7 @@ def test_each_role_is_played_as_the_file_says(site: Site, name: str) -> None:
     site.project(*tasks)
     site.script(REPORT)
     for task, role in tasks.items():
-        site.sow("agent", "spawn", role, task, "--detach")
+        site.sow("agent", "spawn", role, task, "--reassign", "--detach")
     site.sow("agent", "wait", *tasks)
     runs = {run.env["SOW_AGENT"]: run for run in read_runs(site.root)}
     assert {role: started(run) for role, run in runs.items()} == expected
@@ -94,7 +94,7 @@ def test_the_template_changes_nothing_but_what_is_changed_in_it(site: Site) -> N
     site.project("010", "020")
     site.script(REPORT)
     site.sow("agent", "spawn", "implementer", "010")
-    site.sow("agent", "spawn", "reviewer", "020")
+    site.sow("agent", "spawn", "reviewer", "020", "--reassign")
     first, second = read_runs(site.root)
     assert (first.cli, started(second)) == ("windsurf", PLAIN)
     origins = site.sow("config", "show", "--json").json["origins"]

@@ -126,7 +126,7 @@ def test_each_role_gets_its_own_template(site: Site) -> None:
     site.project("010", "020", agent="architect")
     site.script([[NEEDS_REVIEW]])
     site.sow("agent", "spawn", "architect", "010")
-    site.sow("agent", "spawn", "reviewer", "020")
+    site.sow("agent", "spawn", "reviewer", "020", "--reassign")
     architect, reviewer = read_runs(site.root)
     assert "sow prompt guidance/architect/base" in architect.prompt
     assert "sow prompt guidance/reviewer/base" in reviewer.prompt
@@ -192,7 +192,9 @@ def test_what_config_show_shows_is_what_spawn_uses(site: Site) -> None:
         environ = {"SOW_AGENTS_IMPLEMENTER": "cursor"}
         settings = site.sow("config", "show", "--json", env=environ).json["settings"]["agents"]
         told = settings["bindings"][role]
-        dry = site.sow("agent", "spawn", role, "010", "--dry-run", "--json", env=environ).json
+        dry = site.sow(
+            *("agent", "spawn", role, "010", "--reassign", "--dry-run", "--json"), env=environ
+        ).json
         assert dry["executor"] == told
         model = settings["executors"][told]["settings"].get("model")
         assert ("--model" in dry["argv"]) == (model is not None)

@@ -181,10 +181,11 @@ REFUSED = {
     "depends on": ["spawn", "implementer", "020"],
     "no session found": ["resume", "020", "go on"],
     "unknown executor": ["spawn", "architect", "020"],
-    "executor binary not found": ["spawn", "reviewer", "040"],
+    "executor binary not found": ["spawn", "reviewer", "040", "--reassign"],
     "unknown agent": ["spawn", "nobody", "020"],
     "has started": ["spawn", "implementer", "030"],
     "assigned to implementer": ["spawn", "tester", "030"],
+    "is for implementer, not for tester": ["spawn", "tester", "040"],
 }
 
 
@@ -241,8 +242,11 @@ def test_a_dry_run_leaves_an_owed_outcome_owed(site: Site) -> None:
     open_gate(site, "go")
     await_end(site, "010")
     shown = site.sow(*call, "--dry-run").out
-    assert shown == "Would print the outcome of job 1, which the same call queued\n"
-    assert site.sow(*call).out.startswith("outcome of job 1, ended ")
+    assert shown == (
+        "Would print the outcome of job 1, which the same call queued; "
+        "`--again` would run it anew\n"
+    )
+    assert site.sow(*call).out.startswith("outcome of job 1, which ended ")
     assert len(read_runs(site.root)) == 1
 
 

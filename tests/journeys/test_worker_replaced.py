@@ -63,12 +63,13 @@ def test_a_worker_that_an_agent_has_started_outlives_it_with_all_it_runs(site: S
     """§6: "Ending a tree skips registered workers, other attempts' supervisors and everything
     below them: a worker that an agent's own `sow` call started must not die with that agent"."""
     site.configure(YOLO)
-    site.project("010", "020")
+    site.project("010", agent="orchestrator")
+    site.add_tasks("020", agent="implementer")
     nested: Step = {"sow": ["agent", "spawn", "implementer", "020"]}
     site.script([good(gate("alone"), nested)], "010")
     site.script([good(gate("go"))], "020")
     first = start_worker(site)
-    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    site.sow("agent", "spawn", "010", "--detach")
     await_runs(site)
     supervisor = await_supervisor(site, 1)
     first.kill()

@@ -152,7 +152,8 @@ def _wrong_name(path, rest):
     words = [word for word in rest if not word.startswith("-")]
     if path == ["prompt"] and words and words[0] not in list_prompts():
         return f"no such prompt: {words[0]}"
-    if path == ["agent", "spawn"] and words and words[0] not in agents:
+    is_task = bool(words) and words[0].isdecimal()
+    if path == ["agent", "spawn"] and words and not is_task and words[0] not in agents:
         return f"no such agent: {words[0]}"
     if "--agent" in rest and path != ["agent", "log"]:
         name = rest[rest.index("--agent") + 1]

@@ -1,6 +1,7 @@
 """What each frequent command may import: a start is most of what a short command costs."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -61,11 +62,20 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+AGENT = {"SOW_JOB_ID": "7", "SOW_TASK_ID": "010", "SOW_AGENT": "tester"}
+"""Besides SOW_ROOT: what makes a call an agent's, which is asked for its right."""
+
+
+@pytest.mark.parametrize("by_agent", [False, True], ids=["by a person", "by an agent"])
 @pytest.mark.parametrize("words", MAY_IMPORT, ids=" ".join)
-def test_a_command_imports_no_more_than_it_needs(project: Path, words: tuple[str, ...]) -> None:
+def test_a_command_imports_no_more_than_it_needs(
+    project: Path, words: tuple[str, ...], by_agent: bool
+) -> None:
+    mine = {**AGENT, "SOW_ROOT": str(project)} if by_agent else {}
     done = subprocess.run(
         [sys.executable, "-P", "-c", PROGRAM, json.dumps(words)],
         cwd=project,
+        env={**os.environ, **mine},
         capture_output=True,
         text=True,
         check=True,

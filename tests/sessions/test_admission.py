@@ -16,6 +16,7 @@ from sow.executors.errors import ResumptionNotSupported, SessionMissing
 from sow.schema.task import TaskStatus
 from sow.sessions.admission import (
     AssignedToAnother,
+    MadeForAnother,
     RefusedCall,
     UnmetDependencies,
     admit_resume,
@@ -106,9 +107,14 @@ def test_a_session_of_another_executor_is_not_dropped_silently(executor: str) ->
     admit_spawn(task, "implementer", EXECUTORS[executor], fresh=True)
 
 
-def test_another_agent_takes_a_task_whose_session_has_not_started() -> None:
+def test_another_agent_takes_an_unstarted_task_only_when_told_to() -> None:
     task = make_task(TaskStatus.FAILED, SessionState.UNSTARTED)
-    admit_spawn(task, "architect", EXECUTORS["claude-code"], fresh=False)
+    with pytest.raises(MadeForAnother) as refusal:
+        admit_spawn(task, "architect", EXECUTORS["claude-code"], fresh=False)
+    assert refusal.value.exit_code is ExitCode.STATE
+    assert refusal.value.message == "task 010 is for implementer, not for architect"
+    assert "`sow agent spawn architect 010 --reassign`" in refusal.value.hint
+    admit_spawn(task, "architect", EXECUTORS["claude-code"], fresh=False, reassign=True)
 
 
 def test_another_agent_cannot_take_a_started_session() -> None:
@@ -117,7 +123,12 @@ def test_another_agent_cannot_take_a_started_session() -> None:
         admit_spawn(task, "architect", EXECUTORS["claude-code"], fresh=False)
     assert refusal.value.exit_code is ExitCode.STATE
     assert "implementer" in refusal.value.message
-    admit_spawn(task, "architect", EXECUTORS["claude-code"], fresh=True)
+    with pytest.raises(AssignedToAnother):
+        admit_spawn(task, "architect", EXECUTORS["claude-code"], fresh=False, reassign=True)
+    with pytest.raises(MadeForAnother) as refused:
+        admit_spawn(task, "architect", EXECUTORS["claude-code"], fresh=True)
+    assert "`sow agent spawn architect 010 --fresh --reassign`" in refused.value.hint
+    admit_spawn(task, "architect", EXECUTORS["claude-code"], fresh=True, reassign=True)
 
 
 def test_unmet_dependencies_are_all_named() -> None:

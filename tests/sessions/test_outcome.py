@@ -83,7 +83,9 @@ def test_a_final_job_has_nothing_to_wait_for() -> None:
 def test_an_owed_outcome_names_its_job_and_its_end() -> None:
     job = ended_job(JobState.DONE, TaskStatus.PAUSED, Cause.REPORTED, started_at=NOW)
     outcome = outcome_of(job, [make_attempt()], owed=True)
-    assert line_of(outcome).startswith(f"outcome of job 1, ended {outcome.ended_at}: 010 paused")
+    assert line_of(outcome).startswith(
+        f"outcome of job 1, which ended {outcome.ended_at}: 010 paused"
+    )
 
 
 def test_a_failure_says_its_reasons_first_line() -> None:

@@ -1,0 +1,173 @@
+"""What an agent may do with `sow`: one row for every command, asked before any command runs.
+
+An agent is told by its environment: sow gives it SOW_JOB_ID, SOW_ROOT,
+SOW_TASK_ID and SOW_AGENT. Whoever sets other values is taken for what they
+say. So this is no wall against malice; it keeps an agent from changing by
+accident, or on the word of a text that it has read, what is not its own.
+
+Owns the table and the refusal. Imports nothing heavy and opens nothing, for
+`sow agent log` and `sow task set` pass through here.
+"""
+
+import copy
+import os
+from collections.abc import Mapping
+from enum import Enum
+from functools import wraps
+from typing import Any, NamedTuple
+
+import click
+
+from sow.errors import StateError
+
+ORCHESTRATING = frozenset({"orchestrator"})
+"""The roles that hand out work and judge it: to them, every command is open."""
+PLANNING = frozenset({"planner"})
+"""The roles whose product is tasks."""
+
+
+class Right(Enum):
+    """Which agents may run a command. People may run all of them."""
+
+    READS = "every agent: it changes nothing of the project, the queue or the configuration"
+    OWN_TASK = "every agent, for its own task"
+    PLANNERS = "agents that plan or orchestrate"
+    ORCHESTRATORS = "agents that orchestrate"
+
+
+RIGHTS: Mapping[tuple[str, ...], Right] = {
+    ("init",): Right.ORCHESTRATORS,
+    ("project", "new"): Right.ORCHESTRATORS,
+    ("project", "status"): Right.READS,
+    ("task", "add"): Right.PLANNERS,
+    ("task", "list"): Right.READS,
+    ("task", "show"): Right.READS,
+    ("task", "explain"): Right.READS,
+    ("task", "output"): Right.READS,
+    ("task", "set"): Right.OWN_TASK,
+    ("task", "abandon"): Right.OWN_TASK,
+    ("task", "reopen"): Right.OWN_TASK,
+    ("agent", "spawn"): Right.ORCHESTRATORS,
+    ("agent", "resume"): Right.ORCHESTRATORS,
+    ("agent", "open"): Right.ORCHESTRATORS,
+    ("agent", "wait"): Right.ORCHESTRATORS,
+    ("agent", "cancel"): Right.ORCHESTRATORS,
+    ("agent", "list"): Right.READS,
+    ("agent", "log"): Right.OWN_TASK,
+    ("agent", "task", "state", "set-status"): Right.OWN_TASK,
+    ("worker",): Right.ORCHESTRATORS,
+    ("worker", "list"): Right.READS,
+    ("worker", "stop"): Right.ORCHESTRATORS,
+    ("worker", "logs"): Right.READS,
+    ("job", "list"): Right.READS,
+    ("job", "show"): Right.READS,
+    ("job", "explain"): Right.READS,
+    ("job", "cancel"): Right.ORCHESTRATORS,
+    ("job", "resolve"): Right.ORCHESTRATORS,
+    ("job", "prune"): Right.ORCHESTRATORS,
+    ("job", "logs"): Right.READS,
+    ("queue", "status"): Right.READS,
+    ("queue", "pause"): Right.ORCHESTRATORS,
+    ("queue", "resume"): Right.ORCHESTRATORS,
+    ("prompt",): Right.READS,
+    ("config", "init"): Right.ORCHESTRATORS,
+    ("config", "path"): Right.READS,
+    ("config", "show"): Right.READS,
+    ("config", "validate"): Right.READS,
+    ("config", "edit"): Right.ORCHESTRATORS,
+    ("config", "reset"): Right.ORCHESTRATORS,
+    ("doctor",): Right.READS,
+    ("schema",): Right.READS,
+    ("completion",): Right.READS,
+    (
+        "demo",
+    ): Right.READS,  # it works in a repository of its own, and with an environment of its own
+}
+"""Every command, by its words. A command without a row is refused to agents, and fails a test."""
+
+
+class CallingAgent(NamedTuple):
+    """The agent of a running job that calls."""
+
+    task_id: str
+    role: str
+
+    @property
+    def orchestrates(self) -> bool:
+        """Whether its role hands out work and judges it."""
+        return self.role in ORCHESTRATING
+
+
+class NotForThisAgent(StateError):
+    """An agent has called a command that is open to people and to other roles only."""
+
+    def __init__(self, command: str, agent: CallingAgent) -> None:
+        super().__init__(
+            f"`{command}` is not for the agent of task {agent.task_id} ({agent.role}): "
+            "an agent changes its own task only, unless its role orchestrates",
+            hint='Log what should be done with `sow agent log "…"`; if you cannot go on without '
+            "it, set `paused`. Whoever gave you the task decides.",
+        )
+
+
+class NotItsTask(StateError):
+    """An agent would have changed a task that it was not given."""
+
+    def __init__(self, command: str, agent: CallingAgent, other: str) -> None:
+        super().__init__(
+            f"`{command}` is for your own task, {agent.task_id}, and names task {other}",
+            hint="Without an id the command means your own task. What should become of "
+            f'{other}, say in your log: `sow agent log "…"`.',
+        )
+
+
+def calling_agent(environ: Mapping[str, str]) -> CallingAgent | None:
+    """Return the agent that calls; None for a person, and where sow's root is not its own."""
+    if not environ.get("SOW_JOB_ID", "").isdecimal() or not environ.get("SOW_ROOT"):
+        return None
+    return CallingAgent(environ.get("SOW_TASK_ID", ""), environ.get("SOW_AGENT", ""))
+
+
+def guarded(command: click.Command, words: tuple[str, ...]) -> click.Command:
+    """Return `command` so that it asks for the calling agent's right before it does anything."""
+    act = command.callback
+    if act is None:
+        return command
+
+    @wraps(act)
+    def asked_first(*arguments: Any, **parameters: Any) -> Any:
+        context = click.get_current_context()
+        agent = calling_agent(os.environ)
+        if agent is not None and context.invoked_subcommand is None:
+            refuse_without_right(agent, words, context.params)
+        return act(*arguments, **parameters)
+
+    guard = copy.copy(command)
+    guard.callback = asked_first
+    return guard
+
+
+def refuse_without_right(
+    agent: CallingAgent, words: tuple[str, ...], parameters: Mapping[str, Any]
+) -> None:
+    """Refuse a command to an agent that has no right to it. Raises StateError.
+
+    `words` name the command, `parameters` are what click has read.
+    """
+    right, command = RIGHTS.get(words), " ".join(("sow", *words))
+    if agent.orchestrates or right is Right.READS:
+        return
+    if right is Right.OWN_TASK:
+        for other in _tasks_named(parameters):
+            if other != agent.task_id:
+                raise NotItsTask(command, agent, other)
+    elif right is not Right.PLANNERS or agent.role not in PLANNING:
+        raise NotForThisAgent(command, agent)
+
+
+def _tasks_named(parameters: Mapping[str, Any]) -> list[str]:
+    """Return the tasks that a command line names, argument and option alike."""
+    words: tuple[str, ...] = parameters.get("words") or ()
+    first = [words[0]] if len(words) == 3 else []  # [TASK] FIELD VALUE
+    named = [*first, parameters.get("task"), parameters.get("task_option")]
+    return [str(task) for task in named if task]

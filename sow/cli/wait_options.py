@@ -1,0 +1,66 @@
+"""How a call waits and speaks, as its options say.
+
+Owns `--wait` with its variable, and the command that goes on waiting in the
+same way. The waiting itself is `calling`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from sow.config.durations import parse_duration
+from sow.errors import UsageError
+from sow.sessions.caller import Caller
+from sow.sessions.outcome import waiting_command
+from sow.sessions.wait import shell_bound
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class WaitOptions:
+    """How a call waits and speaks."""
+
+    as_json: bool
+    detach: bool = False
+    any_one: bool = False
+    wait: str | None = None
+    strikes_all: bool = False
+    """Whether an outcome, once printed, is owed to nobody any more, whoever else went away."""
+    anew_with: str | None = None
+    """The option of this call that runs anew what is owed, if it has one."""
+
+    def command_for(self, task_ids: Sequence[str]) -> str:
+        """Return the command that goes on waiting for these tasks as this call does."""
+        return waiting_command(
+            *task_ids, any_one=self.any_one, wait=self.wait, as_json=self.as_json
+        )
+
+
+def call_options(*, as_json: bool, detach: bool, wait: str | None) -> WaitOptions:
+    """Return the options of a call that places jobs: spawn, resume."""
+    return WaitOptions(as_json=as_json, detach=detach, wait=wait, anew_with="--again")
+
+
+def wait_option(function: F) -> F:
+    """Give a command `--wait`."""
+    return click.option(
+        "--wait",
+        metavar="TIME",
+        help="Wait at most this long (90s, 9m); then exit 75 while the job goes on. Also SOW_WAIT.",
+    )(function)
+
+
+def bound_of(options: WaitOptions, caller: Caller) -> float | None:
+    """Return how long to wait in seconds: `--wait`, SOW_WAIT, else what the shell allows."""
+    told = options.wait or caller.environ.get("SOW_WAIT")
+    if not told:
+        return shell_bound(caller.environ)
+    try:
+        return parse_duration(told)
+    except ValueError:
+        raise UsageError(
+            f"not a length of time: {told!r}", hint="Write a number and a unit: 90s, 9m, 2h."
+        ) from None
