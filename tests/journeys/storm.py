@@ -30,7 +30,7 @@ from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
 
-MORE = ("crashing", "plain", "leaving", "crashing")
+MORE = ("crashing", "leaving", "plain", "leaving", "crashing", "leaving")
 """The tasks of one more call, where a storm has not killed enough when all work is done."""
 MOST_TASKS = 400
 RETRY = {"worker_deaths": 50}
