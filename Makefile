@@ -15,7 +15,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --ed
 # Nothing of the shell's own Python may reach ours.
 unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 
-# The storms take minutes: CI runs them.
+# The storms take minutes: CI runs them, with one seed each; `proof` with all their seeds.
 ifneq ($(CI),true)
 LEAVE_OUT := -m "not storm"
 endif
@@ -28,7 +28,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-quick check format bench clean
+.PHONY: help run test test-quick check format bench proof clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +36,7 @@ help: ## List the targets.
 run: $(FOR_USE) ## Run the main job once, end to end, with an agent of sow's own.
 	$(BIN)/sow demo
 
-test: $(FOR_WORK) ## Run the tests; under CI=true the storms as well.
+test: $(FOR_WORK) ## Run the tests; under CI=true one seed of each storm as well.
 	$(BIN)/pytest -n $(JOBS) --dist loadgroup $(LEAVE_OUT)
 
 test-quick: $(FOR_WORK) ## Run the tests that start no worker and no real agent.
@@ -55,10 +55,13 @@ format: $(FOR_WORK) ## Format the code and mend what the linter can mend.
 bench: $(FOR_BENCH) ## Measure; print a table and write it to bench/results.
 	.bench/bin/python -m bench $(BENCH_OPTIONS)
 
+proof: $(FOR_WORK) ## Run all storms with all seeds and write docs/proof.md; about half an hour.
+	$(BIN)/python -m proof $(PROOF_OPTIONS)
+
 clean: ## Remove all that these targets have made.
 	rm -rf .venv .bench .tools .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	rm -rf build dist bench/results
-	find sow worker tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	find sow worker tests bench proof -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"sow needs Python 3.11 or newer; $(PYTHON) is {v[0]}.{v[1]}. Name another: make PYTHON=python3.12")'

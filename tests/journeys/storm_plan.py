@@ -1,6 +1,7 @@
 """What a storm is made of: the windows in which it kills, its plan, and what it has come to."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 BY_ITSELF = {
@@ -14,13 +15,26 @@ BY_ITSELF = {
     "recovering": ("after take_over", "before adopt", "after adopt"),
 }
 """The windows in which a worker dies by itself, and the points there."""
-FROM_OUTSIDE = {
+FROM_OUTSIDE: Mapping[str, tuple[str, ...]] = {
     "running": ("worker", "supervisor", "caller"),
     "reporting": ("worker", "supervisor", "caller"),
     "tree ending": ("worker", "supervisor", "supervisor"),
 }
-"""The windows in which the storm kills, and whom."""
+"""The windows in which the storm kills, and whom. `both`: an agent and its supervisor."""
+FROM_OUTSIDE_WITH_SESSIONS: Mapping[str, tuple[str, ...]] = {
+    "starting": ("agent", "agent", "supervisor", "worker"),
+    "opening": ("agent", "agent", "supervisor", "both", "worker", "caller"),
+    "running": ("agent", "supervisor", "both", "worker", "caller"),
+    "reporting": ("agent", "supervisor", "both", "worker", "caller"),
+    "tree ending": ("worker", "supervisor"),
+}
+"""The same where agents have sessions: `starting` before an agent has done anything,
+`opening` before it has said a word, so that nobody has seen that its session exists."""
 WINDOWS = ("claimed", "recorded", "running", "reporting", "storing", "recovering", "tree ending")
+WINDOWS_WITH_SESSIONS = (*BY_ITSELF, *FROM_OUTSIDE_WITH_SESSIONS)
+AT_ONCE = "all at once"
+"""The window of the moments in which everybody dies together, wherever each of them is."""
+VICTIMS = ("worker", "supervisor", "agent", "caller")
 TO_STOP_AT = "before requeue"
 
 
@@ -37,10 +51,24 @@ class Plan:
     """Tasks whose agent leaves a child behind that ignores TERM."""
     cancelled: int = 0
     """Tasks that are cancelled while their agent works; it ignores INT."""
+    mute: int = 0
+    """With sessions: tasks whose first two agents crash before they have said a word."""
+    late: int = 0
+    """With sessions: tasks whose agent keeps its session only when it is about to report."""
+    sessions: bool = False
+    """Agents speak the dialect of Claude Code and have sessions; else they are shell scripts."""
     callers: int = 2
     workers: int = 2
     kills: int = 6
-    """In each window."""
+    """Most in each window."""
+    fewest: int = 5
+    """In each window, or `kills` if that is less: until then, more work is called for."""
+    fewest_in_all: int = 0
+    """The same for all windows together."""
+    rate: float = 0.25
+    """How likely the storm strikes at each of its steps."""
+    moments: int = 0
+    """In which everybody dies at once."""
     windows: tuple[str, ...] = WINDOWS
     odds: float = 0.4
     """How likely a worker dies at a point where one is still to die."""
@@ -52,28 +80,60 @@ class Plan:
     """Seconds without any change after which the rest is taken for lost."""
     recovery: bool = True
     fencing: bool = True
+    session_law: bool = True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is switched off."""
+        return self.recovery and self.fencing and self.session_law
+
+    def is_met_by(self, kills: Counter[tuple[str, str]]) -> bool:
+        """Whether a storm has killed as much as it must."""
+        by_window = Counter[str]()
+        for (window, _), count in kills.items():
+            by_window[window] += count
+        fewest = min(self.fewest, self.kills)
+        enough = all(by_window[window] >= fewest for window in self.windows)
+        return enough and kills.total() >= self.fewest_in_all
+
+    @property
+    def from_outside(self) -> Mapping[str, tuple[str, ...]]:
+        """The windows in which the storm itself kills, and whom."""
+        return FROM_OUTSIDE_WITH_SESSIONS if self.sessions else FROM_OUTSIDE
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What a storm has come to."""
 
+    plan: Plan
     kills: Counter[tuple[str, str]]
     """By window and victim."""
+    moments: int
+    """In which everybody died at once."""
     stops: int
+    jobs: int
+    agents: int
+    """How many were run, all attempts together."""
     broken: list[str]
+    """Broken promises, a sentence each."""
 
-    def in_window(self, window: str) -> int:
-        return sum(count for (where, _), count in self.kills.items() if where == window)
+    @property
+    def windows(self) -> tuple[str, ...]:
+        return (*self.plan.windows, *([AT_ONCE] if self.plan.moments else []))
 
     def table(self) -> str:
         """Return the kills, a line a window."""
-        victims = ("worker", "supervisor", "caller")
-        lines = [f"{'window':<13}" + "".join(f"{victim:>12}" for victim in victims)]
-        for window in WINDOWS:
-            counts = "".join(f"{self.kills[window, victim]:>12}" for victim in victims)
+        lines = [f"{'window':<13}" + "".join(f"{victim:>12}" for victim in VICTIMS)]
+        for window in self.windows:
+            counts = "".join(f"{self.kills[window, victim]:>12}" for victim in VICTIMS)
             lines.append(f"{window:<13}{counts}")
-        return "\n".join([*lines, f"workers stopped and replaced: {self.stops}"])
+        lines.append(f"{self.jobs} jobs, {self.agents} agents, {self.kills.total()} kills")
+        if self.plan.moments:
+            lines.append(f"moments in which everybody died: {self.moments}")
+        if self.plan.stops:
+            lines.append(f"workers stopped and replaced: {self.stops}")
+        return "\n".join(lines)
 
 
 def window_of_point(point: str) -> str:

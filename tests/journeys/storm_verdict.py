@@ -1,43 +1,57 @@
-"""The promises that a storm must not break (DESIGN, "Quality bars"), and which of them it did."""
+"""The promises that a storm must not break (DESIGN, "Quality bars"), and which of them it did.
+
+Each sentence begins with the promise: nothing has `failed` that could go on,
+nothing is `lost`, nothing `doubled`, nothing `left` behind.
+"""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from journeys.site import Site, wait_until
-from journeys.storm_lives import Life, read_lives
+from journeys.storm_lives import Life, Lives
+from journeys.storm_plan import Plan
 
 from sow.jobs import jobs, workers
 from sow.jobs.database import Database
 from sow.paths import Workspace
-from sow.schema.job import Cause, Job, JobState
+from sow.schema.job import Attempt, Cause, Job, JobState, Verb
 
+PROMISES = ("failed", "lost", "doubled", "left")
 RUNS = {"plain": 1, "leaving": 1, "crashing": 2, "cancelled": 1}
-"""How often the agent of a kind of task is run: not more, whoever dies."""
+"""How often the agent of a kind of task is run: not more, whoever dies, if not the agent."""
 
 
 def broken_promises(
-    site: Site, database: Database, kinds: dict[str, str], told: dict[str, dict[str, Any]]
+    site: Site,
+    database: Database,
+    plan: Plan,
+    kinds: dict[str, str],
+    told: dict[str, dict[str, Any]],
 ) -> list[str]:
     """Return what a storm has broken, a sentence each. `told` is what callers got, by task."""
     found = jobs.recent_jobs(database, limit=10_000)
-    lives = list(read_lives(site.root).values())
+    lives = list(Lives(site.root).read().values())
     broken: list[str] = []
     for task, kind in kinds.items():
         mine = [job for job in found if job.task_id == task]
         broken += of_records(site, task, kind, mine)
         broken += of_outcome(task, mine[0] if mine else None, told.get(task))
-        broken += of_lives(task, kind, [life for life in lives if life.task == task])
+        for job in mine:
+            broken += of_sessions(task, jobs.attempts(database, job.id))
+        ran = [life for life in lives if life.task == task]
+        broken += of_lives(task, ran)
+        broken += of_repeated_lives(task, ran) if plan.sessions else of_counts(task, kind, ran)
     return [*broken, *of_the_rest(site, database)]
 
 
 def of_records(site: Site, task: str, kind: str, mine: list[Job]) -> Iterator[str]:
     """One job, which ended as its agent did, and a task that says so."""
     if len(mine) != 1:
-        yield f"{task} has {len(mine)} jobs"
+        yield f"{'doubled' if mine else 'lost'}: {task} has {len(mine)} jobs"
     cancelled = kind == "cancelled"
     expected = (
         (JobState.CANCELLED, Cause.CANCELLED, "paused")
@@ -47,64 +61,95 @@ def of_records(site: Site, task: str, kind: str, mine: list[Job]) -> Iterator[st
     for job in mine:
         recorded = (job.state, job.cause, job.outcome_status)
         if recorded != expected:
-            yield f"{task} ({kind}) is on record as {recorded}, {job.reason!r}"
+            yield f"failed: {task} ({kind}) is on record as {recorded}, {job.reason!r}"
     status = site.task(task)["status"]
     if status != expected[2]:
-        yield f"{task} ({kind}) is {status}"
+        yield f"failed: {task} ({kind}) is {status}"
 
 
 def of_outcome(task: str, job: Job | None, told: dict[str, Any] | None) -> Iterator[str]:
     """Every caller that asks again is told what is on record."""
     if told is None:
-        yield f"nobody was told of {task}"
+        yield f"lost: nobody was told of {task}"
     elif job is not None:
         recorded = (job.id, job.state, job.outcome_status, job.cause)
         if (told["job"], told["state"], told["status"], told["cause"]) != recorded:
-            yield f"of {task} was told {told}; on record is {recorded}"
+            yield f"lost: of {task} was told {told}; on record is {recorded}"
 
 
-def of_lives(task: str, kind: str, mine: list[Life]) -> Iterator[str]:
-    """No agent is run twice at the same time, none again after its report."""
-    if len(mine) != RUNS[kind]:
-        yield f"{task} ({kind}) was run {len(mine)} times"
+def of_sessions(task: str, attempts: Sequence[Attempt]) -> Iterator[str]:
+    """No session is begun again that its CLI has told to be in use."""
+    in_use: set[str | None] = set()
+    for one in attempts:
+        if one.verb is Verb.SPAWN and one.session_id in in_use:
+            yield f"doubled: {task} was spawned again in a session in use: attempt {one.number}"
+        if one.cause is Cause.SESSION_IN_USE:
+            in_use.add(one.session_id)
+
+
+def of_lives(task: str, mine: list[Life]) -> Iterator[str]:
+    """No agent is run twice at the same time, and none is refused its report."""
+    if not mine:
+        yield f"lost: {task} was never run"
     for life in mine:
         if "met" in life.said:
-            yield f"{task} was run while its earlier agent lived"
+            yield f"doubled: {task} was run while its earlier agent lived: {life.attempt}"
         if "refused" in life.said:
-            yield f"the report of {task} was refused"
+            yield f"lost: the report of {task} was refused: {life.attempt}"
     for first, second in pairwise(mine):
-        if second.said["begin"] < first.said.get("end", 0.0):
-            yield f"{task} was run twice at the same time"
+        if second.said["begin"] < first.last_sign:
+            yield f"doubled: {task} was run twice at the same time: {second.attempt}"
+
+
+def of_counts(task: str, kind: str, mine: list[Life]) -> Iterator[str]:
+    """Where no agent is killed, none is run again but those that crash."""
+    if len(mine) != RUNS[kind]:
+        yield f"doubled: {task} ({kind}) was run {len(mine)} times"
+
+
+def of_repeated_lives(task: str, mine: list[Life]) -> Iterator[str]:
+    """No agent is run again after a report that was taken."""
+    for life in mine:
+        if "finished" in life.said:
+            yield f"doubled: {task} was run again after its report: {life.attempt}"
+    for life in mine[:-1]:
+        if "reported" in life.said:
+            yield f"doubled: {task} was run again after {life.attempt} had reported"
 
 
 def of_the_rest(site: Site, database: Database) -> Iterator[str]:
     """No slot, no queue row, no waiter of a live job, no worker's name, no process is left."""
     for table in ("lease", "task", "aside"):
         if rows := [tuple(row) for row in database.rows(f"select * from {table}")]:
-            yield f"left in {table}: {rows}"
+            yield f"left: in {table}: {rows}"
     if waiting := database.rows(
         "select job_id from waiter join job on job.id = job_id"
         " where job.state not in ('done', 'failed', 'cancelled')"
     ):
-        yield f"waiters of live jobs: {[row['job_id'] for row in waiting]}"
+        yield f"left: waiters of live jobs: {[row['job_id'] for row in waiting]}"
     workspace = Workspace(site.root)
     names = {record.id for record in workers.registered(database)}
     names |= {path.stem for path in workspace.workers.glob("*.lock")}  # type: ignore[arg-type]
     if names:
-        yield f"left on record: {sorted(names)}"
+        yield f"left: on record: {sorted(names)}"
     with suppress(AssertionError):
         wait_until(lambda: not carriers(site.root), "no process is left", seconds=15)
     if left := carriers(site.root):
-        yield f"left running: {left}"
+        yield f"left: running: {left}"
 
 
 def carriers(root: Path) -> list[int]:
     """Return the processes that belong to any attempt of a workspace."""
-    marker, found = f"SOW_ROOT={root}".encode(), []
+    return processes_with(f"SOW_ROOT={root}", "SOW_ATTEMPT_ID=")
+
+
+def processes_with(*beginnings: str) -> list[int]:
+    """Return the processes that carry, for each of these, a variable that begins so."""
+    wanted, found = [f"\0{one}".encode() for one in beginnings], []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with suppress(OSError):
-                variables = (entry / "environ").read_bytes().split(b"\0")
-                if marker in variables and any(v.startswith(b"SOW_ATTEMPT_ID=") for v in variables):
+                variables = b"\0" + (entry / "environ").read_bytes()
+                if all(one in variables for one in wanted):
                     found.append(int(entry.name))
     return found

@@ -15,21 +15,20 @@ import random
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from sow.config.defaults import DEFAULT_RETRY_WORKER_DEATHS
-from sow.ids import JobId
-from sow.jobs import jobs, leases
+from sow.executors.base import Executor
+from sow.jobs import leases
 from sow.jobs.database import Database
-from sow.schema.job import Lease
-from worker import launch, main, recovery, settle
-from worker.context import WorkerContext
-from worker.standby import Standby
+from sow.schema.job import Attempt, Cause, Job, Lease, Verb
+from sow.schema.task import Task
+from sow.sessions import plan
+from worker import launch, main, recovery, retry, settle
 
 POINTS: dict[str, tuple[ModuleType, str]] = {
     "start": (launch, "start"),
@@ -61,8 +60,11 @@ class Fate:
     odds: float = 1.0
     """How likely it dies at each of them from then on."""
     seed: int = 0
+    hurried: bool = False
+    """Whether it waits only moments before it runs a crashed agent again."""
     recovery: bool = True
     fencing: bool = True
+    session_law: bool = True
 
 
 class Reaper:
@@ -73,16 +75,13 @@ class Reaper:
         self.chance = random.Random(fate.seed)
         self.passages = 0
         self.has_stopped = False
-        self.spares = False
-        for name in {"start", *(point.split()[1] for point in fate.points)}:
+        for name in {point.split()[1] for point in fate.points}:
             module, attribute = POINTS[name]
             setattr(module, attribute, self.guarded(name, getattr(module, attribute)))
 
     def guarded(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def guarded(*args: Any, **named: Any) -> Any:
-            if name == "start":
-                self.spares = has_lost_enough(*args)
             self.pass_by(f"before {name}", args)
             result = function(*args, **named)
             self.pass_by(f"after {name}", args)
@@ -95,8 +94,6 @@ class Reaper:
         settles = threading.current_thread().name == "monitor"
         if point not in self.fate.points or (point.split()[1] in SETTLING) != settles:
             return  # no point of ours, or the same step of another errand
-        if self.spares and self.fate.points[point] in ("claimed", "recorded"):
-            return
         self.passages += 1
         if self.passages < self.fate.passage or self.chance.random() >= self.fate.odds:
             return
@@ -107,11 +104,6 @@ class Reaper:
         else:
             tell(self.fate, point)
             os.kill(os.getpid(), signal.SIGKILL)
-
-
-def has_lost_enough(context: WorkerContext, _standby: Standby, job_id: JobId) -> bool:
-    """Whether a job has lost so many workers that it would soon be set aside, as it should."""
-    return jobs.get_job(context.database, job_id).worker_deaths >= DEFAULT_RETRY_WORKER_DEATHS - 3
 
 
 def stop(fate: Fate, point: str, args: tuple[Any, ...]) -> None:
@@ -148,12 +140,35 @@ def switch_fencing_off() -> None:
     leases.under = under
 
 
+def switch_session_law_off() -> None:
+    """Choose an attempt's verb by the last attempt alone, whatever the CLI said before it."""
+
+    def choose_verb(job: Job, task: Task, history: Sequence[Attempt], executor: Executor) -> Verb:
+        if not history:
+            return job.verb
+        if history[-1].cause is Cause.SESSION_IN_USE:
+            return Verb.RESUME
+        return Verb.RESUME if task.session_started else Verb.SPAWN
+
+    plan.choose_verb = choose_verb
+
+
+def hurry() -> None:
+    """Wait moments only before a crashed agent is run again: storms crash many a time."""
+    retry.FIRST_BACKOFF_SECONDS, retry.LONGEST_BACKOFF_SECONDS = 0.2, 1.0
+    retry.LONGEST_DEATH_BACKOFF_SECONDS = 1.0
+
+
 def run(fate: Fate, options: list[str]) -> int:
     """Be the worker that meets this fate."""
     if not fate.fencing:
         switch_fencing_off()
     if not fate.recovery:
         main.recover = lambda context, monitor: None
+    if not fate.session_law:
+        switch_session_law_off()
+    if fate.hurried:
+        hurry()
     Reaper(fate)
     from sow.cli.root import run as sow
 

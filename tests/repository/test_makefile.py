@@ -47,7 +47,7 @@ def test_every_target_that_a_text_or_ci_names_is_there() -> None:
         named |= set(re.findall(r"`make ([a-z-]+)`", body))
         for block in blocks(body, "bash"):
             named |= set(re.findall(r"^make ([a-z-]+)", block, re.MULTILINE))
-    assert {"run", "test", "check", "bench"} <= named <= targets()
+    assert {"run", "test", "check", "bench", "proof"} <= named <= targets()
 
 
 def test_ci_runs_the_storms_and_nobody_else_does_unasked() -> None:

@@ -55,6 +55,7 @@ class Conversation:
         self.last_text = ""
         self.keeps = True
         """Whether it writes its transcript; killed in its first seconds, the real one has not."""
+        self.unkept = []
 
     def emit(self, event):
         """Write an event to stdout (where events were asked for) and to the transcript."""
@@ -66,13 +67,21 @@ class Conversation:
             self.keep(data)
 
     def keep(self, data):
-        """Append to the transcript, which makes the session exist."""
+        """Append to the transcript, which makes the session exist; later, if it keeps nothing."""
         if not self.keeps:
+            self.unkept.append(data)
             return
         os.makedirs(os.path.dirname(self.transcript), exist_ok=True)
         file = os.open(self.transcript, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.write(file, data)
         os.close(file)
+
+    def keep_from_now_on(self):
+        """Write down what was not kept so far."""
+        self.keeps = True
+        if self.unkept:
+            self.keep(b"".join(self.unkept))
+            self.unkept = []
 
     def forget(self):
         """Remove the transcript: the CLI has lost its session, or never wrote it."""

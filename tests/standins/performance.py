@@ -199,6 +199,12 @@ class Player:
     def do_keep_nothing(self, _value, _step):
         """Its meaning is in force from the run's beginning."""
 
+    def do_aside(self, command, _step):
+        run_tool(command, self.env)
+
+    def do_keep_session(self, _value, _step):
+        self.voice.keep_from_now_on()
+
     def do_forget_session(self, _value, _step):
         self.voice.forget()
 

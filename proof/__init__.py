@@ -1,0 +1,1 @@
+"""What the promises are proved by, run with all its seeds; and the report of it."""

@@ -1,0 +1,64 @@
+"""`python -m proof`: run every storm with all of its seeds, and write docs/proof.md.
+
+Owns the run and the facts of the place it was made in. The tests count their
+kills themselves (`tests/proving.py`); the page's form is `report`.
+"""
+
+import datetime
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from proof.report import Place, Results, page, read_results
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/proof.md"
+TESTS = ("tests/journeys/test_worker_storm.py", "tests/journeys/test_power_loss.py", "tests/fuzz")
+FUZZ_CASES = "5000"
+
+
+def main(options: list[str]) -> int:
+    """Run the proof and write its page, whatever it has come to; return pytest's exit code."""
+    place = here()
+    with tempfile.TemporaryDirectory(prefix="sow-proof-") as folder:
+        code = run_tests(Path(folder), options)
+        results = read_results(Path(folder))
+    PAGE.write_text(page(place, results), encoding="utf-8")
+    sys.stdout.write(f"{PAGE.relative_to(ROOT)} is written\n")
+    return code if results.tests else code or 1
+
+
+def run_tests(folder: Path, options: list[str]) -> int:
+    """Run the tests one after another; what they hand in goes to a folder."""
+    junit = f"--junit-xml={folder / Results.TESTS_FILE}"
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *TESTS, junit, *options],
+        cwd=ROOT,
+        env={**os.environ, "SOW_PROOF": str(folder), "SOW_FUZZ": FUZZ_CASES},
+        check=False,
+    ).returncode
+
+
+def here() -> Place:
+    """Return on which machine, when, and of which commit the proof is made."""
+    return Place(
+        date=datetime.datetime.now(tz=datetime.UTC).strftime("%Y-%m-%d"),
+        commit=git("rev-parse", "HEAD")[:12] or "no commit",
+        has_changes=bool(git("status", "--porcelain", "--", ":!docs")),
+        python=platform.python_version(),
+        cores=os.cpu_count() or 0,
+        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+    )
+
+
+def git(*words: str) -> str:
+    """Return what git prints; nothing where this is no clone."""
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,59 @@
+"""The page of a proof: sums, broken promises and failed tests all stand in it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proof.report import Place, page, read_results
+
+PLACE = Place("2026-01-02", "0123456789ab", False, "3.11.7", 2, "Linux 6.1 x86_64")
+PASSED = '<testcase classname="journeys.test_a" name="test_it[1]" time="61.2"/>'
+FAILED = '<testcase classname="journeys.test_a" name="test_it[2]" time="9"><failure/></testcase>'
+
+
+def storm(seed: int, **broken: int) -> dict[str, Any]:
+    none = {"failed": 0, "lost": 0, "doubled": 0, "left": 0}
+    return {
+        "name": "storm over agents",
+        "seed": seed,
+        "jobs": 80,
+        "agents": 100,
+        "kills": [["running", "agent", 7], ["running", "worker", 5], ["at once", "agent", 3]],
+        "moments": 1,
+        "stops": 0,
+        "broken": {**none, **broken},
+        "seconds": 60,
+    }
+
+
+def made_of(folder: Path, tests: str, *handed_in: dict[str, Any]) -> str:
+    (folder / "tests.xml").write_text(f"<testsuites><testsuite>{tests}</testsuite></testsuites>")
+    for number, one in enumerate(handed_in):
+        (folder / f"{number}.json").write_text(json.dumps(one))
+    return page(PLACE, read_results(folder))
+
+
+def test_kills_are_summed_by_storm_by_window_and_by_victim(tmp_path: Path) -> None:
+    text = made_of(tmp_path, PASSED, storm(2), storm(1, lost=2))
+    assert "commit 0123456789ab, with Python 3.11.7" in text
+    assert "1 tests in 1 minutes, 30 kills in 160 jobs. **All promises held.**" in text
+    assert "| 1 | 80 | 100 | 15 | 1 | 0 | 0 | 2 | 0 | 0 | 60 |\n| 2 | 80 | 100 | 15 |" in text
+    assert "| all | 160 | 200 | 30 | 2 | 0 | 0 | 2 | 0 | 0 | 120 |" in text
+    assert (
+        "| kills by window, seed | running | at once |\n| --- | --- | --- |\n| 1 | 12 | 3 |" in text
+    )
+    assert "| kills by victim, seed | agent | worker |\n| --- | --- | --- |\n| 1 | 10 | 5 |" in text
+
+
+def test_a_test_that_failed_before_it_handed_in_anything_is_told(tmp_path: Path) -> None:
+    text = made_of(tmp_path, PASSED + FAILED, {"name": "power loss", "seed": 3, "losses": 20})
+    assert "**NOT all promises held.**" in text
+    assert "| `journeys.test_a::test_it[2]` | failed | 9 |" in text
+    assert "| power loss | 3 | losses 20 |" in text
+
+
+@pytest.mark.parametrize("tests", ["", '<testcase name="test_it" time="1"><skipped/></testcase>'])
+def test_nothing_that_was_not_run_is_called_a_promise_held(tmp_path: Path, tests: str) -> None:
+    assert "**NOT all promises held.**" in made_of(tmp_path, tests)
