@@ -1,3 +1,3 @@
 """Run coding-agent CLIs as queued jobs: what a caller uses."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
