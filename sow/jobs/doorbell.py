@@ -9,6 +9,7 @@ import errno
 import fcntl
 import os
 import select
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -52,7 +53,8 @@ def ring(path: Path) -> None:
     with suppress(OSError):
         fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            os.write(fd, b"!")
+            if stat.S_ISFIFO(os.fstat(fd).st_mode):  # into a file it would write over what is there
+                os.write(fd, b"!")
         finally:
             os.close(fd)
 

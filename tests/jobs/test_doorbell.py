@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sow.errors import QueueError
 from sow.jobs.doorbell import Bell, is_held, ring, ring_all
 
 HOLDER = (
@@ -143,3 +144,35 @@ def test_children_do_not_inherit_a_bell(tmp_path: Path) -> None:
     child.kill()
     child.wait()
     assert not held
+
+
+def test_a_file_in_the_place_of_a_bell_is_not_written_over(tmp_path: Path) -> None:
+    file = tmp_path / "state.yaml"
+    file.write_bytes(b"task: 1\n")
+    (tmp_path / "w1.bell").symlink_to(file)
+    ring_all(tmp_path, ".bell")
+    assert file.read_bytes() == b"task: 1\n"
+
+
+def test_a_lock_that_may_not_be_opened_proves_no_death(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may open everything, so the system's refusal is made here."""
+
+    def refuse(*_: object, **__: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(QueueError, match="nobody can tell whether its process lives"):
+        is_held(tmp_path / "w1.lock")
+
+
+@pytest.mark.parametrize("kind", ["loop", "below a file"])
+def test_what_no_process_could_hold_is_not_held(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "w1.lock"
+    if kind == "loop":
+        path.symlink_to(path)
+    else:
+        path.write_bytes(b"")
+        path /= "below"
+    assert not is_held(path)
