@@ -1,7 +1,7 @@
 """A task that is found `pending` at its agent's end was put back, and has reported nothing."""
 
 import pytest
-from journeys.calls import Step, await_runs, await_state, gate, good, ledger, open_gate
+from journeys.calls import Step, await_runs, await_state, gate, good, ledger, open_gate, report
 from journeys.site import Site, wait_until
 from standins import read_runs
 
@@ -86,3 +86,19 @@ def test_a_task_that_was_put_back_while_its_job_was_queued(committed: Site, type
     (run,) = read_runs(committed.root)
     assert committed.task("010")["status"] == "needs_review"
     assert committed.task("010")["session_id"] == run.session_id
+
+
+def test_a_task_is_not_reopened_before_its_job_has_ended(site: Site) -> None:
+    """Pending by a person's word, it would be taken for one that was put back."""
+    site.project("010")
+    site.script([[report("completed"), gate("go")]])
+    site.sow(*SPAWN, "--detach")
+    wait_until(lambda: site.task("010")["status"] == "completed", "the agent has ended the task")
+    refused = site.sow("task", "reopen", "010", expect=4)
+    assert "has a job that has not ended: job 1" in refused.err
+    assert "--cancel-job" not in refused.err
+    open_gate(site, "go")
+    job = await_state(site, "010", JobState.DONE)
+    assert job.outcome_status == "completed"
+    site.sow("task", "reopen", "010")
+    assert site.task("010")["status"] == "pending"
