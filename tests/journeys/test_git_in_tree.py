@@ -229,8 +229,8 @@ def test_a_checkout_of_its_own_and_a_project_in_a_subfolder(repository: Site) ->
     git(site, "worktree", "add", "-q", "-b", "feature", str(tree))
     (tree / "part").mkdir()
     moved = Site(site.base, site.env, site.started)
-    (site.base / "repo").rename(site.base / "main-repo")
-    git(moved, "worktree", "repair", str(tree), cwd=site.base / "main-repo")
+    shutil.move(site.base / "repo", site.base / "main")
+    git(moved, "worktree", "repair", str(tree), cwd=site.base / "main")
     (site.base / "repo").symlink_to(tree / "part")
     moved.project(*TASKS)
     commit(moved)
@@ -239,6 +239,8 @@ def test_a_checkout_of_its_own_and_a_project_in_a_subfolder(repository: Site) ->
     told = moved.sow("agent", "spawn", "implementer", "010", "--json").json
     assert (told["state"], told["status"]) == ("done", "needs_review")
     others_are_whole(moved)
+    copies = site.base / "main/.git/worktrees/tree/sow/kept/part@refs%2Fheads%2Ffeature"
+    assert len(list(copies.glob("*/files/project/phases/*/tasks/*/state.yaml"))) == 3
 
 
 def test_without_git_a_deletion_is_put_back_too(site: Site) -> None:

@@ -1,6 +1,7 @@
 """Which bytes are an earlier version, which an edit; and where the copies lie."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -149,3 +150,37 @@ def test_the_copies_of_many_branches_do_not_pile_up(workspace, task):
         change_task(workspace, "010", lambda _, to=number: {"name": f"N{to}"}, now=NOON)
     assert len(list((git / "sow/kept").iterdir())) == 24
     assert (git / "sow/kept/@refs%2Fheads%2Fb39").is_dir()
+
+
+def git(workspace: Workspace, *words: str) -> None:
+    subprocess.run(
+        ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", *words],
+        cwd=workspace.root,
+        check=True,
+        capture_output=True,
+    )
+
+
+def rename(task, old: str, new: str) -> None:
+    task.state.write_text(task.state.read_text().replace(f"name: {old}", f"name: {new}"))
+
+
+def test_a_version_that_git_alone_knows_is_one_of_before_only_if_it_is_older(
+    workspace, task, alive
+):
+    """A commit is somebody's wish once it is newer than what sow wrote last."""
+    git(workspace, "init", "-q")
+    rename(task, "A task", "Committed")
+    git(workspace, "add", "-A")
+    git(workspace, "commit", "-qm", "one")
+    rename(task, "Committed", "Edited")
+    begin(workspace)
+    git(workspace, "checkout", "-q", "--", ".")
+    assert "name: Committed" in task.state.read_text()
+    read = read_task(workspace, "010")
+    assert (read.name, read.status) == ("Edited", TaskStatus.IN_PROGRESS)
+    assert len(alive) == 1
+    rename(task, "Edited", "Newer")
+    git(workspace, "commit", "-qam", "two")
+    assert read_task(workspace, "010").name == "Newer"
+    assert len(alive) == 1

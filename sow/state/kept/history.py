@@ -72,8 +72,7 @@ def _git_knows(kept: Kept, name: str, data: bytes) -> bool:
     commit = seen[-1][1] if seen else checkout.commit
     if not checkout.git or not commit:
         return False
-    inside = os.path.relpath(checkout.root, checkout.top)
-    path = os.path.normpath(os.path.join(inside, SOW_FOLDER, name))  # noqa: PTH118
+    path = os.path.join(checkout.inside, SOW_FOLDER, name)  # noqa: PTH118
     if _git(kept, "cat-file", "blob", f"HEAD:{path}") != data:
         return False
     return _git(kept, "merge-base", "--is-ancestor", "HEAD", commit) is not None

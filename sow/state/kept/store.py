@@ -23,21 +23,22 @@ PROJECT_ID = re.compile(
 class Checkout:
     """A folder that holds `.sow`, and the branch that it has checked out now.
 
-    `git` is git's folder of the checkout, `top` the folder that it stands for
-    and `head` what HEAD says; all are empty without git.
+    `git` is git's folder of the checkout and `head` what HEAD says; both are
+    empty without git. `inside` is where `root`, without links, lies in it.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.git, self.top, self.head = _find_git(str(root))
+        real = os.path.realpath(root)
+        self.git, top, self.head = _find_git(real)
+        self.inside = os.path.relpath(real, top) if top and real != top else ""
 
     @property
     def branch_folder(self) -> str:
         """Return where the copies of this checkout and branch lie."""
         if not self.git:
             return f"{_user_folder()}/{_quoted(os.path.realpath(self.root))}@"
-        inside = os.path.relpath(self.root, self.top) if str(self.root) != self.top else ""
-        return f"{self.git}/{KEPT}/{_quoted(inside)}@{_quoted(self.head)}"
+        return f"{self.git}/{KEPT}/{_quoted(self.inside)}@{_quoted(self.head)}"
 
     @property
     def commit(self) -> str:
