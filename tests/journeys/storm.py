@@ -35,7 +35,8 @@ MORE = ("crashing", "leaving", "plain", "leaving", "crashing", "leaving")
 MOST_TASKS = 400
 RETRY = {"worker_deaths": 50}
 """A storm kills so many workers under one job that the setting's default is no fault."""
-LONGEST_SECONDS = 600.0
+LONGEST_SECONDS = 1800.0
+"""A slow machine is no fault; a storm in which nothing moves ends earlier (`Plan.patience`)."""
 
 
 @dataclass
