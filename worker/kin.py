@@ -7,7 +7,6 @@ orphans are not inherited. Which processes of a tree are not the attempt's is
 
 import os
 import sys
-from contextlib import suppress
 
 from worker.strangers import ATTEMPT_VARIABLE, spared_of
 
@@ -60,8 +59,10 @@ class Kin:
     def remember(self) -> None:
         """Take note of what is below us, where orphans would be lost otherwise."""
         if not self.tree.INHERITS_ORPHANS:
-            with suppress(OSError):  # short of descriptors or memory: the next look will do
+            try:
                 self._look([])
+            except OSError:  # short of descriptors or memory: the next look will do
+                return
 
     def seconds_to_next_look(self) -> float | None:
         """Return how long to wait until the next `remember`; None where it is not needed."""
