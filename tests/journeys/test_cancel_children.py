@@ -38,7 +38,7 @@ TASKS = ("010", "020", "030", "040")
 
 
 def spawn(task: str, *words: str) -> Step:
-    return {"sow": ["agent", "spawn", "implementer", task, *words]}
+    return {"sow": ["agent", "spawn", "orchestrator", task, *words]}
 
 
 def states(site: Site) -> dict[str, str]:
@@ -48,13 +48,13 @@ def states(site: Site) -> dict[str, str]:
 @pytest.fixture
 def three_running(site: Site) -> Site:
     """010, 020 and 030 run, each for the one before; 040 was queued by 020 and waits."""
-    site.project(*TASKS)
+    site.project(*TASKS, agent="orchestrator")
     site.configure({**YOLO, "worker": {"concurrency": 1}})
     site.script([good(spawn("020"))], "010")
     site.script([good(spawn("030"))], "020")
     site.script([good(spawn("040", "--detach"), gate("go"))], "030")
     site.script([good()], "040")
-    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    site.sow("agent", "spawn", "orchestrator", "010", "--detach")
     await_runs(site, 3)
     await_state(site, "040", JobState.QUEUED)
     return site
@@ -123,11 +123,11 @@ def test_ending_a_task_with_its_job_ends_what_that_has_queued(three_running: Sit
 
 
 def test_a_child_that_has_reported_and_is_ending_keeps_its_report(site: Site) -> None:
-    site.project("010", "020")
+    site.project("010", "020", agent="orchestrator")
     site.configure(YOLO)
     site.script([good(spawn("020", "--detach"), gate("never"))], "010")
     site.script([[report(), gate("exit")]], "020")
-    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    site.sow("agent", "spawn", "orchestrator", "010", "--detach")
     wait_until(lambda: site.task("020")["status"] == "needs_review", "the report")
     cancel = site.start(*CANCEL)
     wait_until(lambda: job_of(site, "010").cancel_requested_at, "the request")  # type: ignore[union-attr]
@@ -142,7 +142,7 @@ def test_a_child_that_has_reported_and_is_ending_keeps_its_report(site: Site) ->
 
 OUTRUNS = """
     again() {
-        sow agent spawn implementer 020 --detach >"$SOW_ROOT/again" 2>&1
+        sow agent spawn orchestrator 020 --detach >"$SOW_ROOT/again" 2>&1
         echo "exit $?" >>"$SOW_ROOT/again"
         exit 1
     }
@@ -154,10 +154,10 @@ OUTRUNS = """
 
 def test_an_agent_that_is_being_ended_queues_nothing_more(site: Site) -> None:
     executor = shell_executor(site, "brief", OUTRUNS)
-    config = {"executors": {"brief": executor}, "bindings": {"implementer": "brief"}}
+    config = {"executors": {"brief": executor}, "bindings": {"orchestrator": "brief"}}
     site.configure({"agents": config})
-    site.project("010", "020")
-    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    site.project("010", "020", agent="orchestrator")
+    site.sow("agent", "spawn", "orchestrator", "010", "--detach")
     wait_until((site.root / "up").exists, "the agent")
     site.sow(*CANCEL)
     said = (site.root / "again").read_text()
@@ -216,11 +216,11 @@ def test_the_same_cancel_again_goes_on_without_a_worker(three_running: Site) -> 
 
 def test_what_an_ended_job_has_queued_is_named_when_there_is_nothing_to_cancel(site: Site) -> None:
     """A job that has ended by itself takes nothing with it."""
-    site.project("010", "020")
+    site.project("010", "020", agent="orchestrator")
     site.configure(YOLO)
     site.script([good(spawn("020", "--detach"))], "010")
     site.script([good(gate("go"))], "020")
-    site.sow("agent", "spawn", "implementer", "010")
+    site.sow("agent", "spawn", "orchestrator", "010")
     refused = site.sow(*CANCEL, expect=4)
     assert refused.err.endswith(
         "What it has queued goes on; to end that: `sow agent cancel 020` (job 2).\n"
@@ -247,9 +247,9 @@ def test_a_session_open_on_a_terminal_is_never_ended_that_way(three_running: Sit
 
 def test_what_cancel_has_shown_is_owed_no_more(site: Site) -> None:
     """After "still running, cancel" the same call runs the task anew."""
-    site.project("010")
+    site.project("010", agent="orchestrator")
     site.script([[gate("go")], good()])
-    killed_caller(site, "agent", "spawn", "implementer", "010")
+    killed_caller(site, "agent", "spawn", "orchestrator", "010")
     site.sow(*CANCEL)
     again = site.sow("agent", "resume", "010", "Go on.", "--json").json
     assert (again["job"], again["owed"], again["state"]) == (2, False, "done")
@@ -258,12 +258,12 @@ def test_what_cancel_has_shown_is_owed_no_more(site: Site) -> None:
 
 
 def test_a_spawn_after_a_cancel_that_was_shown_starts_anew(site: Site) -> None:
-    site.project("010")
+    site.project("010", agent="orchestrator")
     site.configure({"worker": {"autostart": False}})
-    caller = site.start("agent", "spawn", "implementer", "010")
+    caller = site.start("agent", "spawn", "orchestrator", "010")
     await_state(site, "010", JobState.QUEUED)
     os.kill(caller.pid, signal.SIGKILL)
     caller.wait()
     site.sow(*CANCEL)
-    queued = site.sow("agent", "spawn", "implementer", "010", "--detach")
+    queued = site.sow("agent", "spawn", "orchestrator", "010", "--detach")
     assert queued.out == "010 queued (job 2)\n"
