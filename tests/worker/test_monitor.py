@@ -1,6 +1,7 @@
 """When an attempt has ended, who is asked to end it, and what is settled (§6, §8)."""
 
 import fcntl
+import json
 import os
 import signal
 import sys
@@ -9,11 +10,12 @@ from pathlib import Path
 import msgspec
 import pytest
 from attempt_cases import is_running, wait_until
+from capabilities import skip_or_fail
 from watch_cases import SESSION, WatchSite, dead_process
 
 from sow.jobs import jobs, leases
 from sow.jobs.doorbell import is_held
-from sow.processes import facts
+from sow.processes import cgroup, facts
 from sow.processes.procfs import read_stat
 from sow.schema.job import Cause, JobState
 from sow.schema.task import TaskStatus
@@ -451,4 +453,24 @@ def test_a_log_that_is_no_file_keeps_no_job_alive(site: WatchSite) -> None:
     monitor = site.start_monitor()
     monitor.watch(site.adopt(job))
     assert site.ended(job).cause is Cause.MISSING_BINARY
+    monitor.stop()
+
+
+def test_the_group_of_an_attempt_is_removed_when_it_is_settled(site: WatchSite) -> None:
+    """The kernel keeps it as long as anybody is in it; nobody else would remove it."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.run(job, "while [ ! -e go ]; do sleep 0.01; done")
+    fence = json.loads(attempt.paths.started.read_text())["fence"]
+    if not fence:
+        skip_or_fail("no group of processes can be made here")
+    assert attempt.agent_pid() in cgroup.members(fence)
+    running = site.adopt(job)
+    running.process = attempt.started[0]
+    site.change_task(status=TaskStatus.NEEDS_REVIEW)
+    monitor = site.start_monitor()
+    monitor.watch(running)
+    (site.workspace.root / "go").touch()
+    assert site.ended(job).state is JobState.DONE
+    wait_until(lambda: not Path(fence).exists(), "the group is removed")
     monitor.stop()

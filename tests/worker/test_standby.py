@@ -9,7 +9,7 @@ import pytest
 from attempt_cases import SECONDS, AttemptSite, is_running, wait_until
 
 from sow.errors import SowError
-from sow.processes import facts
+from sow.processes import cgroup, facts
 from sow.processes.facts import Life
 from sow.processes.procfs import read_stat
 from worker import standby
@@ -61,9 +61,10 @@ def test_one_that_dies_before_it_has_its_orders_begins_nothing(
 
 
 def test_one_that_is_dismissed_leaves(waiting: Standby) -> None:
-    pid = waiting.prepare().pid
+    first = waiting.prepare()
     waiting.dismiss()
-    assert facts.identify(pid) is None
+    assert facts.identify(first.pid) is None
+    assert cgroup.members(cgroup.folder_of(f"{first.pid}-{first.start_ticks}")) == []
     waiting.dismiss()
 
 
