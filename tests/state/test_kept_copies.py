@@ -11,6 +11,7 @@ from sow.schema.task import TaskStatus
 from sow.state.kept import surroundings
 from sow.state.kept.copies import read
 from sow.state.kept.history import added_since
+from sow.state.kept.putback import adopt
 from sow.state.kept.store import Checkout, kept_at
 from sow.state.log import LogEntry, append_entry, format_entry, read_entries
 from sow.state.tasks import add_task, change_task, find_task, read_task
@@ -184,3 +185,18 @@ def test_a_version_that_git_alone_knows_is_one_of_before_only_if_it_is_older(
     git(workspace, "commit", "-qam", "two")
     assert read_task(workspace, "010").name == "Newer"
     assert len(alive) == 1
+
+
+def test_nothing_is_kept_for_the_first_time_while_git_is_at_work(workspace, task, monkeypatch):
+    """Under main's name there may stand another branch's task in this moment."""
+    folder = workspace.root / ".git"
+    folder.mkdir()
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    kept = kept_at(workspace.root)
+    monkeypatch.setattr("sow.state.kept.putback.PATIENCE_SECONDS", 0.05)
+    (folder / "index.lock").touch()
+    adopt(kept)
+    assert not Path(kept.folder).exists()
+    (folder / "index.lock").unlink()
+    adopt(kept)
+    assert read(kept.copy(kept.name(task.state))) == task.state.read_bytes()

@@ -8,7 +8,7 @@ only where a file is not what was kept last, so it may take its time.
 import os
 import time
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 from sow.errors import StateError
@@ -54,11 +54,20 @@ def differing_names(kept: Kept, names: Collection[str] | None = None) -> list[st
 
 def adopt(kept: Kept, names: Iterable[str] | None = None) -> None:
     """Keep every file of the project, or of `names`, of which there is no copy yet."""
-    for name in present_names(kept) if names is None else names:
-        if not os.path.exists(kept.copy(name)):  # noqa: PTH110
+    wanted = present_names(kept) if names is None else names
+    new = [name for name in wanted if not os.path.exists(kept.copy(name))]  # noqa: PTH110
+    if not new or not _is_quiet(kept):
+        return
+    for name in new:
+        with suppress(OSError, StateError), _locked(Path(f"{kept.sow}/{name}").parent):
             data = read(f"{kept.sow}/{name}")
-            if isinstance(data, bytes) and _is_valid(name, data):
+            if read(kept.copy(name)) is None and isinstance(data, bytes) and _is_valid(name, data):
                 keep(kept, name, data)
+
+
+def _locked(folder: Path) -> AbstractContextManager[None]:
+    """Hold the lock of a folder, as every writer of a copy does; we may hold it already."""
+    return nullcontext() if is_held(folder) else locked_folder(folder, timeout_seconds=LOCK_SECONDS)
 
 
 def kept_names(kept: Kept) -> list[str]:
@@ -154,12 +163,7 @@ def _see_to(kept: Kept, name: str, alive: str) -> bool:
         elif not folder.is_dir():
             forget(kept, name)
             return False
-        free = (
-            nullcontext()
-            if is_held(folder)
-            else locked_folder(folder, timeout_seconds=LOCK_SECONDS)
-        )
-        with free:
+        with _locked(folder):
             return _decide(kept, name, alive)
     except (OSError, StateError):
         return False  # it is seen to at the next look
