@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from fuzz.amount import amount
 from fuzz.generator import EXCLUDED, SEED
+from proving import hand_in
 
 RUNNER = Path(__file__).with_name("runner.py")
 BATCHES = 4
@@ -34,7 +35,9 @@ def folder() -> Iterator[Path]:
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_no_case_finds_a_bug(folder: Path, batch: int) -> None:
     size = amount() // BATCHES
-    faults = run_cases(folder, batch * size, (batch + 1) * size)
+    first, last = batch * size, (batch + 1) * size
+    faults = run_cases(folder, first, last)
+    hand_in(f"fuzz, cases {first} to {last - 1}", SEED, {"cases": size, "faults": len(faults)})
     shown = "\n".join(json.dumps(fault) for fault in faults[:10])
     assert not faults, f"{len(faults)} of {size} cases (seed {SEED}); the first ones:\n{shown}"
 
