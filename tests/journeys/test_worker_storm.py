@@ -44,7 +44,7 @@ def test_a_storm_that_kills_agents_too_leaves_every_job_done(site: Site, seed: i
         kills=12,
         rate=0.5,
         fewest_in_all=200,
-        moments=6,
+        moments=8,
         windows=WINDOWS_WITH_SESSIONS,
     )
     verdict = watched_storm("agents with sessions", site, plan)
