@@ -13,7 +13,6 @@ from sow import __version__
 from sow.cli import completing
 from sow.cli.lazy import LazyCommand, LazyGroup
 from sow.errors import ExitCode, SowError
-from sow.state.kept import surroundings
 
 COMMANDS = {
     "init": LazyCommand("sow.cli.init:init", "Make a .sow folder here."),
@@ -55,6 +54,8 @@ def run(arguments: Sequence[str]) -> int:
     _have_streams()
     if completing.VARIABLE in os.environ:
         return _complete()
+    from sow.state.kept import surroundings
+
     surroundings.install(_who_lives, _tell)
     try:
         result = _main(arguments)
