@@ -6,13 +6,13 @@ not go on proving its life, nor be counted among what is left of it.
 """
 
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from sow.ids import JobId
 from sow.paths import Workspace
+from sow.processes import facts
 
 DESCRIPTORS = Path("/dev/fd")
 """Lists a process's own descriptors, on Linux and macOS alike."""
@@ -22,11 +22,7 @@ FIRST_OF_ITS_OWN = 3
 
 def leave_fence() -> None:
     """Leave the group of the attempt whose agent we run below, and remove empty ones."""
-    if sys.platform == "linux":
-        from sow.processes import cgroup
-
-        cgroup.leave()
-        cgroup.sweep()
+    facts.tree().leave_fence()
 
 
 def release_alive_lock(environ: Mapping[str, str]) -> None:

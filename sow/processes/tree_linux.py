@@ -49,6 +49,12 @@ def unfence(folder: str, pid: int, start_ticks: str) -> None:
     cgroup.remove(folder or cgroup.folder_of(fence_name(pid, start_ticks)))
 
 
+def leave_fence() -> None:
+    """Leave the group that we were born into, and remove those that are empty."""
+    cgroup.leave()
+    cgroup.sweep()
+
+
 def fence_name(pid: int, start_ticks: str) -> str:
     """Return the name of a supervisor's group."""
     return f"{pid}-{start_ticks}"

@@ -21,6 +21,7 @@ __all__ = [
     "fence",
     "fenced",
     "inherit_orphans",
+    "leave_fence",
     "lock_holders",
     "open_files",
     "still_running",
@@ -50,6 +51,10 @@ def fenced(folder: str, pid: int, start_ticks: str) -> list[int]:  # noqa: ARG00
 
 
 def unfence(folder: str, pid: int, start_ticks: str) -> None:
+    """Do nothing."""
+
+
+def leave_fence() -> None:
     """Do nothing."""
 
 
