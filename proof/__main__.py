@@ -7,6 +7,7 @@ kills themselves (`tests/proving.py`); the page's form is `report`.
 import datetime
 import os
 import platform
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,7 @@ FUZZ_CASES = "5000"
 
 def main(options: list[str]) -> int:
     """Run the proof and write its page, whatever it has come to; return pytest's exit code."""
-    place = here()
+    place = here(options)
     with tempfile.TemporaryDirectory(prefix="sow-proof-") as folder:
         code = run_tests(Path(folder), options)
         results = read_results(Path(folder))
@@ -42,7 +43,7 @@ def run_tests(folder: Path, options: list[str]) -> int:
     ).returncode
 
 
-def here() -> Place:
+def here(options: list[str]) -> Place:
     """Return on which machine, when, and of which commit the proof is made."""
     return Place(
         date=datetime.datetime.now(tz=datetime.UTC).strftime("%Y-%m-%d"),
@@ -51,6 +52,7 @@ def here() -> Place:
         python=platform.python_version(),
         cores=os.cpu_count() or 0,
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        narrowed_by=shlex.join(options),
     )
 
 

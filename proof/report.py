@@ -33,6 +33,8 @@ class Place:
     python: str
     cores: int
     system: str
+    narrowed_by: str = ""
+    """The options that left tests out, where some were given."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,8 @@ def _head(place: Place, results: Results) -> str:
     kills = sum(sum_of_kills(run) for runs in results.storms.values() for run in runs)
     jobs = sum(run["jobs"] for runs in results.storms.values() for run in runs)
     held = "**All promises held.**" if results.all_held else "**NOT all promises held.**"
+    if place.narrowed_by:
+        held += f" This is no whole proof: it was narrowed by `{place.narrowed_by}`."
     meanings = "\n".join(f"- *{word}*: {meaning}." for word, meaning in PROMISES.items())
     return (
         "# Proof\n\n"

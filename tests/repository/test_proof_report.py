@@ -1,6 +1,7 @@
 """The page of a proof: sums, broken promises and failed tests all stand in it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,3 +58,10 @@ def test_a_test_that_failed_before_it_handed_in_anything_is_told(tmp_path: Path)
 @pytest.mark.parametrize("tests", ["", '<testcase name="test_it" time="1"><skipped/></testcase>'])
 def test_nothing_that_was_not_run_is_called_a_promise_held(tmp_path: Path, tests: str) -> None:
     assert "**NOT all promises held.**" in made_of(tmp_path, tests)
+
+
+def test_a_run_of_some_tests_alone_is_not_called_a_whole_proof(tmp_path: Path) -> None:
+    made_of(tmp_path, PASSED)
+    text = page(replace(PLACE, narrowed_by="-k 101"), read_results(tmp_path))
+    assert "This is no whole proof: it was narrowed by `-k 101`." in text
+    assert "no whole proof" not in page(PLACE, read_results(tmp_path))
