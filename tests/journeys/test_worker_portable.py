@@ -239,11 +239,12 @@ def test_a_worker_that_an_agent_has_started_outlives_that_agent(
     finishes". This worker even carries the id of the agent's attempt."""
     yolo = {"claude-code": {"settings": {"yolo_mode": True}}}
     site.configure({"worker": QUICK, "agents": {"executors": yolo}})
-    site.project("010", "020")
+    site.project("010", agent="orchestrator")  # another may not start a worker
+    site.add_tasks("020", agent="implementer")
     work = f"SOW_PROCESSES={processes} sow worker > .standin/worker.log 2>&1"
     site.script([[gate("alone"), {"background": work}, *HANG]], "010")
     site.script([good(gate("go"))], "020")
-    spawn(site)
+    site.sow("agent", "spawn", "010", "--detach")
     worker = start_worker(site, SOW_PROCESSES=processes)
     (parent,) = await_runs(site)
     supervisor = await_supervisor(site, 1)
