@@ -51,7 +51,7 @@ def here(options: list[str]) -> Place:
         has_changes=bool(git("status", "--porcelain", "--", ":!docs")),
         python=platform.python_version(),
         cores=os.cpu_count() or 0,
-        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        system=f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}",
         narrowed_by=shlex.join(options),
     )
 
