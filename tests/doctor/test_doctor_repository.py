@@ -36,7 +36,7 @@ def test_a_file_that_is_no_queue_is_an_error_and_is_left_as_it_is(clinic: Clinic
     told = clinic.told()
     assert told.code == 1
     assert f"✗ Error: The queue file {file} is not a SQLite database" in told.out
-    assert "  Move it away and call again" in told.out
+    assert "mv $(ls -d queue.db queue.db-wal queue.db-shm 2>/dev/null) aside/1/" in told.out
     assert file.read_bytes() == b"x" * 5000
     file.unlink()
 
@@ -52,7 +52,7 @@ def test_a_queue_of_another_sow_is_an_error(clinic: Clinic) -> None:
     clinic.run_once()
     clinic.site.sow("worker", "stop")
     change(clinic, "pragma user_version = 99")
-    assert "has format 99, this sow reads format" in clinic.one("queue")["text"]
+    assert "has format 99, made by sow" in clinic.one("queue")["text"]
     assert clinic.told().code == 1
     change(clinic, "pragma user_version = 1")
 
