@@ -5,11 +5,13 @@ for a while. A worker is dead when nobody holds its lock, a caller when its
 process is gone. Knows nothing of how an attempt is judged.
 """
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from sow.errors import StateError
+from sow.errors import SowError, StateError
 from sow.ids import WorkerId
 from sow.jobs import jobs, leases, workers
+from sow.jobs.faults import QueueChanged
 from sow.schema.job import Job, Lease
 from sow.sessions.hold import is_deserted, release
 from sow.sessions.unfinished import finish, give_back, is_abandoned
@@ -18,7 +20,7 @@ from worker.blame import excuse_by_boot, excuse_by_count
 from worker.context import WorkerContext, logger, tell
 from worker.monitor import Monitor
 from worker.postponing import put_off
-from worker.settle import is_checked_out
+from worker.settle import cancel_unstarted, is_checked_out
 
 
 def recover(context: WorkerContext, monitor: Monitor) -> None:
@@ -34,7 +36,8 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
         _replace(context, worker_id, monitor, excuse)
     for lease in leases.leases_of(context.database, context.worker_id):
         if not monitor.watches(lease.job_id):
-            _take_up_again(context, lease, monitor)
+            with _boundary(lease):
+                _take_up_again(context, lease, monitor)
     for job in jobs.held_by_callers(context.database):
         if is_abandoned(job):
             _finish(context, job)
@@ -73,15 +76,31 @@ def _replace(context: WorkerContext, dead: WorkerId, monitor: Monitor, excuse: s
     (context.workspace.workers / f"{dead}{workers.BELL_SUFFIX}").unlink(missing_ok=True)
     logger.info("worker %s is dead; took over %d of its jobs", dead, len(taken))
     for lease in taken:
-        _adopt(context, lease, monitor, excuse)
+        with _boundary(lease):
+            _adopt(context, lease, monitor, excuse)
+
+
+@contextmanager
+def _boundary(lease: Lease) -> Iterator[None]:
+    """Keep what is wrong with one job from all others; it is looked at again the next time.
+
+    A lease that was settled in this moment is no more our concern.
+    """
+    try:
+        yield
+    except leases.Fenced:
+        return
+    except QueueChanged:
+        raise  # nothing can be recovered any more
+    except (SowError, OSError) as error:
+        logger.warning("job %s cannot be taken up yet: %s", lease.job_id, error)
 
 
 def _adopt(context: WorkerContext, lease: Lease, monitor: Monitor, excuse: str = "") -> None:
-    """Watch what runs under a lease; one that was settled in this moment is no more our concern."""
-    with suppress(leases.Fenced):
-        running = adopt(context, lease, excuse=excuse)
-        if running is not None:
-            monitor.watch(running)
+    """Watch what runs under a lease."""
+    running = adopt(context, lease, excuse=excuse)
+    if running is not None:
+        monitor.watch(running)
 
 
 def _take_up_again(context: WorkerContext, lease: Lease, monitor: Monitor) -> None:
@@ -94,8 +113,10 @@ def _take_up_again(context: WorkerContext, lease: Lease, monitor: Monitor) -> No
     if attempt is not None and attempt.number > job.settled:
         _adopt(context, lease, monitor)
         return
-    with suppress(leases.Fenced):
+    try:
         put_off(context, job, lease, "a fault of this machine has interrupted its start")
+    except leases.EndIsAsked:
+        cancel_unstarted(context, job, lease)
 
 
 def _finish(context: WorkerContext, job: Job) -> None:

@@ -34,9 +34,13 @@ def is_abandoned(job: Job) -> bool:
 def finish(workspace: Workspace, database: Database, job: Job, *, now: float) -> JobState:
     """Queue an abandoned job whose task is marked, undo any other; return the state it is in.
 
-    Its project must be checked out.
+    Its project must be checked out. A task that was removed since is not marked.
     """
-    if not _is_marked(job, read_task(workspace, job.task_id)):
+    try:
+        is_marked = _is_marked(job, read_task(workspace, job.task_id))
+    except UnknownTask:
+        is_marked = False
+    if not is_marked:
         undo(workspace, database, job, reason="its caller died before the job was queued", now=now)
     else:
         with database.transaction():

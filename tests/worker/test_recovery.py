@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -10,16 +11,21 @@ from attempt_cases import wait_until
 from watch_cases import ME, WatchSite, dead_process
 
 from sow.config.defaults import DEFAULT_RETRY_WORKER_DEATHS
+from sow.errors import QueueError
 from sow.ids import WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.doorbell import Bell
 from sow.processes import facts
-from sow.schema.job import Attempt, Cause, Job, JobState, ProcessIdentity, WorkerRecord
+from sow.schema.job import Attempt, Cause, Job, JobState, Lease, ProcessIdentity, WorkerRecord
 from sow.schema.task import TaskStatus
+from sow.state.kept.store import kept_at
+from worker import recovery
 from worker.adopt import adopt
+from worker.context import WorkerContext
 from worker.monitor import Monitor
 from worker.recovery import dead_workers, recover
 from worker.retry import PATIENT_DEATHS
+from worker.running import Running
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
 DEAD = WorkerId("w9-dead00")
@@ -411,3 +417,51 @@ def test_an_attempt_whose_task_is_gone_is_adopted_all_the_same(site: WatchSite) 
     assert site.ended(job).state is JobState.FAILED
     wait_until(lambda: leases.lease_of(site.database, job.id) is None)
     monitor.stop()
+
+
+def test_a_lease_of_our_own_without_an_attempt_is_cancelled_where_that_was_asked_for(
+    site: WatchSite, monitor: Monitor
+) -> None:
+    """The machine kept us from starting it, and from saying so; a person has cancelled it since."""
+    job, behind = site.job(), site.job("020")
+    site.lease(job)
+    site.lease(behind)
+    jobs.change_job(site.database, job.id, cancel_requested_at=site.context.now())
+    recover_once(site, monitor)
+    assert site.get(job).state is JobState.CANCELLED
+    assert site.task().status is TaskStatus.PENDING
+    assert site.get(behind).state is JobState.BACKOFF
+
+
+@pytest.mark.parametrize("owner", [ME, DEAD])
+def test_one_lease_that_cannot_be_taken_up_keeps_no_other_from_recovery(
+    site: WatchSite, monitor: Monitor, monkeypatch: pytest.MonkeyPatch, owner: WorkerId
+) -> None:
+    """A file of its attempt may not be read, say."""
+    bad, good = site.job(), site.job("020")
+    for job in (bad, good):
+        site.lease(job, owner)
+        site.attempt(job, supervisor=dead_process())
+
+    def adopt_one(context: WorkerContext, lease: Lease, **more: str) -> Running | None:
+        if lease.job_id == bad.id:
+            raise QueueError("alive.lock cannot be opened")
+        return adopt(context, lease, **more)
+
+    monkeypatch.setattr(recovery, "adopt", adopt_one)
+    recover_once(site, monitor)
+    assert monitor.watches(good.id)
+    monkeypatch.undo()
+    recover_once(site, monitor)
+    assert monitor.watches(bad.id)
+
+
+def test_a_job_half_placed_whose_task_is_gone_ends(site: WatchSite, monitor: Monitor) -> None:
+    """Else it would be `preparing` for ever, and keep its worker from leaving."""
+    job = preparing(site, caller_lives=False)
+    shutil.rmtree(site.state_file().parent)
+    kept = Path(str(kept_at(site.workspace.root).folder))  # type: ignore[union-attr]
+    shutil.rmtree(kept)
+    recover_once(site, monitor)
+    assert site.get(job).state is JobState.CANCELLED
+    assert not jobs.has_active_jobs(site.database)
