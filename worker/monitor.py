@@ -214,6 +214,7 @@ class Monitor:
             if not supervisor_lives(running):
                 self._close_pidfd(running)
                 press(running, now=time.monotonic())
+            running.failures = 0
         except Fenced:
             tell(running.job, "was taken over by another worker")
             self._forget(running)

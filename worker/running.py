@@ -71,11 +71,13 @@ class Running:
     continued_at: list[float] = field(default_factory=list)
     """When its supervisor was found stopped lately, on the monotonic clock."""
     failures: int = 0
-    """How often it could not be settled."""
+    """How often in a row it could not be looked at or settled."""
     not_before: float = 0.0
     """When to try again, on the monotonic clock."""
     ended_for: Verdict | None = None
     """Why the worker itself had it ended, where it did."""
+    verdict: Verdict | None = None
+    """Why it ended, once that is on record: what follows may have to be tried again."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """The agent's environment; never written anywhere."""
     begun_at: float = field(default_factory=time.monotonic)

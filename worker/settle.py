@@ -60,12 +60,13 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     if not is_checked_out(context, running.job):
         _keep_for_later(context, running, exit_facts)
         return
-    concluded = recorded(running)
+    concluded = running.verdict or recorded(running)
     for _ in range(MOST_JUDGEMENTS):
         job = jobs.get_job(context.database, running.job.id)
         verdict = concluded or judge_ending(context, running, job, exit_facts)
         following = decide_next(context, running, job, verdict)
         _record_ending(context, running, exit_facts, verdict)
+        running.verdict = verdict  # our own `failed` must not be read as a report, if we come back
         try:
             _write_down(context, running, job, verdict, following)
         except Outdated:

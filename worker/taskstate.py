@@ -15,6 +15,7 @@ from msgspec import UNSET
 from sow.clock import format_time
 from sow.errors import StateError
 from sow.executors.base import Observation, Verdict
+from sow.faults import passing_fault
 from sow.files import NotAFile, locked_folder, read_regular
 from sow.ids import TaskId
 from sow.jobs import leases
@@ -210,20 +211,39 @@ def log_failure(context: WorkerContext, job: Job, reason: str) -> None:
     )
     try:
         append_entry(place.folder, entry)
-    except NotAFile as error:  # a log that is no file must not keep the job alive
+    except StateError as error:  # a log that takes no entry must not keep the job alive
+        if passing_fault(error) is not None:
+            raise
         tell(job, f"its log was not written: {error.message}")
 
 
 def restore_state(context: WorkerContext, running: Running) -> None:
-    """Keep what the agent made of state.yaml, and put the last valid version back."""
+    """Keep what the agent made of state.yaml, and put the last valid version back.
+
+    A state that can be read stays: it was put back before the job's end could be
+    written, and what the agent made of it must not be written over by it.
+    """
     state = find_task(context.workspace, TaskId(running.job.task_id)).state
     with locked_folder(state.parent):
+        if _can_be_read(context, running.job):
+            return
         if os.path.lexists(state):
             state.replace(state.with_name(f"state.yaml.invalid-{running.attempt.id}"))
         last: bytes | None = None
         with suppress(FileNotFoundError, NotAFile):
             last = read_regular(running.paths.last_valid_state, STATE_LIMIT)
         statefiles.restore_state(state, last)
+
+
+def _can_be_read(context: WorkerContext, job: Job) -> bool:
+    """Whether a task's state is valid now. Raises what says nothing of it, a full table, say."""
+    try:
+        read_task(context.workspace, TaskId(job.task_id))
+    except StateError as error:
+        if passing_fault(error) is not None:
+            raise
+        return False
+    return True
 
 
 def first_line(text: str) -> str:

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import signal
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from sow.schema.task import TaskStatus
 from worker import monitor as monitor_module
 from worker import output
 from worker.monitor import ask_to_end, has_ended
+from worker.settle import settle_attempt
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
 OTHER = "w2-bbbbbb"
@@ -473,4 +475,77 @@ def test_the_group_of_an_attempt_is_removed_when_it_is_settled(site: WatchSite) 
     (site.workspace.root / "go").touch()
     assert site.ended(job).state is JobState.DONE
     wait_until(lambda: not Path(fence).exists(), "the group is removed")
+    monitor.stop()
+
+
+def test_a_failure_whose_commit_failed_is_the_same_failure_when_it_is_tried_again(
+    site: WatchSite,
+) -> None:
+    """The task says `failed` by then, by our own hand: that is no report of the agent's."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.attempt(job, supervisor=dead_process())
+    attempt.paths.exit.write_text('{"code": 127}')
+    site.database.run(
+        "create trigger refusing before update of state on job when new.state = 'failed' "
+        "begin select raise(abort, 'no room'); end"
+    )
+    running = site.adopt(job)
+    with pytest.raises(sqlite3.IntegrityError, match="no room"):
+        settle_attempt(site.context, running)
+    assert site.task().status is TaskStatus.FAILED
+    site.database.run("drop trigger refusing")
+    settle_attempt(site.context, running)
+    assert (site.get(job).state, site.get(job).cause) == (JobState.FAILED, Cause.MISSING_BINARY)
+
+
+def test_what_an_agent_made_of_its_state_is_kept_though_settling_is_tried_again(
+    site: WatchSite,
+) -> None:
+    job = site.job()
+    site.lease(job)
+    attempt = site.attempt(job, supervisor=dead_process())
+    attempt.paths.exit.write_text('{"code": 0}')
+    state = site.state_file()
+    valid = state.read_bytes()
+    state.write_text("task: [")
+    site.database.run(
+        "create trigger refusing before update of state on job "
+        "begin select raise(abort, 'no room'); end"
+    )
+    running = site.adopt(job)
+    with pytest.raises(sqlite3.IntegrityError, match="no room"):
+        settle_attempt(site.context, running)
+    site.database.run("drop trigger refusing")
+    settle_attempt(site.context, running)
+    assert site.last_attempt(job).cause is Cause.STATE_UNREADABLE
+    assert site.get(job).state is JobState.QUEUED
+    assert state.read_bytes() == valid
+    kept = state.with_name(f"state.yaml.invalid-{attempt.attempt_id}")
+    assert kept.read_text() == "task: ["
+
+
+def test_a_log_that_may_not_be_written_changes_no_cause(site: WatchSite) -> None:
+    job = site.job()
+    site.lease(job)
+    attempt = site.attempt(job, supervisor=dead_process())
+    log = site.state_file().with_name("log.md")
+    log.unlink()
+    log.symlink_to(log)  # refused to root as well
+    attempt.paths.exit.write_text('{"code": 127}')
+    settle_attempt(site.context, site.adopt(job))
+    assert (site.get(job).state, site.get(job).cause) == (JobState.FAILED, Cause.MISSING_BINARY)
+    assert site.get(job).outcome_status is TaskStatus.FAILED
+
+
+def test_faults_that_have_passed_are_forgotten(site: WatchSite) -> None:
+    """Else an agent that runs long is left alone ever longer at each of them, cancels and all."""
+    job = site.job()
+    site.lease(job)
+    site.run(job, "exec sleep 60")
+    running = site.adopt(job)
+    running.failures = 7
+    monitor = site.start_monitor()
+    monitor.watch(running)
+    wait_until(lambda: running.failures == 0, "a look that went well")
     monitor.stop()
