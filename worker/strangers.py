@@ -4,13 +4,16 @@ An agent's own `sow` calls start workers, in this checkout or in another one,
 and these start supervisors. Owns the rule that tells such processes. A
 variable alone spares nobody, for whoever starts a process may set it: a
 worker holds its own lock, a supervisor that of its attempt, and an agent whose
-supervisor has died is named by its attempt's `started.json`. Sends no signal.
-Light: the supervisor runs on it.
+supervisor has died is named by its attempt's `started.json`. Where we have no
+descriptor or memory left to look, OSError is raised: a worker that cannot be
+seen must not be ended for it. Sends no signal. Light: the supervisor runs on it.
 """
 
 import fcntl
 import os
 import stat
+
+from sow.processes.shortage import is_shortage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +89,11 @@ def started(folder: str) -> "dict[str, object]":
 
     try:
         record = json.loads(read_small(folder + "/started.json"))
-    except (OSError, ValueError):
+    except OSError as error:
+        if is_shortage(error):
+            raise
+        return {}
+    except ValueError:
         return {}
     return record if isinstance(record, dict) else {}
 
@@ -116,7 +123,9 @@ def registered_workers(run: str) -> dict[int, tuple[str, str]]:
     workers: dict[int, tuple[str, str]] = {}
     try:
         names = os.listdir(run + "/workers")  # noqa: PTH208
-    except OSError:
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return workers
     for name in names:
         path = f"{run}/workers/{name}"
@@ -130,7 +139,11 @@ def named_in(path: str) -> tuple[int, str] | None:
     try:
         pid, ticks = read_small(path).decode("ascii").split()
         return int(pid), ticks
-    except (OSError, ValueError):
+    except OSError as error:
+        if is_shortage(error):
+            raise
+        return None
+    except ValueError:
         return None
 
 
@@ -150,7 +163,9 @@ def is_held(path: str) -> bool:
     """Whether anybody holds the lock on a file."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

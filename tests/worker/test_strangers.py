@@ -1,14 +1,17 @@
 """Who below an agent is not the agent's, and is left alone when its tree is ended (§6)."""
 
 import os
+import resource
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from attempt_cases import PSUTIL, SECONDS, AttemptSite, is_running
 
 from sow.paths import Workspace
+from worker.strangers import agent_pid_of, is_held, named_in, registered_workers
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tests read /proc")
 
@@ -86,3 +89,26 @@ def test_the_agent_of_another_attempt_is_spared_though_its_supervisor_has_died(
     left = leave(attempt, f"{variables} setsid sh left.sh")
     assert is_running(left) is is_its_agent
     other.close()
+
+
+@pytest.fixture
+def no_descriptors() -> Iterator[None]:
+    """Leave this process none to open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.open(os.devnull, os.O_RDONLY)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("no_descriptors")
+@pytest.mark.parametrize(
+    "look", [is_held, named_in, agent_pid_of, registered_workers]
+)
+def test_who_cannot_look_says_so_and_takes_nobody_for_a_leftover(
+    tmp_path: Path, look: Callable[[str], object]
+) -> None:
+    """A worker whose lock cannot be read would be ended with the agent below which it runs."""
+    with pytest.raises(OSError, match="Too many open files"):
+        look(str(tmp_path))
