@@ -8,7 +8,7 @@ task of a job that waits is `unfinished`'s; ending a running agent's tree is its
 supervisor's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -122,18 +122,19 @@ def cancel_job(
     Repeating it goes on where a command was killed that did the same. Raises
     NothingToCancel, TooLate, OpenOnTerminal.
     """
-    reported = _has_reported(caller, job)
+    reports = _reports(caller, [job, *jobs.descendants(database, job.id)])
     with database.transaction():
         current = jobs.get_job(database, job.id)
         family = jobs.descendants(database, job.id)
         if current.state.is_final:
             family = _left_by_request(current, family)
         else:
-            _refuse(caller, database, current, family, reported=reported)
+            _refuse(database, current, family, reports)
             _end_or_ask(caller, database, current)
         chosen = [] if keep_children else _endable(family)
         for one in chosen:
-            if not _is_reporting(caller, database, one):
+            # An agent that has reported is only ending: its report stands.
+            if one.id not in reports or not _has_an_agent(database, one):
                 _end_or_ask(caller, database, one)
     _conclude_all(caller, database, [job.id, *(one.id for one in chosen)])
     workers.wake(caller.workspace)
@@ -159,13 +160,13 @@ def _left_by_request(job: Job, family: Sequence[Job]) -> list[Job]:
 
 
 def _refuse(
-    caller: Caller, database: Database, job: Job, family: Sequence[Job], *, reported: bool
+    database: Database, job: Job, family: Sequence[Job], reports: Mapping[JobId, TaskStatus]
 ) -> None:
     """Refuse what is not to be ended from here. Raises OpenOnTerminal, TooLate."""
     if job.verb is Verb.OPEN:
         raise OpenOnTerminal(job)
-    if reported and _has_an_agent(database, job):
-        raise TooLate(job, _status(caller, job), _endable(family))
+    if job.id in reports and _has_an_agent(database, job):
+        raise TooLate(job, reports[job.id], _endable(family))
 
 
 def _end_or_ask(caller: Caller, database: Database, job: Job) -> None:
@@ -206,14 +207,15 @@ def _has_an_agent(database: Database, job: Job) -> bool:
     return is_unjudged or leases.lease_of(database, job.id) is not None
 
 
-def _is_reporting(caller: Caller, database: Database, job: Job) -> bool:
-    """Whether the agent of a job has reported and is only ending: its report stands."""
-    return _has_an_agent(database, job) and _has_reported(caller, job)
+def _reports(caller: Caller, family: Sequence[Job]) -> dict[JobId, TaskStatus]:
+    """Return by job what the tasks of some jobs say, where an agent has set it.
 
-
-def _has_reported(caller: Caller, job: Job) -> bool:
-    status = _status(caller, job)
-    return status is not None and status not in NO_REPORTS
+    Read before the transaction, never in it: a reader may have to put a file back
+    under its folder's lock, and whoever needs both takes the lock first. What is
+    queued after this has not reported.
+    """
+    stand = {job.id: _status(caller, job) for job in family}
+    return {job_id: one for job_id, one in stand.items() if one and one not in NO_REPORTS}
 
 
 def _status(caller: Caller, job: Job) -> TaskStatus | None:
