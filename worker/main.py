@@ -181,6 +181,8 @@ class WorkerProcess:
             launch.try_later(self.context, job_id, error)
         except Fenced:
             return
+        except QueueChanged as changed:
+            self._leave_changed(changed)
         except Exception as again:
             if passing_fault(again) is None:
                 raise
@@ -220,6 +222,8 @@ class WorkerProcess:
         if self.changed is None:
             self.changed = error
             logger.warning("%s; leaving", error.message)
+            if isinstance(error, QueueReplaced):
+                self.context.guard.look()  # what took it may have taken more
             self.consumer.stop_flag.set()
             self._ask_to_leave()
 

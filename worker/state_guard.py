@@ -2,8 +2,8 @@
 
 Owns when a worker looks: before an agent starts, before an attempt is judged,
 and every few seconds while agents run. What is put back and why is
-`sow.state.kept`; a worker knows by its own records that a job lives, though
-the queue's file may be gone from the disk.
+`sow.state.kept`. Whether a job lives, a worker's records tell; where the queue
+was taken too, the processes that carry an attempt do.
 """
 
 import logging
@@ -13,12 +13,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sow.errors import SowError
+from sow.errors import QueueError, SowError
 from sow.ids import ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
-from sow.sessions.witness import named
+from sow.sessions.witness import among_processes, named
 from sow.state.kept import surroundings
 from sow.state.kept.putback import adopt, differing_names, folders, names_in, sweep
 from sow.state.kept.store import Kept, kept_at
@@ -34,8 +34,11 @@ logger = logging.getLogger("sow.worker")
 def install(database: Database) -> None:
     """Answer for this process whether a job lives, and tell what was put back in its log."""
 
-    def who_lives(_root: Path, project_id: str) -> str:
-        return named(jobs.any_live_job(database, ProjectId(project_id)))
+    def who_lives(root: Path, project_id: str) -> str:
+        try:
+            return named(jobs.any_live_job(database, ProjectId(project_id)))
+        except QueueError:  # what took the state may have taken the queue along
+            return among_processes(root)
 
     surroundings.install(who_lives, logger.warning)
 

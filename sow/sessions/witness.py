@@ -19,7 +19,7 @@ from sow.processes import facts
 
 def who_lives(root: Path, project_id: str) -> str:
     """Return who of a project's jobs has not ended, as `job 12`; empty for nobody."""
-    return _in_queue(Workspace(root), ProjectId(project_id)) or _among_processes(root)
+    return _in_queue(Workspace(root), ProjectId(project_id)) or among_processes(root)
 
 
 def _in_queue(workspace: Workspace, project_id: ProjectId) -> str:
@@ -36,7 +36,8 @@ def named(job: int | None) -> str:
     return "" if job is None else f"job {job}"
 
 
-def _among_processes(root: Path) -> str:
+def among_processes(root: Path) -> str:
+    """Return whose agent runs in a workspace, as its processes tell; empty for nobody's."""
     for spelling in dict.fromkeys((str(root), os.path.realpath(root))):
         for pid in facts.carriers("SOW_ROOT", spelling):
             attempt = (facts.variables(pid) or {}).get("SOW_ATTEMPT_ID", "")

@@ -118,6 +118,26 @@ def test_a_clean_that_takes_everything(repository: Site, committed: str) -> None
     wait_until(lambda: not _carriers(site), "the agent has ended")
 
 
+def test_a_clean_that_takes_everything_is_undone_by_the_worker_that_it_drives_away(
+    repository: Site,
+) -> None:
+    """The agent makes no call that would bring the state back, and the queue is gone too."""
+    site = repository
+    site.project(*TASKS)
+    others_at_work(site)
+    end = f"touch {site.base}/cleaned; while [ ! -e {site.base}/go ]; do sleep 0.05; done"
+    use_git_agent(site, "git clean -qfdx", "sow agent log begun\n{command}\n" + end, **QUICK)
+    worker = start_worker(site)
+    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    wait_until((site.base / "cleaned").exists, "everything is gone")
+    worker.wait()
+    others_are_whole(site)
+    assert site.task("010")["status"] == "in_progress"
+    assert _carriers(site)
+    (site.base / "go").touch()
+    wait_until(lambda: not _carriers(site), "the agent has ended")
+
+
 def _carriers(site: Site) -> list[int]:
     return facts.carriers("SOW_ROOT", str(site.root))
 
