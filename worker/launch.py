@@ -54,10 +54,18 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
         return None
     job = jobs.get_job(context.database, job_id)
     try:
-        return _start_or_cancel(context, standby, job, lease)
+        return _start_or_fail(context, standby, job, lease)
     except leases.Fenced:
         tell(job, "was taken over by another worker")
         return None
+
+
+def _start_or_fail(
+    context: WorkerContext, standby: Standby, job: Job, lease: Lease
+) -> Running | None:
+    """Start the next attempt; a job that cannot be started, now or later, fails instead."""
+    try:
+        return _start_or_cancel(context, standby, job, lease)
     except QueueChanged:
         raise
     except SowError as error:

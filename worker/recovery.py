@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sow.errors import SowError, StateError
-from sow.ids import WorkerId
+from sow.ids import JobId, WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.faults import QueueChanged
 from sow.schema.job import Job, Lease
@@ -36,13 +36,11 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
         _replace(context, worker_id, monitor, excuse)
     for lease in leases.leases_of(context.database, context.worker_id):
         if not monitor.watches(lease.job_id):
-            with _boundary(lease):
+            with _boundary(lease.job_id):
                 _take_up_again(context, lease, monitor)
     for job in jobs.held_by_callers(context.database):
-        if is_abandoned(job):
-            _finish(context, job)
-        elif is_deserted(context.workspace, context.database, job):
-            _release(context, job)
+        with _boundary(job.id):
+            _see_to_caller(context, job)
     for job in jobs.without_row(context.database):
         _ensure_row(context, job)
     give_back_tasks(context)
@@ -76,12 +74,12 @@ def _replace(context: WorkerContext, dead: WorkerId, monitor: Monitor, excuse: s
     (context.workspace.workers / f"{dead}{workers.BELL_SUFFIX}").unlink(missing_ok=True)
     logger.info("worker %s is dead; took over %d of its jobs", dead, len(taken))
     for lease in taken:
-        with _boundary(lease):
+        with _boundary(lease.job_id):
             _adopt(context, lease, monitor, excuse)
 
 
 @contextmanager
-def _boundary(lease: Lease) -> Iterator[None]:
+def _boundary(job_id: JobId) -> Iterator[None]:
     """Keep what is wrong with one job from all others; it is looked at again the next time.
 
     A lease that was settled in this moment is no more our concern.
@@ -93,7 +91,7 @@ def _boundary(lease: Lease) -> Iterator[None]:
     except QueueChanged:
         raise  # nothing can be recovered any more
     except (SowError, OSError) as error:
-        logger.warning("job %s cannot be taken up yet: %s", lease.job_id, error)
+        logger.warning("job %s cannot be taken up yet: %s", job_id, error)
 
 
 def _adopt(context: WorkerContext, lease: Lease, monitor: Monitor, excuse: str = "") -> None:
@@ -117,6 +115,14 @@ def _take_up_again(context: WorkerContext, lease: Lease, monitor: Monitor) -> No
         put_off(context, job, lease, "a fault of this machine has interrupted its start")
     except leases.EndIsAsked:
         cancel_unstarted(context, job, lease)
+
+
+def _see_to_caller(context: WorkerContext, job: Job) -> None:
+    """Finish what a dead caller began to place, or free what it had open."""
+    if is_abandoned(job):
+        _finish(context, job)
+    elif is_deserted(context.workspace, context.database, job):
+        _release(context, job)
 
 
 def _finish(context: WorkerContext, job: Job) -> None:

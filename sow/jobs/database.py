@@ -113,7 +113,10 @@ class Database:
 
     def _look_at_files(self) -> None:
         """Raise QueueReplaced or ForeignLog when the files on disk are not those we have open."""
-        self._marks = look_again(self.path, self._marks)
+        try:
+            self._marks = look_again(self.path, self._marks)
+        except OSError as error:
+            raise _not_ours_to_use(self.path, error) from error
 
     def _look_at_format(self) -> None:
         """Raise NewerQueue when a newer sow has brought the file up to its own form."""
@@ -189,7 +192,12 @@ def _open(path: Path) -> Database:
     except FileNotFoundError as error:
         raise QueueReplaced(path) from error
     except OSError as error:
-        raise QueueError(
-            f"the queue file {path} cannot be used: {error.strerror}",
-            hint="Check the folder's permissions, then call again.",
-        ) from error
+        raise _not_ours_to_use(path, error) from error
+
+
+def _not_ours_to_use(path: Path, error: OSError) -> QueueError:
+    """Return the error of a file that the system does not let us look at."""
+    return QueueError(
+        f"the queue file {path} cannot be used: {error.strerror}",
+        hint="Check the folder's permissions, then call again.",
+    )

@@ -14,7 +14,7 @@ from queue_cases import insert, start_python
 from sow.errors import QueueError
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
-from sow.jobs.faults import ForeignLog, QueueReplaced
+from sow.jobs.faults import ForeignLog, QueueChanged, QueueReplaced
 from sow.jobs.queue_files import COUNT_AT, MOST_COMMITS, refuse_foreign_log
 from sow.paths import Workspace
 
@@ -193,3 +193,18 @@ def test_what_is_no_file_is_refused_without_being_opened(
         open_queue(workspace)
     subprocess.run(caught.value.hint.splitlines()[1], shell=True, check=True)
     open_queue(workspace).close()
+
+
+def test_files_that_may_not_be_looked_at_are_no_bug_and_not_called_removed(
+    workspace: Workspace,
+) -> None:
+    with closing(open_queue(workspace)) as database:
+        run = workspace.run
+        run.rename(run.with_name("aside"))
+        run.symlink_to(run)  # refused to root as well
+        with pytest.raises(QueueError, match="cannot be used: Too many levels") as refused:
+            jobs.active_jobs(database)
+        assert not isinstance(refused.value, QueueChanged)
+        run.unlink()
+        run.with_name("aside").rename(run)
+        assert jobs.active_jobs(database) == []

@@ -456,6 +456,25 @@ def test_one_lease_that_cannot_be_taken_up_keeps_no_other_from_recovery(
     assert monitor.watches(bad.id)
 
 
+def test_one_job_of_a_caller_that_nobody_can_tell_of_keeps_no_other_from_recovery(
+    site: WatchSite, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = preparing(site, caller_lives=False)
+    waiting = site.job("020")
+    leases.enqueue(site.database, waiting.id, now=0.0)
+    site.database.run("delete from task")
+
+    def nobody_can_tell(job: Job) -> bool:
+        raise QueueError(f"alive.lock of job {job.id} cannot be opened")
+
+    monkeypatch.setattr(recovery, "is_abandoned", nobody_can_tell)
+    recover_once(site, monitor)
+    assert site.database.rows("select 1 from task join job on job.queue_row = task.id")
+    monkeypatch.undo()
+    recover_once(site, monitor)
+    assert site.get(bad).state is JobState.QUEUED
+
+
 def test_a_job_half_placed_whose_task_is_gone_ends(site: WatchSite, monitor: Monitor) -> None:
     """Else it would be `preparing` for ever, and keep its worker from leaving."""
     job = preparing(site, caller_lives=False)

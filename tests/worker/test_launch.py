@@ -1,0 +1,40 @@
+"""A start that comes to nothing: who ends the job, and who leaves it alone."""
+
+from watch_cases import WatchSite
+
+from sow.errors import SowError
+from sow.ids import WorkerId
+from sow.jobs import leases
+from sow.schema.config import ExecutorType
+from sow.schema.executor import ExecutorConfig
+from sow.schema.job import JobState, ProcessIdentity
+from worker import launch
+from worker.standby import Standby
+
+OTHER = WorkerId("w2-bbbbbb")
+
+
+class TakenOver(Standby):
+    """Another worker takes the job over in this moment, and no supervisor can be started."""
+
+    def __init__(self, site: WatchSite) -> None:
+        super().__init__({})
+        self.site = site
+
+    def prepare(self) -> ProcessIdentity:
+        context = self.site.context
+        leases.take_over(context.database, context.worker_id, OTHER, now=context.now())
+        raise SowError("cannot start a supervisor")
+
+
+def test_a_job_that_cannot_be_started_and_is_anothers_by_now_is_left_to_that_one(
+    site: WatchSite,
+) -> None:
+    executor = ExecutorConfig(name="script", type=ExecutorType.COMMAND, command=("/bin/true",))
+    job = site.job(executor=executor)
+    site.lease(job)
+    assert launch.start(site.context, TakenOver(site), job.id) is None
+    lease = leases.lease_of(site.database, job.id)
+    assert lease is not None
+    assert lease.worker_id == OTHER
+    assert site.get(job).state is JobState.RUNNING
