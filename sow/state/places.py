@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sow.errors import StateError
+from sow.files import unreadable
 from sow.ids import PhaseName, TaskId, parse_task_id
 from sow.paths import Workspace
 from sow.state.errors import NoProject, UnknownTask
@@ -94,17 +95,29 @@ def _all(workspace: Workspace) -> list[TaskPlace]:
 
 def has_project(workspace: Workspace) -> bool:
     """Whether the branch has a project: empty folders, as git leaves them, are none."""
-    if workspace.project_state.is_file():
+    if os.path.isfile(workspace.project_state):  # noqa: PTH113 - it never raises
         return True
     look_for_project(workspace.root)
     return holds_files(workspace.project)
 
 
 def holds_files(folder: str | Path) -> bool:
-    """Whether a folder of ours holds its state, or any other file anywhere below it."""
-    if os.path.exists(f"{folder}/state.yaml"):  # noqa: PTH110 - asked of every task
+    """Whether a folder of ours holds its state, or any other file anywhere below it.
+
+    Where nobody may look it is taken to: whoever reads it is told why that cannot be.
+    """
+    return not is_missing(f"{folder}/state.yaml") or first_file(folder) is not None
+
+
+def is_missing(path: str | Path) -> bool:
+    """Whether nothing lies at a path; False where that cannot be told."""
+    try:
+        os.stat(path)  # noqa: PTH116 - asked of every task
+    except (FileNotFoundError, NotADirectoryError):
         return True
-    return first_file(folder) is not None
+    except OSError:
+        return False
+    return False
 
 
 def first_file(folder: str | Path) -> str | None:
@@ -127,3 +140,5 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
             return [entry for entry in entries if entry.is_dir() and entry.name[0] != "."]
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise unreadable(folder, error) from error

@@ -14,7 +14,7 @@ from sow.schema.project import Project, ProjectState
 from sow.state.errors import NoProject, ProjectWithoutState
 from sow.state.kept.putback import adopt
 from sow.state.kept.store import kept_for
-from sow.state.places import first_file, has_project
+from sow.state.places import first_file, has_project, is_missing
 from sow.state.statefiles import new_state, read_bytes, read_state, rewrite_state
 from sow.state.transitions import moment
 from sow.state.version import check_version
@@ -32,7 +32,7 @@ def read_project(workspace: Workspace) -> Project:
 def _refuse_missing(workspace: Workspace) -> None:
     """Raise NoProject where there is no `state.yaml`; of another kind where other files are."""
     found = has_project(workspace)
-    if found and workspace.project_state.exists():
+    if found and not is_missing(workspace.project_state):
         return
     file = first_file(workspace.project)
     raise ProjectWithoutState(workspace.project, file) if file else NoProject(workspace.project)
@@ -68,7 +68,7 @@ def new_project(
     }
     text = new_state({"project": fields}, ProjectState, path=workspace.project_state)
     with locked_folder(workspace.sow):
-        if workspace.project_state.exists():
+        if not is_missing(workspace.project_state):
             raise StateError(
                 f"there is a project already: {workspace.project}",
                 hint="`sow project status` shows it. A branch has one project.",

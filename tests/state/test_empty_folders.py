@@ -2,10 +2,11 @@
 
 import pytest
 
+from sow.files import NotAFile
 from sow.ids import ProjectId
 from sow.state.errors import NoProject, ProjectWithoutState, UnknownTask
 from sow.state.projects import new_project, read_project
-from sow.state.tasks import add_task, find_task, list_tasks
+from sow.state.tasks import add_task, find_task, list_tasks, read_task
 
 NOON = 1_769_860_800.0
 OTHER_ID = ProjectId("1b5f4b7e-2d1a-4b58-9d8e-0e0e0e0e0e0e")
@@ -55,3 +56,21 @@ def test_files_without_a_state_are_named_and_kept(workspace):
         assert caught.value.message.endswith(f"holds files ({inside}), but no state.yaml")
         assert "move the folder away" in caught.value.hint
     assert kept.read_text() == "Greet.\n"
+
+
+def test_what_nobody_may_look_at_is_not_called_missing(workspace):
+    """A worker owes a task nothing that is gone, and waits for a project that is elsewhere."""
+    folder = find_task(workspace, add_task(workspace, name="T", agent="tester", now=NOON).id).folder
+    for path, act in (
+        (folder, lambda: read_task(workspace, "010")),
+        (workspace.phases, lambda: read_task(workspace, "010")),
+        (workspace.project, lambda: read_project(workspace)),
+    ):
+        aside = path.with_name("aside")
+        path.rename(aside)
+        path.symlink_to(path)  # refused to root as well
+        with pytest.raises(NotAFile, match="too many levels"):
+            act()
+        path.unlink()
+        aside.rename(path)
+    assert read_task(workspace, "010").name == "T"
