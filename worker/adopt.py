@@ -20,6 +20,7 @@ from sow.sessions.launching import executor_variables
 from sow.state.tasks import read_task
 from worker.blame import NOT_COUNTED, excuse_by_others
 from worker.context import WorkerContext, tell
+from worker.job_end import cancel_unstarted, fail_before_start
 from worker.output import OutputReader
 from worker.retry import Step, after_death
 from worker.running import Running
@@ -80,8 +81,6 @@ def _put_back(context: WorkerContext, lease: Lease, excuse: str) -> None:
         jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
     )
     if following.step is Step.FAIL:
-        from worker.settle import fail_before_start
-
         deaths = job.worker_deaths + following.worker_deaths
         error = SowError(
             f"set aside: its worker died {deaths} times in a row before the agent had started"
@@ -100,8 +99,6 @@ def _put_back(context: WorkerContext, lease: Lease, excuse: str) -> None:
             excused_deaths=job.excused_deaths + following.excused_deaths,
         )
     except leases.EndIsAsked:
-        from worker.settle import cancel_unstarted
-
         cancel_unstarted(context, job, lease)
         return
     tell(job, "queued again: its worker died" + (f"; {NOT_COUNTED}{excuse}" if excuse else ""))

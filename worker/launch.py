@@ -20,24 +20,19 @@ from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases
 from sow.jobs.faults import QueueChanged
 from sow.paths import AttemptPaths, attempt_id
-from sow.schema.job import Attempt, Cause, Job, JobState, Lease, ProcessIdentity
+from sow.schema.job import Attempt, Cause, Job, Lease, ProcessIdentity
 from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
 from sow.sessions.plan import Plan, plan_attempt
 from sow.sessions.strays import TaskIsCarried, refuse_strays
 from sow.state.statefiles import read_bytes
 from worker.adopt import adopt
 from worker.context import WorkerContext, tell
+from worker.job_end import cancel_unstarted, fail_before_start
 from worker.orders import pack
 from worker.output import OutputReader
-from worker.postponing import put_off, wait_for_stray
+from worker.postponing import is_checked_out, put_off, wait_for_project, wait_for_stray
 from worker.renewal import lacks_session, lost_attempts, renew_session, take_again
 from worker.running import Running
-from worker.settle import (
-    ELSEWHERE_SECONDS,
-    cancel_unstarted,
-    fail_before_start,
-    is_checked_out,
-)
 from worker.standby import Standby
 
 
@@ -82,7 +77,7 @@ def _start_or_cancel(
     try:
         context.guard.look()
         if not is_checked_out(context, job):
-            _wait_for_project(context, job, lease)
+            wait_for_project(context, job, lease)
             return None
         history = jobs.attempts(context.database, job.id)
         if history and history[-1].number > job.settled:
@@ -130,19 +125,6 @@ def give_up(context: WorkerContext, job_id: JobId, error: BaseException) -> None
         job = jobs.get_job(context.database, job_id)
         problem = SowError(f"sow itself failed: {type(error).__name__}: {error}")
         fail_before_start(context, job, lease, problem, cause=Cause.INTERNAL)
-
-
-def _wait_for_project(context: WorkerContext, job: Job, lease: Lease) -> None:
-    now = context.now()
-    tell(job, "waits: its project is not checked out")
-    leases.requeue(
-        context.database,
-        lease,
-        state=JobState.BACKOFF,
-        retry_at=now + ELSEWHERE_SECONDS,
-        now=now,
-        reason="its project is not checked out",
-    )
 
 
 def _start_attempt(

@@ -1,16 +1,21 @@
-"""A start that this machine would not allow just now: the job waits, and is tried again.
+"""A job that cannot be started just now, by no fault of its own: it waits, and is tried again.
 
-Owns the wait before the next try, which grows from one to the next. The job is
-not at fault, so none of this is a retry, and it never fails for it.
+The machine would not allow it, its project is not checked out, or an agent that
+nobody knows of is at work on its task. Owns the wait before the next try. None
+of this is a retry, and the job never fails for it.
 """
 
 from sow.clock import format_duration
 from sow.jobs import leases
 from sow.schema.job import Job, JobState, Lease
+from sow.state.errors import NoProject
+from sow.state.projects import read_project
 from worker.context import WorkerContext, tell
 
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 60.0
+ELSEWHERE_SECONDS = 30.0
+"""How often it is looked whether a project is checked out again."""
 STRAY_SECONDS = 3.0
 """How often it is looked whether an agent that nobody knows of has ended."""
 
@@ -28,6 +33,28 @@ def put_off(context: WorkerContext, job: Job, lease: Lease, reason: str) -> None
 def wait_for_stray(context: WorkerContext, job: Job, lease: Lease, reason: str) -> None:
     """Queue a job again on whose task an agent works that the queue knows nothing of."""
     _wait(context, job, lease, reason, STRAY_SECONDS)
+
+
+def is_checked_out(context: WorkerContext, job: Job) -> bool:
+    """Whether the project that a job belongs to is the one in the workspace now."""
+    try:
+        return read_project(context.workspace).id == job.project_id
+    except NoProject:
+        return False
+
+
+def wait_for_project(context: WorkerContext, job: Job, lease: Lease) -> None:
+    """Queue a job again whose project is not checked out. Raises Fenced, EndIsAsked."""
+    now = context.now()
+    tell(job, "waits: its project is not checked out")
+    leases.requeue(
+        context.database,
+        lease,
+        state=JobState.BACKOFF,
+        retry_at=now + ELSEWHERE_SECONDS,
+        now=now,
+        reason="its project is not checked out",
+    )
 
 
 def wait_before(postponements: int) -> float:

@@ -18,9 +18,9 @@ from sow.sessions.unfinished import finish, give_back, is_abandoned
 from worker.adopt import adopt
 from worker.blame import excuse_by_boot, excuse_by_count
 from worker.context import WorkerContext, logger, tell
+from worker.job_end import cancel_unstarted
 from worker.monitor import Monitor
-from worker.postponing import put_off
-from worker.settle import cancel_unstarted, is_checked_out
+from worker.postponing import is_checked_out, put_off
 
 
 def recover(context: WorkerContext, monitor: Monitor) -> None:

@@ -11,23 +11,20 @@ otherwise by then, or whose job somebody has cancelled, is judged again.
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from sow.clock import format_duration, format_time
-from sow.errors import ExecutorError, SowError, StateError
+from sow.errors import StateError
 from sow.executors.base import Verdict
-from sow.executors.errors import ExecutorBinaryNotFound
 from sow.faults import passing_fault
-from sow.jobs import jobs, leases, waiters
+from sow.jobs import jobs, leases
 from sow.schema.job import Cause, Job, JobState, Lease
 from sow.schema.task import Task, TaskStatus
-from sow.sessions.unfinished import cancellation, conclude
-from sow.state.errors import NoProject
-from sow.state.projects import read_project
 from sow.state.transitions import NO_REPORTS
 from worker.context import WorkerContext, tell
 from worker.decision import decide_next, judge_ending, spent_by
+from worker.job_end import cancel_unstarted, end, end_unwritten, tell_of_end
+from worker.postponing import ELSEWHERE_SECONDS, is_checked_out
 from worker.retry import Next, Step
 from worker.running import Exit, Running, read_exit
 from worker.taskstate import (
@@ -47,7 +44,6 @@ from worker.taskstate import (
     session_seen,
 )
 
-ELSEWHERE_SECONDS = 30.0
 MOST_JUDGEMENTS = 5
 """How often in a row an attempt is judged whose task changes meanwhile."""
 
@@ -83,80 +79,11 @@ class Outdated(Exception):
     """The task, or the wish of a person, is not what the verdict was found on any more."""
 
 
-def is_checked_out(context: WorkerContext, job: Job) -> bool:
-    """Whether the project that a job belongs to is the one in the workspace now."""
-    try:
-        return read_project(context.workspace).id == job.project_id
-    except NoProject:
-        return False
-
-
 def recorded(running: Running) -> Verdict | None:
     """Return the verdict that a worker wrote down before it died, if one did."""
     if running.attempt.cause is None:
         return None
     return Verdict(running.attempt.cause, running.attempt.reason)
-
-
-def fail_before_start(
-    context: WorkerContext,
-    job: Job,
-    lease: Lease,
-    error: SowError,
-    *,
-    cause: Cause | None = None,
-) -> None:
-    """End a job whose agent could not be started; task and job say why."""
-    now = context.now()
-
-    def change(task: Task) -> Mapping[str, Any]:
-        leases.refuse_if_asked(context.database, job.id)
-        return fails(task, now)
-
-    status: TaskStatus | None = None
-    try:
-        with suppress(StateError):  # a state that cannot be written must not keep the job alive
-            status = change_under_lease(context, job, lease, change).status
-            log_failure(context, job, error.message)
-    except leases.EndIsAsked:
-        cancel_unstarted(context, job, lease)
-        return
-    verdict = Verdict(cause or cause_of(error), error.message)
-    if status is None:
-        _end_unwritten(context, job, lease, verdict)
-        return
-    _end(context, lease, JobState.FAILED, verdict, status)
-    _tell_of_end(context, job)
-
-
-def cancel_unstarted(context: WorkerContext, job: Job, lease: Lease) -> None:
-    """End a job that was cancelled while no agent of it ran, and give its task back."""
-    now = context.now()
-    ends = cancellation(context.database, job, reason="cancelled before it was started", now=now)
-    leases.settle(context.database, lease, **ends)
-    _conclude(context, job)
-
-
-def _conclude(context: WorkerContext, job: Job) -> None:
-    """Give back what a job that has ended owes its task; what cannot be given now stays owed."""
-    try:
-        conclude(context.workspace, context.database, job, now=context.now())
-    except StateError as error:
-        tell(job, f"its task cannot be given back yet: {error.message}")
-    tell(job, _story(jobs.get_job(context.database, job.id)))
-
-
-def cause_of(error: SowError) -> Cause:
-    """Return the cause that an error before the start stands for."""
-    match error:
-        case StateError():
-            return Cause.STATE_UNREADABLE
-        case ExecutorBinaryNotFound():
-            return Cause.MISSING_BINARY
-        case ExecutorError():
-            return Cause.SESSION_UNKNOWN  # its CLI could not make another
-        case _:
-            return Cause.CONFIGURATION
 
 
 def persist_session(context: WorkerContext, running: Running) -> None:
@@ -232,7 +159,7 @@ def _write_down(
         if passing_fault(error) is not None:
             raise  # nothing is wrong with the task: it is written later
         unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
-        _end_unwritten(context, job, running.lease, unwritable, **spent)
+        end_unwritten(context, job, running.lease, unwritable, **spent)
 
 
 def _follow(
@@ -267,14 +194,14 @@ def _follow(
         if state is None:
             _again(context, job, running.lease, verdict, following, spent)
         else:
-            _end(context, running.lease, state, verdict, task.status, **spent)
+            end(context, running.lease, state, verdict, task.status, **spent)
 
     if following.step is Step.FAIL:
         change_under_lease(context, job, running.lease, change)
         log_failure(context, job, verdict.reason)
     change_under_lease(context, job, running.lease, change, record)
     if is_final:
-        _tell_of_end(context, job)
+        tell_of_end(context, job)
 
 
 FINAL_STATES_OF = {
@@ -340,54 +267,3 @@ def _again(
         reason=verdict.reason,
         **spent,
     )
-
-
-def _end(
-    context: WorkerContext,
-    lease: Lease,
-    state: JobState,
-    verdict: Verdict,
-    status: TaskStatus | None,
-    **spent: Any,
-) -> None:
-    """Write how a job has ended; `_tell_of_end` follows when that is committed."""
-    leases.settle(
-        context.database,
-        lease,
-        state=state,
-        cause=verdict.cause,
-        reason="" if state is JobState.DONE else verdict.reason,
-        outcome_status=status,
-        ended_at=context.now(),
-        **spent,
-    )
-
-
-def _end_unwritten(
-    context: WorkerContext, job: Job, lease: Lease, verdict: Verdict, **spent: Any
-) -> None:
-    """End a job as failed whose task cannot be written now: it is owed that status.
-
-    One that somebody has cancelled is cancelled instead.
-    """
-    try:
-        with leases.under(context.database, lease):
-            leases.refuse_if_asked(context.database, job.id)
-            _end(context, lease, JobState.FAILED, verdict, None, owes_task=True, **spent)
-    except leases.EndIsAsked:
-        cancel_unstarted(context, job, lease)
-    else:
-        _conclude(context, job)
-
-
-def _tell_of_end(context: WorkerContext, job: Job) -> None:
-    """Say how a job has ended, and ring those who wait for it; call it after the commit."""
-    tell(job, _story(jobs.get_job(context.database, job.id)))
-    waiters.ring_job(context.database, context.workspace, job.id)
-
-
-def _story(job: Job) -> str:
-    ended_at = job.ended_at or job.created_at
-    took = format_duration(ended_at - (job.started_at or ended_at))
-    told = f"{job.state}: {job.outcome_status or 'no status'} after {took}"
-    return f"{told}: {first_line(job.reason)}" if job.reason else told

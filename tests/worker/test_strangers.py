@@ -103,9 +103,7 @@ def no_descriptors() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_descriptors")
-@pytest.mark.parametrize(
-    "look", [is_held, named_in, agent_pid_of, registered_workers]
-)
+@pytest.mark.parametrize("look", [is_held, named_in, agent_pid_of, registered_workers])
 def test_who_cannot_look_says_so_and_takes_nobody_for_a_leftover(
     tmp_path: Path, look: Callable[[str], object]
 ) -> None:

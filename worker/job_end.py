@@ -1,0 +1,133 @@
+"""How a job's end is written, whatever has led to it, and the ends of jobs whose agent never ran.
+
+Owns the last commit of a job under its lease, and what is said and rung after
+it. A task that cannot be written then is owed its status (`owes_task`). What
+an attempt that has run leads to is `settle`.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from sow.clock import format_duration
+from sow.errors import ExecutorError, SowError, StateError
+from sow.executors.base import Verdict
+from sow.executors.errors import ExecutorBinaryNotFound
+from sow.jobs import jobs, leases, waiters
+from sow.schema.job import Cause, Job, JobState, Lease
+from sow.schema.task import Task, TaskStatus
+from sow.sessions.unfinished import cancellation, conclude
+from worker.context import WorkerContext, tell
+from worker.taskstate import change_under_lease, fails, first_line, log_failure
+
+
+def fail_before_start(
+    context: WorkerContext,
+    job: Job,
+    lease: Lease,
+    error: SowError,
+    *,
+    cause: Cause | None = None,
+) -> None:
+    """End a job whose agent could not be started; task and job say why."""
+    now = context.now()
+
+    def change(task: Task) -> Mapping[str, Any]:
+        leases.refuse_if_asked(context.database, job.id)
+        return fails(task, now)
+
+    status: TaskStatus | None = None
+    try:
+        with suppress(StateError):  # a state that cannot be written must not keep the job alive
+            status = change_under_lease(context, job, lease, change).status
+            log_failure(context, job, error.message)
+    except leases.EndIsAsked:
+        cancel_unstarted(context, job, lease)
+        return
+    verdict = Verdict(cause or cause_of(error), error.message)
+    if status is None:
+        end_unwritten(context, job, lease, verdict)
+        return
+    end(context, lease, JobState.FAILED, verdict, status)
+    tell_of_end(context, job)
+
+
+def cancel_unstarted(context: WorkerContext, job: Job, lease: Lease) -> None:
+    """End a job that was cancelled while no agent of it ran, and give its task back."""
+    now = context.now()
+    ends = cancellation(context.database, job, reason="cancelled before it was started", now=now)
+    leases.settle(context.database, lease, **ends)
+    _conclude(context, job)
+
+
+def _conclude(context: WorkerContext, job: Job) -> None:
+    """Give back what a job that has ended owes its task; what cannot be given now stays owed."""
+    try:
+        conclude(context.workspace, context.database, job, now=context.now())
+    except StateError as error:
+        tell(job, f"its task cannot be given back yet: {error.message}")
+    tell(job, _story(jobs.get_job(context.database, job.id)))
+
+
+def cause_of(error: SowError) -> Cause:
+    """Return the cause that an error before the start stands for."""
+    match error:
+        case StateError():
+            return Cause.STATE_UNREADABLE
+        case ExecutorBinaryNotFound():
+            return Cause.MISSING_BINARY
+        case ExecutorError():
+            return Cause.SESSION_UNKNOWN  # its CLI could not make another
+        case _:
+            return Cause.CONFIGURATION
+
+
+def end(
+    context: WorkerContext,
+    lease: Lease,
+    state: JobState,
+    verdict: Verdict,
+    status: TaskStatus | None,
+    **spent: Any,
+) -> None:
+    """Write how a job has ended; `tell_of_end` follows when that is committed."""
+    leases.settle(
+        context.database,
+        lease,
+        state=state,
+        cause=verdict.cause,
+        reason="" if state is JobState.DONE else verdict.reason,
+        outcome_status=status,
+        ended_at=context.now(),
+        **spent,
+    )
+
+
+def end_unwritten(
+    context: WorkerContext, job: Job, lease: Lease, verdict: Verdict, **spent: Any
+) -> None:
+    """End a job as failed whose task cannot be written now: it is owed that status.
+
+    One that somebody has cancelled is cancelled instead.
+    """
+    try:
+        with leases.under(context.database, lease):
+            leases.refuse_if_asked(context.database, job.id)
+            end(context, lease, JobState.FAILED, verdict, None, owes_task=True, **spent)
+    except leases.EndIsAsked:
+        cancel_unstarted(context, job, lease)
+    else:
+        _conclude(context, job)
+
+
+def tell_of_end(context: WorkerContext, job: Job) -> None:
+    """Say how a job has ended, and ring those who wait for it; call it after the commit."""
+    tell(job, _story(jobs.get_job(context.database, job.id)))
+    waiters.ring_job(context.database, context.workspace, job.id)
+
+
+def _story(job: Job) -> str:
+    ended_at = job.ended_at or job.created_at
+    took = format_duration(ended_at - (job.started_at or ended_at))
+    told = f"{job.state}: {job.outcome_status or 'no status'} after {took}"
+    return f"{told}: {first_line(job.reason)}" if job.reason else told
