@@ -50,11 +50,12 @@ def _not_a_job_id(text: str) -> UsageError:
     if text[:1] != "0" or not re.fullmatch(TASK_ID_PATTERN, text):
         return UsageError(f"not a job id: {text!r}", hint="`sow job list` shows the jobs.")
     command = click.get_current_context().info_name or ""
-    instead = TASK_COMMANDS.get(command, "sow job list --task")
+    for_task = (
+        f"For the task: `{TASK_COMMANDS[command]} {text}`. " if command in TASK_COMMANDS else ""
+    )
     return UsageError(
         f"{text} is written as a task's id; a job's number has no zero in front",
-        hint=f"For the task: `{instead} {text}`. "
-        f"`sow job list --task {text}` shows the numbers of its jobs.",
+        hint=f"{for_task}`sow job list --task {text}` shows the numbers of its jobs.",
     )
 
 

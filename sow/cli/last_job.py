@@ -1,17 +1,21 @@
 """The job that a task's id stands for, where a command of tasks speaks of how the task was run."""
 
+from msgspec import UNSET
+
 from sow.errors import StateError
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_existing_queue
 from sow.paths import Workspace
 from sow.schema.job import Job
+from sow.schema.task import Task, TaskStatus
+from sow.sessions.strays import refuse_strays
 from sow.state.projects import read_project
-from sow.state.tasks import find_task
+from sow.state.tasks import find_task, read_task
 
 
 class NoJobYet(StateError):
-    """The task has never been spawned, or what is known of it was pruned."""
+    """The task has never been spawned."""
 
     def __init__(self, task_id: TaskId) -> None:
         super().__init__(
@@ -19,13 +23,42 @@ class NoJobYet(StateError):
         )
 
 
+class NoJobOnRecord(StateError):
+    """The task was at work once, and no record tells of it: pruned, or removed with the queue."""
+
+    def __init__(self, task: Task) -> None:
+        status = task.status
+        if status is TaskStatus.IN_PROGRESS:
+            goes_on = f'Nobody is at work on it; `sow agent resume {task.id} "…"` goes on'
+            if not task.session_started:
+                goes_on += f", or `sow agent spawn {task.id}` begins"
+        else:
+            goes_on = "Go on by its status"
+        super().__init__(
+            f"there is no job of task {task.id} on record any more; the task is {status}",
+            hint="The records were pruned, or removed with the queue's file. "
+            f"`sow task show {task.id}` and the log beside it tell what was done. {goes_on}.",
+        )
+
+
 def find_last_job(workspace: Workspace, database: Database, task_id: TaskId) -> Job:
-    """Return the newest job of a task. Raises NoProject, UnknownTask, NoJobYet."""
+    """Return the newest job of a task.
+
+    Raises NoProject, UnknownTask, NoJobYet, NoJobOnRecord, and TaskIsCarried
+    where an agent is at work of which the queue knows nothing.
+    """
     find_task(workspace, task_id)
     job = jobs.last_job(database, ProjectId(read_project(workspace).id), task_id)
     if job is None:
-        raise NoJobYet(task_id)
+        refuse_strays(workspace, database, task_id)
+        raise _no_job(workspace, task_id)
     return job
+
+
+def _no_job(workspace: Workspace, task_id: TaskId) -> StateError:
+    task = read_task(workspace, task_id)
+    never = task.status is TaskStatus.PENDING or task.started_at is UNSET
+    return NoJobYet(task_id) if never else NoJobOnRecord(task)
 
 
 def open_last_job(workspace: Workspace, task_id: TaskId) -> tuple[Database, Job]:
@@ -36,7 +69,7 @@ def open_last_job(workspace: Workspace, task_id: TaskId) -> tuple[Database, Job]
     find_task(workspace, task_id)
     database = open_existing_queue(workspace)
     if database is None:
-        raise NoJobYet(task_id)
+        raise _no_job(workspace, task_id)
     try:
         return database, find_last_job(workspace, database, task_id)
     except BaseException:

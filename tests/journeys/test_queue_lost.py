@@ -325,3 +325,26 @@ def test_without_its_log_the_file_is_an_older_one_that_works(dead: Site, how: st
     assert [job.id for job in all_jobs(dead)] == [1, 3]
     with closing(queue(dead)) as database:
         assert not jobs.has_active_jobs(database)
+
+
+def test_a_task_whose_records_are_gone_is_told_by_its_status(site: Site) -> None:
+    """Never "no job yet, spawn one": an agent is at work on it, or has done the work."""
+    site.project("010")
+    site.configure({"worker": {"idle_exit": "1s"}})
+    site.script([good(gate("go"))])
+    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    (run,) = await_runs(site)
+    shutil.rmtree(run_folder(site))
+    for words in (("agent", "wait", "010"), ("agent", "cancel", "010"), ("task", "explain", "010")):
+        refused = site.sow(*words, expect=4)
+        assert "an agent that the queue knows nothing of is at work on task 010" in refused.err
+        assert f"`kill {run.pid}`" in refused.err
+    open_gate(site, "go")
+    wait_until(lambda: not exists(run.pid), "the agent ends")
+    for words in (("agent", "wait", "010"), ("task", "output", "010")):
+        gone = site.sow(*words, expect=4)
+        assert (
+            "there is no job of task 010 on record any more; the task is needs_review" in gone.err
+        )
+        assert "`sow task show 010`" in gone.err
+        assert "sow agent spawn" not in gone.err
