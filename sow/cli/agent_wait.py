@@ -6,13 +6,8 @@ import click
 
 from sow.cli import completing
 from sow.cli.arguments import ids_option, named_tasks
-from sow.cli.calling import (
-    detaching_signals,
-    naming_tasks,
-    say_detached,
-    this_caller,
-    wait_for,
-)
+from sow.cli.calling import this_caller, wait_for
+from sow.cli.detaching import detaching_signals, naming_tasks, say_detached
 from sow.cli.last_job import find_last_job
 from sow.cli.output import json_option
 from sow.cli.wait_options import WaitOptions, bound_of, wait_option

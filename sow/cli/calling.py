@@ -1,27 +1,27 @@
 """One call from its placing to its outcome, shared by spawn, resume and wait.
 
-Owns what a waiting caller sees and prints, its time limit, and its detaching
-on signals. The steps themselves are `sow.sessions`.
+Owns what a waiting caller sees and prints, and its time limit. How it goes away
+is `detaching`; the steps themselves are `sow.sessions`.
 """
 
 import os
-import signal
 import sys
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import click
 
 from sow.cli.arguments import working_folder
+from sow.cli.detaching import detaching_signals, naming_tasks, say_detached
 from sow.cli.output import echo_json
 from sow.cli.progress import ProgressLine
 from sow.cli.wait_options import WaitOptions, bound_of
 from sow.errors import ExitCode, SowError
-from sow.ids import JobId, ProjectId, TaskId
+from sow.ids import JobId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database, open_queue
-from sow.jobs.faults import QueueReplaced
 from sow.schema.job import Job
 from sow.sessions.caller import Caller, find_caller
 from sow.sessions.outcome import (
@@ -30,14 +30,13 @@ from sow.sessions.outcome import (
     line_of,
     outcome_of,
 )
-from sow.sessions.placement import OutcomeIsOwed
 from sow.sessions.request import Placed, Request
+from sow.sessions.same_call import OutcomeIsOwed
 from sow.sessions.settled import place_when_settled
 from sow.sessions.staffing import Staffing
 from sow.sessions.wait import Detached, Progress, Waiter
-from sow.state.projects import read_project
 
-DETACHING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NOTHING_OWED: Mapping[JobId, str | None] = {}
 
 
 def this_caller() -> Caller:
@@ -54,19 +53,31 @@ def call(caller: Caller, requests: Sequence[Request], options: WaitOptions) -> i
     database = open_queue(caller.workspace)
     staffing = Staffing(caller, config, database)
     tasks = [request.task_id for request in requests]
+    begun, newest = time.monotonic(), jobs.newest_id(database)
+    ours: set[JobId] = set()
     told: set[JobId] = set()
+
+    def time_left() -> float | None:
+        return None if bound is None else max(0.0, begun + bound - time.monotonic())
+
     with detaching_signals(), closing(database), naming_tasks(tasks):
         try:
             if options.detach:
-                placed, failures = _place_all(caller, database, config, requests, None)
+                placed, failures = _place_all(
+                    caller, database, config, requests, None, time_left, ours
+                )
                 if placed:
                     _staff_detached(staffing)
                 return _print_queued(placed, options) or _first_exit_code(failures)
             with Waiter(caller, database) as waiter:
-                placed, failures = _place_all(caller, database, config, requests, waiter)
-                code = wait_for(waiter, staffing, placed, options, bound, told)
+                placed, failures = _place_all(
+                    caller, database, config, requests, waiter, time_left, ours
+                )
+                code = wait_for(waiter, staffing, placed, options, time_left(), told)
         except (KeyboardInterrupt, Detached):
-            return say_detached(caller, database, tasks, options, told)
+            return say_detached(
+                caller, database, tasks, options, told, lambda job: job > newest or job in ours
+            )
     return combined_exit_code([code, *(int(error.exit_code) for error in failures)])
 
 
@@ -76,9 +87,12 @@ def _place_all(
     config: Any,
     requests: Sequence[Request],
     waiter: Waiter | None,
+    time_left: Callable[[], float | None],
+    ours: set[JobId],
 ) -> tuple[list[Placed], list[SowError]]:
     """Place the requests; of several, one that is refused does not stop the others.
 
+    `ours` gets each job that is placed or found, at once: we may be interrupted.
     A call that does not wait (it has no waiter) is refused an outcome that is
     owed: it would queue nothing and print nothing.
     """
@@ -86,9 +100,10 @@ def _place_all(
     failures: list[SowError] = []
     for request in requests:
         try:
-            one = place_when_settled(caller, database, config, request, waiter)
+            one = place_when_settled(caller, database, config, request, waiter, seconds=time_left())
+            ours.add(one.job.id)
             if one.owed and waiter is None:
-                raise OutcomeIsOwed(one.job)
+                raise OutcomeIsOwed(one.job, one.anew_with)
             placed.append(one)
         except SowError as error:
             if len(requests) == 1:
@@ -118,7 +133,7 @@ def wait_for(
     """
     if not placed:
         return int(ExitCode.OK)
-    database, owed = waiter.database, {one.job.id for one in placed if one.owed}
+    database, owed = waiter.database, {one.job.id: one.anew_with for one in placed if one.owed}
     codes: list[int] = []
     waiter.take_up([one.job.id for one in placed])
     with ProgressLine(waiter.caller.workspace, database) as line:
@@ -129,7 +144,7 @@ def wait_for(
 
         def deliver(job: Job) -> None:
             line.clear()
-            codes.append(_print(_outcome(database, job, options, owed), options))
+            codes.append(_print(_outcome(database, job, owed), options))
             if sys.stdout is not None:  # whoever started us may have closed it
                 sys.stdout.flush()
             told.add(job.id)
@@ -140,21 +155,22 @@ def wait_for(
         left = waiter.wait(seconds=bound, any_one=options.any_one, on_tick=tick, on_end=deliver)
     if left and not (options.any_one and codes):
         codes += _print_running(database, left, options)
+    elif left:
+        _note_going_on(left, options)
     return combined_exit_code(codes)
 
 
 def _outcome(
     database: Database,
     job: Job,
-    options: WaitOptions,
-    owed: Collection[JobId] = (),
+    owed: Mapping[JobId, str | None] = NOTHING_OWED,
     command: str | None = None,
 ) -> Outcome:
     return outcome_of(
         job,
         jobs.attempts(database, job.id),
         owed=job.id in owed,
-        anew_with=options.anew_with,
+        anew_with=owed.get(job.id),
         continue_with=command,
     )
 
@@ -178,10 +194,19 @@ def _print(outcome: Outcome, options: WaitOptions) -> int:
 def _print_running(database: Database, left: Sequence[Job], options: WaitOptions) -> list[int]:
     """Print what still runs, and last the command that goes on waiting; return the exit codes."""
     command = options.command_for([job.task_id for job in left])
-    codes = [_print(_outcome(database, job, options, command=command), options) for job in left]
+    codes = [_print(_outcome(database, job, command=command), options) for job in left]
     if not options.as_json:
         click.echo(command)
     return codes
+
+
+def _note_going_on(left: Sequence[Job], options: WaitOptions) -> None:
+    """Say how to wait for the others, where one that has ended was enough.
+
+    On stderr: a last line on stdout is the command of a call that exits with 75.
+    """
+    command = options.command_for([job.task_id for job in left])
+    click.echo(f"Note: the others go on; to wait for them: `{command}`", err=True)
 
 
 def _print_queued(placed: Sequence[Placed], options: WaitOptions) -> int:
@@ -208,69 +233,3 @@ def _staff_detached(staffing: Staffing) -> None:
 
 def _first_exit_code(failures: Sequence[SowError]) -> int:
     return int(failures[0].exit_code) if failures else 0
-
-
-@contextmanager
-def detaching_signals() -> Iterator[None]:
-    """Turn the first INT, TERM or HUP into an exception, so that the caller goes in good order.
-
-    What follows is ignored: a terminal that closes sends several.
-    """
-
-    def interrupt(signum: int, _frame: object) -> None:
-        for each in DETACHING:
-            signal.signal(each, signal.SIG_IGN)
-        raise KeyboardInterrupt(signum)
-
-    before = {signum: signal.signal(signum, interrupt) for signum in DETACHING}
-    try:
-        yield
-    finally:
-        for signum, handler in before.items():
-            if signal.getsignal(signum) is interrupt:  # else we are on our way out
-                signal.signal(signum, handler)
-
-
-@contextmanager
-def naming_tasks(task_ids: Sequence[str]) -> Iterator[None]:
-    """Have a call whose queue is gone say which tasks tell how its agents stand."""
-    try:
-        yield
-    except QueueReplaced as error:
-        raise QueueReplaced(error.path, task_ids) from error
-
-
-def say_detached(
-    caller: Caller,
-    database: Database,
-    task_ids: Sequence[TaskId],
-    options: WaitOptions,
-    told: Collection[JobId],
-) -> int:
-    """Tell a person how to wait again and how to cancel; return the exit code.
-
-    Named are the tasks that there is something to wait for: not those whose
-    outcome was `told`, nor those that no job was placed for before we went.
-    """
-    left = _to_wait_for(caller, database, task_ids, told)
-    if left:
-        lines = [
-            f"\nDetached; what was queued goes on. To wait again: `{options.command_for(left)}`."
-        ]
-        lines += [f"To end it: `sow agent cancel {task_id}`." for task_id in left]
-    else:
-        lines = ["\nDetached; nothing was queued that is still to be told."]
-    with suppress(OSError):  # the terminal may be gone: that is why we detach
-        click.echo("\n".join(lines), err=True)
-    return int(ExitCode.INTERRUPTED)
-
-
-def _to_wait_for(
-    caller: Caller, database: Database, task_ids: Sequence[TaskId], told: Collection[JobId]
-) -> list[TaskId]:
-    try:
-        project_id = ProjectId(read_project(caller.workspace).id)
-        last = {task_id: jobs.last_job(database, project_id, task_id) for task_id in task_ids}
-    except SowError:  # nobody can tell now: rather one name too many
-        return list(task_ids)
-    return [task_id for task_id, job in last.items() if job is not None and job.id not in told]

@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from sow.cli.calling import detaching_signals
+from sow.cli.detaching import detaching_signals
 from sow.cli.output import echo_json
 from sow.errors import ExitCode, StateError
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database, open_queue
 from sow.schema.job import Job, JobState
 from sow.sessions.caller import Caller
-from sow.sessions.cancel import Cancelled, TooLate, cancel_job
+from sow.sessions.cancel import Cancelled, NothingToCancel, TooLate, cancel_job
 from sow.sessions.doubt import is_in_doubt
 from sow.sessions.outcome import line_of, outcome_of
 from sow.sessions.staffing import Staffing
@@ -44,6 +44,10 @@ def cancel_and_wait(
         _show(caller, database, cancelled, as_json=as_json)
     except (KeyboardInterrupt, Detached):
         return int(ExitCode.INTERRUPTED)
+    except NothingToCancel as refusal:
+        if refusal.ended is not None and refusal.ended.state is JobState.CANCELLED:
+            waiters.strike_gone(database, caller.workspace, refusal.ended.id)  # it says so
+        raise
     finally:
         database.close()
     for job in cancelled.ending:

@@ -24,10 +24,10 @@ from sow.sessions.allocation import keeps_session
 from sow.sessions.ancestry import refuse_ancestors
 from sow.sessions.caller import Caller
 from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
-from sow.sessions.placement import OutcomeIsOwed, admit, find_same
 from sow.sessions.plan import plan_attempt
 from sow.sessions.request import Placed, Request, Resolved
 from sow.sessions.resolution import job_for, resolve
+from sow.sessions.same_call import OutcomeIsOwed, admit, find_same
 from sow.state import transitions
 
 NEW_SESSION = "<new session>"
@@ -62,7 +62,7 @@ def show_dry_run(caller: Caller, request: Request, *, as_json: bool, detach: boo
     found = _find_job(caller, resolved)
     if found is not None:
         if found.owed and detach:
-            raise OutcomeIsOwed(found.job)
+            raise OutcomeIsOwed(found.job, found.anew_with)
         _show_found(found, as_json=as_json)
         return
     admit(caller, resolved, resolved.task)
@@ -134,10 +134,8 @@ def _show_found(found: Placed, *, as_json: bool) -> None:
         known = {"verb": job.verb.value, "agent": job.agent, "executor": job.executor.name}
         echo_json({"task": job.task_id, **known, "job": job.id, **nothing})
     elif found.owed:
-        click.echo(
-            f"Would print the outcome of job {job.id}, which the same call queued; "
-            "`--again` would run it anew"
-        )
+        anew = f"; `{found.anew_with}` would run it anew" if found.anew_with else ""
+        click.echo(f"Would print the outcome of job {job.id}, which the same call queued{anew}")
     else:
         click.echo(f"Would wait for job {job.id}, which the same call queued")
 

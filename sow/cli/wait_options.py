@@ -29,8 +29,6 @@ class WaitOptions:
     wait: str | None = None
     strikes_all: bool = False
     """Whether an outcome, once printed, is owed to nobody any more, whoever else went away."""
-    anew_with: str | None = None
-    """The option of this call that runs anew what is owed, if it has one."""
 
     def command_for(self, task_ids: Sequence[str]) -> str:
         """Return the command that goes on waiting for these tasks as this call does."""
@@ -41,7 +39,7 @@ class WaitOptions:
 
 def call_options(*, as_json: bool, detach: bool, wait: str | None) -> WaitOptions:
     """Return the options of a call that places jobs: spawn, resume."""
-    return WaitOptions(as_json=as_json, detach=detach, wait=wait, anew_with="--again")
+    return WaitOptions(as_json=as_json, detach=detach, wait=wait)
 
 
 def wait_option(function: F) -> F:

@@ -146,6 +146,11 @@ def has_active_jobs(database: Database) -> bool:
     return database.row(sql) is not None
 
 
+def newest_id(database: Database) -> JobId:
+    """Return the number of the newest job on record; 0 where there is none."""
+    return JobId(database.rows("select coalesce(max(id), 0) as id from job")[0]["id"])
+
+
 def recent_jobs(
     database: Database, *, limit: int, task_id: TaskId | None = None, active_only: bool = False
 ) -> list[Job]:

@@ -1,6 +1,6 @@
-"""An agent that calls: it must not wait for its own job, nor for one above it.
+"""An agent that calls: it must not wait for its own job, nor for one above it, nor cancel such.
 
-Owns that refusal, and the other one: whose own job is to end queues nothing
+Owns these refusals, and one more: whose own job is to end queues nothing
 more. The chain of jobs is `jobs.ancestors`.
 """
 
@@ -25,6 +25,18 @@ class WaitsForItself(StateError):
         super().__init__(
             f"task {task_id} cannot wait on itself or on an ancestor: {way}",
             hint="Report with `sow task set status …` and end; your caller decides what follows.",
+        )
+
+
+class WouldEndItself(StateError):
+    """The call would end the very job that makes it, and with it all that this has queued."""
+
+    def __init__(self, job: Job, chain: Sequence[Job]) -> None:
+        way = " → ".join(f"{one.task_id} (job {one.id})" for one in chain)
+        super().__init__(
+            f"job {job.id} of task {job.task_id} is the caller's own, or above it: {way}",
+            hint="Name the task that you mean; without an id a command means your own. To end "
+            "yourself, report with `sow task set status …` and stop.",
         )
 
 
@@ -66,6 +78,15 @@ def refuse_waiting_on_ancestor(caller: Caller, database: Database, job: Job) -> 
     if caller.job_id is not None:
         chain = jobs.ancestors(database, caller.job_id)
         _refuse_task_in(chain, (job.project_id, job.task_id))
+
+
+def refuse_ending_ancestor(caller: Caller, database: Database, job: Job) -> None:
+    """Refuse to let an agent end its own job, or one above it. Raises WouldEndItself."""
+    if caller.job_id is not None:
+        chain = jobs.ancestors(database, caller.job_id)
+        for index, one in enumerate(chain):
+            if one.id == job.id and not one.state.is_final:
+                raise WouldEndItself(job, chain[: index + 1])
 
 
 def _refuse_task_in(chain: Sequence[Job], task: tuple[ProjectId, TaskId]) -> None:

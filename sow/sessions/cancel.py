@@ -18,10 +18,12 @@ from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
 from sow.schema.job import Cause, Job, JobState, Verb
 from sow.schema.task import TaskStatus
+from sow.sessions.ancestry import refuse_ending_ancestor
 from sow.sessions.caller import Caller
+from sow.sessions.strays import refuse_strays
 from sow.sessions.unfinished import cancellation, conclude
 from sow.state.projects import read_project
-from sow.state.tasks import read_task
+from sow.state.tasks import find_task, read_task
 from sow.state.transitions import NO_REPORTS
 
 
@@ -31,12 +33,14 @@ class NothingToCancel(StateError):
     def __init__(
         self, task_id: str, ended: Job | None = None, children: Sequence[Job] = ()
     ) -> None:
-        what = f"job {ended.id} has ended" if ended else "it has no job that runs or waits"
+        what = _how_it_ended(ended) if ended else "it has no job that runs or waits"
         super().__init__(
             f"nothing to cancel of task {task_id}: {what}",
             hint=_on_children(children)
             or f"`sow job list --task {task_id}` shows the jobs it had.",
         )
+        self.ended = ended
+        """The job that has ended, where the error says how."""
 
 
 class TooLate(StateError):
@@ -73,6 +77,12 @@ class NotGivenBack(StateError):
         )
 
 
+def _how_it_ended(job: Job) -> str:
+    if job.state is JobState.CANCELLED:
+        return f"job {job.id} is cancelled already, left {job.outcome_status}"
+    return f"job {job.id} has ended"
+
+
 def _on_children(children: Sequence[Job]) -> str:
     """Return what can be done about jobs that go on though the one above them has ended."""
     if not children:
@@ -100,14 +110,17 @@ class Cancelled:
 def job_to_cancel(caller: Caller, database: Database, task_id: TaskId) -> Job:
     """Return the job of a task that has not ended, else one whose cancelling may have broken off.
 
-    Raises NothingToCancel.
+    Raises NothingToCancel, UnknownTask, and TaskIsCarried where an agent is at work
+    of which the queue knows nothing.
     """
     project_id = ProjectId(read_project(caller.workspace).id)
     job = jobs.live_job(database, project_id, task_id)
     if job is not None:
         return job
+    refuse_strays(caller.workspace, database, task_id)
     last = jobs.last_job(database, project_id, task_id)
     if last is None:
+        find_task(caller.workspace, task_id)
         raise NothingToCancel(task_id)
     if last.state is JobState.CANCELLED:
         return last
@@ -120,8 +133,9 @@ def cancel_job(
     """Cancel a job and what its agents have queued; each is ended, or its end is asked for.
 
     Repeating it goes on where a command was killed that did the same. Raises
-    NothingToCancel, TooLate, OpenOnTerminal.
+    NothingToCancel, TooLate, OpenOnTerminal, WouldEndItself.
     """
+    refuse_ending_ancestor(caller, database, job)
     reports = _reports(caller, [job, *jobs.descendants(database, job.id)])
     with database.transaction():
         current = jobs.get_job(database, job.id)

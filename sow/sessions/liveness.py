@@ -11,7 +11,10 @@ from sow.jobs import jobs
 from sow.jobs.database import open_existing_queue
 from sow.paths import Workspace
 from sow.schema.job import Job
+from sow.schema.task import TaskStatus
 from sow.state.projects import read_project
+from sow.state.tasks import read_task
+from sow.state.transitions import NO_REPORTS
 
 CANCEL_SECONDS = 30.0
 
@@ -19,13 +22,15 @@ CANCEL_SECONDS = 30.0
 class TaskIsRunning(StateError):
     """The task cannot be ended from outside while a job of it lives."""
 
-    def __init__(self, job: Job, *, has_option: bool) -> None:
-        end = "call again with --cancel-job to end it first"
+    def __init__(self, job: Job, status: TaskStatus, *, has_option: bool) -> None:
+        end = ", or call again with --cancel-job to end it first"
         if not has_option:
-            end = f"end it: `sow agent cancel {job.task_id}`"
+            end = f", or end it: `sow agent cancel {job.task_id}`"
+        if status not in NO_REPORTS:  # it would be too late for either
+            end = f": its agent has left {status}, and is only ending"
         super().__init__(
             f"task {job.task_id} has a job that has not ended: job {job.id} ({job.state})",
-            hint=f"Wait for it (`sow agent wait {job.task_id}`), or {end}.",
+            hint=f"Wait for it (`sow agent wait {job.task_id}`){end}.",
         )
 
 
@@ -38,7 +43,7 @@ def refuse_while_live(workspace: Workspace, task_id: TaskId, *, has_option: bool
     """
     job = _live_job(workspace, task_id)
     if job is not None:
-        raise TaskIsRunning(job, has_option=has_option)
+        raise TaskIsRunning(job, read_task(workspace, task_id).status, has_option=has_option)
 
 
 def end_live_job(
@@ -95,6 +100,7 @@ def _cancel_and_wait(
                 show(ended)
                 waiters.strike_gone(database, workspace, ended.id)
         if left:
-            raise TaskIsRunning(left[0], has_option=False)
+            status = read_task(workspace, left[0].task_id).status
+            raise TaskIsRunning(left[0], status, has_option=False)
     finally:
         database.close()

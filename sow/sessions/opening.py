@@ -30,10 +30,11 @@ from sow.sessions.ancestry import refuse_ancestors
 from sow.sessions.caller import Caller
 from sow.sessions.hold import release
 from sow.sessions.launching import environment_of, task_folder
-from sow.sessions.placement import finish_abandoned, insert, refuse_other_job
+from sow.sessions.placement import finish_abandoned, insert
 from sow.sessions.plan import session_of
 from sow.sessions.request import Request, Resolved
 from sow.sessions.resolution import resolve
+from sow.sessions.same_call import refuse_other_job
 from sow.sessions.strays import refuse_strays
 from sow.state import transitions
 from sow.state.tasks import change_task

@@ -20,48 +20,20 @@ from sow.jobs.database import Database
 from sow.jobs.jobs import TaskIsTaken
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import Task, TaskStatus
-from sow.sessions.admission import admit_resume, admit_spawn, refuse_unmet
 from sow.sessions.allocation import allocate_session, keeps_session, session_fields
 from sow.sessions.ancestry import refuse_ancestors, refuse_when_cancelled
 from sow.sessions.caller import Caller
 from sow.sessions.hold import is_deserted, release
 from sow.sessions.request import Placed, Request, Resolved
-from sow.sessions.resolution import is_same_call, job_for, resolve
+from sow.sessions.resolution import job_for, resolve
+from sow.sessions.same_call import admit, find_same
 from sow.sessions.strays import refuse_strays
 from sow.sessions.unfinished import finish, give_back, is_abandoned, undo
 from sow.sessions.wait import Waiter
 from sow.state import transitions
 from sow.state.kept.guard import see_to_project
 from sow.state.log import LogEntry, append_entry
-from sow.state.tasks import change_task, find_task, read_task
-
-
-class TaskHasJob(StateError):
-    """Another call's job of the task has not ended."""
-
-    def __init__(self, job: Job) -> None:
-        super().__init__(
-            f"task {job.task_id} has a job that has not ended: "
-            f"job {job.id} ({job.verb} by {job.executor.name}, {job.state})",
-            hint=f"Wait for it: `sow agent wait {job.task_id}`. "
-            f"End it: `sow agent cancel {job.task_id}`.",
-        )
-        self.job_id = job.id
-
-
-class OutcomeIsOwed(StateError):
-    """A call that will not wait would queue nothing: what it asks for has ended, untold."""
-
-    def __init__(self, job: Job) -> None:
-        ended = f", which ended {format_time(job.ended_at)}" if job.ended_at else ""
-        how = job.outcome_status or job.state
-        super().__init__(
-            f"nothing was queued for task {job.task_id}: the same call placed job {job.id}"
-            f"{ended} ({how}), and its outcome is still owed",
-            hint=f"`sow agent wait {job.task_id}` prints it. To run it anew, "
-            "make the same call with --again.",
-        )
-        self.job_id = job.id
+from sow.state.tasks import change_task, find_task
 
 
 class JobWasCancelled(StateError):
@@ -116,27 +88,6 @@ def place(
     return Placed(jobs.get_job(database, job.id), notes=resolved.notes)
 
 
-def find_same(caller: Caller, database: Database, resolved: Resolved) -> Placed | None:
-    """Return the job that the same call placed before: live, or ended with its outcome owed.
-
-    Raises TaskHasJob when another call's job lives.
-    """
-    task_id = TaskId(resolved.task.id)
-    live = jobs.live_job(database, resolved.project_id, task_id)
-    if live is not None:
-        if is_same_call(live, resolved):
-            return Placed(live, attached=True, notes=resolved.notes)
-        raise TaskHasJob(live)
-    last = jobs.last_job(database, resolved.project_id, task_id)
-    if last is None or resolved.request.again or not is_same_call(last, resolved):
-        return None
-    if last.outcome_status != resolved.task.status:
-        return None
-    if waiters.is_owed(database, caller.workspace, last.id):
-        return Placed(last, owed=True, notes=resolved.notes)
-    return None
-
-
 def finish_abandoned(caller: Caller, database: Database, resolved: Resolved) -> bool:
     """Settle what an earlier command left half done when it died; tell whether there was anything.
 
@@ -154,33 +105,6 @@ def finish_abandoned(caller: Caller, database: Database, resolved: Resolved) -> 
     else:
         return False
     return True
-
-
-def refuse_other_job(database: Database, resolved: Resolved) -> None:
-    """Refuse a call of which there cannot be two while any job of the task lives.
-
-    Raises TaskHasJob.
-    """
-    live = jobs.live_job(database, resolved.project_id, TaskId(resolved.task.id))
-    if live is not None:
-        raise TaskHasJob(live)
-
-
-def admit(caller: Caller, resolved: Resolved, task: Task) -> None:
-    """Refuse what the status table does not allow; asked again under the task's lock."""
-    request = resolved.request
-    if request.verb is Verb.RESUME:
-        admit_resume(task, resolved.executor)
-        return
-    admit_spawn(
-        task,
-        resolved.agent,
-        resolved.executor,
-        fresh=request.fresh,
-        reassign=request.reassign,
-    )
-    if not request.ignore_deps:
-        refuse_unmet(task, [read_task(caller.workspace, other) for other in task.depends_on])
 
 
 def insert(

@@ -49,5 +49,7 @@ class Placed:
     """The same call had placed the job before; it still runs."""
     owed: bool = False
     """The same call had placed the job before, and went away; it has ended."""
+    anew_with: str | None = None
+    """The option that makes this call run an owed one anew, if any does."""
     notes: tuple[str, ...] = field(default=())
     """What the caller should know, a sentence each."""

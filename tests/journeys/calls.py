@@ -5,6 +5,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -219,3 +220,19 @@ def stopped_before_queueing(site: Site, signum: signal.Signals, *words: str) -> 
         lock.__exit__(None, None, None)
     caller.communicate(timeout=60)
     return caller.returncode
+
+
+def cancelled_without_a_word(site: Site, task: str = "010") -> None:
+    """Cancel a task's job, to its end, with a command that dies before it prints anything."""
+    program = f"""
+import os, sys
+from sow.__main__ import main
+from sow.cli import cancelling
+cancelling._show = lambda *_, **__: os._exit(9)
+sys.argv = ["sow", "agent", "cancel", "{task}"]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=site.root, env=site.environment(), check=False
+    )
+    assert done.returncode == 9

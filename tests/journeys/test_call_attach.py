@@ -1,5 +1,7 @@
 """One live job per task: the same call attaches, another is refused (DESIGN, "The call")."""
 
+import signal
+
 import pytest
 from journeys.calls import (
     HANG,
@@ -8,6 +10,7 @@ from journeys.calls import (
     await_standstill,
     await_state,
     await_waiters,
+    end,
     gate,
     good,
     open_gate,
@@ -159,3 +162,42 @@ def test_jobs_of_two_projects_do_not_meet(site: Site) -> None:
     site.project("010")
     nothing = site.sow("agent", "wait", "010", expect=4)
     assert "task 010 has no job yet" in nothing.err
+
+
+def ending(site: Site) -> None:
+    """A job whose agent has reported, and does not end before its gate opens."""
+    site.project("010")
+    site.script([[report(), gate("exit")], good()])
+    site.sow(*SPAWN, "--detach")
+    wait_until(lambda: site.task("010")["status"] == "needs_review", "the report")
+
+
+@pytest.mark.parametrize("option", ["--wait", "--detach"])
+def test_a_resume_waits_for_that_end_no_longer_than_the_call_may(site: Site, option: str) -> None:
+    """Else the shell of an orchestrator kills it, and its words are lost without a word."""
+    ending(site)
+    shell = {"CLAUDECODE": "1", "BASH_DEFAULT_TIMEOUT_MS": "11000"}
+    words = ("--wait", "1s") if option == "--wait" else ("--detach",)
+    refused = site.sow("agent", "resume", "010", "Use RS256.", *words, env=shell, expect=4)
+    assert refused.out == ""
+    assert refused.err == (
+        "Error: nothing was queued for task 010: the agent of job 1 has left needs_review, "
+        "but its program has not ended (1.0s waited)\n\n"
+        "`sow agent wait 010` waits for its end. Then make the same call again.\n"
+    )
+    open_gate(site, "exit")
+    assert site.sow("agent", "wait", "010").out.startswith("010 needs_review (spawn")
+    assert "job 2" in site.sow("agent", "resume", "010", "Use RS256.").out
+
+
+def test_a_resume_that_is_interrupted_meanwhile_names_nothing_to_wait_for(site: Site) -> None:
+    """`sow agent wait` would print the job before it, as if the answer had been read."""
+    ending(site)
+    caller = site.start("agent", "resume", "010", "Use RS256.")
+    await_waiters(site, "010")
+    _, err = end(caller, signal.SIGINT)
+    assert caller.returncode == 130
+    assert err == "\nDetached; nothing was queued that is still to be told.\n"
+    open_gate(site, "exit")
+    await_state(site, "010", JobState.DONE)
+    assert len(all_jobs(site)) == 1

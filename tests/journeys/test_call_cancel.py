@@ -10,6 +10,8 @@ from journeys.calls import (
     await_runs,
     await_state,
     await_waiters,
+    cancelled_without_a_word,
+    end,
     exists,
     gate,
     good,
@@ -260,3 +262,49 @@ def test_the_agent_itself_may_end_its_task_and_keeps_the_session_until_it_exits(
     assert "session" not in after
     assert after["completed_at"]
     assert all_jobs(site)[0].outcome_status == status
+
+
+def test_a_task_that_there_is_not_is_no_task_without_a_job(site: Site) -> None:
+    site.project("010")
+    assert "no task 0010" in site.sow(*CANCEL, "0010", expect=4).err
+
+
+def test_the_same_cancel_again_says_that_it_is_cancelled_and_that_is_owed_no_more(
+    site: Site,
+) -> None:
+    """The first may have been killed before it said so; a spawn would start nothing then."""
+    site.project("010")
+    site.configure({"worker": {"autostart": False}})
+    caller = site.start(*SPAWN, "010")
+    await_state(site, "010", JobState.QUEUED)
+    end(caller)
+    cancelled_without_a_word(site)
+    again = site.sow(*CANCEL, "010", expect=4)
+    assert again.err.startswith(
+        "Error: nothing to cancel of task 010: job 1 is cancelled already, left pending\n"
+    )
+    assert site.sow(*SPAWN, "010", "--detach").out == "010 queued (job 2)\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("task", "set", "010", "status", "completed"),
+        ("task", "abandon", "010"),
+        ("task", "reopen", "010"),
+        (*SPAWN, "010", "--fresh"),
+    ],
+)
+def test_nobody_is_sent_to_a_cancel_that_comes_too_late(site: Site, words: tuple[str, ...]) -> None:
+    """The agent has reported: what refuses because it is still there says to wait, and no more."""
+    site.project("010")
+    site.script([[report("completed" if "reopen" in words else "needs_review"), gate("exit")]])
+    site.sow(*SPAWN, "010", "--detach")
+    wait_until(lambda: site.task("010")["status"] != "in_progress", "the report")
+    refused = site.sow(*words, expect=4)
+    assert "task 010 has a job that has not ended: job 1" in refused.err
+    assert "cancel" not in refused.err
+    assert "`sow agent wait 010`" in refused.err
+    assert "and is only ending.\n" in refused.err
+    open_gate(site, "exit")
+    site.sow("agent", "wait", "010")

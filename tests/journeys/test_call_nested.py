@@ -167,3 +167,23 @@ def test_the_agent_of_another_repositorys_job_is_nobodys_child_here(site: Site) 
     site.script([good()])
     site.sow("agent", "spawn", "implementer", "010", env={"SOW_JOB_ID": "1", "SOW_TASK_ID": "010"})
     assert all_jobs(site)[0].parent is None
+
+
+@pytest.mark.parametrize(
+    "words", [("agent", "cancel"), ("agent", "cancel", "010"), ("job", "cancel", "1")]
+)
+def test_an_agent_does_not_cancel_itself_or_what_is_above_it(
+    site: Site, words: tuple[str, ...]
+) -> None:
+    """Without an id `sow agent cancel` means the agent's own task, and would end all it queued."""
+    site.project("010", "020", agent="orchestrator")
+    site.configure(YOLO)
+    attempt: Step = {"sow": list(words)}
+    site.script([good(attempt, spawn("020"))], "010")
+    site.script([good({"sow": [*words, *(["010"] if words[-1] == "cancel" else [])]})], "020")
+    site.sow("agent", "spawn", "orchestrator", "010")
+    refused = [run_of(site, task).tools[0] for task in ("010", "020")]
+    assert [tool.exit for tool in refused] == [4, 4]
+    assert all("job 1 of task 010 is the caller's own, or above it" in t.output for t in refused)
+    assert statuses(site, ("010", "020")) == ["needs_review"] * 2
+    assert not any(job.cancel_requested_at for job in all_jobs(site))

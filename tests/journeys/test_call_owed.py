@@ -12,6 +12,7 @@ from journeys.calls import (
     await_end,
     await_runs,
     await_waiters,
+    cancelled_without_a_word,
     claimants_of,
     end,
     gate,
@@ -186,7 +187,7 @@ def test_an_owed_cancellation_exits_7(site: Site) -> None:
     site.script([[gate("never")]])
     killed_caller(site, *SPAWN)
     await_runs(site)
-    site.sow("agent", "cancel", "010")
+    cancelled_without_a_word(site)
     again = site.sow(*SPAWN, expect=7)
     assert again.out.startswith("outcome of job 1")
     assert "010 cancelled, left paused" in again.out
@@ -300,7 +301,7 @@ def test_what_any_command_has_shown_of_it_is_owed_no_more(
     owed_resume(site)
     site.sow(*words)
     assert claimants_of(site, 2) == []
-    assert site.sow(*RESUME, "--detach").out == "010 queued (job 3)\n"
+    assert site.sow(*RESUME, "--detach").out.endswith(" (job 3)\n")
     await_end(site, "010")
 
 
@@ -385,7 +386,7 @@ def test_detach_queues_nothing_where_an_outcome_is_owed_and_says_so(site: Site) 
         assert "--again" in refused.err
     assert site.sow(*RESUME, "--detach", "--dry-run", expect=4).err == refused.err
     assert len(all_jobs(site)) == 2
-    assert site.sow(*RESUME, "--detach", "--again").out == "010 queued (job 3)\n"
+    assert site.sow(*RESUME, "--detach", "--again").out.endswith(" (job 3)\n")
     await_end(site, "010")
 
 
@@ -413,6 +414,38 @@ def test_cancelled_after_75_and_shown_the_next_spawn_starts(site: Site) -> None:
     await_runs(site)
     site.sow("agent", "cancel", "010")
     site.sow("job", "show", "1")
-    assert site.sow(*SPAWN, "--fresh", "--detach").out == "010 queued (job 2)\n"
+    assert site.sow(*SPAWN, "--fresh", "--detach").out.endswith(" (job 2)\n")
     await_end(site, "010")
     assert len(read_runs(site.root)) == 2
+
+
+def owed_spawn(site: Site) -> None:
+    """A spawn whose caller was killed; its session has started, and its outcome is owed."""
+    site.project("010")
+    site.script([good(gate("go")), good()])
+    killed_caller(site, *SPAWN)
+    open_gate(site, "go")
+    await_end(site, "010")
+
+
+def test_the_option_that_is_named_for_a_spawn_whose_session_has_started_runs_it(site: Site) -> None:
+    """A session is spawned once: `--again` alone would be refused."""
+    owed_spawn(site)
+    refused = site.sow(*SPAWN, "--detach", expect=4)
+    assert "To run it anew, make the same call with --fresh.\n" in refused.err
+    assert "; `--fresh` would run it anew" in site.sow(*SPAWN, "--dry-run").out
+    assert "; `--fresh` runs it anew: 010 needs_review (spawn" in site.sow(*SPAWN).out
+    assert site.sow(*SPAWN, "--fresh").out.startswith("010 needs_review (spawn")
+    assert len(read_runs(site.root)) == 2
+
+
+def test_no_option_is_named_where_none_is_admitted(site: Site) -> None:
+    site.project("010")
+    site.script([[gate("go"), report("completed")]])
+    killed_caller(site, *SPAWN)
+    open_gate(site, "go")
+    await_end(site, "010")
+    refused = site.sow(*SPAWN, "--detach", expect=4)
+    assert "`sow agent wait 010` prints it.\n" in refused.err
+    owed = site.sow(*SPAWN, "--json").json
+    assert (owed["owed"], owed["anew_with"]) == (True, None)

@@ -271,3 +271,18 @@ def test_an_interrupted_call_names_the_same_call_for_what_is_left(site: Site) ->
     _, err = end(waiting, signal.SIGINT)
     assert "To wait again: `sow agent wait 020 --any --json`." in err
     site.sow("agent", "cancel", "020")
+
+
+def test_any_says_how_to_wait_for_the_others(site: Site) -> None:
+    """The same command again would print the one that has ended for ever."""
+    site.project(*TASKS)
+    site.script([good()], "010")
+    site.script([good(gate("go"))])
+    site.sow(*SPAWN, *TASKS, "--detach")
+    first = site.sow(*WAIT, *TASKS, "--any")
+    assert first.out.startswith("010 needs_review")
+    assert first.err == (
+        "Note: the others go on; to wait for them: `sow agent wait 020 030 --any`\n"
+    )
+    open_gate(site, "go")
+    assert site.sow(*WAIT, "020", "030").err == ""
