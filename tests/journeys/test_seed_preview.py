@@ -244,7 +244,7 @@ def test_a_dry_run_leaves_an_owed_outcome_owed(site: Site) -> None:
     shown = site.sow(*call, "--dry-run").out
     assert shown == (
         "Would print the outcome of job 1, which the same call queued; "
-        "`--again` would run it anew\n"
+        "`--fresh` would run it anew\n"
     )
     assert site.sow(*call).out.startswith("outcome of job 1, which ended ")
     assert len(read_runs(site.root)) == 1
