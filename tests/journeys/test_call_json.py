@@ -88,7 +88,8 @@ def test_a_call_that_still_waits_and_its_cancellation(site: Site) -> None:
         assert (outcome["state"], outcome["status"]) == ("running", "in_progress")
         assert outcome["continue_with"] == "sow agent wait 010 --wait 1s --json"
         assert (outcome["ended_at"], outcome["seconds"]) == (None, None)
-    cancelled = told(site, "agent", "cancel", "010")
+    cancelled = site.sow("agent", "cancel", "010", "--json").json
+    assert list(cancelled) == [*KEYS, "children", "kept"]
     assert (cancelled["state"], cancelled["status"]) == ("cancelled", "paused")
     assert cancelled["exit_code"] == 7
 
