@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from sow.errors import ConfigurationError, SowError
+from sow.errors import ConfigurationError, QueueError, SowError
 from sow.executors.base import Launch
 from sow.executors.registry import make_executor
 from sow.faults import passing_fault
@@ -206,11 +206,19 @@ def _refuse_missing_folder(launch: Launch) -> None:
 def _write_files(paths: AttemptPaths, plan: Plan, task_dir: Path) -> None:
     """Make the attempt's folder, with the prompt and a copy of the task's state in it.
 
-    Neither has to survive a loss of power: the agent would not either.
+    Neither has to survive a loss of power: the agent would not either. Raises
+    QueueError where something else lies in the folder's place, or it may not be written.
     """
-    paths.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_atomically(paths.prompt, plan.prompt.encode(), mode=0o600, durable=False)
-    paths.last_valid_state.write_bytes(read_bytes(task_dir / "state.yaml"))
+    state = read_bytes(task_dir / "state.yaml")
+    try:
+        paths.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomically(paths.prompt, plan.prompt.encode(), mode=0o600, durable=False)
+        paths.last_valid_state.write_bytes(state)
+    except OSError as error:
+        raise QueueError(
+            f"the output of the job cannot be kept in {paths.folder}: {error.strerror}",
+            hint="Check what lies there and who may write it, then spawn the task again.",
+        ) from error
 
 
 def _record_attempt(context: WorkerContext, job: Job, lease: Lease, attempt: Attempt) -> None:

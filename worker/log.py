@@ -43,6 +43,7 @@ def configure_logging(*, as_json: bool) -> None:
     logging.getLogger("huey").addHandler(handler)
     logging.getLogger("huey").setLevel(logging.WARNING)
     threading.excepthook = _log_thread_failure
+    logging.raiseExceptions = False  # nowhere to say it: a full disk, a terminal that is gone
 
 
 def name_log(workspace: Workspace, worker_id: WorkerId) -> None:

@@ -44,7 +44,7 @@ class SpawnCommand(click.Command):
 @click.option("--fresh", is_flag=True, help="Start over with a new session.")
 @click.option("--reassign", is_flag=True, help="Give to AGENT a task that was for another one.")
 @click.option("--again", is_flag=True, help="Run anew even where an outcome is owed to you.")
-@click.option("--ignore-deps", is_flag=True, help="Do not wait for depends_on.")
+@click.option("--ignore-deps", is_flag=True, help="Run it though depends_on is not completed.")
 @click.option(
     "--cwd", type=click.Path(path_type=Path), help="Where the agent runs (default: the root)."
 )
@@ -76,8 +76,9 @@ def spawn(
     The agent runs below a worker, not below this command: a call that is
     killed loses nothing, and the same call again goes on waiting.
 
-    Exit: 0 reported (needs_review, paused, completed), 1 failed, 5 executor
-    missing or without the session, 7 cancelled, 75 still running, 130 detached.
+    Exit: 0 reported (needs_review, paused, completed), 1 failed, 4 refused,
+    5 executor missing or without the session, 7 cancelled, 75 still running,
+    130 interrupted (the job goes on).
     """
     agent, tasks = _split(words)
     caller = this_caller()

@@ -45,7 +45,17 @@ def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None
         rows = [_row(workspace, job, now, in_doubt=job.id in doubtful) for job in found]
         echo_table(HEADER, rows)
     else:
-        click.echo("No jobs. Queue one: sow agent spawn implementer 010", err=True)
+        click.echo(_none(task=task, active=active), err=True)
+
+
+def _none(*, task: str | None, active: bool) -> str:
+    """Return what to say where nothing is listed: a filter is no sign that nothing was queued."""
+    of = f" of task {task}" if task else ""
+    if active:
+        return f"No job{of} runs or waits. `sow job list` shows those that have ended."
+    if task:
+        return f"No job{of} is on record. `sow task list` shows the tasks."
+    return "No jobs. Queue one: sow agent spawn implementer 010"
 
 
 def _row(workspace: Workspace, job: Job, now: float, *, in_doubt: bool) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from sow.cli.job_record import find_job, open_jobs
 from sow.cli.output import echo_json_lines, json_option
 from sow.cli.shown import outcome_is_shown
 from sow.clock import format_time
+from sow.errors import UsageError
 from sow.executors.base import Event, EventKind
 from sow.executors.lines import WholeLines
 from sow.executors.registry import make_executor
@@ -92,7 +93,11 @@ def logs(job_id: str, options: LogOptions) -> None:
 
 
 def print_logs(workspace: Workspace, database: Database, job: Job, options: LogOptions) -> None:
-    """Print what a job's agents said and did, and how the job ended, if it has."""
+    """Print what a job's agents said and did, and how the job ended, if it has.
+
+    Raises UsageError for an attempt that the job has not had.
+    """
+    _refuse_no_attempt(database, job, options)
     reader = _Reader(job, raw=options.raw, errors=options.errors, as_json=options.as_json)
 
     def numbers() -> list[int]:
@@ -108,6 +113,19 @@ def print_logs(workspace: Workspace, database: Database, job: Job, options: LogO
 
         _follow(reader, numbers, paths, database, LOOK_SECONDS)
     _print_end(workspace, database, jobs.get_job(database, job.id))
+
+
+def _refuse_no_attempt(database: Database, job: Job, options: LogOptions) -> None:
+    """Say that there is no such attempt, unless it is followed and may still begin."""
+    count = len(jobs.attempts(database, job.id))
+    if not options.attempt or options.attempt <= count:
+        return
+    if options.follow and not job.state.is_final:
+        return
+    raise UsageError(
+        f"job {job.id} has no attempt {options.attempt}: it has had {count}",
+        hint=f"`sow job show {job.id}` lists its attempts.",
+    )
 
 
 def _print_end(workspace: Workspace, database: Database, job: Job) -> None:

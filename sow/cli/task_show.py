@@ -41,7 +41,9 @@ def list_all(status: str | None, phase: str | None, as_json: bool) -> None:
     elif shown:
         echo_table(HEADER, [_row(task) for task in shown])
     elif not errors:
-        click.echo("No tasks. Add one: sow task add NAME --agent implementer", err=True)
+        other = "No such tasks. `sow task list` shows them all."
+        first = "No tasks. Add one: sow task add NAME --agent implementer"
+        click.echo(other if tasks else first, err=True)
     if errors:
         raise errors[0]
 

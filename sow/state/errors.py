@@ -75,7 +75,7 @@ class NewerState(StateError):
         self.version = version
         super().__init__(
             f"{path} says {version!r}; this sow reads version {supported} and older",
-            hint="Upgrade sow: pip install --upgrade sow-agents",
+            hint="Upgrade sow: in its clone, `git pull` and `pipx install --force .`",
         )
 
 

@@ -1,0 +1,35 @@
+"""What a person reads who asks for what is not there: each hint is true at that moment."""
+
+from journeys.calls import good
+from journeys.site import Site
+
+SPAWN = ("agent", "spawn", "010")
+
+
+def test_an_empty_list_does_not_tell_to_spawn_where_only_the_filter_found_nothing(
+    site: Site,
+) -> None:
+    site.project("010")
+    assert site.sow("job", "list").err == "No jobs. Queue one: sow agent spawn implementer 010\n"
+    site.script([good()])
+    site.sow(*SPAWN)
+    assert site.sow("job", "list", "--active").err.startswith("No job runs or waits.")
+    other = site.sow("job", "list", "--task", "990").err
+    assert other.startswith("No job of task 990 is on record.")
+    assert site.sow("task", "list", "--phase", "other").err.startswith("No such tasks.")
+
+
+def test_a_cancel_of_a_task_that_there_is_not_says_so(site: Site) -> None:
+    site.project("010")
+    refused = site.sow("agent", "cancel", "990", expect=4)
+    assert refused.err.startswith("Error: there is no task 990")
+
+
+def test_output_of_an_attempt_that_there_was_not_is_refused(site: Site) -> None:
+    site.project("010")
+    site.script([good()])
+    site.sow(*SPAWN)
+    for words in (("task", "output", "010"), ("job", "logs", "1")):
+        refused = site.sow(*words, "--attempt", "7", expect=2)
+        assert refused.err.startswith("Error: job 1 has no attempt 7: it has had 1")
+        assert site.sow(*words, "--attempt", "1").out
