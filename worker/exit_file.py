@@ -63,20 +63,38 @@ def is_ours(folder: str, lock: int) -> bool:
 
 
 def try_to_put_in_place(folder: str, name: str, record: dict[str, object]) -> bool:
-    """Put a record in place whole, by rename, and on disk; say on the log why it could not be."""
+    """Put a record in place whole, by rename, and on disk; say on the log why it could not be.
+
+    What the agent has laid in its way is no hindrance: a pipe would hold us up for ever, and
+    over a folder nothing can be renamed.
+    """
     import json
 
-    draft = f"{folder}/.{name}"
+    draft, target = f"{folder}/.{name}", f"{folder}/{name}"
     try:
-        with open(draft, "w", encoding="utf-8") as file:  # noqa: PTH123
+        clear_away(draft)
+        with open(draft, "x", encoding="utf-8") as file:  # noqa: PTH123
             json.dump(record, file)
             file.flush()
             os.fsync(file.fileno())
-        os.rename(draft, f"{folder}/{name}")  # noqa: PTH104
+        if os.path.isdir(target):  # noqa: PTH112
+            clear_away(target)
+        os.rename(draft, target)  # noqa: PTH104
     except OSError as error:
         say(f"cannot write {name}: {error.strerror}")
         return False
     return True
+
+
+def clear_away(path: str) -> None:
+    """Remove whatever has this name; a folder is moved aside, for it may hold anything."""
+    try:
+        if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
+            os.rename(path, f"{path}.aside-{os.urandom(4).hex()}")  # noqa: PTH104
+        else:
+            os.unlink(path)  # noqa: PTH108
+    except FileNotFoundError:
+        return
 
 
 def say(words: str) -> None:

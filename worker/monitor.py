@@ -28,7 +28,7 @@ from sow.processes import facts
 from sow.processes.facts import Life
 from sow.schema.job import Cause
 from worker.context import WorkerContext, tell
-from worker.orphans import pids_of, press, remove_fence
+from worker.orphans import is_carried, pids_of, press, remove_fence
 from worker.running import Running
 from worker.settle import persist_session, settle_attempt
 from worker.standstill import keep_going
@@ -279,10 +279,12 @@ def has_ended(running: Running) -> bool:
 
     A supervisor that was killed leaves its agent behind; such an agent is left
     to run, and has ended when no process carries the attempt's id. One that
-    cannot be verified is over when a person has given it up.
+    cannot be verified is over when a person has given it up. A record of the
+    end proves nothing while the agent is seen at work: it may have made that
+    file itself, and a second agent would be started beside it.
     """
     if running.paths.exit.exists() or running.paths.void.exists():
-        return True
+        return not is_carried(running)
     if supervisor_lives(running):
         return False
     return not pids_of(running) and declare_void(running.paths)

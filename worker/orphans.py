@@ -28,6 +28,14 @@ def pids_of(running: Running) -> list[int]:
     return list(_left_of(running).targets)
 
 
+def is_carried(running: Running) -> bool:
+    """Whether any process of an attempt carries its id, as its agent does. Remembers nothing."""
+    carriers = facts.carriers(ATTEMPT_VARIABLE, running.attempt.id)
+    if not carriers:
+        return False
+    return bool(left_of(facts.tree(), list(carriers), str(running.paths.folder)).targets)
+
+
 def press(running: Running, *, now: float) -> None:
     """Send an attempt without a supervisor the signal that is due. `now` is monotonic."""
     left = _left_of(running)

@@ -45,6 +45,22 @@ def test_an_attempt_has_ended_when_exit_json_exists(site: WatchSite) -> None:
     assert has_ended(site.adopt(job))
 
 
+@pytest.mark.parametrize("forged", ["touch void", "mkdir exit.json", "echo '{}' >exit.json"])
+def test_an_agent_at_work_has_not_ended_whatever_it_has_made_of_its_records(
+    site: WatchSite, forged: str
+) -> None:
+    """It would be run again, or its task given to another, while it goes on."""
+    job = site.job()
+    site.lease(job)
+    folder = site.workspace.attempt(job.id, 1).folder
+    attempt = site.run(job, f"(cd {folder} && {forged}); echo $$ >x; mv x forged; exec sleep 60")
+    pid = attempt.pid_in("forged")
+    running = site.adopt(job)
+    assert not has_ended(running)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: has_ended(running))
+
+
 def test_an_agent_without_its_supervisor_is_left_running_and_watched(site: WatchSite) -> None:
     """ "Supervisor gone but agent alive: left running and watched"."""
     job = site.job()

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -304,15 +305,35 @@ def test_an_attempt_given_up_while_it_waited_is_not_begun(
 # a disk that is full, a folder that is gone, output without end
 
 
+def bound_files(process: subprocess.Popen[bytes], size: int) -> None:
+    """Let a process write no file beyond `size` bytes, as a full disk would; -1 for any size."""
+    _, hard = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, hard))
+
+
 def test_an_exit_that_cannot_be_written_is_written_as_soon_as_it_can(attempt: AttemptSite) -> None:
-    attempt.prepare()
-    obstacle = attempt.paths.folder / ".exit.json"
-    obstacle.mkdir()
-    process = attempt.start_prepared("/bin/sh", "-c", "exit 6")
+    process = attempt.sh("while [ ! -e go ]; do sleep 0.01; done; exit 6")
+    attempt.agent_pid()
+    bound_files(process, 60)
+    attempt.file("go").touch()
     wait_until(lambda: "cannot write exit.json" in attempt.log(), "it says so")
     assert process.poll() is None
-    obstacle.rmdir()
+    assert not attempt.paths.exit.exists()
+    bound_files(process, resource.RLIM_INFINITY)
     assert process.wait(SECONDS) == 0
+    assert attempt.exit()["code"] == 6
+
+
+@pytest.mark.parametrize("name", ["exit.json", ".exit.json"])
+@pytest.mark.parametrize("kind", ["mkfifo {}", "mkdir -p {}/full", "ln -s /dev/zero {}"])
+def test_what_an_agent_lays_in_the_way_of_its_exit_is_no_hindrance(
+    attempt: AttemptSite, kind: str, name: str
+) -> None:
+    """A pipe would hold the supervisor up for ever, and a folder every rename."""
+    obstacle = kind.format(attempt.paths.folder / name)
+    assert attempt.sh(f"{obstacle}; exit 6").wait(SECONDS) == 0
+    assert attempt.paths.exit.is_file()
+    assert not attempt.paths.exit.is_symlink()
     assert attempt.exit()["code"] == 6
 
 
@@ -345,10 +366,14 @@ def test_a_disk_full_at_the_start_does_not_cost_the_agent_its_supervisor(
     attempt: AttemptSite,
 ) -> None:
     attempt.prepare()
-    (attempt.paths.folder / ".started.json").mkdir()
-    assert attempt.start_prepared("/bin/sh", "-c", "touch ran; exit 5").wait(SECONDS) == 0
+    process = attempt.wait_for_orders()
+    bound_files(process, 60)
+    attempt.order(process, attempt.orders("/bin/sh", "-c", "touch ran; exit 5"))
+    wait_until(lambda: "cannot write started.json" in attempt.log(), "it says so")
+    bound_files(process, resource.RLIM_INFINITY)
+    assert process.wait(SECONDS) == 0
     assert attempt.exit()["code"] == 5
-    assert "cannot write started.json" in attempt.log()
+    assert not attempt.paths.started.exists()
 
 
 def test_an_attempt_whose_folder_is_removed_leaves_nothing_behind(attempt: AttemptSite) -> None:
