@@ -50,7 +50,7 @@ def wait(
     task_ids = named_tasks(tasks, task_options, caller.environ)
     database = open_queue(caller.workspace)
     told: set[JobId] = set()
-    with detaching_signals(), closing(database), naming_tasks(task_ids):
+    with detaching_signals(), closing(database), naming_tasks(caller, database, task_ids):
         try:
             placed = [_find(caller, database, task_id) for task_id in task_ids]
             staffing = Staffing(caller, caller.load_configuration(), database)

@@ -60,7 +60,7 @@ def call(caller: Caller, requests: Sequence[Request], options: WaitOptions) -> i
     def time_left() -> float | None:
         return None if bound is None else max(0.0, begun + bound - time.monotonic())
 
-    with detaching_signals(), closing(database), naming_tasks(tasks):
+    with detaching_signals(), closing(database), naming_tasks(caller, database, tasks):
         try:
             if options.detach:
                 placed, failures = _place_all(

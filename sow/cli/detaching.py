@@ -17,6 +17,7 @@ from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.jobs.faults import QueueReplaced
 from sow.sessions.caller import Caller
+from sow.sessions.witness import see_to_what_went
 from sow.state.projects import read_project
 
 DETACHING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -44,11 +45,15 @@ def detaching_signals() -> Iterator[None]:
 
 
 @contextmanager
-def naming_tasks(task_ids: Sequence[str]) -> Iterator[None]:
-    """Have a call whose queue is gone say which tasks tell how its agents stand."""
+def naming_tasks(caller: Caller, database: Database, task_ids: Sequence[str]) -> Iterator[None]:
+    """Have a call whose queue is gone say which tasks tell how its agents stand.
+
+    What took the queue may have taken the state as well, and soon nobody may live to say so.
+    """
     try:
         yield
     except QueueReplaced as error:
+        see_to_what_went(caller.workspace, database)
         raise QueueReplaced(error.path, task_ids) from error
 
 

@@ -88,6 +88,15 @@ class Database:
             row: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
             return row
 
+    def row_though_removed(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Row | None:
+        """Return the first row of a query to the file that we opened, wherever that is by now.
+
+        What it tells is how things stood when the file was lost. Raises QueueError.
+        """
+        with self.lock, self._faults():
+            row: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
+            return row
+
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Run one statement, in the transaction that is open or in one of its own.
 

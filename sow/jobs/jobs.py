@@ -95,8 +95,11 @@ def last_job(database: Database, project_id: ProjectId, task_id: TaskId) -> Job 
 
 
 def any_live_job(database: Database, project_id: ProjectId) -> JobId | None:
-    """Return a job of a project that has not ended, one that runs before others, if any."""
-    row = database.row(
+    """Return a job of a project that has not ended, one that runs before others, if any.
+
+    Tells it also where the file was removed while we had it open: so it was when it went.
+    """
+    row = database.row_though_removed(
         f"select id from job where project_id = ? and {ACTIVE} "  # noqa: S608
         "order by state = 'running' desc, id desc limit 1",
         (project_id,),

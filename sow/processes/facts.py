@@ -95,6 +95,12 @@ def carriers(name: str, value: str) -> list[int]:
     return pids
 
 
+def is_open_somewhere(path: str) -> bool:
+    """Whether any process that may be looked into has a file open; true where nobody can tell."""
+    found: bool = _backend().is_open_somewhere(path)
+    return found
+
+
 def tree() -> ModuleType:
     """Return the module that shows a process tree to whoever is to end it."""
     if _is_linux():

@@ -35,6 +35,12 @@ def variables(pid: int) -> dict[str, str] | None:
     return found or None
 
 
+def is_open_somewhere(path: str) -> bool:
+    """Whether any process that may be looked into has a file open."""
+    real = os.path.realpath(path)
+    return any(real in procfs.open_files(pid) for pid in procfs.all_pids())
+
+
 def tree_cpu_seconds(pid: int) -> float:
     """Return the CPU time that a process and all below it have used, of those that run now."""
     own = procfs.read_stat(pid)

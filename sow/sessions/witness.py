@@ -9,12 +9,14 @@ import os
 from contextlib import closing, suppress
 from pathlib import Path
 
-from sow.errors import QueueError
+from sow.errors import QueueError, SowError
 from sow.ids import ProjectId
 from sow.jobs import jobs
-from sow.jobs.database import open_existing_queue
+from sow.jobs.database import Database, open_existing_queue
 from sow.paths import Workspace
 from sow.processes import facts
+from sow.state.kept import surroundings
+from sow.state.kept.guard import see_to_project
 
 
 def who_lives(root: Path, project_id: str) -> str:
@@ -29,6 +31,20 @@ def _in_queue(workspace: Workspace, project_id: ProjectId) -> str:
             with closing(database):
                 return named(jobs.any_live_job(database, project_id))
     return ""
+
+
+def see_to_what_went(workspace: Workspace, database: Database) -> None:
+    """Put back the state that went together with the queue's file, which we still have open.
+
+    Its records tell who lived at that moment. Raises nothing: it is done on the way out.
+    """
+
+    def who_lived(_root: Path, project_id: str) -> str:
+        return named(jobs.any_live_job(database, ProjectId(project_id)))
+
+    surroundings.install(who_lived, surroundings.OURS.tell)
+    with suppress(SowError, OSError):
+        see_to_project(workspace.root)
 
 
 def named(job: int | None) -> str:

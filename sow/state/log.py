@@ -44,14 +44,17 @@ class LogEntry(NamedTuple):
     text: str = ""
 
 
-def append_entry(folder: Path, entry: LogEntry) -> Path:
+def append_entry(folder: Path, entry: LogEntry, *, looks: bool = True) -> Path:
     """Add `entry` to the log in `folder`, whole and durable, and return the log's path.
 
-    Any number of writers may do so at once. Raises StateLocked, NotWritten.
+    Any number of writers may do so at once. `looks` is for all but the keeper of copies
+    itself, which would come back here for as long as git takes the log. Raises StateLocked,
+    NotWritten.
     """
     path = folder / LOG_FILE
     data = format_entry(entry).encode()
-    _look_at(path)
+    if looks:
+        _look_at(path)
     with nullcontext() if is_held(folder) else locked_folder(folder):
         piece, size = _gap(path) + data, max(0, size_of(str(path)))
         append_durably(path, piece)

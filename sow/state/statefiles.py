@@ -41,9 +41,9 @@ def read_bytes(path: Path, kept: Kept | None = None) -> bytes:
     `kept` is where the copies lie; whoever reads many files looks that up once.
     Raises MissingState, NotAFile.
     """
-    data = _read(path)
-    if has_changed(kept or kept_for(path), path, data):
-        data = _read(path)
+    data, kept = _read(path), kept or kept_for(path)
+    if kept is not None and has_changed(kept, path, data):
+        data = kept.put_back.get(kept.name(path)) or _read(path)
     if data is None:
         raise MissingState(path)
     return data

@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from journeys.calls import await_end
+from journeys.calls import await_end, await_state
 from journeys.gitsite import (
     AGENT,
     commit,
@@ -15,7 +15,7 @@ from journeys.gitsite import (
     use_git_agent,
 )
 from journeys.site import Site, wait_until
-from journeys.staff import QUICK, WorkerRun, start_worker
+from journeys.staff import QUICK, WorkerRun, await_supervisor, start_worker
 
 from sow.processes import facts
 from sow.schema.job import JobState
@@ -136,6 +136,57 @@ def test_a_clean_that_takes_everything_is_undone_by_the_worker_that_it_drives_aw
     assert _carriers(site)
     (site.base / "go").touch()
     wait_until(lambda: not _carriers(site), "the agent has ended")
+
+
+LAST_ACT = """
+while [ ! -e {go} ]; do sleep 0.05; done
+sow task set status needs_review
+{before}git clean -qfdx
+"""
+
+
+@pytest.mark.parametrize("before", ["", "touch .git/index.lock\n"], ids=["clean", "stale lock"])
+@pytest.mark.parametrize("left", ["worker", "call"])
+def test_a_clean_that_is_an_agents_last_act(repository: Site, left: str, before: str) -> None:
+    """Nobody of the job lives when it is looked for; who has the queue open still knows of it."""
+    site = repository
+    site.project(*TASKS)
+    others_at_work(site)
+    use_git_agent(site, "", LAST_ACT.format(go=f"{site.base}/go", before=before), **QUICK)
+    worker = start_worker(site)
+    how = ["--detach"] if left == "worker" else ["--wait", "60s"]
+    call = site.start("agent", "spawn", "implementer", "010", *how)
+    await_state(site, "010", JobState.RUNNING)
+    await_supervisor(site, 1)
+    wait_until(lambda: _carriers(site), "the agent has begun")
+    if left == "call":
+        worker.freeze(site)
+    (site.base / "go").touch()
+    if left == "call":
+        assert call.wait(60) == 6
+        worker.kill()
+    else:
+        assert worker.wait() == 6
+    wait_until(lambda: not _carriers(site), "the agent has ended")
+    assert site.sow("task", "list").err == ""
+    assert site.task("010")["status"] == "needs_review"
+    others_are_whole(site)
+
+
+def test_git_that_never_rests_takes_nobodys_report(repository: Site) -> None:
+    """Each read waits for git to rest, and reports come all the same."""
+    site = repository
+    site.project(*TASKS)
+    commit(site)
+    others_at_work(site)
+    loop = f"(while [ ! -e {site.base}/go ]; do git reset -q --hard; done) &\nsleep 0.5"
+    end = f"touch {site.base}/go\nwait\n"
+    use_git_agent(site, loop, AGENT + end)
+    told = site.sow("agent", "spawn", "implementer", "010", "--json").json
+    assert (told["state"], told["status"]) == ("done", "needs_review"), log_of(site, "010")
+    log = log_of(site, "010")
+    assert log.count("before git") == log.count("after git") == 1, log
+    others_are_whole(site)
 
 
 def _carriers(site: Site) -> list[int]:

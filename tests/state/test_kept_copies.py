@@ -2,6 +2,8 @@
 
 import os
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -113,11 +115,77 @@ def test_while_git_holds_its_lock_nothing_is_decided(workspace, task, alive, mon
     before = task.state.read_bytes()
     begin(workspace)
     monkeypatch.setattr("sow.state.kept.putback.PATIENCE_SECONDS", 0.05)
-    (git / "index.lock").touch()
-    task.state.write_bytes(before)
-    assert read_task(workspace, "010").status is TaskStatus.PENDING
+    with (git / "index.lock").open("w"):
+        task.state.write_bytes(before)
+        assert read_task(workspace, "010").status is TaskStatus.PENDING
     (git / "index.lock").unlink()
     assert read_task(workspace, "010").status is TaskStatus.IN_PROGRESS
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="who has a file open is asked of /proc")
+def test_a_lock_that_a_killed_git_has_left_keeps_nobody_from_the_state(
+    workspace, task, alive, monkeypatch
+):
+    git = workspace.root / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    before = task.state.read_bytes()
+    begin(workspace)
+    monkeypatch.setattr("sow.state.kept.putback.PATIENCE_SECONDS", 0.05)
+    (git / "index.lock").touch()
+    task.state.write_bytes(before)
+    assert read_task(workspace, "010").status is TaskStatus.IN_PROGRESS
+
+
+@pytest.mark.parametrize("head", ["main", "other"])
+def test_a_git_that_never_rests_keeps_nobody_from_the_state(
+    workspace, task, alive, monkeypatch, head
+):
+    """Its commands stay on one branch; where HEAD tells of another, nothing is decided."""
+    git = workspace.root / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "index").touch()
+    before = task.state.read_bytes()
+    begin(workspace)
+    written = iter(range(10**6))
+
+    def write_index(_seconds):
+        now = time.time()
+        os.utime(git / "index", (now, now + next(written) / 1e6))
+        (git / "HEAD").write_text(f"ref: refs/heads/{head}\n")
+
+    monkeypatch.setattr("sow.state.kept.putback.MANY_SECONDS", 0.05)
+    monkeypatch.setattr("sow.state.kept.putback.time.sleep", write_index)
+    task.state.write_bytes(before)
+    expected = TaskStatus.IN_PROGRESS if head == "main" else TaskStatus.PENDING
+    assert read_task(workspace, "010").status is expected
+
+
+def test_entries_that_follow_a_log_which_git_has_just_taken_cost_no_other(workspace, task, alive):
+    """Git may take it between the look at it and the append, and all in the same second."""
+    begin(workspace)
+    log = append_entry(task.folder, entry("one"))
+    beginning = log.read_bytes()
+    append_entry(task.folder, entry("two"))
+    log.write_bytes(beginning)
+    append_entry(task.folder, entry("three"), looks=False)
+    append_entry(task.folder, entry("four"), looks=False)
+    append_entry(task.folder, entry("five"))
+    actions = [one.action for one in read_entries(log)]
+    told = ["one", "two", "three", "four", "five"]
+    assert [one for one in actions if "Put back" not in one] == told
+
+
+def test_a_log_that_is_taken_again_and_again_holds_up_nobody(workspace, task, alive, monkeypatch):
+    begin(workspace)
+    log = append_entry(task.folder, entry("one", 1))
+    beginning = log.read_bytes()
+    append_entry(task.folder, entry("two", 2))
+    monkeypatch.setattr("sow.state.kept.putback.write_atomically", lambda *_: None)
+    log.write_bytes(beginning)
+    append_entry(task.folder, entry("three", 3))
+    assert [one.action for one in read_entries(log)][-1] == "three"
 
 
 def test_another_branch_has_copies_of_its_own(workspace, task, alive):
@@ -195,7 +263,7 @@ def test_nothing_is_kept_for_the_first_time_while_git_is_at_work(workspace, task
     kept = kept_at(workspace.root)
     monkeypatch.setattr("sow.state.kept.putback.PATIENCE_SECONDS", 0.05)
     (folder / "index.lock").touch()
-    adopt(kept)
+    adopt(kept)  # and be it a lock that a killed git has left
     assert not Path(kept.folder).exists()
     (folder / "index.lock").unlink()
     adopt(kept)

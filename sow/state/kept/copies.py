@@ -55,9 +55,25 @@ def appended(path: Path, piece: bytes, size: int) -> None:
         with suppress(OSError), _opened(kept, kept.copy(name), os.O_APPEND) as descriptor:
             os.write(descriptor, piece)
         return
-    whole = read(str(path))
-    if isinstance(whole, bytes):
+    whole, copy = read(str(path)), read(kept.copy(name))
+    if not isinstance(whole, bytes):
+        return
+    if isinstance(copy, bytes) and _was_taken(kept, name, whole[:size], copy):
+        with suppress(OSError):
+            _note(kept, name, whole, b"")
+        keep(kept, name, copy + piece)
+    else:
         keep(kept, name, whole)
+
+
+def _was_taken(kept: Kept, name: str, log: bytes, copy: bytes) -> bool:
+    """Whether a log was taken to an earlier version since it was looked at, and only added to.
+
+    Such versions are listed, so that the next look knows them; of a log no others are.
+    """
+    if len(log) < len(copy) and copy.startswith(log):
+        return True
+    return any(digest(log) == version for version, _ in versions(kept, name))
 
 
 def agrees(kept: Kept, name: str, data: bytes | None) -> bool:

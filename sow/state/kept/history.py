@@ -21,7 +21,7 @@ def came_before(kept: Kept, name: str, data: bytes, copy: bytes) -> bytes | None
     That is the copy, and for a log also what was added since to its earlier version.
     """
     if name.endswith(LOG):
-        if copy.startswith(data):
+        if copy.startswith(data) or any(digest(data) == seen for seen, _ in versions(kept, name)):
             return copy
         added = added_since(copy, data)
         if added:

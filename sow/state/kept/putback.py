@@ -27,6 +27,10 @@ LOCK_SECONDS = 1.0
 QUIET_SECONDS = 0.3
 """So long after git's last write to its index, HEAD names what it has checked out."""
 PATIENCE_SECONDS = 3.0
+MANY_WRITES, MANY_SECONDS = 3, 1.0
+"""So many writes of git's index in so long a time, under one HEAD, are no change of branch."""
+HEAD_SECONDS = 0.05
+"""So soon after its index git has written HEAD, if it changes that."""
 STALE_SECONDS = 600.0
 SHOWN = 8
 
@@ -56,7 +60,7 @@ def adopt(kept: Kept, names: Iterable[str] | None = None) -> None:
     """Keep every file of the project, or of `names`, of which there is no copy yet."""
     wanted = present_names(kept) if names is None else names
     new = [name for name in wanted if not os.path.exists(kept.copy(name))]  # noqa: PTH110
-    if not new or not _is_quiet(kept):
+    if not new or not _is_quiet(kept, surely=True):
         return
     for name in new:
         with suppress(OSError, StateError), _locked(Path(f"{kept.sow}/{name}").parent):
@@ -125,16 +129,22 @@ def _agrees(kept: Kept, name: str) -> bool:
     return agrees(kept, name, data if isinstance(data, bytes) else None)
 
 
-def _is_quiet(kept: Kept) -> bool:
+def _is_quiet(kept: Kept, *, surely: bool = False) -> bool:
     """Wait until git is not at work here, and return whether HEAD is still the same.
 
     A checkout changes the files first, then its index, and HEAD last: in between, the
-    files of one branch stand under the name of the other.
+    files of one branch stand under the name of the other. Where git does not rest, that may
+    be concluded from what it does, unless it has to be known `surely`.
     """
-    git = kept.checkout.git
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    git, began = kept.checkout.git, time.monotonic()
+    writes = set()
     while git and _is_at_work(git):
-        if time.monotonic() >= deadline:
+        writes.add(_written_at(f"{git}/index"))
+        waited = time.monotonic() - began
+        if not surely and _keeps_branch(git, len(writes), waited):
+            time.sleep(HEAD_SECONDS)
+            break
+        if waited >= PATIENCE_SECONDS:
             return False
         time.sleep(0.02)
     now = Checkout(kept.checkout.root)
@@ -146,10 +156,31 @@ def _is_at_work(git: str) -> bool:
     return lock < STALE_SECONDS or index < QUIET_SECONDS
 
 
+def _keeps_branch(git: str, writes: int, waited: float) -> bool:
+    """Whether git, which does not rest, is taken to stay on its branch.
+
+    A git that was killed leaves its lock behind, and nobody has that open. And of commands
+    that have written the index `writes` times meanwhile, a change of branch would be seen in
+    HEAD: to wait for the end of them all would be to lose what others report.
+    """
+    lock = f"{git}/index.lock"
+    if not os.path.lexists(lock):
+        return writes >= MANY_WRITES and waited >= MANY_SECONDS
+    if waited < PATIENCE_SECONDS:
+        return False
+    from sow.processes import facts
+
+    return not facts.is_open_somewhere(lock)
+
+
 def _age(path: str) -> float:
     """Return how long ago a file was written, in seconds; for ever where there is none."""
+    return abs(time.time() - _written_at(path))
+
+
+def _written_at(path: str) -> float:
     try:
-        return abs(time.time() - os.stat(path).st_mtime)  # noqa: PTH116
+        return os.stat(path).st_mtime  # noqa: PTH116
     except OSError:
         return float("inf")
 
@@ -161,7 +192,8 @@ def _see_to(kept: Kept, name: str, alive: str) -> bool:
         if alive:
             folder.mkdir(parents=True, exist_ok=True)
         elif not folder.is_dir():
-            forget(kept, name)
+            if os.path.lexists(f"{kept.sow}/project/state.yaml"):
+                forget(kept, name)  # the copies of a project that is gone as a whole stay
             return False
         with _locked(folder):
             return _decide(kept, name, alive)
@@ -177,6 +209,7 @@ def _decide(kept: Kept, name: str, alive: str) -> bool:
     if not isinstance(data, bytes):
         if alive:
             write_atomically(path, copy)
+            kept.put_back[name] = copy
             if "/tasks/" in name and path.name == STATE:
                 path.with_name("feedback").mkdir(exist_ok=True)  # git keeps no empty folder
             return True
@@ -186,6 +219,7 @@ def _decide(kept: Kept, name: str, alive: str) -> bool:
         whole = came_before(kept, name, data, copy)
         if whole is not None:
             write_atomically(path, whole)
+            kept.put_back[name] = whole
             if whole != copy:
                 keep(kept, name, whole)
             return True
@@ -230,6 +264,7 @@ def _tell(kept: Kept, names: list[str], alive: str) -> None:
             append_entry(
                 Path(f"{kept.sow}/{folder}"),
                 LogEntry(timestamp=format_time(utc_now()), agent="sow", action=action),
+                looks=False,
             )
         except StateError:
             continue  # it was said to the caller

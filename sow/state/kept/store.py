@@ -60,6 +60,8 @@ class Kept:
         self.folder = f"{checkout.branch_folder}/{project_id}"
         self.is_seen_to = False
         """Whether one look has been taken by this reader at all that differs."""
+        self.put_back: dict[str, bytes] = {}
+        """What that look has put back: it counts though git may have taken it once more by now."""
 
     @property
     def files(self) -> str:
