@@ -177,6 +177,29 @@ def test_entries_that_follow_a_log_which_git_has_just_taken_cost_no_other(worksp
     assert [one for one in actions if "Put back" not in one] == told
 
 
+@pytest.mark.parametrize("read_by_somebody", [False, True])
+def test_a_pipe_among_the_copies_holds_up_nobody(workspace, task, read_by_somebody):
+    begin(workspace)
+    append_entry(task.folder, entry("one"))
+    kept = kept_at(workspace.root)
+    pipes = [Path(at(kept.name(task.state))) for at in (kept.copy, kept.versions)]
+    pipes.append(Path(kept.copy(kept.name(task.folder / "log.md"))))
+    readers = []
+    for pipe in pipes:
+        pipe.unlink()
+        os.mkfifo(pipe)
+        if read_by_somebody:
+            readers.append(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
+    moved = change_task(
+        workspace, "010", lambda it: enter(it, TaskStatus.NEEDS_REVIEW, now=NOON), now=NOON
+    )
+    append_entry(task.folder, entry("two"))
+    for reader in readers:
+        os.close(reader)
+    assert moved.status is TaskStatus.NEEDS_REVIEW
+    assert read_task(workspace, "010").status is TaskStatus.NEEDS_REVIEW
+
+
 def test_a_log_that_is_taken_again_and_again_holds_up_nobody(workspace, task, alive, monkeypatch):
     begin(workspace)
     log = append_entry(task.folder, entry("one", 1))

@@ -7,6 +7,7 @@ waited for, and one that fails changes nothing for the caller: `sow doctor`
 tells of a store that cannot be written.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -179,8 +180,11 @@ def _replace(kept: Kept, path: str, data: bytes) -> None:
 
 @contextmanager
 def _opened(kept: Kept, path: str, flags: int) -> Iterator[int]:
-    """Open a file of the store for writing; its folders are made when they are missing."""
-    flags |= os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+    """Open a file of the store for writing; its folders are made when they are missing.
+
+    Never waits: a pipe that lies there would hold up whoever settles a job, with all its locks.
+    """
+    flags |= os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
     try:
         descriptor = os.open(path, flags, 0o600)
     except FileNotFoundError:
@@ -188,6 +192,8 @@ def _opened(kept: Kept, path: str, flags: int) -> Iterator[int]:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120
         descriptor = os.open(path, flags, 0o600)
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
         yield descriptor
     finally:
         os.close(descriptor)
