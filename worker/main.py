@@ -223,7 +223,7 @@ class WorkerProcess:
             self.changed = error
             logger.warning("%s; leaving", error.message)
             if isinstance(error, QueueReplaced):
-                self.context.guard.look()  # what took it may have taken more, and later nobody lives
+                self.context.guard.look()  # what took it may have taken more
             self.consumer.stop_flag.set()
             self._ask_to_leave()
 

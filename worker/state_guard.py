@@ -2,8 +2,8 @@
 
 Owns when a worker looks: before an agent starts, before an attempt is judged,
 and every few seconds while agents run. What is put back and why is
-`sow.state.kept`. Whether a job lives, a worker's records tell; where the queue
-was taken too, the processes that carry an attempt do.
+`sow.state.kept`. Whether a job lives, a worker's records tell, those of a file
+that was taken too; where they cannot be read, the processes that carry an attempt do.
 """
 
 import logging
@@ -37,7 +37,7 @@ def install(database: Database) -> None:
     def who_lives(root: Path, project_id: str) -> str:
         try:
             return named(jobs.any_live_job(database, ProjectId(project_id)))
-        except QueueError:  # what took the state may have taken the queue along
+        except QueueError:  # a file that was written over in place, say
             return among_processes(root)
 
     surroundings.install(who_lives, logger.warning)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 from watch_cases import WatchSite
 
+from sow.jobs import jobs
+from sow.schema.job import JobState
 from sow.schema.task import TaskStatus
 from sow.state.kept import surroundings
 from worker import state_guard
@@ -45,9 +47,19 @@ def test_the_queue_may_go_with_the_state(guarded: WatchSite) -> None:
 
 
 def test_with_nobody_alive_it_stays_gone(guarded: WatchSite) -> None:
-    guarded.job()
+    jobs.change_job(guarded.database, guarded.job().id, state=JobState.DONE)
     shutil.rmtree(guarded.workspace.project)
     for suffix in ("", "-wal", "-shm"):
         guarded.workspace.queue_db.with_name(f"queue.db{suffix}").unlink()
     guarded.context.guard.look()
     assert not guarded.workspace.project.exists()
+
+
+def test_a_job_of_the_file_that_was_lost_lived_when_it_went(guarded: WatchSite) -> None:
+    """Its agent may have ended with its `git clean`: no process tells of it any more."""
+    guarded.job()
+    shutil.rmtree(guarded.workspace.project)
+    for suffix in ("", "-wal", "-shm"):
+        guarded.workspace.queue_db.with_name(f"queue.db{suffix}").unlink()
+    guarded.context.guard.look()
+    assert guarded.task().id == "010"
