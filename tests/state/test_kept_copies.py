@@ -8,14 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from sow.files import NotAFile
 from sow.paths import Workspace
 from sow.schema.task import TaskStatus
 from sow.state.kept import surroundings
 from sow.state.kept.copies import read
+from sow.state.kept.guard import see_to_project
 from sow.state.kept.history import added_since
 from sow.state.kept.putback import adopt
 from sow.state.kept.store import Checkout, kept_at
 from sow.state.log import LogEntry, append_entry, format_entry, read_entries
+from sow.state.projects import read_project
 from sow.state.tasks import add_task, change_task, find_task, read_task
 from sow.state.transitions import enter
 
@@ -114,7 +117,7 @@ def test_while_git_holds_its_lock_nothing_is_decided(workspace, task, alive, mon
     (git / "HEAD").write_text("ref: refs/heads/main\n")
     before = task.state.read_bytes()
     begin(workspace)
-    monkeypatch.setattr("sow.state.kept.putback.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("sow.state.kept.git_rest.PATIENCE_SECONDS", 0.05)
     with (git / "index.lock").open("w"):
         task.state.write_bytes(before)
         assert read_task(workspace, "010").status is TaskStatus.PENDING
@@ -131,7 +134,7 @@ def test_a_lock_that_a_killed_git_has_left_keeps_nobody_from_the_state(
     (git / "HEAD").write_text("ref: refs/heads/main\n")
     before = task.state.read_bytes()
     begin(workspace)
-    monkeypatch.setattr("sow.state.kept.putback.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("sow.state.kept.git_rest.PATIENCE_SECONDS", 0.05)
     (git / "index.lock").touch()
     task.state.write_bytes(before)
     assert read_task(workspace, "010").status is TaskStatus.IN_PROGRESS
@@ -155,8 +158,8 @@ def test_a_git_that_never_rests_keeps_nobody_from_the_state(
         os.utime(git / "index", (now, now + next(written) / 1e6))
         (git / "HEAD").write_text(f"ref: refs/heads/{head}\n")
 
-    monkeypatch.setattr("sow.state.kept.putback.MANY_SECONDS", 0.05)
-    monkeypatch.setattr("sow.state.kept.putback.time.sleep", write_index)
+    monkeypatch.setattr("sow.state.kept.git_rest.MANY_SECONDS", 0.05)
+    monkeypatch.setattr("sow.state.kept.git_rest.time.sleep", write_index)
     task.state.write_bytes(before)
     expected = TaskStatus.IN_PROGRESS if head == "main" else TaskStatus.PENDING
     assert read_task(workspace, "010").status is expected
@@ -284,10 +287,42 @@ def test_nothing_is_kept_for_the_first_time_while_git_is_at_work(workspace, task
     folder.mkdir()
     (folder / "HEAD").write_text("ref: refs/heads/main\n")
     kept = kept_at(workspace.root)
-    monkeypatch.setattr("sow.state.kept.putback.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("sow.state.kept.git_rest.PATIENCE_SECONDS", 0.05)
     (folder / "index.lock").touch()
     adopt(kept)  # and be it a lock that a killed git has left
     assert not Path(kept.folder).exists()
     (folder / "index.lock").unlink()
     adopt(kept)
     assert read(kept.copy(kept.name(task.state))) == task.state.read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "loop"])
+def test_the_project_s_own_state_is_put_back_where_something_else_lies(
+    workspace: Workspace, alive: list[str], kind: str
+) -> None:
+    """Without it no job of the project can be settled, and no agent's report be written down."""
+    state = workspace.project_state
+    before = state.read_bytes()
+    state.unlink()
+    match kind:
+        case "pipe":
+            os.mkfifo(state)
+        case "folder":
+            state.mkdir()
+        case _:
+            state.symlink_to(state)
+    see_to_project(workspace.root)
+    assert state.read_bytes() == before
+    assert read_project(workspace).name
+    aside = [path.name for path in state.parent.iterdir() if "aside" in path.name]
+    assert len(aside) == (1 if kind == "folder" else 0)
+    assert len(alive) == 1
+
+
+def test_with_nobody_alive_it_is_left_to_a_person(workspace: Workspace) -> None:
+    state = workspace.project_state
+    state.unlink()
+    os.mkfifo(state)
+    see_to_project(workspace.root)
+    with pytest.raises(NotAFile):
+        read_project(workspace)

@@ -6,7 +6,6 @@ only where a file is not what was kept last, so it may take its time.
 """
 
 import os
-import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
@@ -15,23 +14,17 @@ from sow.errors import StateError
 from sow.files import is_held, locked_folder, write_atomically
 from sow.state.kept import surroundings
 from sow.state.kept.copies import LOG, UNREADABLE, agrees, forget, keep, read
+from sow.state.kept.git_rest import is_at_rest
 from sow.state.kept.history import came_before
-from sow.state.kept.store import Checkout, Kept
+from sow.state.kept.store import Kept
 
 STATE = "state.yaml"
+PROJECT_STATE = f"project/{STATE}"
 OURS = frozenset({STATE, LOG, "description.md"})
 FOUNDATION = (".version", ".gitignore", "config.yaml")
 """Files beside the project, put back only where they are missing."""
 LOCK_SECONDS = 1.0
 """How long another's lock is waited for; its holder, or the next look, sees to that file."""
-QUIET_SECONDS = 0.3
-"""So long after git's last write to its index, HEAD names what it has checked out."""
-PATIENCE_SECONDS = 3.0
-MANY_WRITES, MANY_SECONDS = 3, 1.0
-"""So many writes of git's index in so long a time, under one HEAD, are no change of branch."""
-HEAD_SECONDS = 0.05
-"""So soon after its index git has written HEAD, if it changes that."""
-STALE_SECONDS = 600.0
 SHOWN = 8
 
 
@@ -42,7 +35,7 @@ def sweep(kept: Kept, names: Collection[str] | None = None) -> None:
     alone while git is at work. Raises nothing for a file that cannot be seen to.
     """
     differing = differing_names(kept, names)
-    if not differing or not _is_quiet(kept):
+    if not differing or not is_at_rest(kept):
         return
     alive = surroundings.OURS.witness(kept.checkout.root, kept.project_id)
     done = [name for name in differing if _see_to(kept, name, alive)]
@@ -60,7 +53,7 @@ def adopt(kept: Kept, names: Iterable[str] | None = None) -> None:
     """Keep every file of the project, or of `names`, of which there is no copy yet."""
     wanted = present_names(kept) if names is None else names
     new = [name for name in wanted if not os.path.exists(kept.copy(name))]  # noqa: PTH110
-    if not new or not _is_quiet(kept, surely=True):
+    if not new or not is_at_rest(kept, surely=True):
         return
     for name in new:
         with suppress(OSError, StateError), _locked(Path(f"{kept.sow}/{name}").parent):
@@ -125,64 +118,8 @@ def _entries(path: str, *, folder: bool) -> list[str]:
 def _agrees(kept: Kept, name: str) -> bool:
     data = read(f"{kept.sow}/{name}")
     if data is UNREADABLE:
-        return True
+        return name != PROJECT_STATE
     return agrees(kept, name, data if isinstance(data, bytes) else None)
-
-
-def _is_quiet(kept: Kept, *, surely: bool = False) -> bool:
-    """Wait until git is not at work here, and return whether HEAD is still the same.
-
-    A checkout changes the files first, then its index, and HEAD last: in between, the
-    files of one branch stand under the name of the other. Where git does not rest, that may
-    be concluded from what it does, unless it has to be known `surely`.
-    """
-    git, began = kept.checkout.git, time.monotonic()
-    writes = set()
-    while git and _is_at_work(git):
-        writes.add(_written_at(f"{git}/index"))
-        waited = time.monotonic() - began
-        if not surely and _keeps_branch(git, len(writes), waited):
-            time.sleep(HEAD_SECONDS)
-            break
-        if waited >= PATIENCE_SECONDS:
-            return False
-        time.sleep(0.02)
-    now = Checkout(kept.checkout.root)
-    return (now.git, now.head) == (git, kept.checkout.head)
-
-
-def _is_at_work(git: str) -> bool:
-    lock, index = _age(f"{git}/index.lock"), _age(f"{git}/index")
-    return lock < STALE_SECONDS or index < QUIET_SECONDS
-
-
-def _keeps_branch(git: str, writes: int, waited: float) -> bool:
-    """Whether git, which does not rest, is taken to stay on its branch.
-
-    A git that was killed leaves its lock behind, and nobody has that open. And of commands
-    that have written the index `writes` times meanwhile, a change of branch would be seen in
-    HEAD: to wait for the end of them all would be to lose what others report.
-    """
-    lock = f"{git}/index.lock"
-    if not os.path.lexists(lock):
-        return writes >= MANY_WRITES and waited >= MANY_SECONDS
-    if waited < PATIENCE_SECONDS:
-        return False
-    from sow.processes import facts
-
-    return not facts.is_open_somewhere(lock)
-
-
-def _age(path: str) -> float:
-    """Return how long ago a file was written, in seconds; for ever where there is none."""
-    return abs(time.time() - _written_at(path))
-
-
-def _written_at(path: str) -> float:
-    try:
-        return os.stat(path).st_mtime  # noqa: PTH116
-    except OSError:
-        return float("inf")
 
 
 def _see_to(kept: Kept, name: str, alive: str) -> bool:
@@ -204,6 +141,8 @@ def _see_to(kept: Kept, name: str, alive: str) -> bool:
 def _decide(kept: Kept, name: str, alive: str) -> bool:
     path = Path(f"{kept.sow}/{name}")
     data, copy = read(str(path)), read(kept.copy(name))
+    if alive and data is UNREADABLE and name == PROJECT_STATE and isinstance(copy, bytes):
+        return _replace_odd(kept, name, copy)
     if data == copy or data is UNREADABLE or not isinstance(copy, bytes):
         return False
     if not isinstance(data, bytes):
@@ -228,6 +167,23 @@ def _decide(kept: Kept, name: str, alive: str) -> bool:
     return False
 
 
+def _replace_odd(kept: Kept, name: str, copy: bytes) -> bool:
+    """Put a file back where something lies that is none: a pipe, a folder, a loop of links.
+
+    Done for the project's own state, without which no job of it can be settled.
+    A task's is its job's to put back.
+    """
+    path = Path(f"{kept.sow}/{name}")
+    if path.is_file():
+        return False  # one that is too large: that is for a person to mend
+    if path.is_dir():  # it may hold anything
+        path.rename(path.with_name(f"{path.name}.aside-{os.urandom(4).hex()}"))
+    path.unlink(missing_ok=True)
+    write_atomically(path, copy)
+    kept.put_back[name] = copy
+    return True
+
+
 def _is_valid(name: str, data: bytes) -> bool:
     """Whether a state file can be read; what cannot never becomes the copy."""
     if not name.endswith(STATE):
@@ -237,7 +193,7 @@ def _is_valid(name: str, data: bytes) -> bool:
     from sow.yamlfile import YamlProblem, read_yaml
 
     form: type[ProjectState | TaskState]
-    form = ProjectState if name == "project/state.yaml" else TaskState
+    form = ProjectState if name == PROJECT_STATE else TaskState
     try:
         read_yaml(data, form, path=Path(name))
     except YamlProblem:
