@@ -27,6 +27,16 @@ def poisoned_home(
 
 
 @pytest.fixture(autouse=True)
+def surroundings_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no test ask whom a command or a worker, run in this very process before, has asked."""
+    from sow.state.kept.surroundings import OURS, Surroundings
+
+    fresh = Surroundings()
+    monkeypatch.setattr(OURS, "witness", fresh.witness)
+    monkeypatch.setattr(OURS, "tell", fresh.tell)
+
+
+@pytest.fixture(autouse=True)
 def nothing_left_running(tmp_path: Path) -> Iterator[None]:
     """Fail a test that leaves a process behind which works in its folder."""
     yield
