@@ -79,9 +79,8 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("doctor",): Right.READS,
     ("schema",): Right.READS,
     ("completion",): Right.READS,
-    (
-        "demo",
-    ): Right.READS,  # it works in a repository of its own, and with an environment of its own
+    # It works in a repository of its own, and with an environment of its own.
+    ("demo",): Right.READS,
 }
 """Every command, by its words. A command without a row is refused to agents, and fails a test."""
 
