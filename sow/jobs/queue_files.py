@@ -15,15 +15,20 @@ import secrets
 import sqlite3
 import stat
 import struct
+import time
 from pathlib import Path
 from typing import NamedTuple
 
+from sow.errors import QueueError
 from sow.jobs.faults import ForeignLog, QueueReplaced, damaged, unusable
 
 MOST_COMMITS = 2**31 - 1
 """The count goes on from 1 after this; 0 is the count of a file that never had one."""
 LOOKS = 10
 """How often a pair that does not match is looked at while others write it."""
+CHECKPOINT_SECONDS = 1.0
+"""How long a file may look damaged because a checkpoint is writing it."""
+CHECKPOINT_LOOK_SECONDS = 0.005
 
 HEADER = struct.Struct(">8I")
 FRAME = struct.Struct(">6I")
@@ -134,13 +139,28 @@ def refuse_unfit(path: Path) -> None:
 def refuse_foreign_log(path: Path) -> None:
     """Raise ForeignLog where the write-ahead log beside a file continues another one."""
     before: Pair | None = None
+    deadline = time.monotonic() + CHECKPOINT_SECONDS
     for _ in range(LOOKS):  # others may be writing both: only what stands still is believed
-        pair = _pair(path)
+        pair = _pair_at_rest(path, deadline)
         if pair is None or pair.match:
             return
         if pair == before:
             raise ForeignLog(path)
         before = pair
+
+
+def _pair_at_rest(path: Path, deadline: float) -> Pair | None:
+    """Read both sides; while the file cannot be read, somebody may be writing the log into it.
+
+    Its first page then tells of pages that it is still to get.
+    """
+    while True:
+        try:
+            return _pair(path)
+        except QueueError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(CHECKPOINT_LOOK_SECONDS)
 
 
 def _pair(path: Path) -> Pair | None:
