@@ -116,6 +116,12 @@ class Site:
         for task in tasks:
             add_task(workspace, name=f"Task {task}", agent=agent, now=now, task_id=task)
 
+    def change_branch(self, name: str) -> None:
+        """Have HEAD name a branch, as a checkout does before it is over: where there is no git,
+        a project that is gone while a job lives would be put back."""
+        (self.root / ".git").mkdir(exist_ok=True)
+        (self.root / ".git/HEAD").write_text(f"ref: refs/heads/{name}\n")
+
     def add_tasks(self, *tasks: str, agent: str) -> None:
         """Add more tasks to the project."""
         for task in tasks:

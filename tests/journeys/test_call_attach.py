@@ -154,11 +154,13 @@ def test_a_spawn_does_not_wait_for_a_job_that_is_only_ending(site: Site) -> None
 
 def test_jobs_of_two_projects_do_not_meet(site: Site) -> None:
     """The live job of a task goes by (project id, task id)."""
+    site.change_branch("one")
     site.project("010")
     site.script([good(gate("go"))])
     site.sow(*SPAWN, "--detach")
     await_runs(site)
-    (site.root / ".sow/project").rename(site.root / "other-branch")
+    site.change_branch("other")
+    (site.root / ".sow/project").rename(site.root / "of-one")
     site.project("010")
     nothing = site.sow("agent", "wait", "010", expect=4)
     assert "task 010 has no job yet" in nothing.err
