@@ -127,12 +127,14 @@ def test_no_kill_makes_a_log_look_like_another_s(workspace: Workspace) -> None:
         writer = start_python(WRITER, workspace.root)
         assert writer.stdout is not None
         assert writer.stdout.readline() == "ready\n"
-        while log_of(workspace).stat().st_size < 4096:
-            pass
-        for _ in range(20):
-            refuse_foreign_log(workspace.queue_db)  # while it is being written
-        writer.kill()
-        writer.communicate()
+        try:
+            while log_of(workspace).stat().st_size < 4096:
+                pass
+            for _ in range(20):
+                refuse_foreign_log(workspace.queue_db)  # while it is being written
+        finally:
+            writer.kill()
+            writer.communicate()
         with closing(open_queue(workspace)) as database:
             assert database.rows("pragma quick_check")[0][0] == "ok"
             sound += 1
