@@ -7,6 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("anywhere")
+"""Nothing timed is asserted: a machine may be busy."""
 
 LEAVE_SECONDS = 5.0
 """How long a process that was told to leave may take."""

@@ -35,7 +35,8 @@ WINDOWS_WITH_SESSIONS = (*BY_ITSELF, *FROM_OUTSIDE_WITH_SESSIONS)
 AT_ONCE = "all at once"
 """The window of the moments in which everybody dies together, wherever each of them is."""
 VICTIMS = ("worker", "supervisor", "agent", "caller")
-TO_STOP_AT = "before requeue"
+TO_STOP_AT = "before change_task"
+"""Outside of any transaction: who stops inside one keeps the queue from everybody."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,9 @@ def broken_promises(
         broken += of_records(site, task, kind, mine)
         broken += of_outcome(task, mine[0] if mine else None, told.get(task))
         for job in mine:
-            broken += of_sessions(task, jobs.attempts(database, job.id))
+            attempts = jobs.attempts(database, job.id)
+            broken += of_sessions(task, attempts)
+            broken += of_accounts(job, attempts)
         ran = [life for life in lives if life.task == task]
         broken += of_lives(task, ran)
         broken += of_repeated_lives(task, ran) if plan.sessions else of_counts(task, kind, ran)
@@ -65,6 +67,13 @@ def of_records(site: Site, task: str, kind: str, mine: list[Job]) -> Iterator[st
     status = site.task(task)["status"]
     if status != expected[2]:
         yield f"failed: {task} ({kind}) is {status}"
+
+
+def of_accounts(job: Job, attempts: Sequence[Attempt]) -> Iterator[str]:
+    """The job's accounts are those of its last attempt: no worker that was replaced wrote them."""
+    last = attempts[-1].number if attempts else 0
+    if job.state.is_final and job.settled != last:
+        yield f"doubled: job {job.id} was settled by attempt {job.settled} after attempt {last}"
 
 
 def of_outcome(task: str, job: Job | None, told: dict[str, Any] | None) -> Iterator[str]:

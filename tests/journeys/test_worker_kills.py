@@ -28,7 +28,7 @@ from journeys.staff import (
     start_worker,
     write_program,
 )
-from journeys.storm import PROGRAM
+from journeys.storm_staff import PROGRAM
 from journeys.storm_lives import read_lives
 from journeys.storm_verdict import carriers
 from journeys.storm_worker import STOPPED, Fate

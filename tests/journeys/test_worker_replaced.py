@@ -79,7 +79,7 @@ def test_a_worker_that_an_agent_has_started_outlives_it_with_all_it_runs(site: S
     spared = {worker["pid"], child.pid, await_supervisor(site, 2)}
     assert spared <= set(procfs.descendants(supervisor))
 
-    site.sow("agent", "cancel", "010")
+    site.sow("agent", "cancel", "010", "--keep-children")
     assert site.task("010")["status"] == "paused"
     assert not exists(parent.pid)
     assert all(exists(pid) for pid in spared)
