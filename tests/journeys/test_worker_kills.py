@@ -28,8 +28,8 @@ from journeys.staff import (
     start_worker,
     write_program,
 )
+from journeys.storm_lives import Lives
 from journeys.storm_staff import PROGRAM
-from journeys.storm_lives import read_lives
 from journeys.storm_verdict import carriers
 from journeys.storm_worker import STOPPED, Fate
 
@@ -75,7 +75,7 @@ def dies(site: Site, point: str, **more: Any) -> None:
 
 
 def runs_of(site: Site, task: str = "010") -> int:
-    return sum(life.task == task for life in read_lives(site.root).values())
+    return sum(life.task == task for life in Lives(site.root).read().values())
 
 
 def is_delivered(site: Site, *tasks: str, runs: int = 1) -> None:
