@@ -6,6 +6,7 @@ outcome is delivered, no agent has run beside or after another, nothing is taken
 
 import json
 import os
+import resource
 import signal
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -329,7 +330,7 @@ def test_a_supervisor_before_it_has_written_down_the_end(site: Site) -> None:
     start_worker(site)
     supervisor = await_supervisor(site, 1)
     wait_until(lambda: runs_of(site) == 1, "the agent runs")
-    os.mkfifo(attempt_folder(site) / ".exit.json")
+    resource.prlimit(supervisor, resource.RLIMIT_FSIZE, (0, 0))  # to it, the disk is full
     (site.root / "go").touch()
     wait_until(lambda: carriers(site.root) == [], "the agent has ended")
     kill(supervisor)
