@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from proof.report import Place, Results, page, read_results
@@ -19,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/proof.md"
 TESTS = ("tests/journeys/test_worker_storm.py", "tests/journeys/test_power_loss.py", "tests/fuzz")
 FUZZ_CASES = "5000"
+INTERRUPTED = 2
+"""pytest's exit code for a run that somebody has ended."""
 
 
 def main(options: list[str]) -> int:
@@ -27,6 +30,8 @@ def main(options: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="sow-proof-") as folder:
         code = run_tests(Path(folder), options)
         results = read_results(Path(folder))
+    if code == INTERRUPTED:
+        place = replace(place, narrowed_by=f"{place.narrowed_by} (interrupted)".strip())
     PAGE.write_text(page(place, results), encoding="utf-8")
     sys.stdout.write(f"{PAGE.relative_to(ROOT)} is written\n")
     return code if results.tests else code or 1
