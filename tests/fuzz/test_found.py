@@ -106,6 +106,8 @@ def test_a_configuration_whose_path_is_no_utf8(arena: Path) -> None:
 def test_a_file_that_is_none(arena: Path, place: str, words: str, code: int, kind: str) -> None:
     if kind == "huge" and "job logs" in words:
         code = 0  # as long as it may be
+    if place == ".sow/project/state.yaml" and kind != "huge":
+        code = 0  # it is put back, since jobs live here
     damage(arena / place, kind)
     found, said = sow(arena, *words.split())
     assert found == code
