@@ -81,6 +81,8 @@ class Storm:
         self.strikes = Strikes(site, plan, self.chance, self.database, self.lives, self.kills)
         self.to_cancel = [task for task, kind in self.kinds.items() if kind == "cancelled"]
         self.cancelling: subprocess.Popen[str] | None = None
+        self.shown: dict[str, dict[str, Any]] = {}
+        """What cancels have shown, by task."""
         self.seen: object = None
         self.changed_at = 0.0
 
@@ -155,6 +157,7 @@ class Storm:
             out, _ = group.process.communicate()
             lines = [line for line in out.splitlines() if line.endswith("}")]
             group.told |= {told["task"]: told for told in map(json.loads, lines)}
+            group.told |= {task: self.shown[task] for task in group.untold if task in self.shown}
             if group.untold and self.staff.runs:
                 group.process = self.call(group.untold)
 
@@ -166,9 +169,21 @@ class Storm:
     def has_ended(self, job: int) -> bool:
         return jobs.get_job(self.database, JobId(job)).state.is_final
 
+    def hear_cancel(self) -> None:
+        """Take down what a cancel has shown: it is owed to no caller that was gone by then."""
+        if self.cancelling is None:
+            return
+        out, _ = self.cancelling.communicate()
+        self.cancelling = None
+        lines = [line for line in out.splitlines() if line.endswith("}")]
+        self.shown |= {shown["task"]: shown for shown in map(json.loads, lines)}
+
     def cancel_one(self) -> None:
         """Cancel a task whose agent works; again, where the one who did so was killed."""
-        if not self.to_cancel or (self.cancelling and self.cancelling.poll() is None):
+        if self.cancelling and self.cancelling.poll() is None:
+            return
+        self.hear_cancel()
+        if not self.to_cancel:
             return
         rows = self.database.rows(
             "select task_id from job where cancel_requested_at is not null or state = 'cancelled'"
@@ -179,7 +194,7 @@ class Storm:
         working = {life.task for life in lives if life.window == "running"}
         task = next((task for task in self.to_cancel if task in working), None)
         if task is not None:
-            self.cancelling = self.site.start("agent", "cancel", task)
+            self.cancelling = self.site.start("agent", "cancel", task, "--json")
 
     def verdict(self) -> Verdict:
         """Send the workers home, bury the dead, and see what is left."""
