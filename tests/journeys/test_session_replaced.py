@@ -74,6 +74,21 @@ def test_a_session_lost_before_it_was_kept_is_replaced_and_told(
     assert str(first.session_id) in site.sow("job", "explain", "1").out
 
 
+def test_a_session_killed_before_the_first_word_of_its_transcript_is_replaced(site: Site) -> None:
+    """Killed between making the file and writing to it: in use to begin, unknown to continue."""
+    no_words: list[Step] = [{"keep_nothing": True}, {"empty_session": True}, {"crash": 3}]
+    begin(site, executors()["chosen"], no_words, good())
+    site.sow(*SPAWN)
+    first, second = read_runs(site.root)
+    assert ledger(site) == [
+        ("spawn", "crashed"),
+        ("spawn", "session_in_use"),
+        ("resume", "session_unknown"),
+        ("spawn", "reported"),
+    ]
+    assert first.session_id != second.session_id == site.task("010")["session_id"]
+
+
 def test_a_call_finds_that_the_session_of_an_earlier_job_was_never_kept(site: Site) -> None:
     """The tool calls of the earlier job are counted in, and the caller's words are said again."""
     begin(site, executors()["chosen"], CUT_OFF, good(), retries=0)

@@ -184,16 +184,21 @@ def _key(folder):
 def _find_transcript(session_id):
     """Look in this folder first, then anywhere in the same repository (its worktrees too)."""
     own = os.path.join(_projects(), _key(os.getcwd()), f"{session_id}.jsonl")
-    if os.path.exists(own):
+    if _is_begun(own):
         return own
     repository = _repository(os.getcwd())
     if repository is None or not os.path.isdir(_projects()):
         return None
     for entry in os.scandir(_projects()):
         path = os.path.join(entry.path, f"{session_id}.jsonl")
-        if os.path.exists(path) and _repository(_began_in(path)) == repository:
+        if _is_begun(path) and _repository(_began_in(path)) == repository:
             return path
     return None
+
+
+def _is_begun(transcript):
+    """An empty transcript is in use for a new session, and unknown to a resume (measured)."""
+    return os.path.exists(transcript) and os.path.getsize(transcript) > 0
 
 
 def _began_in(transcript):

@@ -66,9 +66,9 @@ class Conversation:
         if self.transcript and event.get("type") in {"user", "assistant", "tool_call"}:
             self.keep(data)
 
-    def keep(self, data):
+    def keep(self, data, *, anyway=False):
         """Append to the transcript, which makes the session exist; later, if it keeps nothing."""
-        if not self.keeps:
+        if not self.keeps and not anyway:
             self.unkept.append(data)
             return
         os.makedirs(os.path.dirname(self.transcript), exist_ok=True)

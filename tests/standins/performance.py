@@ -208,6 +208,9 @@ class Player:
     def do_forget_session(self, _value, _step):
         self.voice.forget()
 
+    def do_empty_session(self, _value, _step):
+        self.voice.keep(b"", anyway=True)
+
     # how the run ends
 
     def do_exit(self, code, _step):
