@@ -82,7 +82,7 @@ def _start_agents(place: Place, database: Database, count: int) -> None:
     tasks = [f"{9000 + number:05d}" for number in range(running, count)]
     for task in tasks:
         place.add_task(task)
-    _run(place, "agent", "spawn", "tester", *tasks, "--detach")
+    _run(place, "agent", "spawn", "tester", *tasks, "--reassign", "--detach")
 
     def started() -> bool:
         attempts = [place.workspace.attempt(job.id, 1) for job in jobs.active_jobs(database)]

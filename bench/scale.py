@@ -159,7 +159,7 @@ def measure_output() -> dict[str, float]:
         worker = psutil.Process(record.process.pid)
         place.add_task("2000")
         before, idle = worker.cpu_times(), worker.memory_info().rss
-        seconds = _command(place, "agent", "spawn", "architect", "2000")
+        seconds = _command(place, "agent", "spawn", "architect", "2000", "--reassign")
         after = worker.cpu_times()
         return {
             "bytes": LOUD_BYTES,
