@@ -12,8 +12,8 @@ from bench.timing import Figure, interleave, time_process
 from sow.ids import JobId
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
-from worker.orders import pack
-from worker.standby import NO_ATTEMPT, SUPERVISOR
+from worker.next_supervisor import NO_ATTEMPT, SUPERVISOR
+from worker.supervisor.instructions import pack
 
 
 def measure(place: Place, rounds: int) -> list[Figure]:

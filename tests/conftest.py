@@ -34,7 +34,7 @@ def poisoned_home(
 @pytest.fixture(autouse=True)
 def surroundings_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have no test ask whom a command or a worker, run in this very process before, has asked."""
-    from sow.state.kept.surroundings import OURS, Surroundings
+    from sow.state.kept.keeper_hooks import OURS, Surroundings
 
     fresh = Surroundings()
     monkeypatch.setattr(OURS, "witness", fresh.witness)

@@ -9,6 +9,8 @@ import random
 import time
 from contextlib import suppress
 
+from sow.attempts.launch import executor_variables
+from sow.attempts.retry import Step, after_death
 from sow.environment import agent_environment
 from sow.errors import SowError, StateError
 from sow.executors.registry import make_executor
@@ -16,13 +18,11 @@ from sow.ids import TaskId
 from sow.jobs import jobs, leases, workers
 from sow.schema.job import Cause, Job, JobState, Lease
 from sow.schema.task import Task
-from sow.sessions.launching import executor_variables
 from sow.state.tasks import read_task
 from worker.blame import NOT_COUNTED, excuse_by_others
 from worker.context import WorkerContext, tell
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.output import OutputReader
-from worker.retry import Step, after_death
 from worker.running import Running
 
 

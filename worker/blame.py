@@ -6,7 +6,7 @@ the same time. What follows from it is `retry`.
 """
 
 from sow.ids import JobId
-from sow.jobs import jobs, leases, proof
+from sow.jobs import attempt_evidence, jobs, leases
 from sow.processes import facts
 from sow.processes.facts import Life
 from sow.schema.job import ProcessIdentity
@@ -59,4 +59,4 @@ def _is_lost(context: WorkerContext, job_id: JobId) -> bool:
     paths = context.workspace.attempt(job_id, attempt.number)
     if paths.exit.exists() or facts.life_of(attempt.supervisor) is not Life.DEAD:
         return False
-    return not proof.is_locked(paths)
+    return not attempt_evidence.is_locked(paths)

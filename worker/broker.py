@@ -22,7 +22,7 @@ from huey.storage import SqliteStorage
 from sow.clock import utc_now
 from sow.errors import QueueError
 from sow.ids import JobId, WorkerId
-from sow.jobs import leases, waiters, wire, workers
+from sow.jobs import leases, messages, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.doorbell import Bell
 from sow.jobs.faults import QueueChanged
@@ -39,14 +39,14 @@ class JsonSerializer(Serializer):  # type: ignore[misc] # huey ships no types
 
     def _serialize(self, data: Any) -> bytes:
         if not isinstance(data, Message):
-            return wire.encode_message({"value": data})
+            return messages.encode_message({"value": data})
         fields = {name: value for name, value in data._asdict().items() if value is not None}
         if isinstance(fields.get("eta"), datetime.datetime):
             fields["eta"] = fields["eta"].isoformat()
-        return wire.encode_message(fields)
+        return messages.encode_message(fields)
 
     def _deserialize(self, data: bytes) -> Any:
-        fields = wire.json_object(data)
+        fields = messages.json_object(data)
         if "value" in fields:
             return fields["value"]
         if "eta" in fields:

@@ -9,9 +9,11 @@ import random
 from dataclasses import replace
 from typing import Any
 
+from sow.attempts.judge import Evidence, judge
+from sow.attempts.retry import Next, Step, decide
 from sow.errors import StateError
 from sow.executors.base import Verdict
-from sow.executors.errors import SessionLost
+from sow.executors.executor_errors import SessionLost
 from sow.faults import passing_fault
 from sow.ids import TaskId
 from sow.jobs import jobs
@@ -20,11 +22,9 @@ from sow.schema.task import Task
 from sow.state.tasks import read_task
 from worker.blame import NOT_COUNTED, excuse_of
 from worker.context import WorkerContext
-from worker.judge import Evidence, judge
 from worker.renewal import is_kept, ran_in, warning_of_loss
-from worker.retry import Next, Step, decide
 from worker.running import Exit, Running, ending_of
-from worker.taskstate import has_begun, has_transcript
+from worker.task_state import has_begun, has_transcript
 
 PROVES_NO_LIFE = frozenset({Cause.WORKER_DIED, Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN})
 """Endings after which deaths go on to be counted in a row: no agent has run to another end."""

@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from sow.calls.abandoned import cancellation, conclude
 from sow.clock import format_duration
 from sow.errors import ExecutorError, SowError, StateError
 from sow.executors.base import Verdict
-from sow.executors.errors import ExecutorBinaryNotFound
+from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.jobs import jobs, leases, waiters
 from sow.schema.job import Cause, Job, JobState, Lease
 from sow.schema.task import Task, TaskStatus
-from sow.sessions.unfinished import cancellation, conclude
 from worker.context import WorkerContext, tell
-from worker.taskstate import change_under_lease, fails, first_line, log_failure
+from worker.task_state import change_under_lease, fails, first_line, log_failure
 
 
 def fail_before_start(

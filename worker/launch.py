@@ -11,6 +11,9 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
+from sow.attempts.launch import environment_of, launch_of, location_for, task_folder
+from sow.attempts.plan import Plan, plan_attempt
+from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.errors import ConfigurationError, QueueError, SowError
 from sow.executors.base import Launch
 from sow.executors.registry import make_executor
@@ -21,19 +24,16 @@ from sow.jobs import jobs, leases
 from sow.jobs.faults import QueueChanged
 from sow.paths import AttemptPaths, attempt_id
 from sow.schema.job import Attempt, Cause, Job, Lease, ProcessIdentity
-from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
-from sow.sessions.plan import Plan, plan_attempt
-from sow.sessions.strays import TaskIsCarried, refuse_strays
 from sow.state.statefiles import read_bytes
 from worker.adopt import adopt
 from worker.context import WorkerContext, tell
 from worker.job_end import cancel_unstarted, fail_before_start
-from worker.orders import pack
+from worker.next_supervisor import Standby
 from worker.output import OutputReader
 from worker.postponing import is_checked_out, put_off, wait_for_project, wait_for_stray
 from worker.renewal import lacks_session, lost_attempts, renew_session, take_again
 from worker.running import Running
-from worker.standby import Standby
+from worker.supervisor.instructions import pack
 
 
 def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | None:

@@ -30,19 +30,19 @@ from sow.jobs.doorbell import Bell
 from sow.jobs.faults import QueueChanged, QueueReplaced
 from sow.jobs.leases import Fenced
 from sow.jobs.migrations import FORMAT
+from sow.jobs.pruning import Limits, prune
 from sow.paths import Workspace, user_config_path
 from sow.processes import facts
 from sow.schema.job import WorkerRecord
-from sow.sessions.pruning import Limits, prune
 from worker import launch, state_guard
 from worker.broker import Claims, make_huey
 from worker.context import WorkerContext, logger
 from worker.inheritance import leave_fence, release_alive_lock
-from worker.log import configure_logging, name_log
 from worker.monitor import Monitor
+from worker.next_supervisor import Standby
 from worker.recovery import give_back_tasks, recover
 from worker.room import Room, raise_open_files
-from worker.standby import Standby
+from worker.worker_log import configure_logging, name_log
 
 HEALTH_SECONDS = 60.0
 """How often huey looks whether its threads live."""

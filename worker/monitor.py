@@ -21,9 +21,9 @@ from sow.executors.base import Verdict
 from sow.faults import passing_fault
 from sow.ids import JobId
 from sow.jobs import workers
+from sow.jobs.attempt_evidence import declare_void
 from sow.jobs.faults import QueueChanged
 from sow.jobs.leases import Fenced
-from sow.jobs.proof import declare_void
 from sow.processes import facts
 from sow.processes.facts import Life
 from sow.schema.job import Cause
@@ -32,7 +32,7 @@ from worker.orphans import is_carried, pids_of, press, remove_fence
 from worker.running import Running
 from worker.settle import persist_session, settle_attempt
 from worker.standstill import keep_going
-from worker.taskstate import has_reported
+from worker.task_state import has_reported
 from worker.watchdog import overdue
 
 TICK_SECONDS = 0.5

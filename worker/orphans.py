@@ -4,20 +4,20 @@ Owns the order of the signals and the grace after each, counted over the
 monitor's looks, so that nobody waits. An agent that lost its supervisor is left
 to work; it is ended when somebody asks for it, and what it leaves in the
 background when it has ended itself. Workers and other attempts that an agent's
-own `sow` calls started are left alone (`kin`).
+own `sow` calls started are left alone (`own_processes`).
 """
 
 import os
 import signal
 
-from sow.jobs.proof import is_locked
+from sow.jobs.attempt_evidence import is_locked
 from sow.processes import facts
 from sow.processes.facts import Life
 from sow.schema.job import ProcessIdentity
-from worker.kin import Left, left_of
 from worker.running import Running
-from worker.strangers import ATTEMPT_VARIABLE, agent_pid_of, started
-from worker.tree_ending import kill, send
+from worker.supervisor.foreign_processes import ATTEMPT_VARIABLE, agent_pid_of, started
+from worker.supervisor.own_processes import Left, left_of
+from worker.supervisor.tree_ending import kill, send
 
 STEPS = ((0.0, signal.SIGINT), (5.0, signal.SIGTERM), (8.0, signal.SIGKILL))
 """Each signal and how long after the first it is due, in seconds."""

@@ -8,8 +8,8 @@ of this is a retry, and the job never fails for it.
 from sow.clock import format_duration
 from sow.jobs import leases
 from sow.schema.job import Job, JobState, Lease
-from sow.state.errors import NoProject
 from sow.state.projects import read_project
+from sow.state.state_errors import NoProject
 from worker.context import WorkerContext, tell
 
 FIRST_WAIT_SECONDS = 1.0

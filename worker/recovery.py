@@ -8,13 +8,13 @@ process is gone. Knows nothing of how an attempt is judged.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sow.calls.abandoned import finish, give_back, is_abandoned
+from sow.calls.open_hold import is_deserted, release
 from sow.errors import SowError, StateError
 from sow.ids import JobId, WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.faults import QueueChanged
 from sow.schema.job import Job, Lease
-from sow.sessions.hold import is_deserted, release
-from sow.sessions.unfinished import finish, give_back, is_abandoned
 from worker.adopt import adopt
 from worker.blame import excuse_by_boot, excuse_by_count
 from worker.context import WorkerContext, logger, tell

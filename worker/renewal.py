@@ -12,6 +12,8 @@ from typing import Any
 
 from msgspec import UNSET
 
+from sow.attempts.launch import executor_variables, path_with_sow
+from sow.calls.session import run_command, session_fields
 from sow.clock import format_time
 from sow.environment import agent_environment
 from sow.executors.base import Executor, Session, SessionSource
@@ -20,13 +22,11 @@ from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.schema.job import Attempt, Cause, Job, Lease, Verb
 from sow.schema.task import Task
-from sow.sessions.allocation import run_command, session_fields
-from sow.sessions.launching import executor_variables, path_with_sow
 from sow.state import transitions
-from sow.state.log import LogEntry, append_entry
+from sow.state.task_log import LogEntry, append_entry
 from sow.state.tasks import find_task, read_task
 from worker.context import WorkerContext, tell
-from worker.taskstate import change_under_lease, put_on_record
+from worker.task_state import change_under_lease, put_on_record
 
 GOOD_ORDER = frozenset({Cause.REPORTED, Cause.NO_STATUS, Cause.DENIED, Cause.CLOSED})
 """Endings of a run that came to the end of its turn."""

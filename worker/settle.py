@@ -13,6 +13,7 @@ otherwise by then, or whose job somebody has cancelled, is judged again.
 from collections.abc import Mapping
 from typing import Any
 
+from sow.attempts.retry import Next, Step
 from sow.clock import format_duration, format_time
 from sow.errors import StateError
 from sow.executors.base import Verdict
@@ -25,9 +26,8 @@ from worker.context import WorkerContext, tell
 from worker.decision import decide_next, judge_ending, spent_by
 from worker.job_end import cancel_unstarted, end, end_unwritten, tell_of_end
 from worker.postponing import ELSEWHERE_SECONDS, is_checked_out
-from worker.retry import Next, Step
 from worker.running import Exit, Running, read_exit
-from worker.taskstate import (
+from worker.task_state import (
     both,
     change_under_lease,
     clears_session,

@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from sow.calls.state_witness import among_processes, named
 from sow.errors import QueueError, SowError
 from sow.ids import ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
-from sow.sessions.witness import among_processes, named
-from sow.state.kept import surroundings
+from sow.state.kept import keeper_hooks
 from sow.state.kept.putback import adopt, differing_names, folders, names_in, sweep
 from sow.state.kept.store import Kept, kept_at
 
@@ -40,7 +40,7 @@ def install(database: Database) -> None:
         except QueueError:  # a file that was written over in place, say
             return among_processes(root)
 
-    surroundings.install(who_lives, logger.warning)
+    keeper_hooks.install(who_lives, logger.warning)
 
 
 class StateGuard:

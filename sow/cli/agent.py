@@ -11,7 +11,7 @@ COMMANDS = {
     "wait": LazyCommand("sow.cli.agent_wait:wait", "Wait for the outcome of tasks."),
     "cancel": LazyCommand("sow.cli.agent_cancel:cancel", "End the job of a task."),
     "list": LazyCommand("sow.cli.agent_list:list_agents", "List the roles an agent can play."),
-    "log": LazyCommand("sow.cli.log:log", "Write an entry into a task's log."),
+    "log": LazyCommand("sow.cli.agent_log:log", "Write an entry into a task's log."),
     "task": LazyCommand("sow.cli.task:agent_task", "Report on the agent's own task."),
 }
 

@@ -2,13 +2,13 @@
 
 import click
 
+from sow.calls.cancel import job_to_cancel
 from sow.cli import completing
 from sow.cli.arguments import id_option, named_task
 from sow.cli.calling import this_caller
 from sow.cli.cancelling import cancel_and_wait, keep_children_option
 from sow.cli.output import json_option
 from sow.ids import parse_task_id
-from sow.sessions.cancel import job_to_cancel
 
 
 @click.command()

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import click
 
+from sow.calls.open import open_session
 from sow.cli import completing
 from sow.cli.arguments import id_option, named_task
 from sow.cli.calling import this_caller
@@ -13,8 +14,7 @@ from sow.errors import ExitCode, UsageError
 from sow.ids import parse_task_id
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
-from sow.sessions.opening import open_session
-from sow.sessions.outcome import line_of, outcome_of
+from sow.reports.outcome import line_of, outcome_of
 
 
 @click.command("open")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import id_option, named_task, readable
 from sow.cli.calling import call, this_caller
@@ -13,7 +14,6 @@ from sow.cli.wait_options import call_options, wait_option
 from sow.errors import UsageError
 from sow.ids import parse_task_id
 from sow.schema.job import Verb
-from sow.sessions.request import Request
 
 
 @click.command()

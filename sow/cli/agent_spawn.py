@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from sow.agents.roles import UnknownAgent, get_agent
+from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import ids_option, named_tasks, readable
 from sow.cli.calling import call, this_caller
@@ -14,7 +15,6 @@ from sow.cli.wait_options import call_options, wait_option
 from sow.errors import UsageError
 from sow.ids import TASK_ID_PATTERN
 from sow.schema.job import Verb
-from sow.sessions.request import Request
 
 
 class SpawnCommand(click.Command):

@@ -4,6 +4,11 @@ from contextlib import closing
 
 import click
 
+from sow.calls.ancestry import refuse_waiting_on_ancestor
+from sow.calls.autostart import Staffing
+from sow.calls.caller import Caller
+from sow.calls.request import Placed
+from sow.calls.wait import Detached, Waiter
 from sow.cli import completing
 from sow.cli.arguments import ids_option, named_tasks
 from sow.cli.calling import this_caller, wait_for
@@ -14,11 +19,6 @@ from sow.cli.wait_options import WaitOptions, bound_of, wait_option
 from sow.ids import JobId, TaskId
 from sow.jobs import waiters
 from sow.jobs.database import Database, open_queue
-from sow.sessions.ancestry import refuse_waiting_on_ancestor
-from sow.sessions.caller import Caller
-from sow.sessions.request import Placed
-from sow.sessions.staffing import Staffing
-from sow.sessions.wait import Detached, Waiter
 
 
 @click.command()

@@ -13,6 +13,12 @@ from typing import Any
 
 import click
 
+from sow.calls.autostart import Staffing
+from sow.calls.caller import Caller, find_caller
+from sow.calls.placement_after_report import place_when_settled
+from sow.calls.request import Placed, Request
+from sow.calls.same_call import OutcomeIsOwed
+from sow.calls.wait import Detached, Progress, Waiter
 from sow.cli.arguments import working_folder
 from sow.cli.detaching import detaching_signals, naming_tasks, say_detached
 from sow.cli.output import echo_json
@@ -22,19 +28,13 @@ from sow.errors import ExitCode, SowError
 from sow.ids import JobId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database, open_queue
-from sow.schema.job import Job
-from sow.sessions.caller import Caller, find_caller
-from sow.sessions.outcome import (
+from sow.reports.outcome import (
     Outcome,
     combined_exit_code,
     line_of,
     outcome_of,
 )
-from sow.sessions.request import Placed, Request
-from sow.sessions.same_call import OutcomeIsOwed
-from sow.sessions.settled import place_when_settled
-from sow.sessions.staffing import Staffing
-from sow.sessions.wait import Detached, Progress, Waiter
+from sow.schema.job import Job
 
 NOTHING_OWED: Mapping[JobId, str | None] = {}
 
@@ -223,7 +223,7 @@ def _print_queued(placed: Sequence[Placed], options: WaitOptions) -> int:
 
 def _staff_detached(staffing: Staffing) -> None:
     """Start a worker if need be; without one the job waits, which `--detach` may."""
-    from sow.sessions.staffing import NoWorker
+    from sow.calls.autostart import NoWorker
 
     try:
         staffing.ensure()

@@ -6,18 +6,18 @@ from typing import Any
 
 import click
 
+from sow.calls.autostart import Staffing
+from sow.calls.caller import Caller
+from sow.calls.cancel import Cancelled, NothingToCancel, TooLate, cancel_job
+from sow.calls.wait import Detached, Waiter
 from sow.cli.detaching import detaching_signals
 from sow.cli.output import echo_json
 from sow.errors import ExitCode, StateError
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database, open_queue
+from sow.jobs.unverifiable import is_in_doubt
+from sow.reports.outcome import line_of, outcome_of
 from sow.schema.job import Job, JobState
-from sow.sessions.caller import Caller
-from sow.sessions.cancel import Cancelled, NothingToCancel, TooLate, cancel_job
-from sow.sessions.doubt import is_in_doubt
-from sow.sessions.outcome import line_of, outcome_of
-from sow.sessions.staffing import Staffing
-from sow.sessions.wait import Detached, Waiter
 
 CANCEL_SECONDS = 60.0
 """How long an agent's tree may take to end before the command says so."""

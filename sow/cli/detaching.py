@@ -1,7 +1,7 @@
 """How a waiting call goes away: its signals, and what it says of what goes on without it.
 
 Owns the signals that detach, and the words that name what there is to wait
-for. The wait itself is `sow.sessions.wait`.
+for. The wait itself is `sow.calls.wait`.
 """
 
 import signal
@@ -10,14 +10,14 @@ from contextlib import contextmanager, suppress
 
 import click
 
+from sow.calls.caller import Caller
+from sow.calls.state_witness import see_to_what_went
 from sow.cli.wait_options import WaitOptions
 from sow.errors import ExitCode, SowError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.jobs.faults import QueueReplaced
-from sow.sessions.caller import Caller
-from sow.sessions.witness import see_to_what_went
 from sow.state.projects import read_project
 
 DETACHING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -11,9 +11,9 @@ from sow.clock import utc_now
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
+from sow.reports.explain import explain as explain_job
+from sow.reports.prospects import look_around
 from sow.schema.job import Job
-from sow.sessions.explain import explain as explain_job
-from sow.sessions.surroundings import look_around
 
 
 @click.command()

@@ -8,9 +8,9 @@ from sow.cli.output import echo_json_lines, echo_table, json_option
 from sow.clock import utc_now
 from sow.ids import parse_task_id
 from sow.jobs import jobs
+from sow.jobs.unverifiable import in_doubt
 from sow.paths import Workspace
 from sow.schema.job import Job
-from sow.sessions.doubt import in_doubt
 
 HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "TOOK", "NOTE")
 

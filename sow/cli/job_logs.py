@@ -24,8 +24,8 @@ from sow.files import open_regular, unreadable
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import AttemptPaths, Workspace
+from sow.reports.outcome import line_of, outcome_of
 from sow.schema.job import Job
-from sow.sessions.outcome import line_of, outcome_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 

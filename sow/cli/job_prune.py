@@ -5,15 +5,15 @@ from contextlib import closing
 
 import click
 
+from sow.calls.caller import Caller
 from sow.cli.calling import this_caller
 from sow.cli.output import echo_json, json_option
 from sow.config.durations import parse_duration
 from sow.config.sizes import parse_size, round_size
 from sow.errors import UsageError
 from sow.jobs.database import open_existing_queue
-from sow.sessions.caller import Caller
-from sow.sessions.pruning import Limits, Pruned, find_prunable
-from sow.sessions.pruning import prune as prune_now
+from sow.jobs.pruning import Limits, Pruned, find_prunable
+from sow.jobs.pruning import prune as prune_now
 
 
 @click.command()

@@ -4,13 +4,14 @@ from contextlib import closing
 
 import click
 
+from sow.calls.autostart import NoWorker, Staffing
+from sow.calls.declare_gone import declare_gone
 from sow.cli import completing
 from sow.cli.calling import this_caller
 from sow.cli.job_record import find_job, job_record
 from sow.cli.output import echo_json, json_option
 from sow.jobs.database import open_queue
-from sow.sessions.doubt import declare_gone, is_in_doubt
-from sow.sessions.staffing import NoWorker, Staffing
+from sow.jobs.unverifiable import is_in_doubt
 
 
 @click.command()

@@ -21,8 +21,8 @@ from sow.cli.output import echo_json, json_option
 from sow.cli.shown import outcome_is_shown
 from sow.clock import utc_now
 from sow.jobs import jobs
+from sow.jobs.unverifiable import is_in_doubt
 from sow.schema.job import Job
-from sow.sessions.doubt import is_in_doubt
 
 
 @click.command()

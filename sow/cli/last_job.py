@@ -2,6 +2,7 @@
 
 from msgspec import UNSET
 
+from sow.calls.unrecorded_agents import refuse_strays
 from sow.errors import StateError
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs
@@ -9,7 +10,6 @@ from sow.jobs.database import Database, open_existing_queue
 from sow.paths import Workspace
 from sow.schema.job import Job
 from sow.schema.task import Task, TaskStatus
-from sow.sessions.strays import refuse_strays
 from sow.state.projects import read_project
 from sow.state.tasks import find_task, read_task
 

@@ -10,6 +10,14 @@ import click
 import msgspec
 from msgspec import UNSET
 
+from sow.attempts.launch import environment_of, launch_of, location_for, task_folder
+from sow.attempts.plan import plan_attempt
+from sow.calls.ancestry import refuse_ancestors
+from sow.calls.caller import Caller
+from sow.calls.request import Placed, Request, Resolved
+from sow.calls.resolution import job_for, resolve
+from sow.calls.same_call import OutcomeIsOwed, admit, find_same
+from sow.calls.session import keeps_session
 from sow.cli.output import echo_json
 from sow.config.configuration import Binding, Configuration
 from sow.config.origin import SESSION
@@ -20,14 +28,6 @@ from sow.ids import AttemptId
 from sow.jobs.database import open_existing_queue
 from sow.schema.job import Job, Verb
 from sow.schema.task import SessionFacts, Task
-from sow.sessions.allocation import keeps_session
-from sow.sessions.ancestry import refuse_ancestors
-from sow.sessions.caller import Caller
-from sow.sessions.launching import environment_of, launch_of, location_for, task_folder
-from sow.sessions.plan import plan_attempt
-from sow.sessions.request import Placed, Request, Resolved
-from sow.sessions.resolution import job_for, resolve
-from sow.sessions.same_call import OutcomeIsOwed, admit, find_same
 from sow.state import transitions
 
 NEW_SESSION = "<new session>"

@@ -10,12 +10,12 @@ from types import TracebackType
 
 import click
 
+from sow.calls.wait import Progress
 from sow.clock import format_duration
 from sow.jobs.database import Database
 from sow.jobs.jobs import get_job
 from sow.paths import Workspace
 from sow.schema.job import Job, JobState
-from sow.sessions.wait import Progress
 
 SHORTEST = 10
 """Columns that a job takes at least: what is beyond the terminal's edge is not looked up."""

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from sow.calls.caller import Caller
 from sow.cli.calling import this_caller
 from sow.cli.job_record import echo_facts
 from sow.cli.lazy import LazyGroup
@@ -11,7 +12,6 @@ from sow.cli.output import echo_json, json_option
 from sow.clock import format_time, utc_now
 from sow.jobs import control, workers
 from sow.jobs.database import Database, open_existing_queue, open_queue
-from sow.sessions.caller import Caller
 
 SHOWN_BYTES = 60
 

@@ -54,9 +54,9 @@ def run(arguments: Sequence[str]) -> int:
     _have_streams()
     if completing.VARIABLE in os.environ:
         return _complete()
-    from sow.state.kept import surroundings
+    from sow.state.kept import keeper_hooks
 
-    surroundings.install(_who_lives, _tell)
+    keeper_hooks.install(_who_lives, _tell)
     try:
         result = _main(arguments)
     except SowError as error:
@@ -85,7 +85,7 @@ def _main(arguments: Sequence[str]) -> object:
 
 
 def _who_lives(root_folder: Path, project_id: str) -> str:
-    from sow.sessions.witness import who_lives
+    from sow.calls.state_witness import who_lives
 
     return who_lives(root_folder, project_id)
 

@@ -119,8 +119,8 @@ def _end_live_job(workspace: "Workspace", task_id: str) -> None:
     """End the job of a task; without a queue there is none."""
     if not workspace.queue_db.exists():
         return
+    from sow.calls.live_jobs import end_live_job
     from sow.ids import parse_task_id
-    from sow.sessions.liveness import end_live_job
 
     end_live_job(workspace, parse_task_id(task_id), os.environ, _say_ended)
 
@@ -132,8 +132,8 @@ def _say_ended(job: "Job") -> None:
 def _refuse_while_live(workspace: "Workspace", task_id: str, *, has_option: bool) -> None:
     """Refuse to change a task whose job lives; without a queue there is none."""
     if workspace.queue_db.exists():
+        from sow.calls.live_jobs import refuse_while_live
         from sow.ids import parse_task_id
-        from sow.sessions.liveness import refuse_while_live
 
         refuse_while_live(workspace, parse_task_id(task_id), has_option=has_option)
 

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 import click
 
+from sow.calls.caller import Caller
+from sow.calls.wait import shell_bound
 from sow.config.durations import parse_duration
 from sow.errors import UsageError
-from sow.sessions.caller import Caller
-from sow.sessions.outcome import waiting_command
-from sow.sessions.wait import shell_bound
+from sow.reports.outcome import waiting_command
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from sow.config.errors import UnknownExecutor
+from sow.config.config_errors import UnknownExecutor
 from sow.config.origin import DEFAULT, Key, Origin
 from sow.schema.executor import ExecutorConfig
 

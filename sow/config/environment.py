@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from sow.config.config_errors import InvalidConfiguration
 from sow.config.defaults import BUILT_IN_EXECUTORS
-from sow.config.errors import InvalidConfiguration
 from sow.config.source import Source, read_source
 from sow.schema.config import UserConfigFile
 

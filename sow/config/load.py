@@ -7,6 +7,7 @@ what has no effect is collected as warnings.
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from sow.config.config_errors import InvalidConfiguration
 from sow.config.configuration import Configuration
 from sow.config.defaults import (
     BUILT_IN_EXECUTORS,
@@ -15,7 +16,6 @@ from sow.config.defaults import (
     DEFAULT_RETRY_WORKER_DEATHS,
     default_executor,
 )
-from sow.config.errors import InvalidConfiguration
 from sow.config.merge import merge_executor, merge_worker
 from sow.config.origin import DEFAULT, FILE, Key, Origin, from_environment
 from sow.config.rules import check_executor, check_roles, executor_type, nearest

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
-from sow.config.errors import InvalidConfiguration
+from sow.config.config_errors import InvalidConfiguration
 from sow.files import NotAFile, read_regular
 
 if TYPE_CHECKING:

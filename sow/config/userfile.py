@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
 
-from sow.config.errors import CannotChange
+from sow.config.config_errors import CannotChange
 from sow.config.source import CONFIG_LIMIT
 from sow.config.template import template
 from sow.files import NotAFile, NotWritten, read_regular, sync_folder, write_atomically, write_new

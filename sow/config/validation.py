@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from sow.config.config_errors import InvalidConfiguration
 from sow.config.configuration import Configuration
 from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.environment import references
-from sow.config.errors import InvalidConfiguration
 from sow.config.load import load_configuration
 from sow.config.origin import OriginKind
 from sow.config.source import check_syntax, read_source

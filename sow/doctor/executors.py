@@ -16,7 +16,7 @@ from sow.config.validation import executors_in_use
 from sow.doctor.clis import CLIS, Cli, missing_flags
 from sow.doctor.probe import Answer, ask
 from sow.executors.base import Executor
-from sow.executors.errors import ExecutorBinaryNotFound
+from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.executors.registry import make_executor
 from sow.findings import Finding, Level
 

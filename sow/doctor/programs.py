@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from sow.config.configuration import Configuration
 from sow.config.validation import executors_in_use
-from sow.executors.errors import ExecutorBinaryNotFound
+from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.executors.registry import make_executor
 from sow.findings import Finding, Level
 

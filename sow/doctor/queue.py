@@ -14,9 +14,9 @@ from sow.findings import Finding, Level
 from sow.jobs import control, jobs, workers
 from sow.jobs.database import Database, open_existing_queue
 from sow.jobs.faults import damaged
+from sow.jobs.unverifiable import in_doubt
 from sow.paths import Workspace
 from sow.schema.job import WorkerRecord
-from sow.sessions.doubt import in_doubt
 
 
 def examine_queue(workspace: Workspace, configuration: Configuration) -> Iterator[Finding]:

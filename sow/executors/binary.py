@@ -3,7 +3,7 @@
 Owns the one look-up on PATH; reads no configuration.
 """
 
-from sow.executors.errors import ExecutorBinaryNotFound
+from sow.executors.executor_errors import ExecutorBinaryNotFound
 
 
 def require_binary(executor: str, binary: str, *, path: str | None, install: str) -> str:

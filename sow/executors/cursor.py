@@ -28,7 +28,7 @@ from sow.executors.base import (
 from sow.executors.binary import require_binary
 from sow.executors.cursor_stream import EVENT_LINES, read_cursor_line
 from sow.executors.endings import classify_ending
-from sow.executors.errors import SessionNotCreated
+from sow.executors.executor_errors import SessionNotCreated
 from sow.executors.lines import TEXT_BUT_OBJECTS, read_every, skim_text
 from sow.executors.plain import read_text_line
 from sow.schema.executor import ExecutorConfig

@@ -5,7 +5,7 @@ Owns the table: a new executor is one file and one line here. Reads no file.
 
 from pathlib import Path
 
-from sow.config.errors import UnknownExecutor
+from sow.config.config_errors import UnknownExecutor
 from sow.executors.base import Executor
 from sow.executors.claude import ClaudeExecutor
 from sow.executors.command import CommandExecutor

@@ -22,7 +22,7 @@ from sow.executors.base import (
 )
 from sow.executors.binary import require_binary
 from sow.executors.endings import classify_ending
-from sow.executors.errors import OpeningNotSupported, ResumptionNotSupported
+from sow.executors.executor_errors import OpeningNotSupported, ResumptionNotSupported
 from sow.executors.lines import read_every, skim_text
 from sow.executors.plain import EVENT_LINES, read_plain_line, without_sessions
 from sow.schema.executor import ExecutorConfig

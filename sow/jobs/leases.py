@@ -17,7 +17,7 @@ from sow.ids import JobId, WorkerId
 from sow.jobs import records
 from sow.jobs.database import Database
 from sow.jobs.jobs import change_job
-from sow.jobs.wire import job_message, job_of
+from sow.jobs.messages import job_message, job_of
 from sow.schema.job import JobState, Lease
 
 QUEUE = "sow"

@@ -10,7 +10,7 @@ import msgspec
 
 from sow.errors import UsageError
 from sow.schema.config import RepositoryConfigFile, UserConfigFile
-from sow.schema.log import LogFrontmatter
+from sow.schema.log_entry import LogFrontmatter
 from sow.schema.project import ProjectState
 from sow.schema.task import TaskState
 

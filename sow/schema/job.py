@@ -1,7 +1,7 @@
 """Jobs, attempts and workers as the queue's database records them.
 
 Owns the words for their states and causes. The SQL is `jobs.store`; which
-cause leads to which next step is `worker.retry`. Times are seconds since the
+cause leads to which next step is `sow.attempts.retry`. Times are seconds since the
 epoch (float), as SQLite stores them.
 """
 

@@ -6,7 +6,7 @@ Owns these two rules. Reads no file: the dependencies of others are asked for.
 from collections.abc import Callable, Collection, Sequence
 
 from sow.ids import TaskId, parse_task_id
-from sow.state.errors import RefusedDependency, UnknownTask
+from sow.state.state_errors import RefusedDependency, UnknownTask
 
 
 def refuse_unknown(task_id: TaskId, depends_on: Sequence[str], known: Collection[TaskId]) -> None:

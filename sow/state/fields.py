@@ -7,7 +7,7 @@ other fields are sow's own to keep; `state.tasks` writes.
 from collections.abc import Callable, Mapping
 
 from sow.schema.task import Task, TaskStatus
-from sow.state.errors import RefusedField
+from sow.state.state_errors import RefusedField
 from sow.state.transitions import FieldChanges, enter
 from sow.yamlfile import REMOVE
 

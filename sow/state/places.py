@@ -12,8 +12,8 @@ from sow.errors import StateError
 from sow.files import unreadable
 from sow.ids import PhaseName, TaskId, parse_task_id
 from sow.paths import Workspace
-from sow.state.errors import NoProject, UnknownTask
 from sow.state.kept.guard import look_for_project, look_for_task, look_for_tasks
+from sow.state.state_errors import NoProject, UnknownTask
 
 
 class TaskPlace(NamedTuple):

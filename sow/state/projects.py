@@ -11,10 +11,10 @@ from sow.files import NotWritten, locked_folder, remove_empty, sync_folder, writ
 from sow.ids import PhaseName, ProjectId, parse_phase
 from sow.paths import Workspace
 from sow.schema.project import Project, ProjectState
-from sow.state.errors import NoProject, ProjectWithoutState
 from sow.state.kept.putback import adopt
 from sow.state.kept.store import kept_for
 from sow.state.places import first_file, has_project, is_missing
+from sow.state.state_errors import NoProject, ProjectWithoutState
 from sow.state.statefiles import new_state, read_bytes, read_state, rewrite_state
 from sow.state.transitions import moment
 from sow.state.version import check_version

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from sow.files import read_regular, write_atomically
-from sow.state.errors import InvalidState, MissingState, RefusedChange
 from sow.state.kept.copies import read, wrote
 from sow.state.kept.guard import has_changed
 from sow.state.kept.store import Kept, kept_for
+from sow.state.state_errors import InvalidState, MissingState, RefusedChange
 from sow.state.version import (
     FIRST_VERSION,
     file_version,

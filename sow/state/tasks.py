@@ -18,10 +18,10 @@ from sow.ids import PhaseName, TaskId, parse_phase, parse_task_id
 from sow.paths import Workspace
 from sow.schema.task import Task, TaskState, TaskStatus
 from sow.state.dependencies import refuse_circle, refuse_unknown
-from sow.state.errors import Misplaced, TaskExists
 from sow.state.kept.copies import wrote
 from sow.state.kept.store import Kept, kept_at
 from sow.state.places import TaskPlace, all_places, find_task
+from sow.state.state_errors import Misplaced, TaskExists
 from sow.state.statefiles import new_state, parse_state, read_bytes, rewrite_state
 from sow.state.transitions import FieldChanges, enter, moment
 from sow.state.transitions import reopen as reopened

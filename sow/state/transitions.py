@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from msgspec import UNSET
 
 from sow.schema.task import Task, TaskStatus
-from sow.state.errors import RefusedTransition
+from sow.state.state_errors import RefusedTransition
 from sow.yamlfile import REMOVE
 
 _S = TaskStatus

@@ -16,8 +16,8 @@ from msgspec import UNSET
 from sow.errors import StateError
 from sow.files import locked_folder, read_regular, write_atomically
 from sow.paths import Workspace
-from sow.state.errors import NewerState
 from sow.state.kept.store import root_of
+from sow.state.state_errors import NewerState
 
 FIRST_VERSION = 1
 SCHEMA_VERSION = 1

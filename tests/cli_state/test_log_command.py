@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sow.state.log import read_entries
+from sow.state.task_log import read_entries
 
 TASKS = Path(".sow/project/phases/implementation/tasks")
 

@@ -8,7 +8,7 @@ import pytest
 
 from sow.agents.roles import AGENTS
 from sow.config import custom_args
-from sow.config.errors import InvalidConfiguration
+from sow.config.config_errors import InvalidConfiguration
 from sow.config.load import load_configuration
 from sow.schema import config as schema
 

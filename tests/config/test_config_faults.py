@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from sow.config.errors import InvalidConfiguration
+from sow.config.config_errors import InvalidConfiguration
 
 
 def executor(type_: str, *lines: str) -> str:

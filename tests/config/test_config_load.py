@@ -15,8 +15,8 @@ from config.seed_examples import (
     WITH_SESSION_BLOCKS,
 )
 
+from sow.config.config_errors import InvalidConfiguration, UnknownExecutor
 from sow.config.defaults import BUILT_IN_EXECUTORS
-from sow.config.errors import InvalidConfiguration, UnknownExecutor
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, from_environment
 from sow.schema.config import ExecutorType
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from sow.config.config_errors import InvalidConfiguration
 from sow.config.environment import read_executor_env
-from sow.config.errors import InvalidConfiguration
 
 TEXT = """\
 agents:

@@ -11,7 +11,11 @@ from executor_cases import CASES, CHOSEN, SEEDS, SESSION_ROWS, TODAY, Case, Sess
 from standins import CursorDialect, read_runs, write_script
 
 from sow.executors.base import EventKind, Executor, Launch, LaunchRequest, Session, SessionSource
-from sow.executors.errors import ExecutorBinaryNotFound, OpeningNotSupported, ResumptionNotSupported
+from sow.executors.executor_errors import (
+    ExecutorBinaryNotFound,
+    OpeningNotSupported,
+    ResumptionNotSupported,
+)
 from sow.executors.registry import make_executor
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sow.config.errors import UnknownExecutor
-from sow.executors.errors import (
+from sow.config.config_errors import UnknownExecutor
+from sow.executors.executor_errors import (
     ResumptionNotSupported,
     SessionLost,
     SessionMissing,

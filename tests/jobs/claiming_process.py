@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from sow.ids import WorkerId
-from sow.jobs import jobs, leases, wire
+from sow.jobs import jobs, leases, messages
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
 from sow.schema.job import JobState
@@ -32,7 +32,7 @@ def main() -> None:
         violations += excesses(database, WorkerId(worker), int(total), int(own))
         if data is None:
             continue
-        job_id = wire.job_of(data)
+        job_id = messages.job_of(data)
         assert job_id is not None
         lease = leases.lease_of(database, job_id)
         assert lease is not None

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from sow.ids import JobId, ProjectId, TaskId, WorkerId
-from sow.jobs import jobs, leases, wire
+from sow.jobs import jobs, leases, messages
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.schema.config import ExecutorType
@@ -105,7 +105,7 @@ class RecordsQueue:
 
     def claim(self, worker: WorkerId, *, total: int = MANY, own: int = MANY) -> JobId | None:
         data = leases.claim(self.database, worker, total=total, own=own, now=time.time())
-        return wire.job_of(data) if data is not None else None
+        return messages.job_of(data) if data is not None else None
 
 
 def claim_all(queue: Queue, worker: WorkerId = WORKER, **limits: int) -> list[JobId]:

@@ -19,7 +19,7 @@ from queue_cases import (
 )
 
 from sow.ids import JobId
-from sow.jobs import jobs, leases, waiters, wire
+from sow.jobs import jobs, leases, messages, waiters
 from sow.jobs.database import Database
 from sow.jobs.doorbell import Bell
 from sow.paths import Workspace
@@ -296,7 +296,7 @@ def test_requeue_writes_state_time_and_changes_in_one_step(database: Database) -
         1,
     )
     assert leases.lease_of(database, lease.job_id) is None
-    assert queue_rows(database) == [wire.job_message(lease.job_id)]
+    assert queue_rows(database) == [messages.job_message(lease.job_id)]
 
 
 # transactions
@@ -324,7 +324,7 @@ def test_huey_enqueues_inside_a_transaction(database: Database, workspace: Works
 
     def enqueue() -> None:
         with database.transaction(), huey.storage.db(commit=True):
-            huey.storage.enqueue(wire.job_message(insert(database).id))
+            huey.storage.enqueue(messages.job_message(insert(database).id))
         finished.set()
 
     threading.Thread(target=enqueue, daemon=True).start()

@@ -22,13 +22,13 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
+from sow.attempts import plan, retry
 from sow.executors.base import Executor
 from sow.jobs import leases
 from sow.jobs.database import Database
 from sow.schema.job import Attempt, Cause, Job, Lease, Verb
 from sow.schema.task import Task
-from sow.sessions import plan
-from worker import launch, main, recovery, retry, settle
+from worker import launch, main, recovery, settle
 
 POINTS: dict[str, tuple[ModuleType, str]] = {
     "start": (launch, "start"),

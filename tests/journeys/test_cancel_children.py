@@ -170,7 +170,7 @@ def test_an_agent_that_is_being_ended_queues_nothing_more(site: Site) -> None:
 DYING = """
     import os, signal, sys
 
-    from sow.sessions import cancel
+    from sow.calls import cancel
 
     cancel._conclude_all = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 

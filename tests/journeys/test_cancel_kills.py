@@ -54,7 +54,7 @@ DYING = """
 
     sys.exit(run(sys.argv[1:]))
 """
-AFTER_THE_JOB = ("sow.sessions.unfinished", "change_task")
+AFTER_THE_JOB = ("sow.calls.abandoned", "change_task")
 """Dies when the job has ended and its task is still to be given back."""
 AFTER_THE_TASK = ("sow.jobs.jobs", "pay_task")
 """Dies when the task is given back and the job does not know it yet."""
@@ -93,7 +93,7 @@ def a_waiting_job(site: Site, state: JobState) -> None:
     """Have a job of 010 that waits in a state; one in backoff or parked has run before."""
     agents(site, CRASHES_ONCE if state in (JobState.BACKOFF, JobState.PARKED) else "")
     if state is JobState.PREPARING:
-        dies(site, (*SPAWN, "--detach"), ("sow.sessions.placement", "_enqueue"))
+        dies(site, (*SPAWN, "--detach"), ("sow.calls.placement", "_enqueue"))
     else:
         site.sow(*SPAWN, "--detach")
     if state in (JobState.BACKOFF, JobState.PARKED):
@@ -171,8 +171,8 @@ def test_a_job_that_takes_the_task_first_takes_over_what_is_owed(site: Site) -> 
     """It was about to be put on record when the cancel was killed."""
     a_waiting_job(site, JobState.QUEUED)
     dies(site, ("agent", "cancel", "010"), AFTER_THE_JOB)
-    blind = "import sow.sessions.placement as p; p.finish_abandoned = lambda *_: False"
-    dies(site, (*SPAWN, "--detach"), ("sow.sessions.placement", "_enqueue"), blind)
+    blind = "import sow.calls.placement as p; p.finish_abandoned = lambda *_: False"
+    dies(site, (*SPAWN, "--detach"), ("sow.calls.placement", "_enqueue"), blind)
     second = job_of(site, "010")
     assert second is not None
     assert (second.id, second.prior_status, owing(site)) == (2, "pending", [])
@@ -184,7 +184,7 @@ def test_a_call_killed_while_it_takes_itself_back(site: Site) -> None:
     """It had marked the task when it was interrupted."""
     agents(site)
     interrupted = """
-    import sow.sessions.placement as p
+    import sow.calls.placement as p
     mark = p._mark_task
     def marked(*words):
         mark(*words)

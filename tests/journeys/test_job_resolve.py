@@ -21,7 +21,7 @@ from journeys.site import Site, wait_until
 from journeys.staff import QUICK, await_supervisor, drain, kill, start_worker
 from standins import read_runs
 
-from sow.jobs import proof
+from sow.jobs import attempt_evidence
 from sow.paths import Workspace
 from sow.schema.job import JobState
 
@@ -138,7 +138,7 @@ def test_an_end_that_was_written_down_leaves_no_doubt(doubtful: Site) -> None:
     paths.exit.write_text('{"code": 0, "signal": null}')
     assert doubtful.job(1)["unverifiable"] is False
     assert "sow can tell by itself" in doubtful.sow(*RESOLVE, expect=4).err
-    assert not proof.is_locked(paths)
+    assert not attempt_evidence.is_locked(paths)
 
 
 def test_a_call_that_died_elsewhere_while_it_placed_its_job(by_hand: Site) -> None:

@@ -110,7 +110,7 @@ def test_prompt_and_secrets_stand_in_no_command_line(site: Site) -> None:
     site.sow("agent", "wait", "010")
     assert WORDS in run.prompt
     assert "claude" in lines[0]
-    assert "supervisor.py" in lines[1]
+    assert "supervisor/program.py" in lines[1]
     assert "sow worker" in lines[2]
     for line in (*lines, *run.argv):
         assert not any(secret in line for secret in (WORDS, LITERAL, FROM_WORKER))

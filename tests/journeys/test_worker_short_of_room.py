@@ -140,7 +140,7 @@ NO_FORK = """
     import sys
 
     import worker.main
-    from worker import standby
+    from worker import next_supervisor
 
     start = subprocess.Popen
     faults = itertools.cycle([errno.EAGAIN, errno.ENOMEM, errno.EMFILE])
@@ -151,7 +151,7 @@ NO_FORK = """
             raise OSError(code, os.strerror(code))
         return start(*arguments, **more)
 
-    standby.subprocess.Popen = refused
+    next_supervisor.subprocess.Popen = refused
     from sow.cli.root import run
 
     sys.exit(run(["worker"]))

@@ -4,8 +4,8 @@ import pytest
 
 from sow.files import NotAFile
 from sow.ids import ProjectId
-from sow.state.errors import NoProject, ProjectWithoutState, UnknownTask
 from sow.state.projects import new_project, read_project
+from sow.state.state_errors import NoProject, ProjectWithoutState, UnknownTask
 from sow.state.tasks import add_task, find_task, list_tasks, read_task
 
 NOON = 1_769_860_800.0

@@ -11,14 +11,14 @@ import pytest
 from sow.files import NotAFile
 from sow.paths import Workspace
 from sow.schema.task import TaskStatus
-from sow.state.kept import surroundings
+from sow.state.kept import keeper_hooks
 from sow.state.kept.copies import read
 from sow.state.kept.guard import see_to_project
 from sow.state.kept.history import added_since
 from sow.state.kept.putback import adopt
 from sow.state.kept.store import Checkout, kept_at
-from sow.state.log import LogEntry, append_entry, format_entry, read_entries
 from sow.state.projects import read_project
+from sow.state.task_log import LogEntry, append_entry, format_entry, read_entries
 from sow.state.tasks import add_task, change_task, find_task, read_task
 from sow.state.transitions import enter
 
@@ -40,8 +40,8 @@ A, B, C = (text(name, second) for second, name in enumerate("ABC"))
 def alive(monkeypatch) -> list[str]:
     """Have job 7 live, and collect what is told; emptied, nobody lives."""
     told: list[str] = []
-    monkeypatch.setattr(surroundings.OURS, "witness", lambda _root, _project: "job 7")
-    monkeypatch.setattr(surroundings.OURS, "tell", told.append)
+    monkeypatch.setattr(keeper_hooks.OURS, "witness", lambda _root, _project: "job 7")
+    monkeypatch.setattr(keeper_hooks.OURS, "tell", told.append)
     return told
 
 

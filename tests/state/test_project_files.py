@@ -7,8 +7,8 @@ import pytest
 from sow.errors import StateError
 from sow.paths import Workspace
 from sow.schema.config import RepositoryConfigFile
-from sow.state.errors import InvalidState, NewerState, NoProject, RefusedChange
 from sow.state.projects import new_project, read_project
+from sow.state.state_errors import InvalidState, NewerState, NoProject, RefusedChange
 from sow.state.transitions import moment
 from sow.state.workspace_init import init_workspace
 from sow.yamlfile import read_yaml

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from sow.schema.task import TaskState
-from sow.state.log import read_entries
+from sow.state.task_log import read_entries
 from sow.state.tasks import add_task, change_task, find_task, list_tasks, read_task
 from sow.yamlfile import read_yaml
 
@@ -30,7 +30,7 @@ for _ in range(10):
 """
 
 LOG = """
-from sow.state.log import LogEntry, append_entry
+from sow.state.task_log import LogEntry, append_entry
 from sow.state.places import find_task
 folder = find_task(workspace, "010").folder
 for number in range(10):

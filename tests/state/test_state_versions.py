@@ -5,7 +5,7 @@ import pytest
 from sow.errors import ExitCode, StateError
 from sow.schema.task import TaskStatus
 from sow.state import version
-from sow.state.errors import InvalidState, NewerState
+from sow.state.state_errors import InvalidState, NewerState
 from sow.state.tasks import add_task, change_task, find_task, read_task
 from sow.state.transitions import enter
 from sow.state.version import VERSION_FILE, folder_version

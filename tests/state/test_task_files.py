@@ -8,7 +8,8 @@ import pytest
 from sow.errors import ExitCode, StateError
 from sow.schema.task import TaskStatus
 from sow.state import fields
-from sow.state.errors import (
+from sow.state.projects import read_project
+from sow.state.state_errors import (
     InvalidState,
     Misplaced,
     MissingState,
@@ -20,7 +21,6 @@ from sow.state.errors import (
     TaskExists,
     UnknownTask,
 )
-from sow.state.projects import read_project
 from sow.state.tasks import (
     abandon,
     add_task,

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sow.schema.task import SessionFacts, Task, TaskStatus
-from sow.state.errors import RefusedTransition
+from sow.state.state_errors import RefusedTransition
 from sow.state.transitions import (
     ALLOWED,
     TERMINAL,

@@ -18,10 +18,10 @@ import psutil
 from sow.ids import JobId
 from sow.paths import AttemptPaths, Workspace
 from sow.processes import procfs
-from worker.orders import pack
-from worker.standby import NO_ATTEMPT
+from worker.next_supervisor import NO_ATTEMPT
+from worker.supervisor.instructions import pack
 
-SUPERVISOR = Path(__file__).parents[2] / "worker" / "supervisor.py"
+SUPERVISOR = Path(__file__).parents[2] / "worker" / "supervisor" / "program.py"
 PSUTIL = str(Path(psutil.__file__).parents[1])
 """The folder by which a supervisor is told to use the portable back end."""
 SECONDS = 60.0
@@ -29,17 +29,17 @@ FIRST_JOB = JobId(1)
 IMPATIENT = """
 import sys
 sys.path[:0] = [sys.argv.pop(1)]
-from worker import supervision
+from worker.supervisor import supervise
 for name in ("GRACES", "LEFTOVER_GRACES"):
-    graces = getattr(supervision, name)
-    setattr(supervision, name, tuple((signum, 0.4) for signum, _ in graces))
-remember = supervision.Kin.remember
+    graces = getattr(supervise, name)
+    setattr(supervise, name, tuple((signum, 0.4) for signum, _ in graces))
+remember = supervise.Kin.remember
 def noting(kin):
     remember(kin)
     with open("looks", "a") as file:
         file.write(".")
-supervision.Kin.remember = noting
-sys.exit(supervision.main(sys.argv[1:]))
+supervise.Kin.remember = noting
+sys.exit(supervise.main(sys.argv[1:]))
 """
 
 
@@ -100,7 +100,7 @@ class AttemptSite:
 
     def wait_for_orders(self, *, impatient: bool = False) -> subprocess.Popen[bytes]:
         """Start a supervisor that has no orders yet."""
-        wrapped = ["-c", IMPATIENT, str(SUPERVISOR.parents[1])]
+        wrapped = ["-c", IMPATIENT, str(SUPERVISOR.parents[2])]
         program = wrapped if impatient else [str(SUPERVISOR)]
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", *program, *self.options()],

@@ -9,7 +9,7 @@ from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import JobState, ProcessIdentity
 from worker import launch
-from worker.standby import Standby
+from worker.next_supervisor import Standby
 
 OTHER = WorkerId("w2-bbbbbb")
 

@@ -10,6 +10,7 @@ import pytest
 from attempt_cases import wait_until
 from watch_cases import ME, WatchSite, dead_process
 
+from sow.attempts.retry import PATIENT_DEATHS
 from sow.config.defaults import DEFAULT_RETRY_WORKER_DEATHS
 from sow.errors import QueueError
 from sow.ids import WorkerId
@@ -24,7 +25,6 @@ from worker.adopt import adopt
 from worker.context import WorkerContext
 from worker.monitor import Monitor
 from worker.recovery import dead_workers, recover
-from worker.retry import PATIENT_DEATHS
 from worker.running import Running
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")

@@ -10,7 +10,7 @@ from watch_cases import WatchSite
 from sow.jobs import jobs
 from sow.schema.job import JobState
 from sow.schema.task import TaskStatus
-from sow.state.kept import surroundings
+from sow.state.kept import keeper_hooks
 from worker import state_guard
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
@@ -19,10 +19,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor 
 @pytest.fixture
 def guarded(site: WatchSite) -> Iterator[WatchSite]:
     """A worker's surroundings that answer for this process who lives."""
-    witness, tell = surroundings.OURS.witness, surroundings.OURS.tell
+    witness, tell = keeper_hooks.OURS.witness, keeper_hooks.OURS.tell
     state_guard.install(site.database)
     yield site
-    surroundings.install(witness, tell)
+    keeper_hooks.install(witness, tell)
 
 
 def carry(site: WatchSite) -> None:

@@ -17,7 +17,7 @@ from capabilities import skip_or_fail
 
 from sow.jobs.doorbell import is_held
 from sow.processes import procfs
-from worker.orders import pack
+from worker.supervisor.instructions import pack
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
 

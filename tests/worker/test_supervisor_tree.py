@@ -13,7 +13,7 @@ from sow.paths import Workspace
 from sow.processes import facts, procfs
 from sow.processes import linux as linux_facts
 from sow.processes import portable as portable_facts
-from worker.standby import NO_ATTEMPT
+from worker.next_supervisor import NO_ATTEMPT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tests read /proc")
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 from attempt_cases import wait_until
+from attempts.job_values import CLAUDE
 from watch_cases import SESSION, WatchSite
-from worker_cases import CLAUDE
 
 from sow.schema.job import Cause, JobState
 from sow.schema.task import TaskStatus

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from attempts.job_values import CLAUDE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from worker_cases import CLAUDE
 
 from sow.executors import lines
 from sow.executors.base import Event, EventKind, Observation

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 from attempt_cases import AttemptSite, wait_until
-from worker_cases import CLAUDE, NOW, PROJECT, make_job
+from attempts.job_values import CLAUDE, NOW, PROJECT, make_job
 
 from sow.agents.roles import AGENTS
 from sow.config.load import load_configuration

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sow.errors import StateError
 from sow.files import is_held, locked_folder, write_atomically
-from sow.state.kept import surroundings
+from sow.state.kept import keeper_hooks
 from sow.state.kept.copies import LOG, UNREADABLE, agrees, forget, keep, read
 from sow.state.kept.git_rest import is_at_rest
 from sow.state.kept.history import came_before
@@ -37,7 +37,7 @@ def sweep(kept: Kept, names: Collection[str] | None = None) -> None:
     differing = differing_names(kept, names)
     if not differing or not is_at_rest(kept):
         return
-    alive = surroundings.OURS.witness(kept.checkout.root, kept.project_id)
+    alive = keeper_hooks.OURS.witness(kept.checkout.root, kept.project_id)
     done = [name for name in differing if _see_to(kept, name, alive)]
     if done:
         _tell(kept, done, alive)
@@ -204,14 +204,14 @@ def _is_valid(name: str, data: bytes) -> bool:
 def _tell(kept: Kept, names: list[str], alive: str) -> None:
     """Say what was put back: to whoever runs this, and in the log of each task."""
     from sow.clock import format_time, utc_now
-    from sow.state.log import LogEntry, append_entry
+    from sow.state.task_log import LogEntry, append_entry
 
     taker = "git" if kept.checkout.git else "somebody"
     reason = f"{taker} had taken them away or to an earlier version, and {alive} has not ended"
     folders: dict[str, list[str]] = {}
     for name in names:
         folders.setdefault(_folder_of(name), []).append(os.path.basename(name))  # noqa: PTH119
-    surroundings.OURS.tell(f"put back: {_sum(folders)}; {reason}")
+    keeper_hooks.OURS.tell(f"put back: {_sum(folders)}; {reason}")
     for folder, files in folders.items():
         if not folder:
             continue

@@ -1,0 +1,169 @@
+"""Jobs that never came to run: their placing failed, their caller died, somebody cancelled them.
+
+Owns what becomes of such a job and its task: queued where the task is marked
+as taken already, undone otherwise. The call itself, the next call of the task
+and a worker's recovery all ask here; whoever comes first settles it.
+
+A job ends first, and its task is given back after that. The commit that ends
+it says that it owes its task (`owes_task`), so a process that dies in between
+leaves nothing forgotten: whoever comes next gives the task back.
+"""
+
+from typing import Any
+
+from sow.jobs import jobs, leases, waiters, workers
+from sow.jobs.database import Database
+from sow.paths import Workspace
+from sow.processes import facts
+from sow.processes.facts import Life
+from sow.schema.job import Cause, Job, JobState, Verb
+from sow.schema.task import Task, TaskStatus
+from sow.state import transitions
+from sow.state.projects import read_project
+from sow.state.state_errors import NoProject, UnknownTask
+from sow.state.tasks import change_task, read_task
+
+
+def is_abandoned(job: Job) -> bool:
+    """Whether a job is still `preparing` though the caller that prepared it is gone."""
+    if job.state is not JobState.PREPARING:
+        return False
+    return job.caller is None or facts.life_of(job.caller) is Life.DEAD
+
+
+def finish(workspace: Workspace, database: Database, job: Job, *, now: float) -> JobState:
+    """Queue an abandoned job whose task is marked, undo any other; return the state it is in.
+
+    Its project must be checked out. A task that was removed since is not marked.
+    """
+    try:
+        is_marked = _is_marked(job, read_task(workspace, job.task_id))
+    except UnknownTask:
+        is_marked = False
+    if not is_marked:
+        undo(workspace, database, job, reason="its caller died before the job was queued", now=now)
+    else:
+        with database.transaction():
+            if jobs.get_job(database, job.id).state is JobState.PREPARING:
+                leases.enqueue(database, job.id, now=now)
+        workers.wake(workspace)
+    return jobs.get_job(database, job.id).state
+
+
+def _is_marked(job: Job, task: Task) -> bool:
+    """Whether the caller came as far as taking the task.
+
+    A spawn of a task that was `in_progress` before may lack its new session.
+    """
+    taken_anew = job.prior_status is not TaskStatus.IN_PROGRESS or job.verb is Verb.RESUME
+    return task.status is TaskStatus.IN_PROGRESS and taken_anew
+
+
+def undo(
+    workspace: Workspace,
+    database: Database,
+    job: Job,
+    *,
+    reason: str,
+    now: float,
+    known_to: str | None = None,
+) -> None:
+    """End a job that is not queued yet, and give its task back; nothing if it has gone on.
+
+    `known_to` is the waiter that is told so in another way, and is owed nothing.
+    """
+    with database.transaction():
+        state = jobs.get_job(database, job.id).state
+        if state in (JobState.PREPARING, JobState.CANCELLED):
+            waiters.withdraw(database, workspace, job.id, known_to=known_to)
+        if state is not JobState.PREPARING:
+            return
+        jobs.change_job(
+            database,
+            job.id,
+            state=JobState.CANCELLED,
+            cause=Cause.CANCELLED,
+            reason=reason,
+            outcome_status=job.prior_status,
+            owes_task=True,
+            ended_at=now,
+        )
+    conclude(workspace, database, job, now=now)
+
+
+def cancellation(database: Database, job: Job, *, reason: str, now: float) -> dict[str, Any]:
+    """Return what to write of a job that is cancelled while no agent of it runs.
+
+    Its task gets its earlier status, or `paused` once an agent has run. A task
+    that was in progress before, by a person's word, is left `paused` too:
+    nobody is at work on it then.
+    """
+    ran = jobs.last_attempt(database, job.id) is not None
+    taken_before = job.prior_status is TaskStatus.IN_PROGRESS
+    return {
+        "state": JobState.CANCELLED,
+        "cause": Cause.CANCELLED,
+        "reason": reason,
+        "outcome_status": TaskStatus.PAUSED if ran or taken_before else job.prior_status,
+        "owes_task": True,
+        "cancel_requested_at": job.cancel_requested_at or now,
+        "ended_at": now,
+    }
+
+
+def conclude(workspace: Workspace, database: Database, job: Job, *, now: float) -> None:
+    """Give back the task of a job that has just ended, and ring those who wait for it.
+
+    Raises StateError where the task cannot be written now; it stays owed then.
+    """
+    try:
+        give_back(workspace, database, jobs.get_job(database, job.id), now=now)
+    finally:
+        waiters.ring_job(database, workspace, job.id)
+
+
+def give_back(workspace: Workspace, database: Database, job: Job, *, now: float) -> bool:
+    """Give a task the status that its ended job owes it; False while it must wait for that.
+
+    It waits while another project is checked out. A task that another call has
+    taken meanwhile is left to that one, a status that somebody has set stays,
+    and a task that is gone is owed nothing. Raises StateError where the task
+    cannot be read or written now. Repeating it does no harm.
+    """
+    if not job.owes_task:
+        return True
+    is_taken = False
+
+    def change(task: Task) -> transitions.FieldChanges:
+        nonlocal is_taken
+        is_taken = jobs.live_job(database, job.project_id, job.task_id) is not None
+        if is_taken or not jobs.get_job(database, job.id).owes_task:
+            return {}
+        return _owed(database, job, task, now)
+
+    def settle(task: Task) -> None:
+        left = {} if is_taken else {"outcome_status": task.status}
+        jobs.pay_task(database, job.id, **left)
+
+    try:
+        if read_project(workspace).id != job.project_id:
+            return False
+        change_task(workspace, job.task_id, change, now=now, then=settle)
+    except NoProject:
+        return False
+    except UnknownTask:
+        jobs.pay_task(database, job.id)
+    return True
+
+
+def _owed(database: Database, job: Job, task: Task, now: float) -> transitions.FieldChanges:
+    """Return what changes in a task that its ended job still has in progress."""
+    if task.status in transitions.TERMINAL:
+        return transitions.clear_session(task)
+    if task.status is not TaskStatus.IN_PROGRESS:
+        return {}
+    if job.state is JobState.FAILED:
+        return transitions.enter(task, TaskStatus.FAILED, now=now)
+    never_ran = jobs.last_attempt(database, job.id) is None
+    prior = job.outcome_status or TaskStatus.PENDING
+    return transitions.undo(task, prior, resumed=never_ran and job.verb is Verb.RESUME)

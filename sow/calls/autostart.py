@@ -1,0 +1,152 @@
+"""Seeing to it that a worker works: start one in the background where none lives.
+
+Owns the decision and the start; the worker's own life is `worker.main`. The
+worker is started as a process, so that nothing here imports it.
+"""
+
+import fcntl
+import os
+import select
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sow.calls.caller import Caller
+from sow.config.configuration import Configuration
+from sow.environment import own_process, worker_environment
+from sow.errors import QueueError
+from sow.jobs import workers
+from sow.jobs.database import Database
+from sow.paths import Workspace, user_config_path
+
+MOST_STARTS = 3
+"""How often one call starts a worker that dies before it takes the job."""
+START_SECONDS = 10.0
+"""How long a worker may take to come to life."""
+LOOK_SECONDS = 0.02
+
+
+class NoWorker(QueueError):
+    """Nobody works on the queue, and the configuration forbids to start anybody."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the job is queued, but no worker runs and worker.autostart is off",
+            hint="Start one with `sow worker` in another terminal; the job is then taken. "
+            "The same call again waits for it.",
+        )
+
+
+class WorkerKeepsDying(QueueError):
+    """The workers that this call started have all ended at once."""
+
+    def __init__(self, log: Path | None) -> None:
+        where = f"Its log says why: {log}" if log else "Run `sow worker` to see why."
+        super().__init__(
+            f"the job is queued, but its worker has died {MOST_STARTS} times",
+            hint=f"{where}\nThe job is taken when a worker runs: `sow worker`.",
+        )
+
+
+@dataclass
+class Staffing:
+    """One call's care for the queue; `ensure` may be called as often as one likes."""
+
+    caller: Caller
+    config: Configuration
+    database: Database
+    starts: int = field(default=0)
+
+    def ensure(self) -> None:
+        """Start a worker in the background if none lives. Raises NoWorker, WorkerKeepsDying."""
+        if self._is_staffed():
+            return
+        if not self.config.worker.autostart:
+            raise NoWorker
+        if self.starts >= MOST_STARTS:
+            raise WorkerKeepsDying(self._newest_log())
+        with _one_at_a_time(self.caller.workspace) as ours:
+            if ours and not self._is_staffed():
+                self.starts += 1
+                start_in_background(self.caller, self._is_staffed)
+
+    def _is_staffed(self) -> bool:
+        """Whether a worker of ours serves this queue; those of an older sow are asked to leave."""
+        workers.dismiss_older(self.database, self.caller.workspace)
+        return bool(workers.staff(self.database, self.caller.workspace))
+
+    def _newest_log(self) -> Path | None:
+        logs = self.caller.workspace.workers.glob("*.log")
+        return max(logs, key=_changed_at, default=None)
+
+
+def _changed_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+@contextmanager
+def _one_at_a_time(workspace: Workspace) -> Iterator[bool]:
+    """Say whether this call may start a worker: not while another one does."""
+    lock = workspace.workers / ".start"
+    try:
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise QueueError(
+            f"the job is queued, but no worker can be started: {lock}: {error.strerror}",
+            hint="Check the folder and the disk's free space, then make the same call again.",
+        ) from error
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(fd)
+
+
+def start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> None:
+    """Start a worker that outlives us; returns when it works, has died, or takes too long.
+
+    It inherits no variable that describes the caller; where the caller's
+    configuration is not in its usual place, the worker is told where.
+    """
+    try:
+        _start_in_background(caller, is_staffed)
+    except OSError as error:
+        raise QueueError(
+            f"the job is queued, but no worker can be started now: {error.strerror}",
+            hint="The system has no room for it. The job is taken when a worker runs: the same "
+            "call again starts one and waits, and so does `sow worker`.",
+        ) from error
+
+
+def _start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> None:
+    named = caller.environ.get("SOW_CONFIG")
+    where = ["--config", str(user_config_path(caller.environ))] if named else []
+    alive, held = os.pipe()
+    subprocess.run(
+        own_process("sow", "worker", "--background", *where),
+        cwd=caller.workspace.root,
+        env=worker_environment(caller.environ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        pass_fds=[held],
+        check=False,
+    )
+    os.close(held)
+    deadline = time.monotonic() + START_SECONDS
+    try:
+        while not is_staffed() and time.monotonic() < deadline:
+            if select.select([alive], [], [], LOOK_SECONDS)[0]:
+                break  # nobody holds the other end any more
+    finally:
+        os.close(alive)

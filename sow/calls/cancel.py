@@ -1,0 +1,240 @@
+"""Cancelling a job and what its agent has queued: at once what waits, by its worker what runs.
+
+Owns the request. It is made in one transaction for the whole family: a process
+that dies after it leaves nothing that is asked of one job and not of the
+others, and a worker goes on from there. An agent whose job is to end can queue
+nothing more (`ancestry`), so it cannot outrun the request. What becomes of the
+task of a job that waits is `abandoned`'s; ending a running agent's tree is its
+supervisor's.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sow.calls.abandoned import cancellation, conclude
+from sow.calls.ancestry import refuse_ending_ancestor
+from sow.calls.caller import Caller
+from sow.calls.unrecorded_agents import refuse_strays
+from sow.errors import StateError
+from sow.ids import JobId, ProjectId, TaskId
+from sow.jobs import jobs, leases, workers
+from sow.jobs.database import Database
+from sow.schema.job import Cause, Job, JobState, Verb
+from sow.schema.task import TaskStatus
+from sow.state.projects import read_project
+from sow.state.tasks import find_task, read_task
+from sow.state.transitions import NO_REPORTS
+
+
+class NothingToCancel(StateError):
+    """There is no job that could be cancelled."""
+
+    def __init__(
+        self, task_id: str, ended: Job | None = None, children: Sequence[Job] = ()
+    ) -> None:
+        what = _how_it_ended(ended) if ended else "it has no job that runs or waits"
+        super().__init__(
+            f"nothing to cancel of task {task_id}: {what}",
+            hint=_on_children(children)
+            or f"`sow job list --task {task_id}` shows the jobs it had.",
+        )
+        self.ended = ended
+        """The job that has ended, where the error says how."""
+
+
+class TooLate(StateError):
+    """The agent has reported already; its report stands."""
+
+    def __init__(self, job: Job, status: TaskStatus | None, children: Sequence[Job] = ()) -> None:
+        super().__init__(
+            f"too late to cancel job {job.id} of task {job.task_id}: "
+            f"its agent has already left {status}",
+            hint=_on_children(children)
+            or f"`sow agent wait {job.task_id}` waits until it has ended.",
+        )
+
+
+class OpenOnTerminal(StateError):
+    """A person is at work in the session; that is not for anybody else to end."""
+
+    def __init__(self, job: Job) -> None:
+        where = f" by process {job.caller.pid}" if job.caller else ""
+        super().__init__(
+            f"the session of task {job.task_id} is open on a terminal (job {job.id}{where})",
+            hint="Close it there; the task is free again then.",
+        )
+
+
+class NotGivenBack(StateError):
+    """The job has ended, but its task could not be changed yet."""
+
+    def __init__(self, job: Job, error: StateError) -> None:
+        super().__init__(
+            f"job {job.id} of task {job.task_id} is cancelled, "
+            f"but its task is still in progress: {error.message}",
+            hint=f"{error.hint} `sow agent cancel {job.task_id}`, or a worker, tries it again.",
+        )
+
+
+def _how_it_ended(job: Job) -> str:
+    if job.state is JobState.CANCELLED:
+        return f"job {job.id} is cancelled already, left {job.outcome_status}"
+    return f"job {job.id} has ended"
+
+
+def _on_children(children: Sequence[Job]) -> str:
+    """Return what can be done about jobs that go on though the one above them has ended."""
+    if not children:
+        return ""
+    commands = ", ".join(f"`sow agent cancel {job.task_id}` (job {job.id})" for job in children)
+    return f"What it has queued goes on; to end that: {commands}."
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    """The jobs that one request is about, as they stand once it is on record."""
+
+    job: Job
+    children: tuple[Job, ...] = ()
+    """What its agents had queued, all generations: ended, or asked to end, with it."""
+    kept: tuple[Job, ...] = ()
+    """What goes on: the children of `--keep-children`, and sessions that a person has open."""
+
+    @property
+    def ending(self) -> tuple[Job, ...]:
+        """Those that are asked to end, and still run."""
+        return tuple(job for job in (self.job, *self.children) if not job.state.is_final)
+
+
+def job_to_cancel(caller: Caller, database: Database, task_id: TaskId) -> Job:
+    """Return the job of a task that has not ended, else one whose cancelling may have broken off.
+
+    Raises NothingToCancel, UnknownTask, and TaskIsCarried where an agent is at work
+    of which the queue knows nothing.
+    """
+    project_id = ProjectId(read_project(caller.workspace).id)
+    job = jobs.live_job(database, project_id, task_id)
+    if job is not None:
+        return job
+    refuse_strays(caller.workspace, database, task_id)
+    last = jobs.last_job(database, project_id, task_id)
+    if last is None:
+        find_task(caller.workspace, task_id)
+        raise NothingToCancel(task_id)
+    if last.state is JobState.CANCELLED:
+        return last
+    raise NothingToCancel(task_id, children=_endable(jobs.descendants(database, last.id)))
+
+
+def cancel_job(
+    caller: Caller, database: Database, job: Job, *, keep_children: bool = False
+) -> Cancelled:
+    """Cancel a job and what its agents have queued; each is ended, or its end is asked for.
+
+    Repeating it goes on where a command was killed that did the same. Raises
+    NothingToCancel, TooLate, OpenOnTerminal, WouldEndItself.
+    """
+    refuse_ending_ancestor(caller, database, job)
+    reports = _reports(caller, [job, *jobs.descendants(database, job.id)])
+    with database.transaction():
+        current = jobs.get_job(database, job.id)
+        family = jobs.descendants(database, job.id)
+        if current.state.is_final:
+            family = _left_by_request(current, family)
+        else:
+            _refuse(database, current, family, reports)
+            _end_or_ask(caller, database, current)
+        chosen = [] if keep_children else _endable(family)
+        for one in chosen:
+            # An agent that has reported is only ending: its report stands.
+            if one.id not in reports or not _has_an_agent(database, one):
+                _end_or_ask(caller, database, one)
+    _conclude_all(caller, database, [job.id, *(one.id for one in chosen)])
+    workers.wake(caller.workspace)
+    taken = {one.id for one in chosen}
+    return Cancelled(
+        job=jobs.get_job(database, job.id),
+        children=tuple(jobs.get_job(database, one.id) for one in chosen),
+        kept=tuple(one for one in family if one.id not in taken),
+    )
+
+
+def _endable(family: Sequence[Job]) -> list[Job]:
+    """Return the jobs without those that a person has open on a terminal."""
+    return [job for job in family if job.verb is not Verb.OPEN]
+
+
+def _left_by_request(job: Job, family: Sequence[Job]) -> list[Job]:
+    """Return what an earlier request for an ended job has left to end. Raises NothingToCancel."""
+    left = [one for one in family if one.cancel_requested_at is not None]
+    if job.state is JobState.CANCELLED and (left or job.owes_task):
+        return left
+    raise NothingToCancel(job.task_id, job, _endable(family))
+
+
+def _refuse(
+    database: Database, job: Job, family: Sequence[Job], reports: Mapping[JobId, TaskStatus]
+) -> None:
+    """Refuse what is not to be ended from here. Raises OpenOnTerminal, TooLate."""
+    if job.verb is Verb.OPEN:
+        raise OpenOnTerminal(job)
+    if job.id in reports and _has_an_agent(database, job):
+        raise TooLate(job, reports[job.id], _endable(family))
+
+
+def _end_or_ask(caller: Caller, database: Database, job: Job) -> None:
+    """End a job that no worker holds; ask for the end of any other. In the caller's transaction."""
+    now = caller.now()
+    if job.cancel_requested_at is None:
+        jobs.change_job(database, job.id, cancel_requested_at=now)
+    leases.withdraw(database, job.id)
+    if leases.lease_of(database, job.id) is not None:
+        return
+    attempt = jobs.last_attempt(database, job.id)
+    if attempt is not None and attempt.cause is None:
+        jobs.change_attempt(database, job.id, attempt.number, cause=Cause.CANCELLED)
+    ends = cancellation(database, job, reason="cancelled while it waited", now=now)
+    jobs.change_job(database, job.id, **ends)
+
+
+def _conclude_all(caller: Caller, database: Database, job_ids: Sequence[JobId]) -> None:
+    """Give back the tasks of those that have ended; raise the first refusal when all are done."""
+    refusals: list[StateError] = []
+    for job_id in job_ids:
+        job = jobs.get_job(database, job_id)
+        if not job.state.is_final:
+            continue
+        try:
+            conclude(caller.workspace, database, job, now=caller.now())
+        except StateError as error:
+            refusals.append(NotGivenBack(job, error))
+    if refusals:
+        workers.wake(caller.workspace)
+        raise refusals[0]
+
+
+def _has_an_agent(database: Database, job: Job) -> bool:
+    """Whether an agent of the job runs, or has ended and is still to be judged."""
+    attempt = jobs.last_attempt(database, job.id)
+    is_unjudged = attempt is not None and attempt.number > job.settled
+    return is_unjudged or leases.lease_of(database, job.id) is not None
+
+
+def _reports(caller: Caller, family: Sequence[Job]) -> dict[JobId, TaskStatus]:
+    """Return by job what the tasks of some jobs say, where an agent has set it.
+
+    Read before the transaction, never in it: a reader may have to put a file back
+    under its folder's lock, and whoever needs both takes the lock first. What is
+    queued after this has not reported.
+    """
+    stand = {job.id: _status(caller, job) for job in family}
+    return {job_id: one for job_id, one in stand.items() if one and one not in NO_REPORTS}
+
+
+def _status(caller: Caller, job: Job) -> TaskStatus | None:
+    """Return the status of a job's task; None where another project, or nothing valid, is there."""
+    with suppress(StateError):
+        if read_project(caller.workspace).id == job.project_id:
+            return read_task(caller.workspace, job.task_id).status
+    return None

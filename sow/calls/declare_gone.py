@@ -1,0 +1,50 @@
+"""A person's word that what runs of a job is gone, where nobody here can tell.
+
+Owns what may be resolved that way: only what cannot be proved
+(`sow.jobs.unverifiable`).
+"""
+
+from sow.calls.abandoned import finish
+from sow.calls.caller import Caller
+from sow.errors import StateError
+from sow.jobs import attempt_evidence, jobs, workers
+from sow.jobs.database import Database
+from sow.jobs.unverifiable import is_in_doubt
+from sow.paths import Workspace
+from sow.schema.job import Job, JobState
+
+
+class NothingToResolve(StateError):
+    """The job has ended, or whether it lives can be told without anybody's word."""
+
+    def __init__(self, job: Job, why: str) -> None:
+        super().__init__(
+            f"nothing to resolve: {why}",
+            hint=f"`sow job explain {job.id}` tells where it stands, "
+            f"`sow job cancel {job.id}` ends it.",
+        )
+
+
+def declare_gone(caller: Caller, database: Database, job: Job) -> Job:
+    """Go on as if what runs of a job in doubt were gone; return the job as it stands then.
+
+    A job that was being placed is queued or undone; one that ran is gone on
+    with by a worker. Raises NothingToResolve.
+    """
+    if job.state.is_final:
+        raise NothingToResolve(job, f"job {job.id} has ended ({job.state})")
+    if not is_in_doubt(caller.workspace, database, job):
+        raise NothingToResolve(job, f"sow can tell by itself how job {job.id} stands")
+    if job.state is JobState.PREPARING:
+        finish(caller.workspace, database, job, now=caller.now())
+    else:
+        _give_up(caller.workspace, database, job)
+    workers.wake(caller.workspace)
+    return jobs.get_job(database, job.id)
+
+
+def _give_up(workspace: Workspace, database: Database, job: Job) -> None:
+    attempt = jobs.last_attempt(database, job.id)
+    assert attempt is not None  # noqa: S101 - it is in doubt
+    if not attempt_evidence.declare_void(workspace.attempt(job.id, attempt.number)):
+        raise NothingToResolve(job, f"the agent of job {job.id} holds its lock: it lives")

@@ -1,0 +1,106 @@
+"""Whether a job of a task lives, asked by commands that would pull the task from under it.
+
+Kept apart from the call itself, so that `sow task set` imports little.
+"""
+
+from collections.abc import Callable, Mapping
+
+from sow.errors import StateError
+from sow.ids import ProjectId, TaskId
+from sow.jobs import jobs
+from sow.jobs.database import open_existing_queue
+from sow.paths import Workspace
+from sow.schema.job import Job
+from sow.schema.task import TaskStatus
+from sow.state.projects import read_project
+from sow.state.tasks import read_task
+from sow.state.transitions import NO_REPORTS
+
+CANCEL_SECONDS = 30.0
+
+
+class TaskIsRunning(StateError):
+    """The task cannot be ended from outside while a job of it lives."""
+
+    def __init__(self, job: Job, status: TaskStatus, *, has_option: bool) -> None:
+        end = ", or call again with --cancel-job to end it first"
+        if not has_option:
+            end = f", or end it: `sow agent cancel {job.task_id}`"
+        if status not in NO_REPORTS:  # it would be too late for either
+            end = f": its agent has left {status}, and is only ending"
+        super().__init__(
+            f"task {job.task_id} has a job that has not ended: job {job.id} ({job.state})",
+            hint=f"Wait for it (`sow agent wait {job.task_id}`){end}.",
+        )
+
+
+def refuse_while_live(workspace: Workspace, task_id: TaskId, *, has_option: bool) -> None:
+    """Refuse to go on while a job of the task lives. Raises TaskIsRunning.
+
+    `has_option` says that the command has `--cancel-job`.
+    Asked under the task's lock it is true until the lock is given up: a job
+    that is placed later takes the task under the same lock.
+    """
+    job = _live_job(workspace, task_id)
+    if job is not None:
+        raise TaskIsRunning(job, read_task(workspace, task_id).status, has_option=has_option)
+
+
+def end_live_job(
+    workspace: Workspace,
+    task_id: TaskId,
+    environ: Mapping[str, str],
+    show: Callable[[Job], None],
+) -> None:
+    """End the job of a task that lives, if any, with what its agent has queued.
+
+    Each job is shown when it has ended, and owed to nobody then. Raises TaskIsRunning.
+    """
+    job = _live_job(workspace, task_id)
+    if job is not None:
+        _cancel_and_wait(workspace, environ, job, show)
+
+
+def _live_job(workspace: Workspace, task_id: TaskId) -> Job | None:
+    database = open_existing_queue(workspace)
+    if database is None:
+        return None
+    try:
+        return jobs.live_job(database, ProjectId(read_project(workspace).id), task_id)
+    finally:
+        database.close()
+
+
+def _cancel_and_wait(
+    workspace: Workspace, environ: Mapping[str, str], job: Job, show: Callable[[Job], None]
+) -> None:
+    from pathlib import Path
+
+    from sow.calls.autostart import Staffing
+    from sow.calls.caller import Caller
+    from sow.calls.cancel import cancel_job
+    from sow.calls.wait import Waiter
+    from sow.jobs import waiters
+    from sow.jobs.database import open_queue
+
+    caller = Caller(workspace, environ, Path.cwd())
+    database = open_queue(workspace)
+    try:
+        cancelled = cancel_job(caller, database, job)
+        staffing = Staffing(caller, caller.load_configuration(), database)
+        with Waiter(caller, database) as waiter:
+            ending = [one.id for one in cancelled.ending]
+            waiter.begin(ending)
+            left = waiter.wait(seconds=CANCEL_SECONDS, on_tick=lambda _: staffing.ensure())
+            for job_id in ending:
+                waiter.delivered(job_id)
+        for one in (cancelled.job, *cancelled.children):
+            ended = jobs.get_job(database, one.id)
+            if ended.state.is_final:
+                show(ended)
+                waiters.strike_gone(database, workspace, ended.id)
+        if left:
+            status = read_task(workspace, left[0].task_id).status
+            raise TaskIsRunning(left[0], status, has_option=False)
+    finally:
+        database.close()

@@ -1,0 +1,177 @@
+"""A person takes a session over on a terminal; the task is held meanwhile (`open_hold`).
+
+Owns the order: the hold is on record before the task is marked, and the task
+is marked before the CLI exists, so that no two agents are ever on one session.
+The CLI runs in the foreground, as the caller's own child: no worker has a part in it.
+"""
+
+import fcntl
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from uuid import uuid4
+
+import msgspec
+
+from sow.attempts.launch import environment_of, task_folder
+from sow.attempts.plan import session_of
+from sow.calls.admission import ENDED, RefusedCall
+from sow.calls.ancestry import refuse_ancestors
+from sow.calls.caller import Caller
+from sow.calls.open_hold import release
+from sow.calls.placement import finish_abandoned, insert
+from sow.calls.request import Request, Resolved
+from sow.calls.resolution import resolve
+from sow.calls.same_call import refuse_other_job
+from sow.calls.unrecorded_agents import refuse_strays
+from sow.config.configuration import Configuration
+from sow.executors.base import Executor, Launch, LaunchRequest
+from sow.executors.executor_errors import OpeningNotSupported, SessionMissing
+from sow.ids import TaskId, WorkerId
+from sow.jobs import jobs
+from sow.jobs.database import Database
+from sow.paths import AttemptPaths, attempt_id
+from sow.schema.job import Attempt, Job, JobState, Verb
+from sow.schema.task import Task, TaskStatus
+from sow.state import transitions
+from sow.state.tasks import change_task
+
+NOBODY = WorkerId("")
+"""Stands where an attempt of a worker names that worker."""
+FROM_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
+PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
+
+
+def open_session(
+    caller: Caller, database: Database, config: Configuration, task_id: TaskId
+) -> tuple[Job, int]:
+    """Run the CLI on this terminal, in the task's session, until it ends.
+
+    Returns the job, ended, and the CLI's exit code (minus the signal's number
+    where one killed it). Raises StateError, ExecutorError; nothing is left
+    behind then.
+    """
+    request = Request(verb=Verb.OPEN, task_id=task_id)
+    resolved = resolve(caller, config, request)
+    refuse_ancestors(caller, database, resolved)
+    if finish_abandoned(caller, database, resolved):
+        resolved = resolve(caller, config, request)  # its task stands otherwise now
+    refuse_other_job(database, resolved)
+    refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
+    admit_open(resolved.task, resolved.executor)
+    launch = _launch(caller, resolved)
+    resolved.executor.validate_availability(caller.path_variable)
+    job, attempt = _hold(caller, database, config, resolved, launch)
+    code: int | None = None
+    try:
+        _mark_task(caller, database, job, resolved)
+        code = _run(caller, job, attempt, launch)
+    finally:
+        job = release(caller.workspace, database, job, code=code, now=caller.now())
+    return job, code
+
+
+def admit_open(task: Task, executor: Executor) -> None:
+    """Refuse a task that has no session to take over.
+
+    Raises RefusedCall, OpeningNotSupported before SessionMissing.
+    """
+    if task.status in ENDED:
+        raise RefusedCall(task, "opened", f"`sow task reopen {task.id}` makes it pending again.")
+    if not executor.has_terminal_mode:
+        raise OpeningNotSupported(executor.name, task.id)
+    if not task.session_started:
+        raise SessionMissing(task.id, task.assigned_agent)
+
+
+def _launch(caller: Caller, resolved: Resolved) -> Launch:
+    folder = task_folder(caller.workspace, resolved.task)
+    return resolved.executor.take_over(
+        LaunchRequest(
+            session=session_of(resolved.task, resolved.executor),
+            prompt="",
+            prompt_file=folder / "description.md",
+            task_dir=folder,
+            cwd=caller.workspace.root / resolved.cwd,
+            as_root=os.geteuid() == 0,
+        )
+    )
+
+
+def _hold(
+    caller: Caller, database: Database, config: Configuration, resolved: Resolved, launch: Launch
+) -> tuple[Job, Attempt]:
+    """Put job and attempt on record together. Raises TaskHasJob."""
+    now = caller.now()
+    with database.transaction():
+        job = insert(caller, database, config, resolved)
+        jobs.change_job(database, job.id, state=JobState.RUNNING, started_at=now)
+        attempt = Attempt(
+            job_id=job.id,
+            number=1,
+            id=attempt_id(job.id, 1, uuid4().hex[:12]),
+            verb=Verb.OPEN,
+            worker_id=NOBODY,
+            argv=launch.argv,
+            supervisor=job.caller,
+            session_id=resolved.task.session_id or None,
+            created_at=now,
+            started_at=now,
+        )
+        jobs.insert_attempt(database, attempt)
+    return msgspec.structs.replace(job, state=JobState.RUNNING), attempt
+
+
+def _mark_task(caller: Caller, database: Database, job: Job, resolved: Resolved) -> None:
+    def change(task: Task) -> transitions.FieldChanges:
+        admit_open(task, resolved.executor)
+        if task.status is not job.prior_status:
+            jobs.change_job(database, job.id, prior_status=task.status)
+        return transitions.enter(task, TaskStatus.IN_PROGRESS, now=caller.now())
+
+    change_task(caller.workspace, resolved.task.id, change, now=caller.now())
+
+
+def _run(caller: Caller, job: Job, attempt: Attempt, launch: Launch) -> int:
+    """Run the CLI on our terminal and return its exit code."""
+    paths = caller.workspace.attempt(job.id, attempt.number)
+    environ = environment_of(caller.workspace, job, attempt.id, launch, caller.environ)
+    running: list[subprocess.Popen[bytes]] = []
+    with _lock(paths) as lock, _left_to(running):
+        running.append(subprocess.Popen(launch.argv, cwd=launch.cwd, env=environ, pass_fds=[lock]))
+        return running[0].wait()
+
+
+@contextmanager
+def _left_to(running: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
+    """Leave signals to the CLI: the keyboard's reach it anyway, the others are passed on.
+
+    They are caught, not ignored: what is ignored stays so in a program that is started.
+    """
+
+    def pass_on(signum: int, _frame: FrameType | None) -> None:
+        if signum in PASSED_ON:
+            for process in running:
+                process.send_signal(signum)
+
+    before = {signum: signal.signal(signum, pass_on) for signum in (*FROM_KEYBOARD, *PASSED_ON)}
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+
+
+@contextmanager
+def _lock(paths: AttemptPaths) -> Iterator[int]:
+    """Hold the attempt's lock together with the CLI, which inherits it."""
+    paths.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fd = os.open(paths.alive_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield fd
+    finally:
+        os.close(fd)

@@ -1,0 +1,212 @@
+"""Placing a job: resolve, attach or admit, allocate a session, mark the task, enqueue.
+
+Owns the order of a call's first steps, for spawn and resume alike. Every step
+may be the last one that its process lives to make: recovery undoes a
+`preparing` job or completes it. Waiting for the outcome is `wait`.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import UNSET
+
+from sow.calls.abandoned import finish, give_back, is_abandoned, undo
+from sow.calls.ancestry import refuse_ancestors, refuse_when_cancelled
+from sow.calls.caller import Caller
+from sow.calls.open_hold import is_deserted, release
+from sow.calls.request import Placed, Request, Resolved
+from sow.calls.resolution import job_for, resolve
+from sow.calls.same_call import admit, find_same
+from sow.calls.session import allocate_session, keeps_session, session_fields
+from sow.calls.unrecorded_agents import refuse_strays
+from sow.calls.wait import Waiter
+from sow.clock import format_time
+from sow.config.configuration import Configuration
+from sow.errors import ExitCode, SowError, StateError
+from sow.executors.base import Session
+from sow.ids import TaskId
+from sow.jobs import jobs, leases, waiters, workers
+from sow.jobs.database import Database
+from sow.jobs.jobs import TaskIsTaken
+from sow.schema.job import Job, JobState, Verb
+from sow.schema.task import Task, TaskStatus
+from sow.state import transitions
+from sow.state.kept.guard import see_to_project
+from sow.state.task_log import LogEntry, append_entry
+from sow.state.tasks import change_task, find_task
+
+
+class JobWasCancelled(StateError):
+    """The job was cancelled while its call was still placing it."""
+
+    exit_code = ExitCode.CANCELLED
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(
+            f"job {job.id} of task {job.task_id} was cancelled before it was queued",
+            hint="Call again to queue a new one.",
+        )
+
+
+def place(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    request: Request,
+    waiter: Waiter | None = None,
+) -> Placed:
+    """Put a request's job into the queue, or find the job that the same call put there.
+
+    `waiter` waits for a new job from its first moment on; without one, nobody
+    is owed the outcome. Raises StateError, ExecutorError, UsageError; nothing
+    is left behind then.
+    """
+    see_to_project(caller.workspace.root)  # what somebody went back to while nothing lived stands
+    resolved = resolve(caller, config, request)
+    refuse_ancestors(caller, database, resolved)
+    if finish_abandoned(caller, database, resolved):
+        resolved = resolve(caller, config, request)  # its task stands otherwise now
+    found = find_same(caller, database, resolved)
+    if found is not None:
+        return found
+    refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
+    admit(caller, resolved, resolved.task)
+    resolved.executor.validate_availability(caller.path_variable)
+    try:
+        job = insert(caller, database, config, resolved, waiter)
+    except TaskIsTaken:  # another call was first: attach to its job, or be refused
+        return place(caller, database, config, request, waiter)
+    try:
+        session = allocate_session(caller, resolved, job)
+        _log_prompt(caller, resolved)
+        _mark_task(caller, database, job, resolved, session)
+    except BaseException as error:
+        _undo(caller, database, job, error, waiter)
+        raise
+    _enqueue(caller, database, job, waiter)
+    workers.wake(caller.workspace)
+    return Placed(jobs.get_job(database, job.id), notes=resolved.notes)
+
+
+def finish_abandoned(caller: Caller, database: Database, resolved: Resolved) -> bool:
+    """Settle what an earlier command left half done when it died; tell whether there was anything.
+
+    A job half placed, a session left open, a task not given back.
+    """
+    last = jobs.last_job(database, resolved.project_id, TaskId(resolved.task.id))
+    if last is None:
+        return False
+    if is_abandoned(last):
+        finish(caller.workspace, database, last, now=caller.now())
+    elif is_deserted(caller.workspace, database, last):
+        release(caller.workspace, database, last, code=None, now=caller.now())
+    elif last.owes_task:
+        give_back(caller.workspace, database, last, now=caller.now())
+    else:
+        return False
+    return True
+
+
+def insert(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    resolved: Resolved,
+    waiter: Waiter | None = None,
+) -> Job:
+    """Put the job on record as `preparing`; what callers of older jobs are owed lapses.
+
+    A status that the last job still owes the task is this one's to give back.
+    Raises TaskIsTaken, OwnJobEnds.
+    """
+    with database.transaction():
+        refuse_when_cancelled(caller, database)
+        last = jobs.last_job(database, resolved.project_id, TaskId(resolved.task.id))
+        job = job_for(caller, config, resolved)
+        if last is not None and last.owes_task:
+            job = msgspec.structs.replace(job, prior_status=last.outcome_status)
+            jobs.pay_task(database, last.id)
+        job = jobs.insert_job(database, job)
+        if last is not None:
+            waiters.lapse(database, caller.workspace, last.id)
+        if waiter is not None:
+            waiter.expect(job.id)
+        return job
+
+
+def _log_prompt(caller: Caller, resolved: Resolved) -> None:
+    """Write a resume's words into the task's log first: an answer survives without `run/`."""
+    request = resolved.request
+    lost = resolved.task.session_id
+    if request.verb is Verb.RESUME:
+        action, text = "Resumed with an answer or corrections", request.prompt
+    elif request.fresh and lost is not UNSET:
+        action, text = f"Started over; the session before was {lost}", request.prompt
+    else:
+        return
+    who = caller.environ.get("SOW_AGENT", "orchestrator")
+    entry = LogEntry(
+        timestamp=format_time(caller.now()), agent=who, action=action, result="", text=text
+    )
+    append_entry(find_task(caller.workspace, resolved.task.id).folder, entry)
+
+
+def _mark_task(
+    caller: Caller, database: Database, job: Job, resolved: Resolved, session: Session | None
+) -> Task:
+    """Write `in_progress` and the session into the state, checking again under the lock.
+
+    Who cancels the job ends it first and gives the task back afterwards, under
+    the same lock: either it is seen here, or that gives back what we write.
+    The status to give back is the one that stands here, not the one that the
+    call saw when it began.
+    """
+
+    def change(task: Task) -> Mapping[str, object]:
+        current = jobs.get_job(database, job.id)
+        if current.state is JobState.CANCELLED:
+            raise JobWasCancelled(current)
+        admit(caller, resolved, task)
+        if task.status not in (current.prior_status, TaskStatus.IN_PROGRESS):
+            jobs.change_job(database, job.id, prior_status=task.status)
+        now = caller.now()
+        if resolved.request.verb is Verb.RESUME:
+            return transitions.begin_resume(task, now)
+        changes = dict(transitions.enter(task, TaskStatus.IN_PROGRESS, now=now))
+        changes["assigned_agent"] = resolved.agent
+        if not keeps_session(resolved, task):
+            changes |= transitions.clear_session(task)
+        if session is not None:
+            changes |= session_fields(session, executor=resolved.executor.name, cwd=resolved.cwd)
+        return changes
+
+    return change_task(caller.workspace, resolved.task.id, change, now=caller.now())
+
+
+def _undo(
+    caller: Caller, database: Database, job: Job, error: BaseException, waiter: Waiter | None
+) -> None:
+    reason = error.message if isinstance(error, SowError) else "its call was interrupted"
+    undo(
+        caller.workspace,
+        database,
+        job,
+        reason=reason,
+        now=caller.now(),
+        known_to=waiter.id if waiter else None,
+    )
+    if waiter is not None:
+        waiter.delivered(job.id)
+
+
+def _enqueue(caller: Caller, database: Database, job: Job, waiter: Waiter | None) -> None:
+    """Queue the job, unless it was cancelled, or completed by recovery, in between."""
+    with database.transaction():
+        current = jobs.get_job(database, job.id)
+        if current.state is JobState.PREPARING:
+            leases.enqueue(database, job.id, now=caller.now())
+    if current.state is JobState.CANCELLED:
+        if waiter is not None:
+            waiter.delivered(job.id)
+        give_back(caller.workspace, database, current, now=caller.now())
+        raise JobWasCancelled(current)

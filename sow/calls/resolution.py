@@ -1,0 +1,105 @@
+"""Looking up what a request names: project, task, role, executor, folder. Reads only.
+
+Owns which executor a call gets, and what makes two calls the same.
+"""
+
+import os
+from pathlib import Path
+
+from msgspec import UNSET
+
+from sow.agents.roles import get_agent
+from sow.calls.caller import Caller
+from sow.calls.request import Request, Resolved
+from sow.config.configuration import Configuration
+from sow.errors import StateError
+from sow.executors.base import Executor
+from sow.executors.registry import make_executor
+from sow.ids import JobId, ProjectId, TaskId, parse_task_id
+from sow.processes import facts
+from sow.schema.job import Job, Verb
+from sow.schema.task import Task
+from sow.state.projects import read_project
+from sow.state.tasks import read_task
+
+
+def resolve(caller: Caller, config: Configuration, request: Request) -> Resolved:
+    """Look up what a request names: project, task, role, executor. Reads only."""
+    project = read_project(caller.workspace)
+    if request.agent is not None:
+        get_agent(request.agent)
+    task = read_task(caller.workspace, parse_task_id(request.task_id))
+    agent = request.agent or task.assigned_agent
+    if request.agent is None and request.verb is Verb.SPAWN:
+        get_agent(agent)  # a name that somebody wrote into the file
+    executor, notes = _executor_for(config, request, task, agent)
+    return Resolved(
+        request=request,
+        project_id=ProjectId(project.id),
+        task=task,
+        agent=agent,
+        executor=executor,
+        cwd=_folder(caller, request, task),
+        notes=notes,
+    )
+
+
+def _executor_for(
+    config: Configuration, request: Request, task: Task, agent: str
+) -> tuple[Executor, tuple[str, ...]]:
+    """Return the bound executor; for a resume, the one that made the session, saying so."""
+    if request.verb is Verb.SPAWN or task.session is UNSET:
+        return make_executor(config.binding(agent).executor), ()
+    maker = config.executor(task.session.executor)
+    bound = config.bindings.get(agent)
+    if bound == maker.name:
+        return make_executor(maker), ()
+    note = f"{agent} is bound to {bound} by now; the session is {maker.name}'s, which resumes it"
+    return make_executor(maker), (note,)
+
+
+def _folder(caller: Caller, request: Request, task: Task) -> str:
+    """Return the folder the agent runs in, relative to the root: that of its session, if any."""
+    if request.cwd is None:
+        if request.verb is Verb.SPAWN or task.session is UNSET:
+            return "."
+        return task.session.cwd
+    folder = Path(os.path.abspath(caller.cwd / request.cwd))  # noqa: PTH100 - keeps links
+    if not folder.is_dir():
+        raise StateError(f"no such folder: {folder}", hint="--cwd names where the agent runs.")
+    return os.path.relpath(folder, caller.workspace.root)
+
+
+def is_same_call(job: Job, resolved: Resolved) -> bool:
+    """Whether a job was placed by the same call: verb, task, agent, executor and prompt."""
+    request = resolved.request
+    return (
+        job.verb is request.verb
+        and job.agent == resolved.agent
+        and job.executor.name == resolved.executor.name
+        and job.prompt == request.prompt
+        and job.fresh == request.fresh
+    )
+
+
+def job_for(caller: Caller, config: Configuration, resolved: Resolved) -> Job:
+    """Return the job that a request would become; its id is not given yet."""
+    request = resolved.request
+    return Job(
+        id=JobId(0),
+        project_id=resolved.project_id,
+        task_id=TaskId(resolved.task.id),
+        phase=resolved.task.phase,
+        verb=request.verb,
+        agent=resolved.agent,
+        executor=resolved.executor.config,
+        prompt=request.prompt,
+        cwd=resolved.cwd,
+        path_variable=caller.path_variable,
+        config_file=str(config.path) if config.exists else "",
+        fresh=request.fresh,
+        parent=caller.job_id,
+        prior_status=resolved.task.status,
+        caller=facts.identify(os.getpid()),
+        created_at=caller.now(),
+    )

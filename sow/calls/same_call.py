@@ -1,0 +1,116 @@
+"""Whether a call has been made before, and whether the task allows it.
+
+Owns the job that the same call has placed: attached to while it lives, owed
+once it has ended. Reads only; the steps that follow are `placement`'s.
+"""
+
+from contextlib import suppress
+from dataclasses import replace
+
+from sow.calls.admission import admit_resume, admit_spawn, refuse_unmet
+from sow.calls.caller import Caller
+from sow.calls.request import Placed, Resolved
+from sow.calls.resolution import is_same_call
+from sow.clock import format_time
+from sow.errors import SowError, StateError
+from sow.ids import TaskId
+from sow.jobs import jobs, waiters
+from sow.jobs.database import Database
+from sow.schema.job import Job, Verb
+from sow.schema.task import Task, TaskStatus
+from sow.state.tasks import read_task
+from sow.state.transitions import NO_REPORTS
+
+
+class TaskHasJob(StateError):
+    """Another call's job of the task has not ended."""
+
+    def __init__(self, job: Job, status: TaskStatus) -> None:
+        end = f"End it: `sow agent cancel {job.task_id}`."
+        if status not in NO_REPORTS:
+            end = f"Its agent has left {status}, and is only ending."
+        super().__init__(
+            f"task {job.task_id} has a job that has not ended: "
+            f"job {job.id} ({job.verb} by {job.executor.name}, {job.state})",
+            hint=f"Wait for it: `sow agent wait {job.task_id}`. {end}",
+        )
+        self.job_id = job.id
+
+
+class OutcomeIsOwed(StateError):
+    """A call that will not wait would queue nothing: what it asks for has ended, untold."""
+
+    def __init__(self, job: Job, anew_with: str | None) -> None:
+        ended = f", which ended {format_time(job.ended_at)}" if job.ended_at else ""
+        anew = f" To run it anew, make the same call with {anew_with}." if anew_with else ""
+        how = job.outcome_status or job.state
+        super().__init__(
+            f"nothing was queued for task {job.task_id}: the same call placed job {job.id}"
+            f"{ended} ({how}), and its outcome is still owed",
+            hint=f"`sow agent wait {job.task_id}` prints it.{anew}",
+        )
+        self.job_id = job.id
+
+
+def find_same(caller: Caller, database: Database, resolved: Resolved) -> Placed | None:
+    """Return the job that the same call placed before: live, or ended with its outcome owed.
+
+    Raises TaskHasJob when another call's job lives.
+    """
+    task_id = TaskId(resolved.task.id)
+    live = jobs.live_job(database, resolved.project_id, task_id)
+    if live is not None:
+        if is_same_call(live, resolved):
+            return Placed(live, attached=True, notes=resolved.notes)
+        raise TaskHasJob(live, resolved.task.status)
+    last = jobs.last_job(database, resolved.project_id, task_id)
+    if last is None or resolved.request.again or not is_same_call(last, resolved):
+        return None
+    if last.outcome_status != resolved.task.status:
+        return None
+    if waiters.is_owed(database, caller.workspace, last.id):
+        anew_with = _option_for_anew(caller, resolved)
+        return Placed(last, owed=True, anew_with=anew_with, notes=resolved.notes)
+    return None
+
+
+def _option_for_anew(caller: Caller, resolved: Resolved) -> str | None:
+    """Return the option that makes a call whose outcome is owed run anew, if one does.
+
+    A session is spawned once: where it has started, a spawn is admitted with
+    `--fresh` only, which is another call. What has been completed takes none.
+    """
+    fresh = replace(resolved, request=replace(resolved.request, fresh=True))
+    for option, call in (("--again", resolved), ("--fresh", fresh)):
+        if option == "--again" or resolved.request.verb is Verb.SPAWN:
+            with suppress(SowError):
+                admit(caller, call, resolved.task)
+                return option
+    return None
+
+
+def refuse_other_job(database: Database, resolved: Resolved) -> None:
+    """Refuse a call of which there cannot be two while any job of the task lives.
+
+    Raises TaskHasJob.
+    """
+    live = jobs.live_job(database, resolved.project_id, TaskId(resolved.task.id))
+    if live is not None:
+        raise TaskHasJob(live, resolved.task.status)
+
+
+def admit(caller: Caller, resolved: Resolved, task: Task) -> None:
+    """Refuse what the status table does not allow; asked again under the task's lock."""
+    request = resolved.request
+    if request.verb is Verb.RESUME:
+        admit_resume(task, resolved.executor)
+        return
+    admit_spawn(
+        task,
+        resolved.agent,
+        resolved.executor,
+        fresh=request.fresh,
+        reassign=request.reassign,
+    )
+    if not request.ignore_deps:
+        refuse_unmet(task, [read_task(caller.workspace, other) for other in task.depends_on])

@@ -1,0 +1,63 @@
+"""Whether any job of a project lives, for the keeper of its state's copies.
+
+Owns where that is looked for: in the queue, and, since `git clean` takes the
+queue as well, among the running processes that carry an attempt of this
+workspace. Imported only where a state file is not what sow wrote last.
+"""
+
+import os
+from contextlib import closing, suppress
+from pathlib import Path
+
+from sow.errors import QueueError, SowError
+from sow.ids import ProjectId
+from sow.jobs import jobs
+from sow.jobs.database import Database, open_existing_queue
+from sow.paths import Workspace
+from sow.processes import facts
+from sow.state.kept import keeper_hooks
+from sow.state.kept.guard import see_to_project
+
+
+def who_lives(root: Path, project_id: str) -> str:
+    """Return who of a project's jobs has not ended, as `job 12`; empty for nobody."""
+    return _in_queue(Workspace(root), ProjectId(project_id)) or among_processes(root)
+
+
+def _in_queue(workspace: Workspace, project_id: ProjectId) -> str:
+    with suppress(QueueError):  # who cannot ask the queue still sees the processes
+        database = open_existing_queue(workspace)
+        if database is not None:
+            with closing(database):
+                return named(jobs.any_live_job(database, project_id))
+    return ""
+
+
+def see_to_what_went(workspace: Workspace, database: Database) -> None:
+    """Put back the state that went together with the queue's file, which we still have open.
+
+    Its records tell who lived at that moment. Raises nothing: it is done on the way out.
+    """
+
+    def who_lived(_root: Path, project_id: str) -> str:
+        return named(jobs.any_live_job(database, ProjectId(project_id)))
+
+    keeper_hooks.install(who_lived, keeper_hooks.OURS.tell)
+    with suppress(SowError, OSError):
+        see_to_project(workspace.root)
+
+
+def named(job: int | None) -> str:
+    """Return how a job that lives is called; empty for none."""
+    return "" if job is None else f"job {job}"
+
+
+def among_processes(root: Path) -> str:
+    """Return whose agent runs in a workspace, as its processes tell; empty for nobody's."""
+    for spelling in dict.fromkeys((str(root), os.path.realpath(root))):
+        for pid in facts.carriers("SOW_ROOT", spelling):
+            attempt = (facts.variables(pid) or {}).get("SOW_ATTEMPT_ID", "")
+            job = attempt.partition(".")[0]
+            if job:
+                return f"job {job}"
+    return ""

@@ -1,0 +1,186 @@
+"""Waiting for jobs to end: a bell, the records, and nothing in between.
+
+Owns the waiter's life: it hangs its bell, goes on record, looks, sleeps, looks
+again. Going away (time is up, a signal, a closed pipe) leaves its rows behind,
+which is how the outcome comes to be owed.
+"""
+
+import os
+import select
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sow.calls.abandoned import give_back
+from sow.calls.caller import Caller
+from sow.errors import QueueError, StateError
+from sow.ids import JobId
+from sow.jobs import jobs, waiters, workers
+from sow.jobs.database import Database
+from sow.jobs.doorbell import Bell
+from sow.schema.job import Job
+
+FALLBACK_SECONDS = 2.0
+"""How long a waiter sleeps at most without being rung."""
+DEFAULT_SHELL_SECONDS = 120.0
+"""How long an orchestrating Claude Code lets a command run (its own tool's default)."""
+SHELL_MARGIN_SECONDS = 10.0
+
+
+class Detached(BrokenPipeError):
+    """The caller goes away; the jobs go on."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How the jobs that are waited for stand, for a person to see."""
+
+    job_ids: Sequence[JobId]
+    """Those that have not ended."""
+    waited_seconds: float
+
+
+def shell_bound(environ: Mapping[str, str]) -> float | None:
+    """Return how long a call may block, in seconds, where the caller's shell has a time-out.
+
+    Claude Code marks its shell with CLAUDECODE and tells its default time-out,
+    in milliseconds, in BASH_DEFAULT_TIMEOUT_MS (measured, 2.1.197).
+    """
+    if not environ.get("CLAUDECODE"):
+        return None
+    told = environ.get("BASH_DEFAULT_TIMEOUT_MS", "")
+    seconds = int(told) / 1000 if told.isdecimal() else DEFAULT_SHELL_SECONDS
+    return max(1.0, seconds - SHELL_MARGIN_SECONDS)
+
+
+class Waiter:
+    """One caller that waits for some jobs. Use it as a context manager.
+
+    It waits for jobs that it places (`expect`) and for such as are on record
+    (`take_up`, `begin`); each is told by one ring of the same bell.
+    """
+
+    def __init__(self, caller: Caller, database: Database) -> None:
+        self.caller = caller
+        self.database = database
+        self.job_ids: list[JobId] = []
+        self.id = f"c{os.getpid()}-{uuid.uuid4().hex[:8]}"
+
+    def __enter__(self) -> "Waiter":
+        self.bell = self._hang_bell()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            if self.caller.job_id is not None:
+                waiters.stop_lending(self.database, self.id)
+        finally:
+            self.bell.close()
+
+    def expect(self, job_id: JobId) -> None:
+        """Wait for a job of our own; call it in the transaction that inserts the job.
+
+        The slot of the job that we act for, if any, is lent from here on; the
+        workers are rung for it when ours is queued.
+        """
+        waiters.begin(
+            self.database, self.id, job_id, on_behalf_of=self.caller.job_id, now=self.caller.now()
+        )
+        self.job_ids.append(job_id)
+
+    def begin(self, job_ids: Sequence[JobId]) -> None:
+        """Wait for jobs on record."""
+        with self.database.transaction():
+            for job_id in job_ids:
+                self.expect(job_id)
+        self._tell_of_free_slot()
+
+    def take_up(self, job_ids: Sequence[JobId]) -> None:
+        """Wait for jobs on record, and take up what is owed to one caller of each that went away.
+
+        We are that caller once more, in all likelihood. Jobs that we wait for already stay so.
+        """
+        missing = [job_id for job_id in job_ids if job_id not in self.job_ids]
+        if not missing:
+            return
+        with self.database.transaction():
+            for job_id in missing:
+                waiters.take_owed(self.database, self.caller.workspace, job_id)
+                self.expect(job_id)
+        self._tell_of_free_slot()
+
+    def _tell_of_free_slot(self) -> None:
+        """Wake the workers, after the commit: the slot of the job that we act for is lent now."""
+        if self.caller.job_id is not None:
+            workers.wake(self.caller.workspace)
+
+    def _hang_bell(self) -> Bell:
+        path = waiters.bell_path(self.caller.workspace, self.id)
+        try:
+            path.parent.mkdir(
+                mode=0o700, exist_ok=True
+            )  # empty, so many a copying tool leaves it out
+            return Bell(path)
+        except OSError as error:
+            raise QueueError(
+                f"cannot wait: {path}: {error.strerror}",
+                hint="Nothing was queued. Check the folder, then call again.",
+            ) from error
+
+    def delivered(self, job_id: JobId) -> None:
+        """Say that the caller has got this job's outcome, or knows that there will be none."""
+        waiters.end(self.database, self.id, job_id)
+        self.job_ids.remove(job_id)
+
+    def wait(
+        self,
+        *,
+        seconds: float | None,
+        any_one: bool = False,
+        on_tick: Callable[[Progress], None] = lambda _: None,
+        on_end: Callable[[Job], None] = lambda _: None,
+    ) -> list[Job]:
+        """Wait until all jobs have ended (`any_one`: one of them), at most `seconds`.
+
+        `on_end` gets each job once, when it has ended. Returns the jobs that
+        have not. Raises Detached when nobody reads our output any more.
+        """
+        begun = time.monotonic()
+        left, looked_once = list(self.job_ids), False
+        while True:
+            active = jobs.active_among(self.database, left)
+            ended = [job_id for job_id in left if job_id not in active]
+            for job_id in ended:
+                on_end(self._ended(job_id))
+            left = [job_id for job_id in left if job_id in active]
+            waited = time.monotonic() - begun
+            time_is_up = seconds is not None and waited >= seconds
+            if not left or (any_one and ended) or (time_is_up and looked_once):
+                return [jobs.get_job(self.database, job_id) for job_id in left]
+            on_tick(Progress(left, waited))
+            looked_once = True
+            rest = FALLBACK_SECONDS if seconds is None else seconds - waited
+            self._sleep(min(FALLBACK_SECONDS, rest))
+
+    def _ended(self, job_id: JobId) -> Job:
+        """Return a job that has ended, its task given back if whoever ended it has died."""
+        job = jobs.get_job(self.database, job_id)
+        if not job.owes_task:
+            return job
+        with suppress(StateError):  # a worker tries again
+            give_back(self.caller.workspace, self.database, job, now=self.caller.now())
+        return jobs.get_job(self.database, job_id)
+
+    def _sleep(self, seconds: float) -> None:
+        if output_is_closed():
+            raise Detached
+        self.bell.wait(seconds)
+
+
+def output_is_closed() -> bool:
+    """Whether standard output is a pipe that nobody reads any more."""
+    poller = select.poll()
+    poller.register(1, 0)
+    return any(event & (select.POLLERR | select.POLLNVAL) for _, event in poller.poll(0))

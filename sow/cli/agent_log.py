@@ -1,0 +1,69 @@
+"""`sow agent log`: agents call it all the time, so it imports next to nothing."""
+
+import os
+import time
+
+import click
+
+from sow.cli import completing
+from sow.cli.arguments import TASK_VARIABLE, here
+from sow.cli.output import echo_json, json_option
+from sow.clock import format_time
+from sow.errors import UsageError
+from sow.state.places import find_task, has_project
+from sow.state.state_errors import NoProject
+from sow.state.task_log import LogEntry, append_entry
+
+AGENT_VARIABLE = "SOW_AGENT"
+DEFAULT_AGENT = "orchestrator"
+
+
+@click.command()
+@click.argument("text")
+@click.option(
+    "--task",
+    "--id",
+    "task",
+    help=f"Default: {TASK_VARIABLE}, else the project's log.",
+    shell_complete=completing.tasks,
+)
+@click.option(
+    "--agent",
+    help=f"Who did it. Default: {AGENT_VARIABLE}, else {DEFAULT_AGENT}.",
+    shell_complete=completing.roles,
+)
+@click.option("--result", default="", help="How it ended: success, failure, or another word.")
+@click.option("--file", "files", multiple=True, help="A file it touched; repeat it.")
+@click.option("--body", default="", help="More about it, in Markdown.")
+@json_option
+def log(
+    *,
+    text: str,
+    task: str | None,
+    agent: str | None,
+    result: str,
+    files: tuple[str, ...],
+    body: str,
+    as_json: bool,
+) -> None:
+    """Append TEXT, what was done, to the log of your task."""
+    if not text.strip():
+        raise UsageError("there is nothing to log", hint='For example: sow agent log "Added it"')
+    workspace = here()
+    task_id = task or os.environ.get(TASK_VARIABLE)
+    if not task_id and not has_project(workspace):
+        raise NoProject(workspace.project)
+    folder = find_task(workspace, task_id).folder if task_id else workspace.project
+    entry = LogEntry(
+        timestamp=format_time(time.time()),
+        agent=agent or os.environ.get(AGENT_VARIABLE) or DEFAULT_AGENT,
+        action=text,
+        result=result,
+        files=files,
+        text=body,
+    )
+    path = append_entry(folder, entry)
+    if as_json:
+        echo_json({"log": os.path.relpath(path, workspace.root), "task": task_id})
+    elif not task_id:
+        click.echo(f"No task is named: written to the project's log, {os.path.relpath(path)}")

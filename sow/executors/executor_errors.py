@@ -1,0 +1,106 @@
+"""What can be wrong with an executor or its session; the wording that the user sees.
+
+Owns the messages. Which situation holds is decided by the executors and by
+`calls`.
+"""
+
+from collections.abc import Sequence
+
+from sow.errors import ExecutorError
+
+
+class ExecutorBinaryNotFound(ExecutorError):
+    """The program that an executor runs is not on PATH."""
+
+    def __init__(self, executor: str, binary: str, *, install: str) -> None:
+        super().__init__(
+            f"executor binary not found: {binary}",
+            hint=f'Executor "{executor}" requires the {binary} CLI to be installed and available'
+            f" on PATH.\n\n{install}",
+        )
+        self.executor = executor
+        self.binary = binary
+
+
+class ResumptionNotSupported(ExecutorError):
+    """The executor cannot continue a session.
+
+    `alternatives` are the names of executors that can.
+    """
+
+    def __init__(
+        self,
+        executor: str,
+        task_id: str,
+        *,
+        alternatives: Sequence[str] = ("claude-code", "cursor"),
+    ) -> None:
+        super().__init__(
+            f'executor "{executor}" does not support session resumption',
+            hint=f"Cannot resume task {task_id}. Consider:\n"
+            "  - Spawning a new worker instance\n"
+            "  - Switching to an executor with session support"
+            f" ({', '.join(alternatives)})",
+        )
+        self.executor = executor
+        self.task_id = task_id
+        self.alternatives = tuple(alternatives)
+
+
+class OpeningNotSupported(ExecutorError):
+    """A person cannot take the executor's sessions over on a terminal."""
+
+    def __init__(self, executor: str, task_id: str) -> None:
+        super().__init__(
+            f'executor "{executor}" has no interactive mode that sow knows of',
+            hint=f'Give it your words instead: `sow agent resume {task_id} "…"`.',
+        )
+        self.executor = executor
+        self.task_id = task_id
+
+
+class SessionMissing(ExecutorError):
+    """There is nothing to resume: the task has no session."""
+
+    def __init__(self, task_id: str, agent: str) -> None:
+        super().__init__(
+            f"no session found for task {task_id}",
+            hint="Task has not been started or session has expired.\n"
+            f"Use `sow agent spawn {agent} {task_id}` to start a new session.",
+        )
+        self.task_id = task_id
+        self.agent = agent
+
+
+class SessionLost(ExecutorError):
+    """A session that has started is unknown to the CLI that made it."""
+
+    def __init__(self, executor: str, task_id: str, session_id: str, agent: str) -> None:
+        super().__init__(
+            f'executor "{executor}" no longer knows session {session_id} of task {task_id}',
+            hint="Its conversation cannot be continued. Choose:\n"
+            "  - Restore the CLI's own session files, then resume again\n"
+            f"  - `sow agent spawn {agent} {task_id} --fresh` to start over in the same folder",
+        )
+        self.executor = executor
+        self.task_id = task_id
+        self.session_id = session_id
+        self.agent = agent
+
+
+class SessionNotCreated(ExecutorError):
+    """The CLI was asked for a new session and did not name one."""
+
+    def __init__(self, executor: str, command: Sequence[str], answer: str) -> None:
+        shown = answer.strip().splitlines()[:1]
+        super().__init__(
+            f'executor "{executor}" could not create a session:'
+            f" `{' '.join(command)}` answered {shown[0][:200]!r}"
+            if shown
+            else f'executor "{executor}" could not create a session:'
+            f" `{' '.join(command)}` answered nothing",
+            hint="Run that command yourself: the CLI may need a login or an update.",
+        )
+        self.executor = executor
+        self.command = tuple(command)
+        self.answer = answer

@@ -1,1 +1,0 @@
-"""The call: spawn, resume, wait and cancel, from the caller's side of the queue."""

@@ -1,0 +1,95 @@
+"""Why an attempt ended: what is asked first, and what only then (§8)."""
+
+import itertools
+from typing import Any
+
+import pytest
+from attempts.job_values import NOW, make_job, make_task
+
+from sow.attempts.judge import Evidence, judge
+from sow.errors import StateError
+from sow.executors.base import Ending, Observation, Verdict
+from sow.schema.job import Cause
+from sow.schema.task import TaskStatus
+from sow.state.transitions import NO_REPORTS
+
+
+class Classifier:
+    """An executor that calls every ending a crash."""
+
+    def classify(self, ending: Ending, seen: Observation) -> Verdict:
+        return Verdict(Cause.CRASHED, "crashed")
+
+
+CRASH = Ending(code=1, signal=None, stderr_tail="", output_tail="")
+CLEAN = Ending(code=0, signal=None, stderr_tail="", output_tail="")
+
+FACTS: dict[str, dict[str, Any]] = {
+    "cancelled": {"job": make_job(cancel_requested_at=NOW)},
+    "reported": {"task": make_task(status=TaskStatus.NEEDS_REVIEW)},
+    "state_unreadable": {"task": StateError("line 3: no")},
+    "worker_stopped": {"ended_for": Verdict(Cause.WORKER_STOPPED, "stopped")},
+    "worker_died": {"ending": None},
+}
+"""What each fact alone changes in the evidence of a plain crash."""
+
+ORDER = ["cancelled", "reported", "state_unreadable", "worker_stopped", "worker_died", "crashed"]
+
+
+def verdict(*facts: str) -> Verdict:
+    evidence: dict[str, Any] = {
+        "job": make_job(),
+        "task": make_task(),
+        "ending": CRASH,
+        "seen": Observation(),
+    }
+    for fact in facts:
+        evidence |= FACTS[fact]
+    return judge(Evidence(**evidence), Classifier())  # type: ignore[arg-type] # the one method used
+
+
+@pytest.mark.parametrize("fact", list(FACTS))
+def test_each_fact_alone_is_the_cause(fact: str) -> None:
+    assert verdict(fact).cause == fact
+
+
+def test_without_any_of_them_the_executor_is_asked() -> None:
+    assert verdict().cause is Cause.CRASHED
+
+
+PAIRS = [
+    pair
+    for pair in itertools.combinations(FACTS, 2)
+    if set(pair) != {"reported", "state_unreadable"}  # a state tells either the one or the other
+]
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_the_earlier_of_two_facts_decides(first: str, second: str) -> None:
+    """§8: "Tested in this order: cancelled; reported (…); state unreadable; …"."""
+    expected = min((first, second), key=ORDER.index)
+    assert verdict(second, first).cause == expected
+    assert verdict(first, second).cause == expected
+
+
+@pytest.mark.parametrize("status", [status for status in TaskStatus if status not in NO_REPORTS])
+@pytest.mark.parametrize("ending", [CRASH, CLEAN, None])
+def test_any_status_that_an_agent_sets_is_a_report_whatever_the_exit(
+    status: TaskStatus, ending: Ending | None
+) -> None:
+    """§8: "reported (status no longer in_progress, whatever the exit code)"."""
+    evidence = Evidence(make_job(), make_task(status=status), ending, Observation())
+    told = judge(evidence, Classifier())  # type: ignore[arg-type]
+    assert told.cause is Cause.REPORTED
+    assert status.value in told.reason
+
+
+@pytest.mark.parametrize("status", [TaskStatus.PENDING, TaskStatus.IN_PROGRESS])
+def test_what_no_agent_sets_is_no_report(status: TaskStatus) -> None:
+    """No transition leads to `pending` while an agent runs: somebody's git has put it back."""
+    evidence = Evidence(make_job(), make_task(status=status), CRASH, Observation())
+    assert judge(evidence, Classifier()).cause is Cause.CRASHED  # type: ignore[arg-type]
+
+
+def test_the_reason_of_an_unreadable_state_is_the_reader_s_own() -> None:
+    assert verdict("state_unreadable").reason == "line 3: no"

@@ -1,0 +1,153 @@
+"""What is told of a job in words: no state and no cause is left out."""
+
+import msgspec
+import pytest
+from reports.job_cases import EXECUTORS, NOW, ended_job, make_attempt, make_job
+
+from sow.clock import format_time
+from sow.reports.advice import CURES, advice
+from sow.reports.explain import CAUSES, explain
+from sow.reports.prospects import Surroundings
+from sow.schema.job import Cause, Job, JobState, Verb
+from sow.schema.task import TaskStatus
+
+BUSY = Surroundings(workers=1, capacity=4, running=1, running_alike=1)
+LATER = NOW + 60
+FAILING = [cause for cause in Cause if cause not in (Cause.REPORTED, Cause.CANCELLED)]
+SESSION = "3f0c0b5e-1111-4222-8333-444455556667"
+
+
+def story(job: Job, *attempts: object, around: Surroundings = BUSY) -> str:
+    return "\n".join(explain(job, attempts, around, now=LATER))  # type: ignore[arg-type]
+
+
+def failed(cause: Cause, **fields: object) -> Job:
+    return ended_job(JobState.FAILED, TaskStatus.FAILED, cause, **fields)
+
+
+def queued(**fields: object) -> Job:
+    executor = msgspec.structs.replace(EXECUTORS["claude-code"].config, max_parallel=2)
+    return make_job(state=JobState.QUEUED, executor=executor, **fields)
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_every_cause_has_its_words(cause: Cause) -> None:
+    told = story(make_job(), make_attempt(cause=cause, reason="its own words", ended_at=NOW + 2))
+    assert CAUSES[cause] in told
+    assert ("    its own words" in told) is (cause is not Cause.REPORTED)
+
+
+@pytest.mark.parametrize("cause", FAILING)
+def test_every_failure_names_a_command_that_goes_on(cause: Cause) -> None:
+    attempts = [make_attempt(cause=cause, session_id=SESSION)]
+    told = advice(failed(cause), attempts)
+    assert "{" not in told
+    if cause is Cause.SESSION_UNKNOWN:
+        assert "`sow agent spawn implementer 010 --fresh`" in told
+    else:
+        assert '`sow agent resume 010 "Go on."`' in told
+
+
+def test_every_cure_fits_its_cause() -> None:
+    assert set(CURES) < set(Cause)
+    assert "settings.model" in advice(failed(Cause.BAD_MODEL), ())
+    assert "agents.executors.claude-code.timeout" in advice(failed(Cause.TIMED_OUT), ())
+
+
+@pytest.mark.parametrize("executor", ["windsurf", "script"])
+def test_what_cannot_be_resumed_is_spawned_again(executor: str) -> None:
+    job = failed(Cause.CRASHED, executor=EXECUTORS[executor].config)
+    assert "`sow agent spawn implementer 010`" in advice(job, [make_attempt()])
+
+
+def test_without_any_session_there_is_nothing_to_resume() -> None:
+    assert "`sow agent spawn implementer 010`" in advice(failed(Cause.MISSING_BINARY), ())
+    resumed = failed(Cause.MISSING_BINARY, verb=Verb.RESUME)
+    assert "`sow agent resume 010" in advice(resumed, ())
+
+
+@pytest.mark.parametrize("state", JobState)
+def test_every_state_is_told(state: JobState) -> None:
+    job = make_job(state=state, cause=Cause.CRASHED, outcome_status=TaskStatus.PAUSED)
+    told = story(msgspec.structs.replace(job, retry_at=LATER + 60), make_attempt())
+    assert any(word in told for word in ("Next: ", "It is done", "It was cancelled", "for good"))
+
+
+def test_a_job_whose_program_is_gone_has_no_attempt_to_tell_it() -> None:
+    told = story(failed(Cause.MISSING_BINARY, reason="executor binary not found: claude"))
+    assert "No attempt was made: the program could not be started." in told
+    assert "    executor binary not found: claude" in told
+    crashed = make_attempt(cause=Cause.CRASHED)
+    assert "Its next attempt was not made" in story(failed(Cause.MISSING_BINARY), crashed)
+
+
+def test_an_exit_code_that_sow_has_brought_about_is_not_told() -> None:
+    stalled = make_attempt(cause=Cause.STALLED, exit_code=1, ended_at=NOW + 2)
+    crashed = make_attempt(cause=Cause.CRASHED, exit_code=1, ended_at=NOW + 2)
+    assert "was ended after 2.0s: it gave no sign" in story(make_job(), stalled)
+    assert "ended after 2.0s with exit code 1: the program" in story(make_job(), crashed)
+
+
+def test_an_attempt_that_is_kept_for_its_project_does_not_run() -> None:
+    job = make_job(
+        state=JobState.BACKOFF, retry_at=LATER + 30, reason="its project is not checked out"
+    )
+    told = story(job, make_attempt(ended_at=NOW + 2))
+    assert "has ended; it is not judged yet" in told
+    assert "Now: it waits: its project is not checked out." in told
+    assert "Next: it is looked at again in 30s" in told
+
+
+def test_what_is_forgiven_once_is_told_while_it_matters() -> None:
+    live = make_job(state=JobState.QUEUED, corrections=("no_status", "parked"))
+    assert "A second ending without a status fails the job." in story(live)
+    done = ended_job(JobState.DONE, TaskStatus.PAUSED, Cause.REPORTED, corrections=("no_status",))
+    assert "A second" not in story(done)
+
+
+# when a job that is due starts
+
+
+def test_nothing_in_the_way() -> None:
+    assert "nothing stands in its way" in story(queued())
+
+
+def test_the_queue_is_paused() -> None:
+    paused = Surroundings(paused_since="2026-01-31T12:00:00Z", workers=1, capacity=4)
+    assert "paused since 2026-01-31T12:00:00Z. `sow queue resume`" in story(queued(), around=paused)
+
+
+def test_no_worker_runs() -> None:
+    assert "`sow worker` starts one" in story(queued(), around=Surroundings())
+
+
+def test_its_executor_is_full() -> None:
+    full = Surroundings(workers=1, capacity=4, running=3, running_alike=2)
+    told = story(queued(), around=full)
+    assert "when another agent of claude-code ends" in told
+    assert "agents.executors.claude-code.max_parallel: 2" in told
+
+
+def test_all_slots_are_taken() -> None:
+    full = Surroundings(workers=1, capacity=4, running=4)
+    told = story(queued(), around=full)
+    assert "when another agent ends: 4 run, and no more may (worker.concurrency)" in told
+
+
+@pytest.mark.parametrize("state", [JobState.BACKOFF, JobState.PARKED])
+def test_a_time_that_has_come_says_what_else_it_waits_for(state: JobState) -> None:
+    due = msgspec.structs.replace(queued(cause=Cause.CRASHED), state=state, retry_at=LATER - 1)
+    assert "Its time to go on has come. Next: it waits for a worker" in story(
+        due, around=Surroundings()
+    )
+
+
+def test_a_running_job_that_is_being_cancelled() -> None:
+    job = make_job(state=JobState.RUNNING, cancel_requested_at=NOW)
+    told = story(job, make_attempt())
+    assert f"Now: it is being ended, as was asked at {format_time(NOW)}." in told
+
+
+def test_a_running_job_between_two_attempts() -> None:
+    told = story(make_job(state=JobState.RUNNING), make_attempt(cause=Cause.CRASHED))
+    assert "Now: a worker has taken it and starts its agent." in told

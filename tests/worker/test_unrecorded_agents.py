@@ -1,0 +1,82 @@
+"""Which processes carry a task without being on record (§6)."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from watch_cases import WatchSite
+
+from sow.calls.unrecorded_agents import find_strays
+from sow.ids import TaskId
+
+Carry = Callable[..., int]
+
+
+@pytest.fixture(params=["linux", "portable"], autouse=True)
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOW_PROCESSES", request.param)
+
+
+@pytest.fixture
+def carry(site: WatchSite) -> Iterator[Carry]:
+    """Start a process that carries a task by an attempt; it is gone after the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(attempt: str, *, task: str = "010", root: Path | None = None) -> int:
+        variables = {
+            "SOW_TASK_ID": task,
+            "SOW_ROOT": str(root or site.workspace.root),
+            "SOW_ATTEMPT_ID": attempt,
+        }
+        command = ["/bin/sh", "-c", "echo up; sleep 60 & wait"]
+        process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, process_group=0)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        started.append(process)
+        return process.pid
+
+    yield start
+    for process in started:
+        os.killpg(process.pid, 9)
+        process.communicate()
+
+
+def strays_of(site: WatchSite, task: str = "010") -> list[tuple[str, tuple[int, ...]]]:
+    found = find_strays(site.workspace, site.database, TaskId(task))
+    return [(stray.attempt_id, stray.pids) for stray in found]
+
+
+def test_a_process_of_an_attempt_that_is_not_on_record_is_one(
+    site: WatchSite, carry: Carry
+) -> None:
+    """It is named by its topmost process: what is below it goes with it."""
+    pid = carry("7.1.abc")
+    assert strays_of(site) == [("7.1.abc", (pid,))]
+    assert strays_of(site, "020") == []
+
+
+def test_what_an_attempt_on_record_has_left_is_none(site: WatchSite, carry: Carry) -> None:
+    attempt = site.attempt(site.job())
+    carry(attempt.attempt_id)
+    assert strays_of(site) == []
+
+
+def test_the_same_task_of_another_checkout_is_another(
+    site: WatchSite, carry: Carry, tmp_path: Path
+) -> None:
+    carry("7.1.abc", root=tmp_path / "elsewhere")
+    assert strays_of(site) == []
+
+
+def test_the_checkout_may_be_named_by_a_link(site: WatchSite, carry: Carry, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(site.workspace.root)
+    pid = carry("7.1.abc", root=link)
+    assert strays_of(site) == [("7.1.abc", (pid,))]
+
+
+def test_a_process_without_an_attempt_is_none(site: WatchSite, carry: Carry) -> None:
+    carry("")
+    assert strays_of(site) == []

@@ -1,0 +1,1 @@
+"""The supervisor of one attempt: a light program of its own, which outlives its worker."""

@@ -1,0 +1,214 @@
+"""The supervision of one attempt, step by step: orders, lock, start, wait, end the rest, write.
+
+Owns the order of the steps and the agent's own process. What is below it and
+whose that is, is `own_processes`; the signals are `tree_ending`; the records `exit_file`.
+Runs inside the supervisor alone (`program`), which must start fast: no
+module that it imports may be heavy.
+"""
+
+import errno
+import fcntl
+import os
+import signal
+import sys
+import time
+
+from worker.supervisor.exit_file import (
+    FIRST_RETRY_SECONDS,
+    LONGEST_RETRY_SECONDS,
+    exit_of,
+    failure_of,
+    put_in_place,
+    say,
+    try_to_put_in_place,
+)
+from worker.supervisor.instructions import Orders, await_orders
+from worker.supervisor.own_processes import Kin, load_tree
+from worker.supervisor.signals import REQUESTS, WATCHED, receive, wait_for_signal
+from worker.supervisor.tree_ending import GRACES, LEFTOVER_GRACES, end_tree
+
+PACKAGES_OPTION = "--packages"
+OPEN_FILES_OPTION = "--open-files"
+STDIN, STDOUT, STDERR = 0, 1, 2
+PASSING = frozenset(
+    {
+        errno.EAGAIN,
+        errno.ENOMEM,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EINTR,
+        errno.ETXTBSY,
+    }
+)
+"""Faults of a start that pass: no room on the machine, or a program that is just being replaced."""
+
+
+class Agent:
+    """The agent's process: its pid, then how it ended."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.status: int | None = None
+        self.cpu_seconds = 0.0
+        self.peak_memory = 0
+        """In the unit of wait4(2), which differs between systems."""
+
+    def reap(self) -> bool:
+        """Collect every child that has ended, orphans we inherited too; tell if any is left."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self.pid:
+                self.status = status
+                self.cpu_seconds = usage.ru_utime + usage.ru_stime
+                self.peak_memory = usage.ru_maxrss
+
+
+def main(arguments: list[str]) -> int:
+    """Wait for orders, run one attempt to its end; return 0 unless it was begun before."""
+    import json  # noqa: F401 - for `exit_file`: there is time for it now, not when orders are here
+
+    options = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    tree = load_tree(options.get(PACKAGES_OPTION))
+    tree.inherit_orphans()
+    limit_open_files(options.get(OPEN_FILES_OPTION))
+    fence = tree.fence()
+    orders = await_orders(STDIN)
+    if orders is None:
+        return 0
+    receive(WATCHED)
+    folder, argv = os.fsdecode(orders.folder), [os.fsdecode(word) for word in orders.argv]
+    settle_in(folder, orders)
+    lock = hold_alive_lock(folder)
+    if was_given_up(folder):
+        return 0
+    if was_begun(folder):
+        sys.stderr.write("this attempt was run before; nothing is started\n")
+        return 1
+    supervise(folder, orders.cwd, argv, Kin(folder, tree), lock, fence)
+    os.close(lock)
+    return 0
+
+
+def limit_open_files(soft: str | None) -> None:
+    """Give back the soft limit of open files that the worker has raised for itself."""
+    if soft is None:
+        return
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (int(soft), hard))
+
+
+def settle_in(folder: str, orders: Orders) -> None:
+    """Take the agent's environment for our own, and the attempt's log for our output."""
+    os.environb.clear()
+    os.environb.update(orders.environ)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, STDIN)
+    os.close(nothing)
+    try:
+        log = os.open(folder + "/supervisor.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    except OSError:
+        return  # a full disk: there will be nowhere to say it
+    os.dup2(log, STDOUT)
+    os.dup2(log, STDERR)
+    os.close(log)
+
+
+def supervise(folder: str, cwd: bytes, argv: list[str], kin: Kin, lock: int, fence: str) -> None:
+    """Start the agent, wait for its end, end its tree, and say how it went."""
+    started_at = time.time()
+    try:
+        os.chdir(cwd)
+        agent = Agent(start_when_possible(folder, argv))
+    except OSError as error:
+        put_in_place(folder, "exit.json", failure_of(folder, argv, error, started_at), lock)
+        return
+    started: dict[str, object] = {"agent_pid": agent.pid, "started_at": started_at, "fence": fence}
+    try_to_put_in_place(folder, "started.json", started)
+    by_request = wait_for_end(agent, kin)
+    ended_at = time.time()
+    end_tree(agent, kin, LEFTOVER_GRACES)
+    record = exit_of(agent.status, agent.cpu_seconds, kin.kilobytes(agent.peak_memory), by_request)
+    times = {"started_at": started_at, "ended_at": ended_at}
+    put_in_place(folder, "exit.json", {**record, **times}, lock)
+
+
+def hold_alive_lock(folder: str) -> int:
+    """Lock `alive.lock`; the agent inherits the descriptor, and with it the lock.
+
+    Waits for it: whoever looks whether an attempt lives, or gives it up, holds
+    the lock for an instant. What was decided meanwhile is to be read after it.
+    """
+    fd = os.open(folder + "/alive.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    os.set_inheritable(fd, True)
+    return fd
+
+
+def was_given_up(folder: str) -> bool:
+    """Whether we come so late that the attempt was given up, and perhaps run again."""
+    return os.path.exists(folder + "/void") or not os.path.isdir(folder)  # noqa: PTH110, PTH112
+
+
+def was_begun(folder: str) -> bool:
+    """Whether another supervisor has run this attempt before us: it is never run twice."""
+    return any(os.path.exists(f"{folder}/{name}.json") for name in ("started", "exit"))  # noqa: PTH110
+
+
+def start_when_possible(folder: str, argv: list[str]) -> int:
+    """Start the agent, again and again while the machine has no room for it; return its pid.
+
+    Raises OSError when it cannot be run, or when its end is asked for before it could be.
+    """
+    pause = FIRST_RETRY_SECONDS
+    while True:
+        try:
+            return start_agent(folder, argv)
+        except OSError as error:
+            if error.errno not in PASSING:
+                raise
+            say(f"cannot start the agent yet: {error.strerror}")
+            if wait_for_signal(REQUESTS, pause) is not None:
+                raise
+        pause = min(pause * 2, LONGEST_RETRY_SECONDS)
+
+
+def start_agent(folder: str, argv: list[str]) -> int:
+    """Start the agent on its files and return its pid. Raises OSError when it cannot be run."""
+    append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    return os.posix_spawnp(
+        argv[0],
+        argv,
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, folder + "/prompt.md", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, folder + "/output.jsonl", append, 0o600),
+            (os.POSIX_SPAWN_OPEN, 2, folder + "/stderr.log", append, 0o600),
+        ],
+        setsigmask=(),
+        setsigdef=(*REQUESTS, signal.SIGPIPE),
+        setpgroup=0,
+    )
+
+
+def wait_for_end(agent: Agent, kin: Kin) -> bool:
+    """Wait until the agent has ended; return whether its end was asked for."""
+    asked = False
+    while True:
+        agent.reap()
+        if agent.status is not None:
+            return asked
+        requested = wait_for_signal(WATCHED, kin.seconds_to_next_look()) in REQUESTS
+        kin.remember()
+        agent.reap()
+        if requested and agent.status is None:  # else it had ended before it was asked to
+            asked = True
+            end_tree(agent, kin, GRACES)

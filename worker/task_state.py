@@ -1,0 +1,251 @@
+"""What an attempt's end does to its task: the changes of its state, and its log.
+
+Owns how session, status and log follow from what was seen. Every change is
+made under the task's lock and only while the lease is ours.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec import UNSET
+
+from sow.clock import format_time
+from sow.errors import StateError
+from sow.executors.base import Observation, Verdict
+from sow.faults import passing_fault
+from sow.files import NotAFile, locked_folder, read_regular
+from sow.ids import TaskId
+from sow.jobs import leases
+from sow.schema.job import Cause, Job, Lease
+from sow.schema.task import SessionFacts, Task, TaskStatus
+from sow.state import statefiles, transitions
+from sow.state.statefiles import STATE_LIMIT
+from sow.state.task_log import LogEntry, append_entry
+from sow.state.tasks import change_task, find_task, read_task
+from worker.context import WorkerContext, tell
+from worker.running import Running
+
+NEVER_BEGAN = frozenset(
+    {
+        Cause.SESSION_IN_USE,
+        Cause.SESSION_UNKNOWN,
+        Cause.MISSING_BINARY,
+        Cause.BAD_FLAGS,
+        Cause.WORKER_DIED,
+        Cause.WORKER_STOPPED,
+    }
+)
+"""Endings that do not show that the CLI began the session."""
+
+BEGINNING_BYTES = 16 << 20
+"""How much of a transcript is looked at."""
+
+Change = Callable[[Task], Mapping[str, Any]]
+"""Given the task as it stands, returns the fields to change."""
+
+
+def has_reported(context: WorkerContext, job: Job) -> bool:
+    """Whether the agent has set a status; False where the state cannot be read now."""
+    try:
+        return (
+            read_task(context.workspace, TaskId(job.task_id)).status not in transitions.NO_REPORTS
+        )
+    except StateError:
+        return False
+
+
+def has_begun(seen: Observation) -> bool:
+    """Whether the output shows that the CLI keeps the session: its first event alone does not.
+
+    Nor does a result that names no session: that of a resume which the CLI refused.
+    """
+    named = seen.result is not None and seen.result.session_id is not None
+    return bool(seen.tool_uses or seen.last_text or named)
+
+
+def has_finished_turn(seen: Observation) -> bool:
+    """Whether the output shows a turn that ended in good order: the CLI's result, and no error."""
+    return seen.result is not None and not seen.result.is_error
+
+
+def has_transcript(running: Running) -> bool:
+    """Whether the CLI keeps the attempt's session in a file that holds something of it."""
+    for path in running.transcripts:
+        with suppress(OSError):
+            if path.is_file() and running.executor.holds_conversation(_beginning(path)):
+                return True
+    return False
+
+
+def _beginning(path: Path) -> bytes:
+    """Return the first part of a file: it holds the prompt, which may be long, several times."""
+    with path.open("rb") as file:
+        return file.read(BEGINNING_BYTES)
+
+
+def change_under_lease(
+    context: WorkerContext,
+    job: Job,
+    lease: Lease,
+    change: Change,
+    record: Callable[[Task], None] = lambda _: None,
+) -> Task:
+    """Change the task's state while the lease is ours; `record` writes what that means of the job.
+
+    One critical section: the task's lock is held and a transaction is open
+    from before `change` looks until what `record` wrote is committed. Nobody
+    sets a status, asks for the job's end or takes the lease over in between.
+    The state is on disk first; a death before the commit leaves the job as it
+    was. Whoever needs both takes the lock before the transaction, never after.
+    """
+    with ExitStack() as transaction:
+
+        def guarded(task: Task) -> Mapping[str, Any]:
+            transaction.enter_context(leases.under(context.database, lease))
+            return change(task)
+
+        def then(task: Task) -> None:
+            record(task)
+            transaction.close()
+
+        return change_task(
+            context.workspace, TaskId(job.task_id), guarded, now=context.now(), then=then
+        )
+
+
+def both(first: Change, second: Change) -> Change:
+    """Return the change that makes both; where they touch the same field, the second wins."""
+    return lambda task: {**first(task), **second(task)}
+
+
+def marks_session(running: Running, verdict: Verdict) -> Change:
+    """Return the change that says what the attempt has shown of its session."""
+
+    def change(task: Task) -> Mapping[str, Any]:
+        if running.output.seen.session_id is not None:
+            return session_seen(task, running)
+        if running.attempt.session_id is None or verdict.cause in NEVER_BEGAN:
+            return {}
+        reads_events = has_begun(running.output.seen) or verdict.cause is Cause.REPORTED
+        return _session(task, running.job, running.attempt.session_id, started=reads_events)
+
+    return change
+
+
+def session_seen(task: Task, running: Running) -> Mapping[str, Any]:
+    """Return the fields that put the session on record which the output has told of."""
+    seen = running.output.seen
+    assert seen.session_id is not None  # noqa: S101 - asked for only then
+    return _session(task, running.job, seen.session_id, started=has_begun(seen))
+
+
+def _session(task: Task, job: Job, session_id: str, *, started: bool) -> Mapping[str, Any]:
+    """Return the fields that put a session on record; what has started stays started."""
+    if task.status in transitions.TERMINAL:
+        return {}
+    same = task.session_id == session_id
+    dialect = task.session.dialect if task.session is not UNSET else UNSET
+    facts = SessionFacts(
+        executor=job.executor.name,
+        cwd=job.cwd,
+        started=started or (same and task.session_started),
+        dialect=dialect,
+    )
+    return {"session_id": session_id, "session": facts}
+
+
+def clears_session(task: Task) -> Mapping[str, Any]:
+    """Return what ends the session of a task that its own agent has ended."""
+    return transitions.clear_session(task) if task.status in transitions.TERMINAL else {}
+
+
+def put_on_record(
+    context: WorkerContext, job: Job, lease: Lease, session_id: str | None, *, started: bool
+) -> Task:
+    """Mark a task that was put back to `pending` as the job had marked it: session and all.
+
+    What is to be written next does not follow `pending`, an agent's own report
+    would be refused, and the next attempt would have no session to go on in.
+    A task with any other status stays as it is.
+    """
+
+    def change(task: Task) -> Mapping[str, Any]:
+        if task.status is not TaskStatus.PENDING:
+            return {}
+        session = _session(task, job, session_id, started=started) if session_id else {}
+        return {**transitions.enter(task, TaskStatus.IN_PROGRESS, now=context.now()), **session}
+
+    task = read_task(context.workspace, TaskId(job.task_id))
+    if task.status is not TaskStatus.PENDING:
+        return task
+    tell(job, "its task had been put back to pending; it is in_progress again")
+    return change_under_lease(context, job, lease, change)
+
+
+def fails(task: Task, now: float) -> Mapping[str, Any]:
+    """Return what makes a task failed whose agent left it in progress."""
+    if task.status is not TaskStatus.IN_PROGRESS:
+        return {}
+    return transitions.enter(task, TaskStatus.FAILED, now=now)
+
+
+def interrupts(task: Task, now: float) -> Mapping[str, Any]:
+    """Return what makes a task paused whose agent was ended in progress."""
+    if task.status is not TaskStatus.IN_PROGRESS:
+        return {}
+    return transitions.enter(task, TaskStatus.PAUSED, now=now)
+
+
+def log_failure(context: WorkerContext, job: Job, reason: str) -> None:
+    """Write into the task's log why sow gave the job up."""
+    place = find_task(context.workspace, TaskId(job.task_id))
+    entry = LogEntry(
+        timestamp=format_time(context.now()),
+        agent="sow",
+        action=f"Job {job.id} failed: {first_line(reason)}",
+        result="failure",
+        text=reason if "\n" in reason else "",
+    )
+    try:
+        append_entry(place.folder, entry)
+    except StateError as error:  # a log that takes no entry must not keep the job alive
+        if passing_fault(error) is not None:
+            raise
+        tell(job, f"its log was not written: {error.message}")
+
+
+def restore_state(context: WorkerContext, running: Running) -> None:
+    """Keep what the agent made of state.yaml, and put the last valid version back.
+
+    A state that can be read stays: it was put back before the job's end could be
+    written, and what the agent made of it must not be written over by it.
+    """
+    state = find_task(context.workspace, TaskId(running.job.task_id)).state
+    with locked_folder(state.parent):
+        if _can_be_read(context, running.job):
+            return
+        if os.path.lexists(state):
+            state.replace(state.with_name(f"state.yaml.invalid-{running.attempt.id}"))
+        last: bytes | None = None
+        with suppress(FileNotFoundError, NotAFile):
+            last = read_regular(running.paths.last_valid_state, STATE_LIMIT)
+        statefiles.restore_state(state, last)
+
+
+def _can_be_read(context: WorkerContext, job: Job) -> bool:
+    """Whether a task's state is valid now. Raises what says nothing of it, a full table, say."""
+    try:
+        read_task(context.workspace, TaskId(job.task_id))
+    except StateError as error:
+        if passing_fault(error) is not None:
+            raise
+        return False
+    return True
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a text; empty for an empty one."""
+    return text.strip().splitlines()[0] if text.strip() else ""
