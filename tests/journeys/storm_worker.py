@@ -28,7 +28,7 @@ from sow.jobs import leases
 from sow.jobs.database import Database
 from sow.schema.job import Attempt, Cause, Job, Lease, Verb
 from sow.schema.task import Task
-from worker import launch, main, recovery, settle
+from worker import housekeeping, launch, recovery, settle
 
 POINTS: dict[str, tuple[ModuleType, str]] = {
     "start": (launch, "start"),
@@ -164,7 +164,7 @@ def run(fate: Fate, options: list[str]) -> int:
     if not fate.fencing:
         switch_fencing_off()
     if not fate.recovery:
-        main.recover = lambda context, monitor: None
+        housekeeping.recover = lambda context, monitor: None
     if not fate.session_law:
         switch_session_law_off()
     if fate.hurried:

@@ -153,8 +153,8 @@ def test_a_worker_prunes_when_it_has_nothing_to_do(three: Site) -> None:
     program = three.base / "pruning.py"
     program.write_text(
         "import sys\n"
-        "import worker.main\n"
-        "worker.main.FIRST_PRUNE_SECONDS = 0.0\n"
+        "from worker import housekeeping\n"
+        "housekeeping.FIRST_PRUNE_SECONDS = 0.0\n"
         "from sow.cli.root import run\n"
         "run(['worker', *sys.argv[1:]])\n"
     )

@@ -85,15 +85,15 @@ HESITATING = """
 
     import worker.main
 
-    leave = worker.main.WorkerProcess._unregister
+    leave = worker.main.strike_off
 
-    def hesitate(self):
+    def hesitate(context):
         Path({leaving!r}).touch()
         while not Path({go!r}).exists():
             time.sleep(0.01)
-        leave(self)
+        leave(context)
 
-    worker.main.WorkerProcess._unregister = hesitate
+    worker.main.strike_off = hesitate
 
     from sow.cli.root import run
 

@@ -1,0 +1,109 @@
+"""What a worker does besides jobs: recovery, pruning, the next supervisor, leaving when idle.
+
+Owns when each is due. It runs on huey's thread, whenever nothing may be claimed.
+"""
+
+import time
+from contextlib import suppress
+
+from sow.errors import SowError
+from sow.jobs import jobs, workers
+from sow.jobs.pruning import Limits, prune
+from worker import launch
+from worker.context import WorkerContext, logger
+from worker.departure import Departure
+from worker.monitor import Monitor
+from worker.next_supervisor import Standby
+from worker.recovery import give_back_tasks, recover
+from worker.room import Room
+
+RECOVERY_SECONDS = 5.0
+"""How often a worker looks for dead workers and dead callers, at most."""
+PRUNE_SECONDS = 3600.0
+"""How often a worker that has nothing to do prunes old records, at most."""
+FIRST_PRUNE_SECONDS = 60.0
+"""How long after its start it does so for the first time: a start must be quick."""
+
+
+class Housekeeping:
+    """The rounds of one worker. Its times are those of this process's own clock."""
+
+    def __init__(
+        self,
+        context: WorkerContext,
+        monitor: Monitor,
+        standby: Standby,
+        room: Room,
+        departure: Departure,
+        *,
+        idle_exit_seconds: float | None,
+    ) -> None:
+        """`idle_exit_seconds` is how long the worker stays without work; None: until it is told."""
+        self._context = context
+        self._monitor = monitor
+        self._standby = standby
+        self._room = room
+        self._departure = departure
+        self._idle_exit_seconds = idle_exit_seconds
+        self._recover_after = 0.0
+        self._prune_after = time.monotonic() + FIRST_PRUNE_SECONDS
+        self._idle_since: float | None = None
+
+    def look_round(self) -> None:
+        """See to all else when nothing may be claimed; then we sleep until somebody rings."""
+        if self._departure.is_decided:
+            return
+        if not workers.is_alive(self._context.workspace, self._context.worker_id):
+            self._departure.without_name()
+            return
+        self._monitor.wake()
+        self._room.look(now=time.monotonic())
+        self.recover_if_due()
+        if not self._monitor.count and time.monotonic() >= self._prune_after:
+            self._prune()
+        if self._idle_exit_seconds is not None:
+            self._leave_if_idle(self._idle_exit_seconds)
+        if not self._departure.is_decided:
+            with suppress(SowError, OSError):  # a job's start says it if none can be had
+                self._standby.prepare()
+
+    def recover_if_due(self) -> None:
+        """Look for what the dead left behind, unless that was done a moment ago."""
+        if time.monotonic() >= self._recover_after:
+            self.recover()
+
+    def recover(self) -> None:
+        """Look for what the dead left behind; the boundary around it."""
+        self._recover_after = time.monotonic() + RECOVERY_SECONDS
+        try:
+            recover(self._context, self._monitor)
+        except (SowError, OSError) as error:
+            logger.warning("cannot recover yet: %s", launch.reason_of(error))
+
+    def _prune(self) -> None:
+        """Remove the records of old jobs; the boundary around it."""
+        self._prune_after = time.monotonic() + PRUNE_SECONDS
+        settings = self._context.configuration.worker
+        limits = Limits(settings.keep_for_seconds, settings.keep_bytes)
+        try:
+            gone = prune(
+                self._context.workspace, self._context.database, limits, now=self._context.now()
+            )
+        except SowError as error:
+            logger.warning("cannot prune yet: %s", error.message)
+        else:
+            if gone.jobs:
+                logger.info("pruned %d old jobs", len(gone.jobs))
+
+    def _leave_if_idle(self, patience: float) -> None:
+        if self._monitor.count or jobs.has_active_jobs(self._context.database):
+            self._idle_since = None
+            return
+        now = time.monotonic()
+        self._idle_since = self._idle_since or now
+        if now - self._idle_since < patience:
+            return
+        give_back_tasks(self._context)
+        if workers.unregister_if_idle(self._context.database, self._context.worker_id):
+            logger.info("nothing to do; leaving")
+            self._departure.decide()

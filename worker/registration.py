@@ -1,0 +1,70 @@
+"""A worker's name: the lock that is its life, and its place on record.
+
+Owns both from the first to the last moment. Nobody is on record without a lock.
+"""
+
+import fcntl
+import os
+from contextlib import suppress
+
+from sow import __version__
+from sow.clock import utc_now
+from sow.errors import QueueError
+from sow.ids import WorkerId
+from sow.jobs import workers
+from sow.jobs.migrations import FORMAT
+from sow.paths import Workspace
+from sow.processes import facts
+from sow.schema.job import WorkerRecord
+from worker.context import WorkerContext, logger
+
+
+def take_name(workspace: Workspace) -> tuple[WorkerId, int]:
+    """Make and lock a worker's file. The lock is the worker's life; the file tells who holds it.
+
+    It gets its name when it is locked, so that a lock file nobody holds is a dead worker's.
+    """
+    import uuid
+
+    identity = facts.identify(os.getpid())
+    assert identity is not None  # noqa: S101 - this very process
+    worker_id = WorkerId(f"w{identity.pid}-{uuid.uuid4().hex[:6]}")
+    draft = workspace.workers / f".{worker_id}.lock.new"
+    fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.write(fd, f"{identity.pid} {identity.start_ticks}\n".encode())
+    draft.rename(workspace.worker_lock(worker_id))
+    return worker_id, fd
+
+
+def register(context: WorkerContext, *, concurrency: int, background: bool) -> None:
+    """Go on record, and ask workers of an older sow to leave."""
+    identity = facts.identify(os.getpid())
+    assert identity is not None  # noqa: S101 - this very process
+    record = WorkerRecord(
+        id=context.worker_id,
+        process=identity,
+        concurrency=concurrency,
+        version=__version__,
+        background=background,
+        started_at=utc_now(),
+        format=FORMAT,
+    )
+    workers.register(context.database, record)
+    for older in workers.dismiss_older(context.database, context.workspace):
+        logger.info("worker %s is of an older sow; it was asked to leave", older)
+    logger.info("worker %s started; runs up to %d agents", context.worker_id, concurrency)
+
+
+def strike_off(context: WorkerContext) -> None:
+    """Leave the record. Where that fails, whoever finds our lock free strikes us off."""
+    with suppress(QueueError):
+        workers.unregister(context.database, context.worker_id)
+
+
+def give_up_name(context: WorkerContext, lock: int) -> None:
+    """Remove our file and free our lock: what is still leased is for the next worker to adopt."""
+    with suppress(OSError):
+        context.workspace.worker_lock(context.worker_id).unlink(missing_ok=True)
+    os.close(lock)
+    logger.info("worker %s left", context.worker_id)
