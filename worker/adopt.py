@@ -16,7 +16,8 @@ from sow.errors import SowError, StateError
 from sow.executors.registry import make_executor
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, workers
-from sow.schema.job import Cause, Job, JobState, Lease
+from sow.schema.causes import Cause
+from sow.schema.job import Job, JobState, Lease
 from sow.schema.task import Task
 from sow.state.tasks import read_task
 from worker.blame import NOT_COUNTED, excuse_by_others

@@ -17,7 +17,8 @@ from sow.executors.executor_errors import SessionLost
 from sow.faults import passing_fault
 from sow.ids import TaskId
 from sow.jobs import jobs
-from sow.schema.job import Cause, Job
+from sow.schema.causes import SESSION_UNKNOWN, WITHOUT_AGENT, Cause
+from sow.schema.job import Job
 from sow.schema.task import Task
 from sow.state.tasks import read_task
 from worker.blame import NOT_COUNTED, excuse_of
@@ -26,7 +27,7 @@ from worker.renewal import is_kept, ran_in, warning_of_loss
 from worker.running import Exit, Running, ending_of
 from worker.task_state import has_begun, has_transcript
 
-PROVES_NO_LIFE = frozenset({Cause.WORKER_DIED, Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN})
+PROVES_NO_LIFE = WITHOUT_AGENT | {Cause.WORKER_DIED}
 """Endings after which deaths go on to be counted in a row: no agent has run to another end."""
 
 
@@ -49,20 +50,18 @@ def judge_ending(
         ended_for=running.ended_for,
     )
     verdict = judge(evidence, running.executor)
-    match verdict.cause:
-        case Cause.WORKER_DIED:
-            excuse = excuse_of(context, running)
-            reason = f"{verdict.reason}; {NOT_COUNTED}{excuse}" if excuse else verdict.reason
-            return replace(verdict, reason=reason)
-        case Cause.SESSION_UNKNOWN if _is_kept(context, running):
-            return _session_lost(running, verdict)
-        case _:
-            return verdict
+    if verdict.cause is Cause.WORKER_DIED:
+        excuse = excuse_of(context, running)
+        reason = f"{verdict.reason}; {NOT_COUNTED}{excuse}" if excuse else verdict.reason
+        return replace(verdict, reason=reason)
+    if verdict.cause in SESSION_UNKNOWN and _is_kept(context, running):
+        return _session_lost(running, verdict)
+    return verdict
 
 
 def decide_next(context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
     """Return what follows an attempt that ended so."""
-    is_unknown = verdict.cause is Cause.SESSION_UNKNOWN
+    is_unknown = verdict.cause in SESSION_UNKNOWN
     history = jobs.attempts(context.database, job.id) if is_unknown else ()
     return decide(
         verdict.cause,
@@ -111,7 +110,7 @@ def spent_by(job: Job, running: Running, verdict: Verdict, following: Next) -> d
     }
     if following.step in (Step.RETRY, Step.PARK) and verdict.cause not in PROVES_NO_LIFE:
         spent["worker_deaths"] = spent["excused_deaths"] = 0
-    if verdict.cause is Cause.SESSION_UNKNOWN and following.step is Step.RETRY:
+    if verdict.cause in SESSION_UNKNOWN and following.step is Step.RETRY:
         lost = running.attempt.session_id or ""
         if _has_started(running):
             spent["warnings"] = (*job.warnings, warning_of_loss(lost))

@@ -15,7 +15,8 @@ from sow.errors import ExecutorError, SowError, StateError
 from sow.executors.base import Verdict
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.jobs import jobs, leases, waiters
-from sow.schema.job import Cause, Job, JobState, Lease
+from sow.schema.causes import Cause
+from sow.schema.job import Job, JobState, Lease
 from sow.schema.task import Task, TaskStatus
 from worker.context import WorkerContext, tell
 from worker.task_state import change_under_lease, fails, first_line, log_failure

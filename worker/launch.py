@@ -23,7 +23,8 @@ from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases
 from sow.jobs.faults import QueueChanged
 from sow.paths import AttemptPaths, attempt_id
-from sow.schema.job import Attempt, Cause, Job, Lease, ProcessIdentity
+from sow.schema.causes import Cause
+from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
 from sow.state.statefiles import read_bytes
 from worker.adopt import adopt
 from worker.context import WorkerContext, tell

@@ -26,7 +26,7 @@ from sow.jobs.faults import QueueChanged
 from sow.jobs.leases import Fenced
 from sow.processes import facts
 from sow.processes.facts import Life
-from sow.schema.job import Cause
+from sow.schema.causes import CAUSES, Cause
 from worker.context import WorkerContext, tell
 from worker.orphans import is_carried, pids_of, press, remove_fence
 from worker.running import Running
@@ -43,7 +43,7 @@ READING_SECONDS = 0.25
 Where that is not enough, round follows round, and in each of them ends and cancels are seen."""
 SHORTEST_READING_SECONDS = 0.005
 
-WORKER_STOPPED = Verdict(Cause.WORKER_STOPPED, "the worker was stopped while the agent ran")
+WORKER_STOPPED = Verdict(Cause.WORKER_STOPPED, CAUSES[Cause.WORKER_STOPPED].words)
 
 logger = logging.getLogger("sow.worker")
 

@@ -20,21 +20,14 @@ from sow.executors.base import Executor, Session, SessionSource
 from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database
-from sow.schema.job import Attempt, Cause, Job, Lease, Verb
+from sow.schema.causes import GOOD_ORDER, SESSION_TAKEN, SESSION_UNKNOWN, WITHOUT_AGENT
+from sow.schema.job import Attempt, Job, Lease, Verb
 from sow.schema.task import Task
 from sow.state import transitions
 from sow.state.task_log import LogEntry, append_entry
 from sow.state.tasks import find_task, read_task
 from worker.context import WorkerContext, tell
 from worker.task_state import change_under_lease, put_on_record
-
-GOOD_ORDER = frozenset({Cause.REPORTED, Cause.NO_STATUS, Cause.DENIED, Cause.CLOSED})
-"""Endings of a run that came to the end of its turn."""
-
-WITHOUT_AGENT = frozenset(
-    {Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN, Cause.MISSING_BINARY, Cause.BAD_FLAGS}
-)
-"""Endings of attempts in which no agent has run."""
 
 
 def is_kept(database: Database, session_id: str, *, started: bool) -> bool:
@@ -89,15 +82,15 @@ def lacks_session(task: Task, executor: Executor, history: Sequence[Attempt]) ->
         return source in (SessionSource.CHOSEN, SessionSource.CREATED)
     if source is SessionSource.NONE:
         return False
-    words = [
+    refusals = [
         attempt.cause
         for attempt in history
         if attempt.session_id == task.session_id
-        and attempt.cause in (Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN)
+        and attempt.cause in SESSION_TAKEN | SESSION_UNKNOWN
     ]
-    if not words or not history or history[-1].cause is not Cause.SESSION_UNKNOWN:
+    if not refusals or not history or history[-1].cause not in SESSION_UNKNOWN:
         return False
-    is_taken = Cause.SESSION_IN_USE in words
+    is_taken = any(cause in SESSION_TAKEN for cause in refusals)
     return source is SessionSource.CREATED or task.session_started or is_taken
 
 
@@ -134,8 +127,7 @@ def lost_attempts(database: Database, task: Task, history: Sequence[Attempt]) ->
     lost = dict.fromkeys(
         attempt.session_id
         for attempt in history
-        if attempt.cause is Cause.SESSION_UNKNOWN
-        and attempt.session_id not in (None, task.session_id)
+        if attempt.cause in SESSION_UNKNOWN and attempt.session_id not in (None, task.session_id)
     )
     return [
         attempt

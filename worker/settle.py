@@ -13,13 +13,15 @@ otherwise by then, or whose job somebody has cancelled, is judged again.
 from collections.abc import Mapping
 from typing import Any
 
+from sow.attempts.judge import CANCELLED
 from sow.attempts.retry import Next, Step
 from sow.clock import format_duration, format_time
 from sow.errors import StateError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault
 from sow.jobs import jobs, leases
-from sow.schema.job import Cause, Job, JobState, Lease
+from sow.schema.causes import Cause
+from sow.schema.job import Job, JobState, Lease
 from sow.schema.task import Task, TaskStatus
 from sow.state.transitions import NO_REPORTS
 from worker.context import WorkerContext, tell
@@ -138,8 +140,7 @@ def _keep_for_later(context: WorkerContext, running: Running, exit_facts: Exit |
                 reason="its agent has ended; its project is not checked out",
             )
     except leases.EndIsAsked:
-        verdict = Verdict(Cause.CANCELLED, "cancelled")
-        _record_ending(context, running, exit_facts, verdict)
+        _record_ending(context, running, exit_facts, CANCELLED)
         cancel_unstarted(context, running.job, running.lease)
     else:
         tell(running.job, "ended; kept until its project is checked out")

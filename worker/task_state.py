@@ -19,7 +19,8 @@ from sow.faults import passing_fault
 from sow.files import NotAFile, locked_folder, read_regular
 from sow.ids import TaskId
 from sow.jobs import leases
-from sow.schema.job import Cause, Job, Lease
+from sow.schema.causes import NEVER_BEGAN, Cause
+from sow.schema.job import Job, Lease
 from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.state import statefiles, transitions
 from sow.state.statefiles import STATE_LIMIT
@@ -27,18 +28,6 @@ from sow.state.task_log import LogEntry, append_entry
 from sow.state.tasks import change_task, find_task, read_task
 from worker.context import WorkerContext, tell
 from worker.running import Running
-
-NEVER_BEGAN = frozenset(
-    {
-        Cause.SESSION_IN_USE,
-        Cause.SESSION_UNKNOWN,
-        Cause.MISSING_BINARY,
-        Cause.BAD_FLAGS,
-        Cause.WORKER_DIED,
-        Cause.WORKER_STOPPED,
-    }
-)
-"""Endings that do not show that the CLI began the session."""
 
 BEGINNING_BYTES = 16 << 20
 """How much of a transcript is looked at."""

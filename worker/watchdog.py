@@ -14,7 +14,7 @@ from pathlib import Path
 from sow.clock import format_duration
 from sow.executors.base import Ending, Verdict
 from sow.processes import facts
-from sow.schema.job import Cause
+from sow.schema.causes import Cause
 from worker.output import read_tail
 from worker.running import Running, Signs
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 
 from sow.errors import StateError
 from sow.executors.base import Ending, Executor, Observation, Verdict
-from sow.schema.job import Cause, Job
+from sow.schema.causes import CAUSES, Cause
+from sow.schema.job import Job
 from sow.schema.task import Task
 from sow.state.transitions import NO_REPORTS
+
+CANCELLED = Verdict(Cause.CANCELLED, "cancelled")
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Evidence:
 def judge(evidence: Evidence, executor: Executor) -> Verdict:
     """Return why the attempt ended."""
     if evidence.job.cancel_requested_at is not None:
-        return Verdict(Cause.CANCELLED, "cancelled")
+        return CANCELLED
     if isinstance(evidence.task, StateError):
         return Verdict(Cause.STATE_UNREADABLE, evidence.task.message)
     if evidence.task.status not in NO_REPORTS:
@@ -38,5 +41,5 @@ def judge(evidence: Evidence, executor: Executor) -> Verdict:
     if evidence.ended_for is not None:
         return evidence.ended_for
     if evidence.ending is None:
-        return Verdict(Cause.WORKER_DIED, "the agent died together with its worker or supervisor")
+        return Verdict(Cause.WORKER_DIED, CAUSES[Cause.WORKER_DIED].words)
     return executor.classify(evidence.ending, evidence.seen)

@@ -12,11 +12,9 @@ from msgspec import UNSET
 from sow.agents.roles import get_agent, load_template
 from sow.executors.base import Executor, Session, SessionSource
 from sow.prompts import compose
-from sow.schema.job import Attempt, Cause, Job, Verb
+from sow.schema.causes import SESSION_TAKEN, SESSION_UNKNOWN, WITHOUT_AGENT, Cause
+from sow.schema.job import Attempt, Job, Verb
 from sow.schema.task import Task
-
-UNKNOWN_TO_THE_AGENT = frozenset({Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN})
-"""Endings of attempts that the CLI refused before an agent had read a word."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +78,9 @@ def exists_by(history: Sequence[Attempt], session_id: str, *, started: bool) -> 
     for attempt in reversed(history):
         if attempt.session_id != session_id:
             continue
-        if attempt.cause is Cause.SESSION_UNKNOWN:
+        if attempt.cause in SESSION_UNKNOWN:
             return False
-        if attempt.cause is Cause.SESSION_IN_USE or attempt.tool_uses or started:
+        if attempt.cause in SESSION_TAKEN or attempt.tool_uses or started:
             return True
     return started
 
@@ -110,7 +108,7 @@ def _prompt(
 
 def _why(history: Sequence[Attempt]) -> str:
     """Say how the last attempt ended that the agent can have known of; nothing without one."""
-    known = [attempt for attempt in history if attempt.cause not in UNKNOWN_TO_THE_AGENT]
+    known = [attempt for attempt in history if attempt.cause not in WITHOUT_AGENT]
     if not known:
         return ""
     return compose.why_again(known[-1].cause or Cause.WORKER_DIED, known[-1].reason)

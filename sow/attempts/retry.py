@@ -1,13 +1,15 @@
 """Which cause leads to which next step: retries by cause, not by luck.
 
-Owns the table and the backoff. Pure: time and jitter come in as arguments,
-and nothing here knows how an attempt is run or recorded.
+Owns what each rule in the table of causes (`sow.schema.causes`) means, and the
+backoff. Pure: time and jitter come in as arguments, and nothing here knows how
+an attempt is run or recorded.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sow.schema.job import Cause, Job
+from sow.schema.causes import CAUSES, Cause, RetryRule, SessionRule
+from sow.schema.job import Job
 
 FIRST_BACKOFF_SECONDS = 2.0
 LONGEST_BACKOFF_SECONDS = 300.0
@@ -66,31 +68,33 @@ def decide(
     hold what must not be lost without a person's word; `ran_in_session`: an
     agent of this job has run in it. `excused`: a death was not the job's fault.
     """
-    match cause:
-        case Cause.REPORTED:
+    facts = CAUSES[cause]
+    is_unknown = facts.session is SessionRule.UNKNOWN
+    match facts.retry:
+        case RetryRule.DONE:
             return Next(Step.DONE)
-        case Cause.CANCELLED:
+        case RetryRule.CANCEL:
             return Next(Step.CANCEL)
-        case Cause.STATE_UNREADABLE:
+        case RetryRule.FAIL:
+            return Next(Step.FAIL)
+        case RetryRule.ONCE:
             return _once(cause, job)
-        case Cause.NO_STATUS | Cause.STALLED:
+        case RetryRule.ONCE_RESUMED:
             return _once(cause, job) if can_resume else Next(Step.FAIL)
-        case Cause.CRASHED | Cause.API_ERROR:
+        case RetryRule.BACKOFF:
             return _after_backoff(job, now, jitter)
-        case Cause.RATE_LIMITED:
+        case RetryRule.QUOTA:
             return _parked(job, now, resets_at) if on_quota else Next(Step.FAIL)
-        case Cause.SESSION_UNKNOWN if session_kept:
+        case RetryRule.SESSION_LAW if is_unknown and session_kept:
             return Next(Step.FAIL)
-        case Cause.SESSION_UNKNOWN if ran_in_session:  # what cut that run off has been counted
-            return Next(Step.RETRY, correction=cause.value)
-        case Cause.SESSION_IN_USE | Cause.SESSION_UNKNOWN:
+        case RetryRule.SESSION_LAW if is_unknown and ran_in_session:
+            return Next(Step.RETRY, correction=cause.value)  # what cut that run off was counted
+        case RetryRule.SESSION_LAW:
             return _free_once(cause, job, now, jitter)
-        case Cause.WORKER_STOPPED:
+        case RetryRule.FREE:
             return Next(Step.RETRY)
-        case Cause.WORKER_DIED:
+        case RetryRule.DEATH:
             return after_death(job, most=most_deaths, excused=excused, now=now, jitter=jitter)
-        case _:
-            return Next(Step.FAIL)
 
 
 def after_death(job: Job, *, most: int, excused: bool, now: float, jitter: float) -> Next:

@@ -20,7 +20,8 @@ from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
-from sow.schema.job import Cause, Job, JobState, Verb
+from sow.schema.causes import Cause
+from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import TaskStatus
 from sow.state.projects import read_project
 from sow.state.tasks import find_task, read_task

@@ -10,7 +10,8 @@ from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.processes import facts
 from sow.processes.facts import Life
-from sow.schema.job import Cause, Job, JobState, Verb
+from sow.schema.causes import Cause
+from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
 from sow.state.projects import read_project

@@ -11,8 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
-from sow.schema.job import Cause
 
 MOST_DENIALS = 100
 """More denied tools are not listed: no output may make a list that grows for ever."""

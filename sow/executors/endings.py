@@ -10,15 +10,11 @@ import signal
 
 from sow.executors.base import Ending, Event, Observation, Verdict
 from sow.executors.stream import excerpt
-from sow.schema.job import Cause
+from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause
 
 REASON_LIMIT = 400
 EXEC_FAILURES = (126, 127)
 """A shell's and `env`'s codes for a program that cannot be run or found."""
-
-WITHOUT_STATUS = "the agent ended without setting its task's status"
-WITHOUT_CALL = "the agent ended without a status and without a single tool call"
-"""An empty run: the CLI says success though nothing was done."""
 
 KILLING = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM})
 
@@ -73,7 +69,8 @@ def _quiet_ending(seen: Observation, remedy: str) -> Verdict:
     if seen.denied_tools:
         tools = ", ".join(dict.fromkeys(seen.denied_tools))
         return Verdict(Cause.DENIED, excerpt(f"not allowed: {tools}", REASON_LIMIT) + f". {remedy}")
-    return Verdict(Cause.NO_STATUS, WITHOUT_CALL if seen.is_empty else WITHOUT_STATUS)
+    without_status = CAUSES[Cause.NO_STATUS].words
+    return Verdict(Cause.NO_STATUS, WITHOUT_CALL if seen.is_empty else without_status)
 
 
 def _killing_signal(ending: Ending) -> str | None:

@@ -14,7 +14,8 @@ from sow.errors import QueueError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import Database
-from sow.schema.job import Attempt, Cause, Job
+from sow.schema.causes import Cause
+from sow.schema.job import Attempt, Job
 
 ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked')"
 

@@ -1,6 +1,7 @@
 """The text an agent gets on standard input.
 
-Owns the wording of every prompt that sow sends. Pure: it reads no file, no
+Owns the wording of every prompt that sow sends, but for why an agent is run again: that
+stands with its cause (`sow.schema.causes`). Pure: it reads no file, no
 state and no clock, and knows nothing of jobs or of how a prompt is delivered.
 
 Every prompt is non-empty and begins with a letter or digit, whatever it was
@@ -11,7 +12,7 @@ its own (Claude Code 2.1.197 answers `/clear` with silence and exit code 0).
 import msgspec
 
 from sow.ids import TaskId
-from sow.schema.job import Cause
+from sow.schema.causes import CAUSES, Cause
 
 
 class TaskBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,21 +39,6 @@ REPORT = (
     "`sow task set status paused` with your question in the log, or "
     "`sow task set status failed` with the reason in the log."
 )
-
-WHY_AGAIN = {
-    Cause.CRASHED: "You are run again because your program ended in the middle of the task.",
-    Cause.API_ERROR: "You are run again because your model's service failed.",
-    Cause.RATE_LIMITED: "You are run again because a usage limit had stopped you; it has passed.",
-    Cause.STALLED: "You are run again because nothing was seen of you for so long that you were "
-    "stopped. Keep clear of commands that wait for input or never end.",
-    Cause.WORKER_DIED: "You are run again because the machine or the worker above you stopped.",
-    Cause.NO_STATUS: "You are run again because you ended without setting a status, so nobody "
-    "knows where the task stands. If the work is done, set the status now. If it is not, "
-    "finish it first.",
-    Cause.STATE_UNREADABLE: "You are run again because the task's state.yaml could not be read "
-    "after your last run. The last valid version has been put back. Never edit that file: "
-    "set the status with `sow task set`.",
-}
 
 EARLIER_RUN = (
     "This task was run before, and you remember nothing of it. Its work is in the tree and its "
@@ -83,7 +69,7 @@ def why_again(cause: Cause, detail: str = "") -> str:
     `detail` is quoted below them: the CLI's own words, or the file, line and
     reason of an unreadable state.
     """
-    words = WHY_AGAIN.get(cause, "You are run again because your last run ended too early.")
+    words = CAUSES[cause].to_agent
     quoted = "\n".join(f"    {line}" for line in detail.strip().splitlines())
     return f"{words}\n\n{quoted}" if quoted else words
 

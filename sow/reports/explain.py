@@ -8,42 +8,10 @@ What a person can do is `advice`'s.
 from collections.abc import Sequence
 
 from sow.clock import format_duration, format_time
-from sow.executors.endings import WITHOUT_STATUS
 from sow.reports.advice import advice
 from sow.reports.prospects import Surroundings
-from sow.schema.job import Attempt, Cause, Job, JobState, Verb
-
-CAUSES = {
-    Cause.CANCELLED: "it was cancelled",
-    Cause.REPORTED: "the agent reported",
-    Cause.STATE_UNREADABLE: "the task's state could not be read",
-    Cause.TIMED_OUT: "it ran longer than its executor's timeout",
-    Cause.STALLED: "it gave no sign of life for its executor's stall_timeout",
-    Cause.SESSION_IN_USE: "the CLI said that the session exists already",
-    Cause.SESSION_UNKNOWN: "the CLI did not know the session",
-    Cause.AUTH: "the CLI is not logged in, or its key was refused",
-    Cause.BAD_MODEL: "the model is unknown to the service, or not allowed",
-    Cause.BAD_FLAGS: "the CLI refused its command line",
-    Cause.MISSING_BINARY: "the program could not be started",
-    Cause.CONFIGURATION: "the configuration could not be used",
-    Cause.DENIED: "tools that the agent needed were denied to it",
-    Cause.RATE_LIMITED: "a usage limit was reached",
-    Cause.API_ERROR: "the model's service failed",
-    Cause.CRASHED: "the program ended in the middle of its work",
-    Cause.NO_STATUS: WITHOUT_STATUS,
-    Cause.WORKER_DIED: "the agent died together with its worker or supervisor",
-    Cause.WORKER_STOPPED: "the worker was stopped and ended the agent",
-    Cause.CLOSED: "the person who had it open closed it without setting a status",
-    Cause.INTERNAL: "sow itself failed",
-}
-ENDED_BY_SOW = frozenset({Cause.CANCELLED, Cause.TIMED_OUT, Cause.STALLED, Cause.WORKER_STOPPED})
-"""Endings whose exit code tells nothing: sow has sent the signals."""
-ONCE = {
-    Cause.NO_STATUS: "ending without a status",
-    Cause.STALLED: "stall",
-    Cause.STATE_UNREADABLE: "broken state.yaml",
-}
-"""What is forgiven one time in each job, as a second one is called."""
+from sow.schema.causes import CAUSES, Cause, RetryRule
+from sow.schema.job import Attempt, Job, JobState, Verb
 
 DEEDS = {
     Verb.SPAWN: "started the agent",
@@ -92,16 +60,20 @@ def _attempt(attempt: Attempt, now: float) -> list[str]:
             return [f"{told} and has ended; it is not judged yet."]
         return [f"{told}, {format_duration(now - begun)} ago, and has not ended."]
     took = f" after {format_duration(attempt.ended_at - begun)}" if attempt.ended_at else ""
-    what = CAUSES[attempt.cause]
-    ended = "was ended" if attempt.cause in ENDED_BY_SOW else "ended"
+    what = CAUSES[attempt.cause].words
+    ended = "was ended" if _is_by_sow(attempt) else "ended"
     lines = [f"{told} and {ended}{took}{_exit(attempt)}: {what}."]
     if attempt.cause is not Cause.REPORTED and attempt.reason not in what:
         lines += _quoted(attempt.reason)
     return lines
 
 
+def _is_by_sow(attempt: Attempt) -> bool:
+    return attempt.cause is not None and CAUSES[attempt.cause].is_by_sow
+
+
 def _exit(attempt: Attempt) -> str:
-    if attempt.cause in ENDED_BY_SOW:
+    if _is_by_sow(attempt):
         return ""
     if attempt.exit_signal is not None:
         return f" by signal {attempt.exit_signal}"
@@ -115,7 +87,7 @@ def _ending_without_attempt(job: Job, attempts: Sequence[Attempt]) -> list[str]:
         return []
     which = "Its next attempt" if attempts else "No attempt"
     verb = "was not made" if attempts else "was made"
-    return [f"{which} {verb}: {CAUSES[job.cause]}.", *_quoted(job.reason)]
+    return [f"{which} {verb}: {CAUSES[job.cause].words}.", *_quoted(job.reason)]
 
 
 def _quoted(text: str) -> list[str]:
@@ -138,8 +110,9 @@ def _accounts(job: Job) -> list[str]:
             " anew, or others died at the same time; more of them make it wait."
         )
     if not job.state.is_final:
-        spent = [words for cause, words in ONCE.items() if cause.value in job.corrections]
-        lines += [f"A second {words} fails the job." for words in spent]
+        forgiven = [cause for cause in Cause if cause.value in job.corrections]
+        seconds = [CAUSES[cause].second for cause in forgiven]
+        lines += [f"A second {second} fails the job." for second in seconds if second]
     lines += [f"Note: {warning}." for warning in job.warnings]
     if job.denied_tools:
         lines.append(f"Tools denied: {', '.join(job.denied_tools)}.")
@@ -162,13 +135,15 @@ def _now(job: Job, attempts: Sequence[Attempt], around: Surroundings, now: float
         case JobState.CANCELLED:
             return [f"It was cancelled; the task was left {job.outcome_status or 'as it was'}."]
         case JobState.FAILED:
-            return [f"It failed for good: {_final(job)}."]
+            blame = CAUSES[job.cause or Cause.INTERNAL].blame
+            return [f"It failed for good: {_final(job)}. To blame: {blame}."]
         case _:
             return [f"It is done: the agent left {job.outcome_status}."]
 
 
 def _final(job: Job) -> str:
-    if job.cause in (Cause.CRASHED, Cause.API_ERROR):
+    facts = CAUSES[job.cause or Cause.INTERNAL]
+    if facts.retry is RetryRule.BACKOFF:
         return f"its retries are spent (retries: {job.executor.retries})"
     return "it is not tried again"
 

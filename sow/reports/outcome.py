@@ -10,18 +10,12 @@ import msgspec
 
 from sow.clock import format_duration, format_time
 from sow.errors import ExitCode
-from sow.executors.endings import WITHOUT_CALL
 from sow.executors.registry import make_executor
-from sow.schema.job import Attempt, Cause, Job, JobState
+from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause
+from sow.schema.job import Attempt, Job, JobState
 from sow.schema.task import TaskStatus
 
 GOOD = frozenset({TaskStatus.NEEDS_REVIEW, TaskStatus.PAUSED, TaskStatus.COMPLETED})
-CODES_OF_CAUSES = {
-    Cause.SESSION_UNKNOWN: ExitCode.EXECUTOR,
-    Cause.MISSING_BINARY: ExitCode.EXECUTOR,
-    Cause.CONFIGURATION: ExitCode.CONFIGURATION,
-}
-"""The exit codes of failed jobs whose cause has one of its own."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +55,7 @@ def exit_code_of(job: Job) -> ExitCode:
         case JobState.CANCELLED:
             return ExitCode.CANCELLED
         case JobState.FAILED:
-            return CODES_OF_CAUSES.get(job.cause or Cause.INTERNAL, ExitCode.FAILED)
+            return CAUSES[job.cause or Cause.INTERNAL].exit_code
         case _:
             return ExitCode.STILL_RUNNING
 

@@ -1,8 +1,7 @@
 """Jobs, attempts and workers as the queue's database records them.
 
-Owns the words for their states and causes. The SQL is `jobs.store`; which
-cause leads to which next step is `sow.attempts.retry`. Times are seconds since the
-epoch (float), as SQLite stores them.
+Owns the words for their states; why an attempt can end is `causes`, and all SQL is
+`sow.jobs`. Times are seconds since the epoch (float), as SQLite stores them.
 """
 
 from enum import StrEnum
@@ -10,6 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from sow.ids import AttemptId, JobId, ProjectId, TaskId, WorkerId
+from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
 from sow.schema.task import TaskStatus
 
@@ -42,33 +42,6 @@ class JobState(StrEnum):
 
 
 FINAL_STATES = frozenset({JobState.DONE, JobState.FAILED, JobState.CANCELLED})
-
-
-class Cause(StrEnum):
-    """Why an attempt ended, in the order in which they are tested."""
-
-    CANCELLED = "cancelled"
-    REPORTED = "reported"
-    STATE_UNREADABLE = "state_unreadable"
-    TIMED_OUT = "timed_out"
-    STALLED = "stalled"
-    SESSION_IN_USE = "session_in_use"
-    SESSION_UNKNOWN = "session_unknown"
-    AUTH = "auth"
-    BAD_MODEL = "bad_model"
-    BAD_FLAGS = "bad_flags"
-    MISSING_BINARY = "missing_binary"
-    CONFIGURATION = "configuration"
-    DENIED = "denied"
-    RATE_LIMITED = "rate_limited"
-    API_ERROR = "api_error"
-    CRASHED = "crashed"
-    NO_STATUS = "no_status"
-    WORKER_DIED = "worker_died"
-    WORKER_STOPPED = "worker_stopped"
-    CLOSED = "closed"
-    """A person closed a session that was open on a terminal, without setting a status in it."""
-    INTERNAL = "internal"
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):

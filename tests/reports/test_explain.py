@@ -5,10 +5,11 @@ import pytest
 from reports.job_cases import EXECUTORS, NOW, ended_job, make_attempt, make_job
 
 from sow.clock import format_time
-from sow.reports.advice import CURES, advice
-from sow.reports.explain import CAUSES, explain
+from sow.reports.advice import advice
+from sow.reports.explain import explain
 from sow.reports.prospects import Surroundings
-from sow.schema.job import Cause, Job, JobState, Verb
+from sow.schema.causes import CAUSES, Cause
+from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import TaskStatus
 
 BUSY = Surroundings(workers=1, capacity=4, running=1, running_alike=1)
@@ -33,8 +34,13 @@ def queued(**fields: object) -> Job:
 @pytest.mark.parametrize("cause", Cause)
 def test_every_cause_has_its_words(cause: Cause) -> None:
     told = story(make_job(), make_attempt(cause=cause, reason="its own words", ended_at=NOW + 2))
-    assert CAUSES[cause] in told
+    assert CAUSES[cause].words in told
     assert ("    its own words" in told) is (cause is not Cause.REPORTED)
+
+
+@pytest.mark.parametrize("cause", FAILING)
+def test_a_failure_says_who_is_to_blame(cause: Cause) -> None:
+    assert f"To blame: {CAUSES[cause].blame}." in story(failed(cause))
 
 
 @pytest.mark.parametrize("cause", FAILING)
@@ -49,7 +55,6 @@ def test_every_failure_names_a_command_that_goes_on(cause: Cause) -> None:
 
 
 def test_every_cure_fits_its_cause() -> None:
-    assert set(CURES) < set(Cause)
     assert "settings.model" in advice(failed(Cause.BAD_MODEL), ())
     assert "agents.executors.claude-code.timeout" in advice(failed(Cause.TIMED_OUT), ())
 

@@ -1,0 +1,100 @@
+"""The table of causes is whole, each of its columns has a reader, and the documents print it."""
+
+import ast
+from functools import cache
+from pathlib import Path
+from string import Formatter
+
+import cause_page
+import msgspec
+import pytest
+
+from sow.schema.causes import (
+    CAUSES,
+    GOOD_ORDER,
+    NEVER_BEGAN,
+    WITHOUT_AGENT,
+    Blame,
+    Cause,
+    CauseFacts,
+    RetryRule,
+    SessionRule,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+OPEN_TO_REMEDIES = {"executor", "settings", "job", "task"}
+
+
+def test_every_cause_has_a_row() -> None:
+    assert list(CAUSES) == list(Cause)
+
+
+@pytest.mark.parametrize("column", CauseFacts.__struct_fields__)
+def test_every_column_is_read_by_the_product(column: str) -> None:
+    assert column in _columns_read(), f"nothing reads CauseFacts.{column}"
+
+
+@cache
+def _columns_read() -> set[str]:
+    """Return the columns that the product reads."""
+    modules = [path for folder in ("sow", "worker") for path in (ROOT / folder).rglob("*.py")]
+    texts = [path.read_text(encoding="utf-8") for path in modules]
+    return {column for text in texts if "CAUSES[" in text for column in _read_in(text)}
+
+
+def _read_in(text: str) -> set[str]:
+    """Return the attributes that a module reads of `CAUSES[…]`, or of a name that was set to it."""
+    tree = ast.parse(text)
+    names = {
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and _is_row(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    return {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and (_is_row(node.value) or (isinstance(node.value, ast.Name) and node.value.id in names))
+    }
+
+
+def _is_row(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "CAUSES"
+    )
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_a_remedy_takes_only_what_advice_can_fill_in(cause: Cause) -> None:
+    fields = {name for _, name, _, _ in Formatter().parse(CAUSES[cause].remedy) if name}
+    assert fields <= OPEN_TO_REMEDIES
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_what_is_forgiven_once_has_a_name_for_the_second(cause: Cause) -> None:
+    once = CAUSES[cause].retry in (RetryRule.ONCE, RetryRule.ONCE_RESUMED)
+    assert bool(CAUSES[cause].second) is once
+
+
+@pytest.mark.parametrize("rules", [Blame, RetryRule, SessionRule])
+def test_every_rule_is_that_of_some_cause(rules: type) -> None:
+    used = {value for row in CAUSES.values() for value in msgspec.structs.astuple(row)}
+    assert set(rules) <= {value for value in used if isinstance(value, rules)}  # type: ignore[call-overload]
+
+
+def test_the_endings_that_show_something_of_the_session() -> None:
+    """Written out once more: each is a promise on which a person's conversation depends."""
+    assert {Cause.REPORTED, Cause.NO_STATUS, Cause.DENIED, Cause.CLOSED} == GOOD_ORDER
+    refused = {Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN, Cause.MISSING_BINARY, Cause.BAD_FLAGS}
+    assert refused | {Cause.CONFIGURATION} == WITHOUT_AGENT
+    assert WITHOUT_AGENT | {Cause.WORKER_DIED, Cause.WORKER_STOPPED} == NEVER_BEGAN
+
+
+def test_the_page_is_current() -> None:
+    assert cause_page.rendered() in cause_page.PAGE.read_text(encoding="utf-8"), (
+        "run `python tests/schema/cause_page.py`"
+    )
