@@ -16,8 +16,6 @@ from sow.state.projects import read_project
 from sow.state.tasks import read_task
 from sow.state.transitions import NO_REPORTS
 
-CANCEL_SECONDS = 30.0
-
 
 class TaskIsRunning(StateError):
     """The task cannot be ended from outside while a job of it lives."""
@@ -74,33 +72,20 @@ def _live_job(workspace: Workspace, task_id: TaskId) -> Job | None:
 def _cancel_and_wait(
     workspace: Workspace, environ: Mapping[str, str], job: Job, show: Callable[[Job], None]
 ) -> None:
+    from contextlib import closing
     from pathlib import Path
 
-    from sow.calls.autostart import Staffing
     from sow.calls.caller import Caller
-    from sow.calls.cancel import cancel_job
-    from sow.calls.wait import Waiter
+    from sow.calls.cancel_to_end import cancel_to_end
     from sow.jobs import waiters
     from sow.jobs.database import open_queue
 
-    caller = Caller(workspace, environ, Path.cwd())
-    database = open_queue(workspace)
-    try:
-        cancelled = cancel_job(caller, database, job)
-        staffing = Staffing(caller, caller.load_configuration(), database)
-        with Waiter(caller, database) as waiter:
-            ending = [one.id for one in cancelled.ending]
-            waiter.begin(ending)
-            left = waiter.wait(seconds=CANCEL_SECONDS, on_tick=lambda _: staffing.ensure())
-            for job_id in ending:
-                waiter.delivered(job_id)
-        for one in (cancelled.job, *cancelled.children):
-            ended = jobs.get_job(database, one.id)
+    with closing(open_queue(workspace)) as database:
+        cancelled = cancel_to_end(Caller(workspace, environ, Path.cwd()), database, job)
+        for ended in (cancelled.job, *cancelled.children):
             if ended.state.is_final:
                 show(ended)
                 waiters.strike_gone(database, workspace, ended.id)
-        if left:
-            status = read_task(workspace, left[0].task_id).status
-            raise TaskIsRunning(left[0], status, has_option=False)
-    finally:
-        database.close()
+    for left in cancelled.ending:
+        status = read_task(workspace, left.task_id).status
+        raise TaskIsRunning(left, status, has_option=False)

@@ -55,10 +55,9 @@ def open_session(
     behind then.
     """
     request = Request(verb=Verb.OPEN, task_id=task_id)
+    finish_abandoned(caller, database, task_id)
     resolved = resolve(caller, config, request)
     refuse_ancestors(caller, database, resolved)
-    if finish_abandoned(caller, database, resolved):
-        resolved = resolve(caller, config, request)  # its task stands otherwise now
     refuse_other_job(database, resolved)
     refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
     admit_open(resolved.task, resolved.executor)

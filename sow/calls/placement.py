@@ -11,20 +11,19 @@ import msgspec
 from msgspec import UNSET
 
 from sow.calls.abandoned import finish, give_back, is_abandoned, undo
-from sow.calls.ancestry import refuse_ancestors, refuse_when_cancelled
+from sow.calls.ancestry import refuse_when_cancelled
 from sow.calls.caller import Caller
 from sow.calls.open_hold import is_deserted, release
 from sow.calls.request import Placed, Request, Resolved
-from sow.calls.resolution import job_for, resolve
-from sow.calls.same_call import admit, find_same
+from sow.calls.resolution import job_for
+from sow.calls.same_call import admit, find_or_admit
 from sow.calls.session import allocate_session, keeps_session, session_fields
-from sow.calls.unrecorded_agents import refuse_strays
 from sow.calls.wait import Waiter
 from sow.clock import format_time
 from sow.config.configuration import Configuration
 from sow.errors import ExitCode, SowError, StateError
 from sow.executors.base import Session
-from sow.ids import TaskId
+from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import TaskIsTaken
@@ -32,6 +31,7 @@ from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
 from sow.state.kept.guard import see_to_project
+from sow.state.projects import read_project
 from sow.state.task_log import LogEntry, append_entry
 from sow.state.tasks import change_task, find_task
 
@@ -62,16 +62,10 @@ def place(
     is left behind then.
     """
     see_to_project(caller.workspace.root)  # what somebody went back to while nothing lived stands
-    resolved = resolve(caller, config, request)
-    refuse_ancestors(caller, database, resolved)
-    if finish_abandoned(caller, database, resolved):
-        resolved = resolve(caller, config, request)  # its task stands otherwise now
-    found = find_same(caller, database, resolved)
-    if found is not None:
-        return found
-    refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
-    admit(caller, resolved, resolved.task)
-    resolved.executor.validate_availability(caller.path_variable)
+    finish_abandoned(caller, database, request.task_id)
+    resolved = find_or_admit(caller, database, config, request)
+    if isinstance(resolved, Placed):
+        return resolved
     try:
         job = insert(caller, database, config, resolved, waiter)
     except TaskIsTaken:  # another call was first: attach to its job, or be refused
@@ -88,23 +82,22 @@ def place(
     return Placed(jobs.get_job(database, job.id), notes=resolved.notes)
 
 
-def finish_abandoned(caller: Caller, database: Database, resolved: Resolved) -> bool:
-    """Settle what an earlier command left half done when it died; tell whether there was anything.
+def finish_abandoned(caller: Caller, database: Database, task_id: TaskId) -> None:
+    """Settle what an earlier command of the task left half done when it died.
 
-    A job half placed, a session left open, a task not given back.
+    A job half placed, a session left open, a task not given back. It comes
+    first: the task may stand otherwise after it.
     """
-    last = jobs.last_job(database, resolved.project_id, TaskId(resolved.task.id))
+    project_id = ProjectId(read_project(caller.workspace).id)
+    last = jobs.last_job(database, project_id, task_id)
     if last is None:
-        return False
+        return
     if is_abandoned(last):
         finish(caller.workspace, database, last, now=caller.now())
     elif is_deserted(caller.workspace, database, last):
         release(caller.workspace, database, last, code=None, now=caller.now())
     elif last.owes_task:
         give_back(caller.workspace, database, last, now=caller.now())
-    else:
-        return False
-    return True
 
 
 def insert(

@@ -5,11 +5,13 @@ process lie moments in which a resume would be refused for a job that is over
 in all but name. Such a call waits for that end, and no longer than it may take.
 """
 
+from collections.abc import Callable
+
 from sow.calls.caller import Caller
 from sow.calls.placement import place
 from sow.calls.request import Placed, Request
 from sow.calls.same_call import TaskHasJob
-from sow.calls.wait import Waiter
+from sow.calls.wait import Progress, Waiter
 from sow.clock import format_duration
 from sow.config.configuration import Configuration
 from sow.errors import StateError
@@ -42,11 +44,12 @@ def place_when_settled(
     waiter: Waiter | None = None,
     *,
     seconds: float | None = None,
+    on_tick: Callable[[Progress], None] = lambda _: None,
 ) -> Placed:
     """Place a request; a resume first lets a job end that has already reported.
 
-    That takes no longer than `seconds`, which the whole call may take. Raises
-    AgentIsEnding, and what `place` raises.
+    That takes no longer than `seconds`, which the whole call may take, and
+    `on_tick` is told of it. Raises AgentIsEnding, and what `place` raises.
     """
     patience = ENDING_SECONDS if seconds is None else min(ENDING_SECONDS, seconds)
     try:
@@ -59,7 +62,7 @@ def place_when_settled(
             raise
         with Waiter(caller, database) as passing:
             passing.begin([refusal.job_id])
-            still_there = passing.wait(seconds=patience)
+            still_there = passing.wait(seconds=patience, on_tick=on_tick)
             passing.delivered(refusal.job_id)
         if still_there:
             raise AgentIsEnding(request.task_id, refusal.job_id, status, patience) from None

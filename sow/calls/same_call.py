@@ -1,17 +1,21 @@
 """Whether a call has been made before, and whether the task allows it.
 
 Owns the job that the same call has placed: attached to while it lives, owed
-once it has ended. Reads only; the steps that follow are `placement`'s.
+once it has ended; and the order in which a call is refused. Reads only, so that
+`--dry-run` asks here too; the steps that follow are `placement`'s.
 """
 
 from contextlib import suppress
 from dataclasses import replace
 
 from sow.calls.admission import admit_resume, admit_spawn, refuse_unmet
+from sow.calls.ancestry import refuse_ancestors
 from sow.calls.caller import Caller
-from sow.calls.request import Placed, Resolved
-from sow.calls.resolution import is_same_call
+from sow.calls.request import Placed, Request, Resolved
+from sow.calls.resolution import is_same_call, resolve
+from sow.calls.unrecorded_agents import refuse_strays
 from sow.clock import format_time
+from sow.config.configuration import Configuration
 from sow.errors import SowError, StateError
 from sow.ids import TaskId
 from sow.jobs import jobs, waiters
@@ -50,6 +54,26 @@ class OutcomeIsOwed(StateError):
             hint=f"`sow agent wait {job.task_id}` prints it.{anew}",
         )
         self.job_id = job.id
+
+
+def find_or_admit(
+    caller: Caller, database: Database | None, config: Configuration, request: Request
+) -> Placed | Resolved:
+    """Return the job that the same call placed before; else the request, looked up and admitted.
+
+    `database` is None where there is no queue yet. Raises StateError,
+    ExecutorError, UsageError where the call is refused.
+    """
+    resolved = resolve(caller, config, request)
+    if database is not None:
+        refuse_ancestors(caller, database, resolved)
+        found = find_same(caller, database, resolved)
+        if found is not None:
+            return found
+    refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
+    admit(caller, resolved, resolved.task)
+    resolved.executor.validate_availability(caller.path_variable)
+    return resolved
 
 
 def find_same(caller: Caller, database: Database, resolved: Resolved) -> Placed | None:

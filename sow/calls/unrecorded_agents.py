@@ -50,14 +50,19 @@ def _kill(pids: list[int]) -> str:
     return f"kill {' '.join(map(str, pids))}"
 
 
-def refuse_strays(workspace: Workspace, database: Database, task_id: TaskId) -> None:
-    """Refuse a task that a process carries which is not on record. Raises TaskIsCarried."""
+def refuse_strays(workspace: Workspace, database: Database | None, task_id: TaskId) -> None:
+    """Refuse a task that a process carries which is not on record. Raises TaskIsCarried.
+
+    Without a queue (`database` is None) nothing is on record.
+    """
     strays = find_strays(workspace, database, task_id)
     if strays:
         raise TaskIsCarried(task_id, strays)
 
 
-def find_strays(workspace: Workspace, database: Database, task_id: TaskId) -> tuple[Stray, ...]:
+def find_strays(
+    workspace: Workspace, database: Database | None, task_id: TaskId
+) -> tuple[Stray, ...]:
     """Return what carries a task of this workspace by an attempt that is not on record.
 
     What an attempt on record has left behind is not counted: it has had its
@@ -69,7 +74,7 @@ def find_strays(workspace: Workspace, database: Database, task_id: TaskId) -> tu
         variables = facts.variables(pid) or {}
         if variables.get(ATTEMPT) and _is_here(variables.get(ROOT, ""), workspace):
             carriers.setdefault(variables[ATTEMPT], []).append(pid)
-    known = jobs.attempts_on_record(database, list(carriers)) if carriers else set()
+    known = jobs.attempts_on_record(database, list(carriers)) if carriers and database else set()
     return tuple(Stray(name, _topmost(carriers[name])) for name in sorted(set(carriers) - known))
 
 

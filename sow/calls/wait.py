@@ -1,12 +1,11 @@
 """Waiting for jobs to end: a bell, the records, and nothing in between.
 
 Owns the waiter's life: it hangs its bell, goes on record, looks, sleeps, looks
-again. Going away (time is up, a signal, a closed pipe) leaves its rows behind,
+again. Going away (time is up, or a callback raises) leaves its rows behind,
 which is how the outcome comes to be owed.
 """
 
 import os
-import select
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -27,10 +26,6 @@ FALLBACK_SECONDS = 2.0
 DEFAULT_SHELL_SECONDS = 120.0
 """How long an orchestrating Claude Code lets a command run (its own tool's default)."""
 SHELL_MARGIN_SECONDS = 10.0
-
-
-class Detached(BrokenPipeError):
-    """The caller goes away; the jobs go on."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +139,9 @@ class Waiter:
     ) -> list[Job]:
         """Wait until all jobs have ended (`any_one`: one of them), at most `seconds`.
 
-        `on_end` gets each job once, when it has ended. Returns the jobs that
-        have not. Raises Detached when nobody reads our output any more.
+        `on_end` gets each job once, when it has ended; `on_tick` is called before
+        each sleep. What they raise passes through. Returns the jobs that have
+        not ended.
         """
         begun = time.monotonic()
         left, looked_once = list(self.job_ids), False
@@ -162,7 +158,7 @@ class Waiter:
             on_tick(Progress(left, waited))
             looked_once = True
             rest = FALLBACK_SECONDS if seconds is None else seconds - waited
-            self._sleep(min(FALLBACK_SECONDS, rest))
+            self.bell.wait(min(FALLBACK_SECONDS, rest))
 
     def _ended(self, job_id: JobId) -> Job:
         """Return a job that has ended, its task given back if whoever ended it has died."""
@@ -172,15 +168,3 @@ class Waiter:
         with suppress(StateError):  # a worker tries again
             give_back(self.caller.workspace, self.database, job, now=self.caller.now())
         return jobs.get_job(self.database, job_id)
-
-    def _sleep(self, seconds: float) -> None:
-        if output_is_closed():
-            raise Detached
-        self.bell.wait(seconds)
-
-
-def output_is_closed() -> bool:
-    """Whether standard output is a pipe that nobody reads any more."""
-    poller = select.poll()
-    poller.register(1, 0)
-    return any(event & (select.POLLERR | select.POLLNVAL) for _, event in poller.poll(0))

@@ -7,7 +7,7 @@ import click
 from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import id_option, named_task, readable
-from sow.cli.calling import call, this_caller
+from sow.cli.calling import place_and_wait, this_caller
 from sow.cli.given import read_given
 from sow.cli.output import json_option
 from sow.cli.wait_options import call_options, wait_option
@@ -65,7 +65,9 @@ def resume(
         if dry_run:
             show_dry_run(caller, request, as_json=as_json, detach=detach)
             return 0
-    return call(caller, [request], call_options(as_json=as_json, detach=detach, wait=wait))
+    return place_and_wait(
+        caller, [request], call_options(as_json=as_json, detach=detach, wait=wait)
+    )
 
 
 def _split(

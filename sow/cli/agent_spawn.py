@@ -9,7 +9,7 @@ from sow.agents.roles import UnknownAgent, get_agent
 from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import ids_option, named_tasks, readable
-from sow.cli.calling import call, this_caller
+from sow.cli.calling import place_and_wait, this_caller
 from sow.cli.output import json_option
 from sow.cli.wait_options import call_options, wait_option
 from sow.errors import UsageError
@@ -106,7 +106,7 @@ def spawn(
                 show_dry_run(caller, request, as_json=as_json, detach=detach)
         if dry_run:
             return 0
-    return call(caller, requests, call_options(as_json=as_json, detach=detach, wait=wait))
+    return place_and_wait(caller, requests, call_options(as_json=as_json, detach=detach, wait=wait))
 
 
 def _split(words: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:

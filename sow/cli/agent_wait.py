@@ -1,24 +1,12 @@
 """`sow agent wait`."""
 
-from contextlib import closing
-
 import click
 
-from sow.calls.ancestry import refuse_waiting_on_ancestor
-from sow.calls.autostart import Staffing
-from sow.calls.caller import Caller
-from sow.calls.request import Placed
-from sow.calls.wait import Detached, Waiter
 from sow.cli import completing
 from sow.cli.arguments import ids_option, named_tasks
 from sow.cli.calling import this_caller, wait_for
-from sow.cli.detaching import detaching_signals, naming_tasks, say_detached
-from sow.cli.last_job import find_last_job
 from sow.cli.output import json_option
-from sow.cli.wait_options import WaitOptions, bound_of, wait_option
-from sow.ids import JobId, TaskId
-from sow.jobs import waiters
-from sow.jobs.database import Database, open_queue
+from sow.cli.wait_options import WaitOptions, wait_option
 
 
 @click.command()
@@ -46,23 +34,4 @@ def wait(
         raise click.UsageError("--any and --all exclude each other")
     caller = this_caller()
     options = WaitOptions(as_json=as_json, any_one=any_one, wait=wait, strikes_all=True)
-    bound = bound_of(options, caller)
-    task_ids = named_tasks(tasks, task_options, caller.environ)
-    database = open_queue(caller.workspace)
-    told: set[JobId] = set()
-    with detaching_signals(), closing(database), naming_tasks(caller, database, task_ids):
-        try:
-            placed = [_find(caller, database, task_id) for task_id in task_ids]
-            staffing = Staffing(caller, caller.load_configuration(), database)
-            with Waiter(caller, database) as waiter:
-                return wait_for(waiter, staffing, placed, options, bound, told)
-        except (KeyboardInterrupt, Detached):
-            return say_detached(caller, database, task_ids, options, told)
-
-
-def _find(caller: Caller, database: Database, task_id: TaskId) -> Placed:
-    """Return the newest job of a task."""
-    job = find_last_job(caller.workspace, database, task_id)
-    refuse_waiting_on_ancestor(caller, database, job)
-    owed = job.state.is_final and waiters.is_owed(database, caller.workspace, job.id)
-    return Placed(job, owed=owed)
+    return wait_for(caller, named_tasks(tasks, task_options, caller.environ), options)

@@ -1,26 +1,34 @@
-"""How a waiting call goes away: its signals, and what it says of what goes on without it.
+"""How a waiting call goes away, and what it says of what goes on without it.
 
-Owns the signals that detach, and the words that name what there is to wait
-for. The wait itself is `sow.calls.wait`.
+Owns the signals that detach, the look at standard output, and the words that
+name what there is to wait for. The call itself is `sow.calls.call`.
 """
 
+import select
 import signal
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 import click
 
+from sow.calls.call import Course, left_to_wait_for
 from sow.calls.caller import Caller
 from sow.calls.state_witness import see_to_what_went
 from sow.cli.wait_options import WaitOptions
-from sow.errors import ExitCode, SowError
-from sow.ids import JobId, ProjectId, TaskId
-from sow.jobs import jobs
+from sow.errors import ExitCode
+from sow.ids import TaskId
 from sow.jobs.database import Database
 from sow.jobs.faults import QueueReplaced
-from sow.state.projects import read_project
 
 DETACHING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Detached(BrokenPipeError):
+    """Nobody reads our output any more: the caller goes away, its jobs go on."""
+
+
+GONE = (KeyboardInterrupt, Detached)
+"""What ends a call whose caller goes away: a signal (`detaching_signals`), or a closed pipe."""
 
 
 @contextmanager
@@ -45,7 +53,7 @@ def detaching_signals() -> Iterator[None]:
 
 
 @contextmanager
-def naming_tasks(caller: Caller, database: Database, task_ids: Sequence[str]) -> Iterator[None]:
+def naming_tasks(caller: Caller, database: Database, task_ids: Sequence[TaskId]) -> Iterator[None]:
     """Have a call whose queue is gone say which tasks tell how its agents stand.
 
     What took the queue may have taken the state as well, and soon nobody may live to say so.
@@ -57,21 +65,17 @@ def naming_tasks(caller: Caller, database: Database, task_ids: Sequence[str]) ->
         raise QueueReplaced(error.path, task_ids) from error
 
 
-def say_detached(
-    caller: Caller,
-    database: Database,
-    task_ids: Sequence[TaskId],
-    options: WaitOptions,
-    told: Collection[JobId],
-    is_ours: Callable[[JobId], bool] = lambda _: True,
-) -> int:
-    """Tell a person how to wait again and how to cancel; return the exit code.
+def leave_if_unread() -> None:
+    """Leave a call whose standard output is a pipe that nobody reads any more. Raises Detached."""
+    poller = select.poll()
+    poller.register(1, 0)
+    if any(event & (select.POLLERR | select.POLLNVAL) for _, event in poller.poll(0)):
+        raise Detached
 
-    Named are the tasks that there is something to wait for: not those whose
-    outcome was `told`, nor those that no job was placed for before we went.
-    `is_ours` tells the jobs of this call from older ones of the same tasks.
-    """
-    left = _to_wait_for(caller, database, task_ids, told, is_ours)
+
+def say_detached(caller: Caller, database: Database, course: Course, options: WaitOptions) -> int:
+    """Tell a person how to wait again and how to cancel; return the exit code."""
+    left = left_to_wait_for(caller, database, course)
     if left:
         lines = [
             f"\nDetached; what was queued goes on. To wait again: `{options.command_for(left)}`."
@@ -82,22 +86,3 @@ def say_detached(
     with suppress(OSError):  # the terminal may be gone: that is why we detach
         click.echo("\n".join(lines), err=True)
     return int(ExitCode.INTERRUPTED)
-
-
-def _to_wait_for(
-    caller: Caller,
-    database: Database,
-    task_ids: Sequence[TaskId],
-    told: Collection[JobId],
-    is_ours: Callable[[JobId], bool],
-) -> list[TaskId]:
-    try:
-        project_id = ProjectId(read_project(caller.workspace).id)
-        last = {task_id: jobs.last_job(database, project_id, task_id) for task_id in task_ids}
-    except SowError:  # nobody can tell now: rather one name too many
-        return list(task_ids)
-    return [
-        task_id
-        for task_id, job in last.items()
-        if job is not None and is_ours(job.id) and job.id not in told
-    ]

@@ -4,6 +4,7 @@ Reads only; places no job, allocates no session, writes nothing.
 """
 
 from collections.abc import Mapping
+from contextlib import closing, nullcontext
 from typing import Any
 
 import click
@@ -12,11 +13,10 @@ from msgspec import UNSET
 
 from sow.attempts.launch import environment_of, launch_of, location_for, task_folder
 from sow.attempts.plan import plan_attempt
-from sow.calls.ancestry import refuse_ancestors
 from sow.calls.caller import Caller
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import job_for, resolve
-from sow.calls.same_call import OutcomeIsOwed, admit, find_same
+from sow.calls.same_call import OutcomeIsOwed, find_or_admit
 from sow.calls.session import keeps_session
 from sow.cli.output import echo_json
 from sow.config.configuration import Binding, Configuration
@@ -54,32 +54,19 @@ def show_dry_run(caller: Caller, request: Request, *, as_json: bool, detach: boo
     Raises what the call itself would raise.
     """
     config = caller.load_configuration()
-    resolved = resolve(caller, config, request)
     for warning in config.warnings:
         click.echo(f"Warning: {warning}", err=True)
-    for note in resolved.notes:
-        click.echo(f"Note: {note}", err=True)
-    found = _find_job(caller, resolved)
-    if found is not None:
-        if found.owed and detach:
-            raise OutcomeIsOwed(found.job, found.anew_with)
-        _show_found(found, as_json=as_json)
-        return
-    admit(caller, resolved, resolved.task)
-    resolved.executor.validate_availability(caller.path_variable)
-    _show(_preview(caller, job_for(caller, config, resolved), resolved), as_json=as_json)
-
-
-def _find_job(caller: Caller, resolved: Resolved) -> Placed | None:
-    """Return the job that the same call has placed before. Raises what `place` raises."""
     database = open_existing_queue(caller.workspace)
-    if database is None:
-        return None
-    try:
-        refuse_ancestors(caller, database, resolved)
-        return find_same(caller, database, resolved)
-    finally:
-        database.close()
+    with closing(database) if database is not None else nullcontext():
+        found = find_or_admit(caller, database, config, request)
+    for note in found.notes:
+        click.echo(f"Note: {note}", err=True)
+    if isinstance(found, Resolved):
+        _show(_preview(caller, job_for(caller, config, found), found), as_json=as_json)
+        return
+    if found.owed and detach:
+        raise OutcomeIsOwed(found.job, found.anew_with)
+    _show_found(found, as_json=as_json)
 
 
 def _preview(caller: Caller, job: Job, resolved: Resolved) -> Mapping[str, Any]:

@@ -5,11 +5,11 @@ from contextlib import closing
 
 import click
 
+from sow.calls.last_job import open_last_job
 from sow.cli import completing
 from sow.cli.arguments import here, id_option, named_task
 from sow.cli.job_explain import tell_story
 from sow.cli.job_logs import LogOptions, log_options, print_logs
-from sow.cli.last_job import open_last_job
 from sow.cli.output import json_option
 from sow.ids import parse_task_id
 

@@ -1,0 +1,243 @@
+"""One call, from its placing to its outcome: place, see to a worker, wait, deliver.
+
+Owns the order of these steps, and which outcomes stay owed where a call is left
+in the middle of them. It prints nothing, and it owns no signal and no open file
+of its process: a `Listener` is told how the call goes, and whatever a callback
+raises ends the call. Its jobs go on then, and their outcomes are owed to it.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from sow.calls.ancestry import refuse_waiting_on_ancestor
+from sow.calls.autostart import NoWorker, Staffing
+from sow.calls.caller import Caller
+from sow.calls.last_job import find_last_job
+from sow.calls.placement_after_report import place_when_settled
+from sow.calls.request import Placed, Request
+from sow.calls.same_call import OutcomeIsOwed
+from sow.calls.wait import Progress, Waiter
+from sow.config.configuration import Configuration
+from sow.errors import SowError
+from sow.ids import JobId, ProjectId, TaskId
+from sow.jobs import jobs, waiters
+from sow.jobs.database import Database
+from sow.reports.outcome import Outcome, outcome_of
+from sow.schema.job import Job
+from sow.state.projects import read_project
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a call waits."""
+
+    seconds: float | None = None
+    """How long the whole call may take; None is as long as its jobs do."""
+    detach: bool = False
+    """Whether it returns as soon as its jobs are queued."""
+    any_one: bool = False
+    """Whether one outcome is enough."""
+    strikes_all: bool = False
+    """Whether an outcome, once delivered, is owed to nobody any more, whoever else went away."""
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Who hears how a call goes. What is not listened to is left untold."""
+
+    placed: Callable[[Placed], None] = lambda _: None
+    """A job of this call is on record, or was found there."""
+    refused: Callable[[Request, SowError], None] = lambda *_: None
+    """One of several requests was refused; the others go on."""
+    unstaffed: Callable[[NoWorker], None] = lambda _: None
+    """What was queued waits for a worker that somebody else has to start; only with `detach`."""
+    progress: Callable[[Progress], None] = lambda _: None
+    """The call goes on waiting; told when it begins to, and whenever it has looked again."""
+    ended: Callable[[Outcome], None] = lambda _: None
+    """A job has ended. Its outcome is delivered when this returns, and stays owed if it raises."""
+
+
+@dataclass
+class Course:
+    """How far a call has come, for whoever leaves it in the middle."""
+
+    task_ids: Sequence[TaskId]
+    newest_before: JobId | None = None
+    """The newest job on record when it began; None where it places none and waits for any."""
+    placed: set[JobId] = field(default_factory=set)
+    delivered: set[JobId] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a call ended."""
+
+    placed: tuple[Placed, ...]
+    ended: tuple[Outcome, ...] = ()
+    left: tuple[Outcome, ...] = ()
+    """The jobs that still run: time was up, or one outcome was enough."""
+    refused: tuple[SowError, ...] = ()
+
+
+def begin(database: Database, requests: Sequence[Request]) -> Course:
+    """Return the course of a call of these requests that has not placed anything yet."""
+    return Course([request.task_id for request in requests], jobs.newest_id(database))
+
+
+def call(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    requests: Sequence[Request],
+    terms: Terms,
+    listener: Listener,
+    course: Course,
+) -> Result:
+    """Place every request, see to a worker, wait, and deliver each outcome as it comes.
+
+    Of several requests, one that is refused does not stop the others. Raises
+    what `place` raises for a single one, NoWorker and WorkerKeepsDying.
+    """
+    begun = time.monotonic()
+
+    def time_left() -> float | None:
+        return None if terms.seconds is None else max(0.0, begun + terms.seconds - time.monotonic())
+
+    def place_all(waiter: Waiter | None) -> tuple[list[Placed], list[SowError]]:
+        placed: list[Placed] = []
+        refused: list[SowError] = []
+        for request in requests:
+            try:
+                found = place_when_settled(
+                    caller,
+                    database,
+                    config,
+                    request,
+                    waiter,
+                    seconds=time_left(),
+                    on_tick=listener.progress,
+                )
+                course.placed.add(found.job.id)
+                if found.owed and waiter is None:
+                    raise OutcomeIsOwed(found.job, found.anew_with)
+            except SowError as error:
+                if len(requests) == 1:
+                    raise
+                refused.append(error)
+                listener.refused(request, error)
+            else:
+                placed.append(found)
+                listener.placed(found)
+        return placed, refused
+
+    staffing = Staffing(caller, config, database)
+    if terms.detach:
+        placed, refused = place_all(None)
+        if placed:
+            _staff_without_waiting(staffing, listener)
+        return Result(tuple(placed), refused=tuple(refused))
+    with Waiter(caller, database) as waiter:
+        placed, refused = place_all(waiter)
+        ended, left = _wait(waiter, staffing, placed, terms, time_left(), listener, course)
+    return Result(tuple(placed), ended, left, tuple(refused))
+
+
+def wait_for_tasks(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    terms: Terms,
+    listener: Listener,
+    course: Course,
+) -> Result:
+    """Wait for the newest job of each task of the course, and deliver each outcome as it comes.
+
+    Raises NoJobYet, NoJobOnRecord, WaitsForItself, NoWorker and WorkerKeepsDying.
+    """
+    placed = [_newest_job(caller, database, task_id) for task_id in course.task_ids]
+    staffing = Staffing(caller, config, database)
+    with Waiter(caller, database) as waiter:
+        ended, left = _wait(waiter, staffing, placed, terms, terms.seconds, listener, course)
+    return Result(tuple(placed), ended, left)
+
+
+def left_to_wait_for(caller: Caller, database: Database, course: Course) -> list[TaskId]:
+    """Return the tasks that there is something to wait for, of a call that was left midway.
+
+    Not those whose outcome was delivered, nor those that no job was placed for:
+    an older job of the same task is another call's.
+    """
+    try:
+        project_id = ProjectId(read_project(caller.workspace).id)
+        last = {task: jobs.last_job(database, project_id, task) for task in course.task_ids}
+    except SowError:  # nobody can tell now: rather one name too many
+        return list(course.task_ids)
+    return [task for task, job in last.items() if job is not None and _is_awaited(job, course)]
+
+
+def _is_awaited(job: Job, course: Course) -> bool:
+    before = course.newest_before
+    is_ours = before is None or job.id > before or job.id in course.placed
+    return is_ours and job.id not in course.delivered
+
+
+def _newest_job(caller: Caller, database: Database, task_id: TaskId) -> Placed:
+    job = find_last_job(caller.workspace, database, task_id)
+    refuse_waiting_on_ancestor(caller, database, job)
+    owed = job.state.is_final and waiters.is_owed(database, caller.workspace, job.id)
+    return Placed(job, owed=owed)
+
+
+def _wait(
+    waiter: Waiter,
+    staffing: Staffing,
+    placed: Sequence[Placed],
+    terms: Terms,
+    seconds: float | None,
+    listener: Listener,
+    course: Course,
+) -> tuple[tuple[Outcome, ...], tuple[Outcome, ...]]:
+    """Wait for the placed jobs and deliver their outcomes; return those, and what still runs."""
+    if not placed:
+        return (), ()
+    database, owed = waiter.database, {found.job.id: found for found in placed if found.owed}
+    ended: list[Outcome] = []
+
+    def tick(progress: Progress) -> None:
+        staffing.ensure()
+        listener.progress(progress)
+
+    def deliver(job: Job) -> None:
+        outcome = _outcome(database, job, owed.get(job.id))
+        ended.append(outcome)
+        listener.ended(outcome)
+        course.delivered.add(job.id)
+        waiter.delivered(job.id)
+        if terms.strikes_all:
+            waiters.strike_gone(database, waiter.caller.workspace, job.id)
+
+    waiter.take_up([found.job.id for found in placed])
+    left = waiter.wait(seconds=seconds, any_one=terms.any_one, on_tick=tick, on_end=deliver)
+    return tuple(ended), _outcomes(database, left)
+
+
+def _outcome(database: Database, job: Job, owed: Placed | None = None) -> Outcome:
+    return outcome_of(
+        job,
+        jobs.attempts(database, job.id),
+        owed=owed is not None,
+        anew_with=owed.anew_with if owed else None,
+    )
+
+
+def _outcomes(database: Database, some: Iterable[Job]) -> tuple[Outcome, ...]:
+    return tuple(_outcome(database, job) for job in some)
+
+
+def _staff_without_waiting(staffing: Staffing, listener: Listener) -> None:
+    """Start a worker if need be; without one the job waits, which a call that detaches may."""
+    try:
+        staffing.ensure()
+    except NoWorker as error:
+        listener.unstaffed(error)
