@@ -11,7 +11,7 @@ import stat
 import time
 from _thread import get_ident
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from sow.errors import StateError
@@ -183,9 +183,16 @@ def locked_folder(folder: Path, *, timeout_seconds: float = LOCK_TIMEOUT_SECONDS
         os.close(descriptor)
 
 
-def is_held(folder: Path) -> bool:
-    """Whether this thread holds the lock of `folder`, so that waiting for it would be for ever."""
-    return (get_ident(), str(folder)) in _HELD
+def locked_once(
+    folder: Path, *, timeout_seconds: float = LOCK_TIMEOUT_SECONDS
+) -> AbstractContextManager[None]:
+    """Hold the lock of `folder` as `locked_folder` does; it may be this thread's already.
+
+    To wait for a lock of one's own would be for ever.
+    """
+    if (get_ident(), str(folder)) in _HELD:
+        return nullcontext()
+    return locked_folder(folder, timeout_seconds=timeout_seconds)
 
 
 def _take(descriptor: int, folder: Path, timeout_seconds: float) -> None:

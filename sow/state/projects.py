@@ -1,13 +1,21 @@
 """The project of a branch: its folder and its `state.yaml`.
 
-Owns how a project begins and which phases it has. Its tasks are `state.tasks`.
+Owns how a project begins, the steps of each change of it, and which phases it
+has. Its tasks are `state.tasks`.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sow.errors import StateError
-from sow.files import NotWritten, locked_folder, remove_empty, sync_folder, write_atomically
+from sow.files import (
+    NotWritten,
+    locked_folder,
+    locked_once,
+    remove_empty,
+    sync_folder,
+    write_atomically,
+)
 from sow.ids import PhaseName, ProjectId, parse_phase
 from sow.paths import Workspace
 from sow.schema.project import Project, ProjectState
@@ -15,9 +23,19 @@ from sow.state.kept.putback import adopt
 from sow.state.kept.store import kept_for
 from sow.state.places import first_file, has_project, is_missing
 from sow.state.state_errors import NoProject, ProjectWithoutState
-from sow.state.statefiles import new_state, read_bytes, read_state, rewrite_state
+from sow.state.statefiles import (
+    effective,
+    new_state,
+    parse_state,
+    read_bytes,
+    read_state,
+    rewrite_state,
+)
 from sow.state.transitions import moment
 from sow.state.version import check_version
+
+Change = Callable[[Project], Mapping[str, object]]
+"""Given the project as it stands, returns new values by field (`metadata.KEY` too), or raises."""
 
 DEFAULT_PHASES = (PhaseName("implementation"),)
 
@@ -105,14 +123,31 @@ def _keep(workspace: Workspace) -> None:
         adopt(kept)
 
 
-def add_phase(workspace: Workspace, phase: PhaseName, *, now: float) -> Project:
-    """Add `phase` to the project's list if it is not there. The caller holds the project's lock."""
-    text = read_bytes(workspace.project_state)
-    project = read_project(workspace)
-    if phase in project.phases:
+def change_project(workspace: Workspace, change: Change, *, now: float) -> Project:
+    """Change the project under its lock and return it as it then stands.
+
+    `change` sees the project as it is under the lock; what it raises passes
+    through. Values that are there already are not written, and `updated_at`
+    moves only with another field. Raises what `read_project` does, StateLocked,
+    RefusedChange and NotWritten; in every case the file is as it was.
+    """
+    check_version(workspace)
+    _refuse_missing(workspace)
+    path = workspace.project_state
+    with locked_once(workspace.project):
+        text = read_bytes(path)
+        project = parse_state(text, ProjectState, path=path).project
+        changes = effective(project, change(project), key="project")
+        if changes:
+            changes[("project", "updated_at")] = moment(now)
+            project = rewrite_state(path, text, changes, ProjectState).project
         return project
-    changes = {
-        "project.phases": [*project.phases, phase],
-        "project.updated_at": moment(now),
-    }
-    return rewrite_state(workspace.project_state, text, changes, ProjectState).project
+
+
+def add_phase(workspace: Workspace, phase: PhaseName, *, now: float) -> Project:
+    """Add `phase` to the project's list if it is not there. Raises what `change_project` does."""
+
+    def change(project: Project) -> Mapping[str, object]:
+        return {"phases": list(dict.fromkeys([*project.phases, phase]))}
+
+    return change_project(workspace, change, now=now)

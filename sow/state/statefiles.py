@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec import UNSET
+
 from sow.files import read_regular, write_atomically
 from sow.state.kept.copies import read, wrote
 from sow.state.kept.guard import has_changed
@@ -63,6 +65,24 @@ def parse_state(text: bytes, type: type[T], *, path: Path) -> T:
         return read_yaml(text, type, path=path)
     except YamlProblem as problem:
         raise InvalidState(problem) from problem
+
+
+def effective(
+    present: object, changes: Mapping[str, object], *, key: str
+) -> dict[tuple[str, ...], object]:
+    """Return those of some new values that are not there already, by key path below `key`.
+
+    `changes` names a field, or `field.name` for one name of a table in it.
+    """
+    found: dict[tuple[str, ...], object] = {}
+    for name, value in changes.items():
+        field, _, part = name.partition(".")
+        there = getattr(present, field)
+        if part:
+            there = there.get(part, UNSET)
+        if there != value:
+            found[(key, field, part) if part else (key, field)] = value
+    return found
 
 
 def rewrite_state(path: Path, text: bytes, changes: Changes, type: type[T]) -> T:

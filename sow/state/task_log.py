@@ -6,15 +6,13 @@ YAML library and no schema, because agents call `sow agent log` all the time.
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 from sow.files import (
     NotWritten,
     append_durably,
-    is_held,
-    locked_folder,
+    locked_once,
     open_regular,
     read_regular,
 )
@@ -55,7 +53,7 @@ def append_entry(folder: Path, entry: LogEntry, *, looks: bool = True) -> Path:
     data = format_entry(entry).encode()
     if looks:
         _look_at(path)
-    with nullcontext() if is_held(folder) else locked_folder(folder):
+    with locked_once(folder):
         piece, size = _gap(path) + data, max(0, size_of(str(path)))
         append_durably(path, piece)
         appended(path, piece, size)

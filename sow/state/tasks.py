@@ -10,8 +10,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import UNSET
-
 from sow.errors import StateError
 from sow.files import NotWritten, locked_folder, remove_empty, sync_folder, write_atomically
 from sow.ids import PhaseName, TaskId, parse_phase, parse_task_id
@@ -22,7 +20,7 @@ from sow.state.kept.copies import wrote
 from sow.state.kept.store import Kept, kept_at
 from sow.state.places import TaskPlace, all_places, find_task
 from sow.state.state_errors import Misplaced, TaskExists
-from sow.state.statefiles import new_state, parse_state, read_bytes, rewrite_state
+from sow.state.statefiles import effective, new_state, parse_state, read_bytes, rewrite_state
 from sow.state.transitions import FieldChanges, enter, moment
 from sow.state.transitions import reopen as reopened
 from sow.state.version import check_version
@@ -117,25 +115,12 @@ def change_task(
     with locked_folder(place.folder):
         text = read_bytes(place.state)
         task = _parse(place, text)
-        changes = _effective(task, change(task))
+        changes = effective(task, change(task), key="task")
         if changes:
             changes[("task", "updated_at")] = moment(now)
             task = rewrite_state(place.state, text, changes, TaskState).task
         then(task)
         return task
-
-
-def _effective(task: Task, changes: Mapping[str, object]) -> dict[tuple[str, ...], object]:
-    """Return the changes that change something, by key path."""
-    effective: dict[tuple[str, ...], object] = {}
-    for name, value in changes.items():
-        field, _, key = name.partition(".")
-        present = getattr(task, field)
-        if key:
-            present = present.get(key, UNSET)
-        if present != value:
-            effective[("task", field, key) if key else ("task", field)] = value
-    return effective
 
 
 def add_task(

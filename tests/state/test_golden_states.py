@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from sow.state.log import read_entries
 
 from sow.schema.project import ProjectState
 from sow.schema.task import TaskState, TaskStatus
+from sow.state.task_log import read_entries
 from sow.yamlfile import read_yaml
 
 GOLDEN = Path(__file__).parent / "golden"

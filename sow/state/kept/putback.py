@@ -7,11 +7,11 @@ only where a file is not what was kept last, so it may take its time.
 
 import os
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from sow.errors import StateError
-from sow.files import is_held, locked_folder, write_atomically
+from sow.files import locked_once, write_atomically
 from sow.state.kept import keeper_hooks
 from sow.state.kept.copies import LOG, UNREADABLE, agrees, forget, keep, read
 from sow.state.kept.git_rest import is_at_rest
@@ -64,7 +64,7 @@ def adopt(kept: Kept, names: Iterable[str] | None = None) -> None:
 
 def _locked(folder: Path) -> AbstractContextManager[None]:
     """Hold the lock of a folder, as every writer of a copy does; we may hold it already."""
-    return nullcontext() if is_held(folder) else locked_folder(folder, timeout_seconds=LOCK_SECONDS)
+    return locked_once(folder, timeout_seconds=LOCK_SECONDS)
 
 
 def kept_names(kept: Kept) -> list[str]:
