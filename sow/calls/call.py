@@ -23,8 +23,9 @@ from sow.errors import SowError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
-from sow.reports.outcome import Outcome, outcome_of
+from sow.reports.views import outcome_of
 from sow.schema.job import Job
+from sow.schema.output.jobs import Outcome
 from sow.state.projects import read_project
 
 

@@ -14,7 +14,7 @@ def list_agents(as_json: bool) -> None:
     """List the agents: what each does, and what its executor must let it do."""
     rows = [(agent.name, agent.description, agent.capabilities) for agent in AGENTS]
     if as_json:
-        keys = [word.lower() for word in HEADER]
+        keys = ("agent", "description", "capabilities")
         echo_json_lines(dict(zip(keys, row, strict=True)) for row in rows)
     else:
         echo_table(HEADER, rows)

@@ -14,7 +14,8 @@ from sow.errors import ExitCode, UsageError
 from sow.ids import parse_task_id
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
-from sow.reports.outcome import line_of, outcome_of
+from sow.reports.outcome import line_of
+from sow.reports.views import outcome_of
 
 
 @click.command("open")
@@ -43,9 +44,7 @@ def open_task(task: str | None, task_option: str | None, as_json: bool) -> int:
         job, code = open_session(caller, database, config, task_id)
         outcome = outcome_of(job, jobs.attempts(database, job.id))
     if as_json:
-        import msgspec
-
-        echo_json(msgspec.to_builtins(outcome))
+        echo_json(outcome)
     else:
         click.echo(line_of(outcome))
     if code:

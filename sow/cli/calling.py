@@ -25,13 +25,17 @@ from sow.cli.detaching import (
     naming_tasks,
     say_detached,
 )
+from sow.cli.failure import show_refusal
 from sow.cli.output import echo_json
 from sow.cli.progress import ProgressLine
 from sow.cli.wait_options import WaitOptions, bound_of
 from sow.errors import SowError
 from sow.ids import TaskId
+from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
-from sow.reports.outcome import Outcome, combined_exit_code, line_of, outcome_of
+from sow.reports.outcome import combined_exit_code, line_of
+from sow.reports.views import outcome_of
+from sow.schema.output.jobs import Outcome
 
 
 def this_caller() -> Caller:
@@ -86,7 +90,7 @@ def _run(
             try:
                 with ProgressLine(caller.workspace, database) as line:
                     result = run(database, _listener(options, line), course)
-                return _conclude(result, options)
+                return _conclude(database, result, options)
             except GONE:
                 return say_detached(caller, database, course, options)
 
@@ -104,7 +108,7 @@ def _listener(options: WaitOptions, line: ProgressLine) -> Listener:
 
     def refused(request: Request, error: SowError) -> None:
         line.clear()
-        click.echo(f"Error: {request.task_id}: {error.message}\n\n{error.hint}\n", err=True)
+        show_refusal(request.task_id, error, as_json=options.as_json)
 
     def unstaffed(error: NoWorker) -> None:
         click.echo(f"Note: {error.message}. {error.hint}", err=True)
@@ -122,24 +126,23 @@ def _listener(options: WaitOptions, line: ProgressLine) -> Listener:
     return Listener(placed, refused, unstaffed, progress, ended)
 
 
-def _conclude(result: Result, options: WaitOptions) -> int:
+def _conclude(database: Database, result: Result, options: WaitOptions) -> int:
     """Print what a call has left, and return its exit code."""
     refused = [int(error.exit_code) for error in result.refused]
     if options.detach:
-        _print_queued(result.placed, options)
-        return refused[0] if refused else 0
-    codes = [outcome.exit_code for outcome in result.ended]
+        _print_queued(database, result.placed, options)
+        return combined_exit_code((), refused)
+    codes = [outcome.exit_code or 0 for outcome in result.ended]
     if result.left and options.any_one and codes:
         _note_going_on(result.left, options)
     elif result.left:
         codes += _print_running(result.left, options)
-    waited = combined_exit_code(codes) if result.placed else 0
-    return combined_exit_code([waited, *refused])
+    return combined_exit_code(codes, refused)
 
 
 def _print(outcome: Outcome, options: WaitOptions) -> None:
     if options.as_json:
-        echo_json(msgspec.to_builtins(outcome))
+        echo_json(outcome)
         return
     click.echo(line_of(outcome))
     for warning in outcome.warnings:
@@ -156,7 +159,7 @@ def _print_running(left: Sequence[Outcome], options: WaitOptions) -> list[int]:
         _print(msgspec.structs.replace(outcome, continue_with=command), options)
     if not options.as_json:
         click.echo(command)
-    return [outcome.exit_code for outcome in left]
+    return [outcome.exit_code or 0 for outcome in left]
 
 
 def _note_going_on(left: Sequence[Outcome], options: WaitOptions) -> None:
@@ -168,11 +171,12 @@ def _note_going_on(left: Sequence[Outcome], options: WaitOptions) -> None:
     click.echo(f"Note: the others go on; to wait for them: `{command}`", err=True)
 
 
-def _print_queued(placed: Sequence[Placed], options: WaitOptions) -> None:
+def _print_queued(database: Database, placed: Sequence[Placed], options: WaitOptions) -> None:
     command = options.command_for([found.job.task_id for found in placed])
     for found in placed:
         job = found.job
         if options.as_json:
-            echo_json(msgspec.to_builtins(outcome_of(job, (), continue_with=command)))
+            attempts = jobs.attempts(database, job.id)
+            echo_json(outcome_of(job, attempts, continue_with=command, waited=False))
         else:
             click.echo(f"{job.task_id} {job.state} (job {job.id})")

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from typing import Any
 
 import click
 
@@ -15,8 +14,10 @@ from sow.cli.output import echo_json
 from sow.errors import ExitCode
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database, open_queue
-from sow.reports.outcome import line_of, outcome_of
+from sow.reports.outcome import line_of
+from sow.reports.views import cancelled_view, outcome_of, read_views
 from sow.schema.job import Job, JobState
+from sow.schema.output.jobs import Cancelled as CancelledView
 
 keep_children_option = click.option(
     "--keep-children", is_flag=True, help="Leave the jobs that its agent has queued."
@@ -64,7 +65,7 @@ def _show(caller: Caller, database: Database, cancelled: Cancelled, *, as_json: 
     shown = [*([cancelled.job] if is_cancelled else []), *cancelled.children]
     shown = [job for job in shown if job.state.is_final]
     if as_json and is_cancelled:
-        echo_json(_record(database, cancelled))
+        echo_json(_view(caller, database, cancelled))
     elif not as_json:
         for job in shown:
             click.echo(line_of(outcome_of(job, jobs.attempts(database, job.id))))
@@ -80,22 +81,10 @@ def _how(job: Job) -> str:
     return "open on a terminal" if job.verb == "open" else job.state.value
 
 
-def _record(database: Database, cancelled: Cancelled) -> dict[str, Any]:
-    import msgspec
-
-    outcome = outcome_of(cancelled.job, jobs.attempts(database, cancelled.job.id))
-    return {
-        **msgspec.to_builtins(outcome),
-        "children": [_child(job) for job in cancelled.children],
-        "kept": [_child(job) for job in cancelled.kept],
-    }
-
-
-def _child(job: Job) -> dict[str, Any]:
-    return {
-        "task": job.task_id,
-        "job": job.id,
-        "verb": job.verb.value,
-        "state": job.state.value,
-        "status": job.outcome_status.value if job.outcome_status else None,
-    }
+def _view(caller: Caller, database: Database, cancelled: Cancelled) -> CancelledView:
+    job = cancelled.job
+    children, kept = (
+        read_views(caller.workspace, database, some, caller.now())
+        for some in (cancelled.children, cancelled.kept)
+    )
+    return cancelled_view(job, jobs.attempts(database, job.id), children, kept)

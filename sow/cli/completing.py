@@ -142,10 +142,18 @@ def _workers(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
         ]
 
 
-def _schemas(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
-    from sow.schema.catalogue import SCHEMAS
+def _schemas(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
+    """Yield the next word of the names that begin with the words that stand there."""
+    from sow.schema.catalogue import descriptions
 
-    return [(name, file) for name, (_, file) in SCHEMAS.items()]
+    given = list(ctx.params.get(param.name or "") or ())
+    names = ((name.split(), about) for name, about in descriptions().items())
+    following = [(words, about) for words, about in names if words[: len(given)] == given]
+    return {
+        words[len(given)]: about if len(words) == len(given) + 1 else ""
+        for words, about in reversed(following)
+        if len(words) > len(given)
+    }.items()
 
 
 def _prompts(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:

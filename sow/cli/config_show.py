@@ -130,9 +130,9 @@ def _record(configuration: "Configuration") -> dict[str, Any]:
         section[setting.key[-1]] = setting.value
         origins[".".join(setting.key)] = str(setting.origin)
     return {
-        "config_file": str(configuration.path),
+        "path": str(configuration.path),
         "exists": configuration.exists,
-        "repository_settings": configuration.repository_path,
+        "repository_path": configuration.repository_path,
         "environment": _overrides(configuration),
         "settings": settings,
         "origins": origins,

@@ -55,5 +55,5 @@ def finding_record(finding: Finding) -> dict[str, Any]:
         "level": finding.level.value,
         "text": finding.text,
         "remedy": finding.remedy,
-        **finding.facts,
+        "facts": finding.facts,
     }

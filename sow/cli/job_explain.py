@@ -4,7 +4,7 @@ import click
 
 from sow.cli import completing
 from sow.cli.arguments import here
-from sow.cli.job_record import find_job, job_record, open_jobs, quiet_seconds
+from sow.cli.job_record import find_job, open_jobs
 from sow.cli.output import echo_json, json_option
 from sow.cli.shown import outcome_is_shown
 from sow.clock import utc_now
@@ -13,6 +13,7 @@ from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.explain import explain as explain_job
 from sow.reports.prospects import look_around
+from sow.reports.views import job_story, see_job
 from sow.schema.job import Job
 
 
@@ -31,13 +32,12 @@ def explain(job_id: str, as_json: bool) -> None:
 def tell_story(workspace: Workspace, database: Database, job: Job, *, as_json: bool) -> None:
     """Print what happened to a job and what happens next; its outcome is shown by that."""
     now = utc_now()
-    quiet = quiet_seconds(workspace, job, now)
-    around = look_around(workspace, database, job, quiet_seconds=quiet)
-    lines = explain_job(job, jobs.attempts(database, job.id), around, now=now)
+    seen = see_job(workspace, database, job, now)
+    attempts = jobs.attempts(database, job.id)
+    around = look_around(workspace, database, job, quiet_seconds=seen.quiet_seconds)
+    lines = explain_job(job, attempts, around, now=now)
     if as_json:
-        record = job_record(workspace, job, now)
-        told = {name: record[name] for name in ("job", "task", "state", "cause", "retry_at")}
-        echo_json({**told, "story": lines})
+        echo_json(job_story(job, attempts, seen, lines))
     else:
         click.echo("\n".join(lines))
     outcome_is_shown(workspace, database, job)

@@ -3,13 +3,15 @@
 import click
 
 from sow.cli.arguments import here
-from sow.cli.job_record import job_record, note_on, open_jobs, took
+from sow.cli.job_record import note_on, open_jobs, took
 from sow.cli.output import echo_json_lines, echo_table, json_option
 from sow.clock import utc_now
 from sow.ids import parse_task_id
 from sow.jobs import jobs
+from sow.jobs.database import Database
 from sow.jobs.unverifiable import in_doubt
 from sow.paths import Workspace
+from sow.reports.views import read_views
 from sow.schema.job import Job
 
 HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "TOOK", "NOTE")
@@ -34,28 +36,30 @@ def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None
     found: list[Job] = []
     if database is not None:
         task_id = parse_task_id(task) if task else None
-        found = jobs.recent_jobs(database, limit=limit, task_id=task_id, active_only=active)
-    now = utc_now()
-    doubtful = in_doubt(workspace, database, found) if database is not None else frozenset()
+        found = jobs.recent_jobs(database, limit=limit + 1, task_id=task_id, active_only=active)
+    shown, now = found[:limit], utc_now()
+    if database is None or not shown:
+        if not as_json:
+            click.echo(_none(database, task=task, active=active), err=True)
+        return
     if as_json:
-        echo_json_lines(
-            job_record(workspace, job, now, in_doubt=job.id in doubtful) for job in found
-        )
-    elif found:
-        rows = [_row(workspace, job, now, in_doubt=job.id in doubtful) for job in found]
-        echo_table(HEADER, rows)
+        echo_json_lines(read_views(workspace, database, shown, now))
     else:
-        click.echo(_none(task=task, active=active), err=True)
+        doubtful = in_doubt(workspace, database, shown)
+        rows = [_row(workspace, job, now, in_doubt=job.id in doubtful) for job in shown]
+        echo_table(HEADER, rows)
+    if len(found) > limit:
+        click.echo(f"Note: there are more than these {limit} jobs; --limit shows more.", err=True)
 
 
-def _none(*, task: str | None, active: bool) -> str:
+def _none(database: Database | None, *, task: str | None, active: bool) -> str:
     """Return what to say where nothing is listed: a filter is no sign that nothing was queued."""
+    if database is None or not jobs.newest_id(database):
+        return "No jobs. Queue one: sow agent spawn implementer 010"
     of = f" of task {task}" if task else ""
     if active:
         return f"No job{of} runs or waits. `sow job list` shows those that have ended."
-    if task:
-        return f"No job{of} is on record. `sow task list` shows the tasks."
-    return "No jobs. Queue one: sow agent spawn implementer 010"
+    return f"No job{of} is on record. `sow task list` shows the tasks."
 
 
 def _row(workspace: Workspace, job: Job, now: float, *, in_doubt: bool) -> tuple[str, ...]:

@@ -24,7 +24,8 @@ from sow.files import open_regular, unreadable
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import AttemptPaths, Workspace
-from sow.reports.outcome import line_of, outcome_of
+from sow.reports.outcome import line_of
+from sow.reports.views import dollars, outcome_of
 from sow.schema.job import Job
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -224,9 +225,9 @@ def event_record(attempt: int, event: Event) -> dict[str, Any]:
         "session_id": event.session_id,
         "tool": event.tool,
         "is_error": event.is_error or None,
-        "status": event.status,
+        "http_status": event.status,
         "resets_at": format_time(event.resets_at) if event.resets_at else None,
-        "cost_usd": event.cost_usd,
+        "cost_usd": dollars(event.cost_usd),
         "count": event.count if event.kind is EventKind.BACKGROUND else None,
     }
     return {name: value for name, value in told.items() if value is not None}

@@ -8,10 +8,10 @@ from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.declare_gone import declare_gone
 from sow.cli import completing
 from sow.cli.calling import this_caller
-from sow.cli.job_record import find_job, job_record
-from sow.cli.output import echo_json, json_option
+from sow.cli.job_record import find_job
+from sow.cli.output import echo_json_lines, json_option
 from sow.jobs.database import open_queue
-from sow.jobs.unverifiable import is_in_doubt
+from sow.reports.views import read_views
 
 
 @click.command()
@@ -36,7 +36,6 @@ def resolve(job_id: str, gone: bool, as_json: bool) -> None:  # noqa: ARG001 - i
         except NoWorker as error:
             click.echo(f"Note: {error.message}. {error.hint}", err=True)
         if as_json:
-            doubt = is_in_doubt(caller.workspace, database, job)
-            echo_json(job_record(caller.workspace, job, caller.now(), in_doubt=doubt))
+            echo_json_lines(read_views(caller.workspace, database, [job], caller.now()))
         else:
             click.echo(f"Job {job.id} is taken to be gone; a worker goes on from there.")

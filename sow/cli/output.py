@@ -6,9 +6,12 @@ whether stdout is a person's terminal. Knows nothing of what is shown.
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from msgspec import Struct
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,14 +23,18 @@ def json_option(function: F) -> F:
     )
 
 
-def echo_json(record: Mapping[str, Any]) -> None:
+def echo_json(record: "Mapping[str, Any] | Struct") -> None:
     """Print one object on one line."""
     import json
 
+    if not isinstance(record, Mapping):
+        from msgspec import to_builtins
+
+        record = to_builtins(record)
     click.echo(json.dumps(record, ensure_ascii=False, default=str))
 
 
-def echo_json_lines(records: Iterable[Mapping[str, Any]]) -> None:
+def echo_json_lines(records: "Iterable[Mapping[str, Any] | Struct]") -> None:
     """Print one object a line."""
     for record in records:
         echo_json(record)

@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,6 @@ from sow.files import read_regular
 
 if TYPE_CHECKING:
     from sow.schema.project import Project
-    from sow.schema.task import Task
 
 
 GIT_LIMIT = 1 << 16
@@ -54,7 +52,9 @@ def new(name: str, description: str, phases: tuple[str, ...], as_json: bool) -> 
         phases=phases or DEFAULT_PHASES,
     )
     if as_json:
-        echo_json(_project_record(made))
+        from sow.reports.task_views import project_view
+
+        echo_json(project_view(made))
         return
     click.echo(f"Project {made.name} begun in {_relative(workspace.project)}")
     click.echo("Next: sow task add NAME --agent implementer")
@@ -64,37 +64,18 @@ def new(name: str, description: str, phases: tuple[str, ...], as_json: bool) -> 
 @json_option
 def status(as_json: bool) -> None:
     """Show the project, its phases, and how many tasks stand where."""
+    from sow.reports.task_views import project_standing, tasks_by_phase
     from sow.state.projects import read_project
     from sow.state.tasks import scan_tasks
 
     workspace = here()
     current = read_project(workspace)
     tasks, errors = scan_tasks(workspace)
-    counts = _count(current, tasks)
     if as_json:
-        echo_json(
-            {
-                **_project_record(current),
-                "tasks": len(tasks),
-                "by_phase": counts,
-                "invalid": [error.message for error in errors],
-            }
-        )
+        echo_json(project_standing(current, tasks, [error.message for error in errors]))
     else:
-        _show(current, counts)
+        _show(current, tasks_by_phase(current, tasks))
     _raise_first(errors)
-
-
-def _count(current: "Project", tasks: "list[Task]") -> dict[str, dict[str, int]]:
-    """Return, by phase, how many tasks have each status; the project's order of phases first."""
-    from sow.schema.task import TaskStatus
-
-    found = Counter((task.phase, task.status) for task in tasks)
-    phases = dict.fromkeys([*current.phases, *sorted(task.phase for task in tasks)])
-    return {
-        phase: {word.value: found[phase, word] for word in TaskStatus if found[phase, word]}
-        for phase in phases
-    }
 
 
 def _show(current: "Project", counts: dict[str, dict[str, int]]) -> None:
@@ -116,13 +97,6 @@ def _show(current: "Project", counts: dict[str, dict[str, int]]) -> None:
 def _raise_first(errors: "Sequence[SowError]") -> None:
     if errors:
         raise errors[0]
-
-
-def _project_record(current: "Project") -> dict[str, object]:
-    from msgspec import to_builtins
-
-    record = {"description": None, "branch": None}
-    return {**record, **to_builtins(current)}
 
 
 def _branch(root: Path) -> str | None:

@@ -27,7 +27,7 @@ def prompt(path: str | None, as_list: bool, as_json: bool) -> None:
 
 def _print_names(as_json: bool) -> None:
     if as_json:
-        echo_json_lines({"path": name} for name in list_prompts())
+        echo_json_lines({"name": name} for name in list_prompts())
     else:
         click.echo("\n".join(list_prompts()))
 
@@ -35,6 +35,6 @@ def _print_names(as_json: bool) -> None:
 def _print_text(path: str, as_json: bool) -> None:
     text = load_prompt(path)
     if as_json:
-        echo_json({"path": path, "text": text})
+        echo_json({"name": path, "text": text})
     else:
         click.echo(text.encode(), nl=False)  # whatever encoding the agent's shell has

@@ -31,9 +31,11 @@ def status(as_json: bool) -> None:
     if as_json:
         echo_json(record)
         return
-    alive = record["workers"]
-    slots = f"{sum(record['running'].values())} of {record['concurrency']}"
-    executors = ", ".join(f"{name} {count}" for name, count in record["running"].items())
+    alive = record["worker_count"]
+    slots = f"{sum(record['running_by_executor'].values())} of {record['concurrency']}"
+    executors = ", ".join(
+        f"{name} {count}" for name, count in record["running_by_executor"].items()
+    )
     echo_facts(
         [
             (
@@ -44,7 +46,8 @@ def status(as_json: bool) -> None:
             ("slots taken", f"{slots} ({executors})" if executors else slots),
             (
                 "jobs",
-                ", ".join(f"{count} {state}" for state, count in record["jobs"].items()) or "none",
+                ", ".join(f"{count} {state}" for state, count in record["jobs_by_state"].items())
+                or "none",
             ),
             ("set aside", len(record["set_aside"])),
         ]
@@ -59,9 +62,10 @@ def pause(as_json: bool) -> None:
     """Let workers take nothing more. Agents that run go on; calls wait."""
     caller = this_caller()
     database = open_queue(caller.workspace)
+    was_paused = control.paused_since(database) is not None
     control.pause(database, now=utc_now())
     if as_json:
-        echo_json({"paused_since": control.paused_since(database)})
+        echo_json({"paused_since": control.paused_since(database), "was_paused": was_paused})
     else:
         click.echo("The queue is paused; `sow queue resume` lets it go on.")
 
@@ -84,8 +88,8 @@ def _record(caller: Caller, database: Database | None) -> dict[str, Any]:
     config = caller.load_configuration()
     empty: dict[str, Any] = {
         "paused_since": None,
-        "running": {},
-        "jobs": {},
+        "running_by_executor": {},
+        "jobs_by_state": {},
         "waiting": 0,
         "set_aside": [],
     }
@@ -93,7 +97,7 @@ def _record(caller: Caller, database: Database | None) -> dict[str, Any]:
     alive = [] if database is None else workers.registered(database)
     return {
         **facts,
-        "workers": sum(workers.is_alive(caller.workspace, one.id) for one in alive),
+        "worker_count": sum(workers.is_alive(caller.workspace, one.id) for one in alive),
         "concurrency": config.worker.concurrency,
     }
 
@@ -101,8 +105,8 @@ def _record(caller: Caller, database: Database | None) -> dict[str, Any]:
 def _facts(database: Database) -> dict[str, Any]:
     return {
         "paused_since": control.paused_since(database),
-        "running": control.running_by_executor(database),
-        "jobs": control.counts_by_state(database),
+        "running_by_executor": control.running_by_executor(database),
+        "jobs_by_state": control.counts_by_state(database),
         "waiting": control.waiting_messages(database),
         "set_aside": [
             {

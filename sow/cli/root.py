@@ -11,6 +11,7 @@ import click
 
 from sow import __version__
 from sow.cli import completing
+from sow.cli.failure import show_failure, wants_json
 from sow.cli.lazy import LazyCommand, LazyGroup
 from sow.errors import ExitCode, SowError
 
@@ -57,10 +58,11 @@ def run(arguments: Sequence[str]) -> int:
     from sow.state.kept import keeper_hooks
 
     keeper_hooks.install(_who_lives, _tell)
+    as_json = wants_json(arguments)
     try:
-        result = _main(arguments)
+        result = _main(arguments, as_json=as_json)
     except SowError as error:
-        _show(error.message, error.hint)
+        show_failure(error.message, error.hint, error.exit_code, as_json=as_json)
         return int(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return int(ExitCode.INTERRUPTED)
@@ -69,19 +71,20 @@ def run(arguments: Sequence[str]) -> int:
         return int(ExitCode.INTERRUPTED)
     except OSError as error:
         if error.filename is not None:
-            return _show_file(error)
-        _show(f"cannot write to standard output: {error.strerror}", "What was done stands.")
+            return _show_file(error, as_json=as_json)
+        message = f"cannot write to standard output: {error.strerror}"
+        show_failure(message, "What was done stands.", ExitCode.FAILED, as_json=False)
         return int(ExitCode.FAILED)
     except Exception as error:  # the boundary: the rest are bugs
-        return _show_bug(error)
+        return _show_bug(error, as_json=as_json)
     return result if isinstance(result, int) else 0
 
 
-def _main(arguments: Sequence[str]) -> object:
+def _main(arguments: Sequence[str], *, as_json: bool) -> object:
     try:
         return root.main(args=list(arguments), prog_name="sow", standalone_mode=False)
     except click.ClickException as error:
-        return _show_usage(error)
+        return _show_usage(error, as_json=as_json)
 
 
 def _who_lives(root_folder: Path, project_id: str) -> str:
@@ -105,14 +108,7 @@ def _complete() -> int:
     return int(ExitCode.OK)
 
 
-def _show(message: str, hint: str) -> None:
-    with suppress(OSError, ValueError):  # nobody listens there: the exit code has to tell it
-        click.echo(f"Error: {message}", err=True)
-        if hint:
-            click.echo(f"\n{hint}", err=True)
-
-
-def _show_usage(error: click.ClickException) -> int:
+def _show_usage(error: click.ClickException, *, as_json: bool) -> int:
     """Show click's own complaint in the form of all our errors."""
     context = getattr(error, "ctx", None)
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
@@ -120,15 +116,18 @@ def _show_usage(error: click.ClickException) -> int:
         return 0
     message = error.format_message()
     command = context.command_path if context is not None else "sow"
-    _show(message[:1].lower() + message[1:].rstrip("."), f"See `{command} --help`.")
+    message = message[:1].lower() + message[1:].rstrip(".")
+    show_failure(message, f"See `{command} --help`.", ExitCode.USAGE, as_json=as_json)
     return int(ExitCode.USAGE)
 
 
-def _show_file(error: OSError) -> int:
+def _show_file(error: OSError, *, as_json: bool) -> int:
     """Show what the system says of a file or folder that no command expects to be so."""
-    _show(
+    show_failure(
         f"{error.filename} cannot be used: {(error.strerror or str(error)).lower()}",
         "Make it what it should be, readable and writable; `sow doctor` shows what else is odd.",
+        ExitCode.STATE,
+        as_json=as_json,
     )
     return int(ExitCode.STATE)
 
@@ -154,7 +153,7 @@ def _silence_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _show_bug(error: Exception) -> int:
+def _show_bug(error: Exception, *, as_json: bool) -> int:
     import tempfile
     import traceback
 
@@ -162,8 +161,10 @@ def _show_bug(error: Exception) -> int:
         "w", prefix="sow-error-", suffix=".txt", delete=False, encoding="utf-8"
     ) as file:
         traceback.print_exception(error, file=file)
-    _show(
+    show_failure(
         f"sow itself failed: {type(error).__name__}: {error}",
         f"This is a bug. The whole story is in {file.name}",
+        ExitCode.FAILED,
+        as_json=as_json,
     )
     return int(ExitCode.FAILED)

@@ -1,4 +1,4 @@
-"""`sow schema`: the JSON Schema of each file. Works anywhere, without a project."""
+"""`sow schema`: the JSON Schema of each file and output. Works anywhere, without a project."""
 
 import json
 
@@ -9,15 +9,19 @@ from sow.cli.output import echo_json_lines, echo_table, json_option
 
 
 @click.command()
-@click.argument("name", required=False, shell_complete=completing.schemas)
+@click.argument("words", metavar="[NAME]...", nargs=-1, shell_complete=completing.schemas)
 @json_option
-def schema(name: str | None, as_json: bool) -> None:
-    """Print the JSON Schema of the file called NAME; without NAME, list them."""
-    from sow.schema.catalogue import SCHEMAS, json_schema
+def schema(words: tuple[str, ...], as_json: bool) -> None:
+    """Print the JSON Schema called NAME; without NAME, list them.
 
-    if name is not None:
-        click.echo(json.dumps(json_schema(name), indent=None if as_json else 2))
+    A file has one word (sow schema task). What a command prints with --json
+    has the command's words (sow schema task show), an error the word error.
+    """
+    from sow.schema.catalogue import descriptions, json_schema
+
+    if words:
+        click.echo(json.dumps(json_schema(" ".join(words)), indent=None if as_json else 2))
     elif as_json:
-        echo_json_lines({"name": key, "file": file} for key, (_, file) in SCHEMAS.items())
+        echo_json_lines({"name": name, "describes": of} for name, of in descriptions().items())
     else:
-        echo_table(("NAME", "FILE"), [(key, file) for key, (_, file) in SCHEMAS.items()])
+        echo_table(("NAME", "DESCRIBES"), list(descriptions().items()))

@@ -49,7 +49,7 @@ def add(
 ) -> None:
     """Add the task NAME to the project."""
     from sow.agents.roles import get_agent
-    from sow.cli.task_record import task_folder, task_record
+    from sow.reports.task_views import task_folder, task_view
     from sow.state.fields import parse_list
     from sow.state.tasks import add_task
 
@@ -65,7 +65,7 @@ def add(
         depends_on=[item for text in depends_on for item in parse_list(text)],
     )
     if as_json:
-        echo_json(task_record(workspace, added))
+        echo_json(task_view(workspace, added))
     else:
         click.echo(f"Task {added.id} added: {task_folder(workspace, added)}")
 

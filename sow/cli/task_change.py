@@ -169,8 +169,8 @@ def _write(
 
 def _print(workspace: "Workspace", task: "Task", line: str, *, as_json: bool) -> None:
     if as_json:
-        from sow.cli.task_record import task_record
+        from sow.reports.task_views import task_view
 
-        echo_json(task_record(workspace, task))
+        echo_json(task_view(workspace, task))
     else:
         click.echo(line)

@@ -26,7 +26,7 @@ def list_all(status: str | None, phase: str | None, as_json: bool) -> None:
     Tasks whose state cannot be read are left out, and the first of them is
     the error at the end.
     """
-    from sow.cli.task_record import task_record
+    from sow.reports.task_views import task_view
     from sow.state.fields import parse_status
     from sow.state.tasks import scan_tasks
 
@@ -37,7 +37,7 @@ def list_all(status: str | None, phase: str | None, as_json: bool) -> None:
         task for task in tasks if wanted in (None, task.status) and phase in (None, task.phase)
     ]
     if as_json:
-        echo_json_lines(task_record(workspace, task) for task in shown)
+        echo_json_lines(task_view(workspace, task) for task in shown)
     elif shown:
         echo_table(HEADER, [_row(task) for task in shown])
     elif not errors:
@@ -70,9 +70,9 @@ def show(task: str | None, task_option: str | None, as_json: bool) -> None:
     workspace = here()
     found = read_task(workspace, named_task(task, task_option, os.environ))
     if as_json:
-        from sow.cli.task_record import task_record
+        from sow.reports.task_views import task_view
 
-        echo_json(task_record(workspace, found))
+        echo_json(task_view(workspace, found))
         return
     click.echo(f"{found.id}  {found.name}")
     for label, value in _facts(workspace, found):
@@ -81,7 +81,7 @@ def show(task: str | None, task_option: str | None, as_json: bool) -> None:
 
 def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
     """Return what there is to say of `task`, a line each."""
-    from sow.cli.task_record import task_folder
+    from sow.reports.task_views import task_folder
 
     facts = [
         ("status", task.status.value),

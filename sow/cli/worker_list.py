@@ -39,7 +39,7 @@ def _record(workspace: Workspace, database: Database, one: WorkerRecord) -> dict
         "alive": workers.is_alive(workspace, one.id),
         "background": one.background,
         "concurrency": one.concurrency,
-        "running": [lease.job_id for lease in leases.leases_of(database, one.id)],
+        "jobs": [lease.job_id for lease in leases.leases_of(database, one.id)],
         "started_at": format_time(one.started_at),
         "version": one.version,
     }
@@ -48,9 +48,9 @@ def _record(workspace: Workspace, database: Database, one: WorkerRecord) -> dict
 def _echo_table(records: list[dict[str, Any]]) -> None:
     click.echo(f"{'WORKER':<16}{'PID':<9}{'STATE':<8}{'AGENTS':<9}{'JOBS':<16}SINCE")
     for record in records:
-        jobs = ",".join(map(str, record["running"])) or "-"
+        jobs = ",".join(map(str, record["jobs"])) or "-"
         state = "alive" if record["alive"] else "dead"
-        agents = f"{len(record['running'])}/{record['concurrency']}"
+        agents = f"{len(record['jobs'])}/{record['concurrency']}"
         click.echo(
             f"{record['worker']:<16}{record['pid']:<9}{state:<8}{agents:<9}{jobs:<16}"
             f"{record['started_at']}"

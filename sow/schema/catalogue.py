@@ -1,6 +1,7 @@
-"""The schemas that `sow schema` prints, by name.
+"""The schemas that `sow schema` prints, by name: of files, and of what commands print.
 
-Owns the names. Each schema is made from the types that validate the file.
+Owns the names. A file has one word, an output the words of its command. Each
+schema is made from the type that validates the file, or that the command prints.
 """
 
 from collections.abc import Mapping
@@ -11,18 +12,20 @@ import msgspec
 from sow.errors import UsageError
 from sow.schema.config import RepositoryConfigFile, UserConfigFile
 from sow.schema.log_entry import LogFrontmatter
+from sow.schema.output.commands import ERROR, OUTPUTS
 from sow.schema.project import ProjectState
 from sow.schema.task import TaskState
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-SCHEMAS: Mapping[str, tuple[type[msgspec.Struct], str]] = {
+FILES: Mapping[str, tuple[type[msgspec.Struct], str]] = {
     "task": (TaskState, "a task's state.yaml"),
     "project": (ProjectState, "the project's state.yaml"),
     "log": (LogFrontmatter, "the frontmatter of an entry in log.md"),
     "config": (UserConfigFile, "the user's config.yaml"),
     "repository": (RepositoryConfigFile, "the repository's .sow/config.yaml"),
 }
+OF_AN_ERROR = "error"
 
 
 class UnknownSchema(UsageError):
@@ -31,12 +34,30 @@ class UnknownSchema(UsageError):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(
-            f"there is no schema called {name!r}", hint=f"There are: {', '.join(SCHEMAS)}"
+            f"there is no schema called {name!r}",
+            hint=f"Of files there are: {', '.join(FILES)}. What a command prints with --json has"
+            " the command's words for its name, such as `sow schema task show`; `sow schema`"
+            " lists them all.",
         )
 
 
+def descriptions() -> dict[str, str]:
+    """Return what each schema describes, by its name."""
+    return {
+        **{name: about for name, (_, about) in FILES.items()},
+        OF_AN_ERROR: "what any command prints with --json where it fails",
+        **{words: f"what `sow {words} --json` prints" for words in OUTPUTS},
+    }
+
+
 def json_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema of the file called `name`. Raises UnknownSchema."""
-    if name not in SCHEMAS:
+    """Return the JSON Schema called `name`. Raises UnknownSchema."""
+    if name in FILES:
+        return {"$schema": DIALECT, **msgspec.json.schema(FILES[name][0])}
+    if name == OF_AN_ERROR:
+        return {"$schema": DIALECT, **msgspec.json.schema(ERROR)}
+    if name not in OUTPUTS:
         raise UnknownSchema(name)
-    return {"$schema": DIALECT, **msgspec.json.schema(SCHEMAS[name][0])}
+    schemas, components = msgspec.json.schema_components(OUTPUTS[name])
+    alternatives = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
+    return {"$schema": DIALECT, **alternatives, "$defs": components}

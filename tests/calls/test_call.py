@@ -29,8 +29,8 @@ from sow.calls.wait import Progress
 from sow.cli.root import root
 from sow.errors import SowError
 from sow.ids import TaskId
-from sow.reports.outcome import Outcome
 from sow.schema.job import JobState
+from sow.schema.output.jobs import Outcome
 from sow.schema.task import TaskStatus
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sow.schema.catalogue import SCHEMAS
+from sow.schema.catalogue import FILES, descriptions
 
 
 def test_init_says_what_it_made_and_what_stood(sow, tmp_path):
@@ -51,9 +51,9 @@ def test_new_project(sow, tmp_path):
         "Project Sign-in begun in .sow/project\nNext: sow task add NAME --agent implementer\n"
     )
     record = sow("project", "status", "--json").json
-    assert uuid.UUID(record["id"])
+    assert uuid.UUID(record["project"])
     assert (record["name"], record["description"], record["branch"]) == ("Sign-in", "For all", None)
-    assert (record["phases"], record["tasks"]) == (["implementation"], 0)
+    assert (record["phases"], record["task_count"]) == (["implementation"], 0)
 
 
 def test_new_project_knows_its_branch(sow, tmp_path):
@@ -104,7 +104,7 @@ def test_status_counts_by_phase(begun, state):
         "implementation  2      1        1\n"
         "design          1      1        -\n"
     )
-    assert begun("project", "status", "--json").json["by_phase"] == {
+    assert begun("project", "status", "--json").json["tasks_by_phase"] == {
         "implementation": {"pending": 1, "in_progress": 1},
         "design": {"pending": 1},
     }
@@ -114,14 +114,14 @@ def test_status_tells_of_states_it_cannot_read(begun, state):
     state().write_text("task: [")
     done = begun("project", "status", "--json")
     assert done.code == 4
-    assert str(state()) in done.json["invalid"][0]
+    assert str(state()) in done.lines[0]["invalid"][0]
     assert str(state()) in done.err
 
 
 def test_schema_lists_and_prints(sow):
-    assert [row["name"] for row in sow("schema", "--json").lines] == list(SCHEMAS)
+    assert [row["name"] for row in sow("schema", "--json").lines] == list(descriptions())
     assert "a task's state.yaml" in sow("schema").out
-    for name, (type, _) in SCHEMAS.items():
+    for name, (type, _) in FILES.items():
         schema = sow("schema", name).json
         assert schema["$schema"].startswith("https://json-schema.org/")
         assert schema["$ref"] == f"#/$defs/{type.__name__}"
@@ -133,7 +133,7 @@ def test_the_task_schema_says_what_the_types_say(sow):
     assert task["properties"]["id"]["pattern"] == "^[0-9]{3,}$"
     assert task["additionalProperties"] is False
     assert "pending" in schema["$defs"]["TaskStatus"]["enum"]
-    fields = msgspec.structs.fields(SCHEMAS["task"][0])[0].type
+    fields = msgspec.structs.fields(FILES["task"][0])[0].type
     assert list(task["properties"]) == [field.name for field in msgspec.structs.fields(fields)]
 
 
@@ -142,7 +142,9 @@ def test_an_unknown_schema_names_what_there_is(sow):
     assert (done.code, done.err) == (
         2,
         "Error: there is no schema called 'tsk'\n\n"
-        "There are: task, project, log, config, repository\n",
+        "Of files there are: task, project, log, config, repository. What a command prints with"
+        " --json has the command's words for its name, such as `sow schema task show`;"
+        " `sow schema` lists them all.\n",
     )
 
 

@@ -19,7 +19,7 @@ def test_add_takes_every_option(begun, tmp_path):
         "--description-file", "about.md", "--depends-on", "010,020",
         "--depends-on", "010", "--json",
     )  # fmt: skip
-    assert done.json["id"] == "025"
+    assert done.json["task"] == "025"
     assert done.json["phase"] == "design"
     assert done.json["depends_on"] == ["010", "020"]
     assert done.json["folder"] == ".sow/project/phases/design/tasks/025"
@@ -71,7 +71,7 @@ def test_list(begun):
 def test_list_filters(begun):
     begun("task", "set", "010", "status", "in_progress")
     assert [
-        task["id"] for task in begun("task", "list", "--json", "--status", "pending").lines
+        task["task"] for task in begun("task", "list", "--json", "--status", "pending").lines
     ] == ["020"]
     assert begun("task", "list", "--json", "--phase", "design").lines == []
     assert begun("task", "list", "--status", "done").code == 4
@@ -80,7 +80,7 @@ def test_list_filters(begun):
 def test_list_shows_what_can_be_read_and_tells_the_rest(begun, state):
     state("010").write_text("task: [")
     done = begun("task", "list", "--json")
-    assert (done.code, [task["id"] for task in done.lines]) == (4, ["020"])
+    assert (done.code, [task["task"] for task in done.lines]) == (4, ["020", None])
     assert str(state("010")) in done.err
 
 
@@ -94,7 +94,7 @@ def test_show(begun):
 def test_show_json_has_every_key(begun):
     task = begun("task", "show", "010", "--json").json
     assert list(task) == [
-        "id", "name", "phase", "status", "assigned_agent", "iteration", "depends_on", "session_id",
+        "task", "name", "phase", "status", "agent", "iteration", "depends_on", "session_id",
         "session", "created_at", "updated_at", "started_at", "completed_at", "references",
         "feedback", "files_modified", "metadata", "folder",
     ]  # fmt: skip
@@ -175,7 +175,7 @@ def test_set_other_fields(begun):
     ):
         assert begun("task", "set", "010", field, value).code == 0
     task = begun("task", "show", "010", "--json").json
-    assert (task["name"], task["assigned_agent"]) == ("Other", "architect")
+    assert (task["name"], task["agent"]) == ("Other", "architect")
     assert task["files_modified"] == ["a.py", "b c.py"]
     assert task["metadata"] == {"estimate": "3 days"}
 

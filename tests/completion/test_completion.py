@@ -62,7 +62,10 @@ def test_no_command_is_imported_to_offer_its_name(site: Site) -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
     )
-    modules = ["sow.cli", "sow.cli.completing", "sow.cli.lazy", "sow.cli.root", "sow.errors"]
+    modules = ["sow.cli"] + [
+        f"sow.cli.{name}" for name in ("completing", "failure", "lazy", "output", "root")
+    ]
+    modules.append("sow.errors")
     assert done.stdout == f"True {modules}\n"
 
 
@@ -125,7 +128,9 @@ def test_jobs_and_workers(site: Site) -> None:
 
 
 def test_other_names(site: Site) -> None:
-    assert offered(site, "schema", "co") == ["config"]
+    assert offered(site, "schema", "conf") == ["config"]
+    assert offered(site, "schema", "task", "se") == ["set"]
+    assert offered(site, "schema", "log", "") == []
     assert offered(site, "completion", "") == ["bash", "zsh", "fish"]
     assert "guidance/reviewer/base" in offered(site, "prompt", "guidance/rev")
 

@@ -171,15 +171,15 @@ def test_show_as_json(place, capsys, monkeypatch):
     record = json.loads(shown(capsys, "show", "--json"))
 
     assert list(record) == [
-        "config_file",
+        "path",
         "exists",
-        "repository_settings",
+        "repository_path",
         "environment",
         "settings",
         "origins",
         "warnings",
     ]
-    assert (record["config_file"], record["exists"]) == (str(place), True)
+    assert (record["path"], record["exists"]) == (str(place), True)
     assert record["environment"] == {"SOW_AGENTS_ARCHITECT": "windsurf"}
     assert record["settings"]["agents"]["executors"]["on"]["max_parallel"] == 2
     assert record["settings"]["agents"]["bindings"]["architect"] == "windsurf"

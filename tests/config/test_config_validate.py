@@ -141,8 +141,8 @@ def test_a_fault_is_told_with_line_key_and_reason(installed, name):
     assert (done.code, done.err, told["valid"]) == (3, "", False)
     assert [one["check"] for one in told["findings"] if one["level"] == "ok"] == passed
     (fault,) = [one for one in told["findings"] if one["level"] == "error"]
-    assert (fault["check"], fault["line"], fault["key"]) == (check, line, key)
-    assert fault["reason"] in fault["text"]
+    assert (fault["check"], fault["facts"]["line"], fault["facts"]["key"]) == (check, line, key)
+    assert fault["facts"]["reason"] in fault["text"]
     shown = installed.sow("config", "validate")
     assert f"✗ Error: {fault['text']}\n" in shown.out
     assert shown.out.endswith("\nConfiguration is not valid: 1 error.\n")
@@ -183,7 +183,7 @@ def test_the_settings_of_the_repository_are_checked_too(installed):
     done = installed.sow("config", "validate", "--json")
     (fault,) = [one for one in json.loads(done.out)["findings"] if one["level"] == "error"]
     assert (done.code, fault["check"]) == (3, "repository")
-    assert fault["path"] == str(installed.base / ".sow/config.yaml")
+    assert fault["facts"]["path"] == str(installed.base / ".sow/config.yaml")
 
 
 def test_marks_for_a_terminal_that_has_no_such_letters(installed):

@@ -36,11 +36,9 @@ class Clinic:
         return self.site.sow("doctor", *words, env=env, expect=None)
 
     def findings(self, *words: str, **env: str) -> list[dict[str, Any]]:
-        """Run the doctor for programs."""
-        findings: list[dict[str, Any]] = self.site.sow(
-            "doctor", *words, "--json", env=env, expect=None
-        ).json["findings"]
-        return findings
+        """Run the doctor for programs; the facts of a finding stand beside its own keys here."""
+        told = self.site.sow("doctor", *words, "--json", env=env, expect=None).json_lines[0]
+        return [{**one["facts"], **one} for one in told["findings"]]
 
     def one(self, check: str, *words: str, **env: str) -> dict[str, Any]:
         """Return the only finding of this check, of those about the named executors if any."""

@@ -4,30 +4,10 @@ import pytest
 from journeys.calls import HANG, all_jobs, await_end, await_runs, gate, good, open_gate
 from journeys.site import Site
 
+from sow.schema.output.jobs import Outcome
+
 SPAWN = ("agent", "spawn", "implementer", "010")
-KEYS = [
-    "task",
-    "job",
-    "verb",
-    "agent",
-    "executor",
-    "state",
-    "status",
-    "cause",
-    "reason",
-    "exit_code",
-    "attempts",
-    "session_id",
-    "seconds",
-    "started_at",
-    "ended_at",
-    "cost_usd",
-    "denied_tools",
-    "warnings",
-    "owed",
-    "continue_with",
-    "anew_with",
-]
+KEYS = list(Outcome.__struct_fields__)
 """Programs read these. A key may be added at the end; none goes or changes its meaning."""
 
 
@@ -58,7 +38,7 @@ def test_an_outcome(site: Site) -> None:
         "cause": "reported",
         "reason": "",
         "exit_code": 0,
-        "attempts": 1,
+        "attempt_count": 1,
         "denied_tools": [],
         "warnings": [],
         "owed": False,
@@ -79,13 +59,14 @@ def test_a_call_that_still_waits_and_its_cancellation(site: Site) -> None:
     site.project("010")
     site.script([HANG])
     queued = told(site, *SPAWN, "--detach")
-    assert (queued["state"], queued["exit_code"]) == ("queued", 75)
+    assert (queued["state"], queued["exit_code"]) == ("queued", None), "the call exits with 0"
     assert queued["continue_with"] == "sow agent wait 010 --json"
     await_runs(site)
     running = told(site, *SPAWN, "--wait", "1s", expect=75)
     waiting = told(site, "agent", "wait", "010", "--wait", "1s", expect=75)
     for outcome in (running, waiting):
         assert (outcome["state"], outcome["status"]) == ("running", "in_progress")
+        assert outcome["exit_code"] == 75
         assert outcome["continue_with"] == "sow agent wait 010 --wait 1s --json"
         assert (outcome["ended_at"], outcome["seconds"]) == (None, None)
     cancelled = site.sow("agent", "cancel", "010", "--json").json
@@ -133,10 +114,11 @@ def test_several_tasks_are_one_object_a_line(site: Site) -> None:
 @pytest.mark.parametrize(
     "words", [("agent", "wait", "010"), ("agent", "cancel", "010"), ("agent", "resume", "010", "x")]
 )
-def test_an_error_leaves_standard_output_empty(site: Site, words: tuple[str, ...]) -> None:
-    """Errors go to stderr, with `--json` too."""
+def test_an_error_is_an_object_too(site: Site, words: tuple[str, ...]) -> None:
+    """It stands on standard output, in place of the result; the words are on stderr as ever."""
     site.project("010")
     refused = site.sow(*words, "--json", expect=None)
     assert refused.code in (4, 5)
-    assert refused.out == ""
-    assert refused.err.startswith("Error: ")
+    error = refused.json["error"]
+    assert (error["exit_code"], refused.json["task"]) == (refused.code, None)
+    assert refused.err == f"Error: {error['message']}\n\n{error['hint']}\n"

@@ -51,18 +51,27 @@ def test_one_that_is_refused_does_not_stop_the_others(site: Site) -> None:
     site.project(*TASKS)
     site.script([good()])
     site.sow("task", "abandon", "020")
-    result = site.sow(*SPAWN, *TASKS, expect=1)
+    result = site.sow(*SPAWN, *TASKS, expect=4)
     assert "Error: 020: task 020 is abandoned" in result.err
     assert "sow task reopen 020" in result.err
     assert sorted(line[:3] for line in result.out.splitlines()) == ["010", "030"]
     assert statuses(site, TASKS) == ["needs_review", "abandoned", "needs_review"]
 
 
+def test_one_that_is_refused_has_a_line_of_its_own_for_programs(site: Site) -> None:
+    site.project("010", "020")
+    site.script([good()])
+    site.sow("task", "abandon", "020")
+    refused, outcome = site.sow(*SPAWN, "010", "020", "--json", expect=4).json_lines
+    assert (refused["task"], refused["error"]["kind"]) == ("020", "state")
+    assert (outcome["task"], outcome["exit_code"]) == ("010", 0)
+
+
 def test_when_all_are_refused_nothing_runs(site: Site) -> None:
     site.project("010", "020")
     for task in ("010", "020"):
         site.sow("task", "abandon", task)
-    result = site.sow(*SPAWN, "010", "020", expect=1)
+    result = site.sow(*SPAWN, "010", "020", expect=4)
     assert result.out == ""
     assert result.err.count("Error: ") == 2
     assert all_jobs(site) == []

@@ -282,7 +282,7 @@ def test_stall_timeout(site: Site) -> None:
     site.configure(claude(stall_timeout="2s"))
     outcome = site.sow("agent", "spawn", "implementer", "010", "--json").json
     first, second = read_runs(site.root)
-    assert (outcome["status"], outcome["attempts"]) == ("needs_review", 2)
+    assert (outcome["status"], outcome["attempt_count"]) == ("needs_review", 2)
     assert (second.verb, second.session_id) == ("resume", first.session_id)
     assert not exists(first.pid)
 

@@ -18,6 +18,6 @@ def test_the_story_is_told_and_its_tasks_are_completed(site: Site) -> None:
 
 def test_programs_get_the_tasks_and_people_the_story(site: Site) -> None:
     told = site.sow("demo", "--json")
-    assert [(task["id"], task["iteration"]) for task in told.json_lines] == DONE
+    assert [(task["task"], task["iteration"]) for task in told.json_lines] == DONE
     assert {task["status"] for task in told.json_lines} == {"completed"}
     assert "$ sow agent spawn implementer 010 020" in told.err

@@ -239,7 +239,10 @@ def test_a_task_removed_while_nothing_lived_stays_removed(repository: Site) -> N
     shutil.rmtree(site.task_folder("020"))
     use_git_agent(site, "true")
     site.sow("agent", "spawn", "implementer", "010")
-    assert [task["id"] for task in site.sow("task", "list", "--json").json_lines] == ["010", "030"]
+    assert [task["task"] for task in site.sow("task", "list", "--json").json_lines] == [
+        "010",
+        "030",
+    ]
 
 
 def test_an_edit_by_hand_stands_while_a_job_lives(gated: Site) -> None:

@@ -32,7 +32,7 @@ def test_a_plain_crash_is_retried_as_a_resume(site: Site) -> None:
     site.script([[{"say": "working"}, {"crash": 3}], [report]])
     result = site.sow("agent", "spawn", "implementer", "010", "--json").json
     first, second = read_runs(site.root)
-    assert (result["exit_code"], result["attempts"]) == (0, 2)
+    assert (result["exit_code"], result["attempt_count"]) == (0, 2)
     assert (first.verb, second.verb, second.session_id) == ("spawn", "resume", first.session_id)
 
 

@@ -9,7 +9,7 @@ def test_a_paused_queue_starts_nothing_and_goes_on_when_told(site: Site) -> None
     waiting = site.sow("agent", "spawn", "implementer", "010", "--wait", "1s", "--json", expect=75)
     status = site.sow("queue", "status", "--json").json
     assert waiting.json["state"] == "queued"
-    assert (status["jobs"], status["running"]) == ({"queued": 1}, {})
+    assert (status["jobs_by_state"], status["running_by_executor"]) == ({"queued": 1}, {})
     assert site.sow("queue", "resume", "--json").json["was_paused"] is True
     assert site.sow("agent", "wait", "010", "--json").json["status"] == "needs_review"
 

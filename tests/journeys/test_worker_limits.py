@@ -120,7 +120,7 @@ def test_one_worker_can_be_given_less_than_the_project(site: Site) -> None:
     await_runs(site, 1)
     big = start_worker(site)
     await_runs(site, 3)
-    running = {worker["worker"]: len(worker["running"]) for worker in site.workers()}
+    running = {worker["worker"]: len(worker["jobs"]) for worker in site.workers()}
     assert running == {small.name: 1, big.name: 2}
     await_state(site, "040", JobState.QUEUED)
     open_gate(site, "all")

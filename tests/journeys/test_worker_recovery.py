@@ -92,7 +92,7 @@ def test_an_agent_survives_its_worker_and_its_outcome_is_delivered(site: Site) -
     out, err = caller.communicate(timeout=60)
     assert caller.returncode == 0, err
     told = json.loads(out)
-    assert (told["status"], told["attempts"]) == ("needs_review", 1)
+    assert (told["status"], told["attempt_count"]) == ("needs_review", 1)
     assert [one.pid for one in read_runs(site.root)] == [run.pid]
     assert "adopted: attempt 1" in site.worker_logs()
 
@@ -204,7 +204,7 @@ def test_after_a_reboot_nothing_of_before_is_alive(by_hand: Site) -> None:
         database.run("update attempt set supervisor = ?", (json.dumps(before_boot),))
         database.run("update worker set process = ?", (json.dumps(before_boot),))
     (shown,) = by_hand.workers()
-    assert (shown["alive"], shown["running"]) == (False, [1])
+    assert (shown["alive"], shown["jobs"]) == (False, [1])
     heir = drain(by_hand)
     assert by_hand.workers() == []
     assert heir.name != worker.name

@@ -86,7 +86,7 @@ def test_a_worker_that_an_agent_has_started_outlives_it_with_all_it_runs(site: S
     open_gate(site, "go")
     assert await_end(site, "020").state is JobState.DONE
     told = site.sow("agent", "spawn", "implementer", "020", "--json").json
-    assert (told["status"], told["owed"], told["attempts"]) == ("needs_review", True, 1)
+    assert (told["status"], told["owed"], told["attempt_count"]) == ("needs_review", True, 1)
     assert len(read_runs(site.root)) == 2
     cancelled = job_of(site, "010")
     assert cancelled is not None

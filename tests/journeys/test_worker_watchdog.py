@@ -16,7 +16,7 @@ def test_an_agent_that_runs_too_long_is_ended_and_the_job_fails(site: Site) -> N
     limit(site, timeout="1s")
     site.script([[{"background": "exec sleep 600"}, {"hang": True}]])
     result = site.sow("agent", "spawn", "implementer", "010", "--json", expect=1).json
-    assert (result["cause"], result["attempts"]) == ("timed_out", 1)
+    assert (result["cause"], result["attempt_count"]) == ("timed_out", 1)
     assert site.task("010")["status"] == "failed"
     assert "timed out after 1.0s" in (site.task_folder("010") / "log.md").read_text()
 
@@ -36,7 +36,7 @@ def test_a_silent_agent_is_resumed_once(site: Site) -> None:
     site.script([[{"say": "thinking"}, {"hang": True}], [REPORT]])
     result = site.sow("agent", "spawn", "implementer", "010", "--json").json
     first, second = read_runs(site.root)
-    assert (result["cause"], result["attempts"]) == ("reported", 2)
+    assert (result["cause"], result["attempt_count"]) == ("reported", 2)
     assert (second.verb, second.session_id) == ("resume", first.session_id)
     assert "nothing was seen of you" in second.prompt
 
@@ -46,7 +46,7 @@ def test_a_second_stall_fails(site: Site) -> None:
     limit(site, stall_timeout="1500ms")
     site.script([[{"say": "thinking"}, {"hang": True}]])
     result = site.sow("agent", "spawn", "implementer", "010", "--json", expect=1).json
-    assert (result["cause"], result["attempts"]) == ("stalled", 2)
+    assert (result["cause"], result["attempt_count"]) == ("stalled", 2)
 
 
 def test_cpu_time_alone_is_a_sign_of_life(site: Site) -> None:
@@ -66,7 +66,7 @@ def test_cpu_time_alone_is_a_sign_of_life(site: Site) -> None:
     )
     site.script([[{"shell": busy}, REPORT]])
     result = site.sow("agent", "spawn", "implementer", "010", "--json").json
-    assert (result["cause"], result["attempts"]) == ("reported", 1)
+    assert (result["cause"], result["attempt_count"]) == ("reported", 1)
 
 
 def test_a_hang_after_the_result_is_an_ending_and_no_stall(site: Site) -> None:
@@ -75,7 +75,7 @@ def test_a_hang_after_the_result_is_an_ending_and_no_stall(site: Site) -> None:
     limit(site, stall_timeout="1500ms")
     site.script([[{"say": "thinking"}, {"result": "All done."}, {"hang": True}], [REPORT]])
     result = site.sow("agent", "spawn", "implementer", "010", "--json").json
-    assert (result["cause"], result["attempts"]) == ("reported", 2)
+    assert (result["cause"], result["attempt_count"]) == ("reported", 2)
     first, _ = site.job(1)["attempts"]
     assert first["cause"] == "no_status"
     assert "did not end after its result" in first["reason"]
@@ -87,5 +87,5 @@ def test_a_hang_after_a_report_and_the_result_is_a_report(site: Site) -> None:
     limit(site, stall_timeout="1500ms")
     site.script([[REPORT, {"result": "All done."}, {"hang": True}]])
     result = site.sow("agent", "spawn", "implementer", "010", "--json").json
-    assert (result["cause"], result["attempts"]) == ("reported", 1)
+    assert (result["cause"], result["attempt_count"]) == ("reported", 1)
     assert site.task("010")["status"] == "needs_review"

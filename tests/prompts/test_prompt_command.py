@@ -42,7 +42,7 @@ def test_a_prompt_as_json(capsys):
     assert run(["prompt", "guidance/implementer/tdd", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record == {
-        "path": "guidance/implementer/tdd",
+        "name": "guidance/implementer/tdd",
         "text": load_prompt("guidance/implementer/tdd"),
     }
 
@@ -55,14 +55,14 @@ def test_the_list_of_prompts(capsys):
 def test_the_list_of_prompts_as_json(capsys):
     assert run(["prompt", "--list", "--json"]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert records == [{"path": name} for name in list_prompts()]
+    assert records == [{"name": name} for name in list_prompts()]
 
 
 @pytest.mark.parametrize("arguments", [[], ["--list", "guidance/implementer/base"], ["--json"]])
 def test_a_call_that_asks_for_nothing_clear_is_a_usage_error(arguments, capsys):
     assert run(["prompt", *arguments]) == 2
     captured = capsys.readouterr()
-    assert captured.out == ""
+    assert ("error" in captured.out) is ("--json" in arguments)
     assert captured.err.startswith("Error: give the name of one prompt, or --list\n\n")
 
 
@@ -110,8 +110,8 @@ def test_agents_are_listed_in_aligned_columns(capsys):
 def test_agents_as_json(capsys):
     list_agents.main(["--json"], standalone_mode=False)
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [record["name"] for record in records] == [agent.name for agent in AGENTS]
-    assert all(set(record) == {"name", "description", "capabilities"} for record in records)
+    assert [record["agent"] for record in records] == [agent.name for agent in AGENTS]
+    assert all(set(record) == {"agent", "description", "capabilities"} for record in records)
 
 
 def test_agent_list_imports_neither_queue_nor_yaml_nor_tables(tmp_path):

@@ -51,7 +51,7 @@ def test_what_no_retry_can_cure_fails_at_once(journey: Journey, status: int, cau
     journey.sandbox.behave(status=status)
     done = journey.spawn("--json")
     told = json.loads(done.stdout)
-    assert (done.returncode, told["cause"], told["attempts"]) == (1, cause, 1)
+    assert (done.returncode, told["cause"], told["attempt_count"]) == (1, cause, 1)
     assert journey.task()["status"] == "failed"
 
 
@@ -231,7 +231,7 @@ def test_root_without_the_sandbox_flag_and_then_a_session_that_never_began(
     journey.configure(settings={"yolo_mode": True})
     done = journey.spawn("--json")
     told = json.loads(done.stdout)
-    assert (done.returncode, told["cause"], told["attempts"]) == (1, "bad_flags", 1)
+    assert (done.returncode, told["cause"], told["attempt_count"]) == (1, "bad_flags", 1)
     assert "cannot be used with root/sudo privileges" in told["reason"]
     assert journey.task()["status"] == "failed"
     assert journey.sandbox.requests() == []

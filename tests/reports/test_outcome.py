@@ -6,7 +6,8 @@ import pytest
 from reports.job_cases import NOW, ended_job, make_attempt, make_job
 
 from sow.errors import ExitCode
-from sow.reports.outcome import combined_exit_code, exit_code_of, line_of, outcome_of
+from sow.reports.outcome import combined_exit_code, exit_code_of, line_of
+from sow.reports.views import outcome_of
 from sow.schema.job import Cause, JobState
 from sow.schema.task import TaskStatus
 
@@ -57,6 +58,24 @@ def test_several_outcomes_exit_by_the_worst() -> None:
         assert combined_exit_code(codes) == expected, codes
 
 
+@pytest.mark.parametrize(
+    ("codes", "refusals", "expected"),
+    [
+        ((0,), (4,), 4),
+        ((), (4, 4), 4),
+        ((), (4, 5), 1),
+        ((0, 7), (5,), 5),
+        ((1,), (4,), 1),
+        ((5,), (4,), 5),
+        ((75,), (4,), 75),
+    ],
+)
+def test_a_refused_task_gives_its_code_where_nothing_runs_or_has_failed(
+    codes: tuple[int, ...], refusals: tuple[int, ...], expected: int
+) -> None:
+    assert combined_exit_code(codes, refusals) == expected
+
+
 @pytest.mark.parametrize("code", [0, 1, 5, 7, 75])
 def test_one_outcome_exits_by_its_own_code(code: int) -> None:
     assert combined_exit_code([code]) == code
@@ -74,7 +93,7 @@ def test_a_final_job_has_nothing_to_wait_for() -> None:
     job = ended_job(JobState.DONE, TaskStatus.NEEDS_REVIEW, Cause.REPORTED)
     outcome = outcome_of(job, [make_attempt(session_id="s1"), make_attempt(2, session_id="s2")])
     assert outcome.continue_with is None
-    assert (outcome.attempts, outcome.session_id, outcome.seconds) == (2, "s2", 2.0)
+    assert (outcome.attempt_count, outcome.session_id, outcome.seconds) == (2, "s2", 2.0)
     assert line_of(outcome) == (
         "010 needs_review (spawn implementer by claude-code, job 1, 2 attempts, 2.0s)"
     )

@@ -1,0 +1,58 @@
+"""How a failure is shown: words on standard error, and with `--json` an object on standard output.
+
+Owns the form of both. The object stands where the result would stand: standard
+error also carries notes, warnings and progress, among which no program can find
+an object, and of several tasks each has its line in one place. The words come
+as well, for whoever watches a script that keeps standard output to itself.
+"""
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+import click
+
+from sow.cli.output import echo_json
+from sow.errors import ExitCode, SowError
+
+JSON_OPTION = "--json"
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether a command line asks for JSON, also one that click refuses to read."""
+    words = list(arguments)
+    ends = words.index("--") if "--" in words else len(words)
+    return JSON_OPTION in words[:ends]
+
+
+def show_failure(message: str, hint: str, exit_code: ExitCode, *, as_json: bool) -> None:
+    """Show what has ended a command. Nobody may listen: the exit code has to tell it then."""
+    with suppress(OSError, ValueError):
+        if as_json:
+            _echo_object(message, hint, exit_code)
+            sys.stdout.flush()
+    with suppress(OSError, ValueError):
+        click.echo(f"Error: {message}", err=True)
+        if hint:
+            click.echo(f"\n{hint}", err=True)
+
+
+def show_refusal(task_id: str, error: SowError, *, as_json: bool) -> None:
+    """Show why one of several tasks was refused; the others go on."""
+    if as_json:
+        _echo_object(error.message, error.hint, error.exit_code, task_id)
+    click.echo(f"Error: {task_id}: {error.message}\n\n{error.hint}\n", err=True)
+
+
+def _echo_object(message: str, hint: str, exit_code: ExitCode, task_id: str | None = None) -> None:
+    echo_json(
+        {
+            "task": task_id,
+            "error": {
+                "kind": exit_code.name.lower(),
+                "exit_code": int(exit_code),
+                "message": message,
+                "hint": hint,
+            },
+        }
+    )

@@ -1,0 +1,200 @@
+"""The read model of a job: its records, turned into the one form that every command shows.
+
+Pure, save for `see_job`, which looks at what lies beside the records. Times
+are ISO 8601, lengths of time seconds, money US dollars to four places.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sow.clock import format_time
+from sow.jobs import jobs
+from sow.jobs.database import Database
+from sow.jobs.unverifiable import in_doubt
+from sow.paths import Workspace
+from sow.reports.outcome import exit_code_of, waiting_command, warnings_of
+from sow.schema.job import Attempt, Job, JobState
+from sow.schema.output.jobs import (
+    AttemptView,
+    Cancelled,
+    JobDetail,
+    JobStory,
+    JobView,
+    Outcome,
+)
+from sow.schema.task import TaskStatus
+
+MONEY_PLACES = 4
+
+
+class Seen(NamedTuple):
+    """What a look beside a job's records has shown."""
+
+    quiet_seconds: float | None = None
+    """How long ago its agent wrote its last line; None where it does not run."""
+    in_doubt: bool = False
+    """Whether nobody here can tell if its agent runs."""
+
+
+NOT_LOOKED = Seen()
+
+
+def see_jobs(
+    workspace: Workspace, database: Database, found: Sequence[Job], now: float
+) -> list[Seen]:
+    """Look at what lies beside the records of some jobs. Raises QueueError."""
+    doubtful = in_doubt(workspace, database, found)
+    return [Seen(quiet_seconds(workspace, job, now), job.id in doubtful) for job in found]
+
+
+def see_job(workspace: Workspace, database: Database, job: Job, now: float) -> Seen:
+    """Look at what lies beside one job's records. Raises QueueError."""
+    return see_jobs(workspace, database, [job], now)[0]
+
+
+def quiet_seconds(workspace: Workspace, job: Job, now: float) -> float | None:
+    """Return how long ago a running job's agent last wrote a line; None if it does not run."""
+    if job.state is not JobState.RUNNING:
+        return None
+    times = [_modified(path) for path in workspace.job(job.id).glob("*/output.jsonl")]
+    return max(0.0, now - max(times)) if times else None
+
+
+def _modified(path: Path) -> float:
+    return path.stat().st_mtime
+
+
+def read_views(
+    workspace: Workspace, database: Database, found: Sequence[Job], now: float
+) -> list[JobView]:
+    """Return some jobs as they stand now. Raises QueueError."""
+    seen = see_jobs(workspace, database, found, now)
+    return [
+        job_view(job, jobs.attempts(database, job.id), one)
+        for job, one in zip(found, seen, strict=True)
+    ]
+
+
+def job_view(job: Job, attempts: Sequence[Attempt], seen: Seen = NOT_LOOKED) -> JobView:
+    """Return a job as every command shows it."""
+    return JobView(**_fields(job, attempts, seen))
+
+
+def job_detail(
+    workspace: Workspace, job: Job, attempts: Sequence[Attempt], seen: Seen
+) -> JobDetail:
+    """Return a job with what was asked for and each of its attempts."""
+    return JobDetail(
+        **_fields(job, attempts, seen),
+        prompt=job.prompt,
+        attempts=tuple(attempt_view(workspace, attempt) for attempt in attempts),
+    )
+
+
+def job_story(job: Job, attempts: Sequence[Attempt], seen: Seen, lines: Sequence[str]) -> JobStory:
+    """Return a job with the lines that tell what happened to it."""
+    return JobStory(**_fields(job, attempts, seen), story=tuple(lines))
+
+
+def outcome_of(
+    job: Job,
+    attempts: Sequence[Attempt],
+    *,
+    owed: bool = False,
+    anew_with: str | None = None,
+    continue_with: str | None = None,
+    waited: bool = True,
+) -> Outcome:
+    """Return the outcome of a job, or where it stands.
+
+    `anew_with` is the option that would run an owed one anew, if the call has
+    such an option. `continue_with` is the command that goes on waiting; without
+    one it is that for this job alone. A call that has not `waited` exits with
+    0 for a job that still runs, so no code is told of that.
+    """
+    fields = _fields(job, attempts, NOT_LOOKED)
+    if not job.state.is_final:
+        fields["exit_code"] = int(exit_code_of(job)) if waited else None
+    return Outcome(
+        **fields,
+        owed=owed,
+        continue_with=None if job.state.is_final else continue_with or waiting_command(job.task_id),
+        anew_with=anew_with if owed else None,
+    )
+
+
+def cancelled_view(
+    job: Job, attempts: Sequence[Attempt], children: Sequence[JobView], kept: Sequence[JobView]
+) -> Cancelled:
+    """Return a cancelled job with what became of the jobs that its agent had queued."""
+    return Cancelled(
+        **_fields(job, attempts, NOT_LOOKED), children=tuple(children), kept=tuple(kept)
+    )
+
+
+def attempt_view(workspace: Workspace, attempt: Attempt) -> AttemptView:
+    """Return one attempt."""
+    return AttemptView(
+        attempt=attempt.number,
+        id=attempt.id,
+        verb=attempt.verb.value,
+        worker=attempt.worker_id,
+        argv=attempt.argv,
+        pid=attempt.supervisor.pid if attempt.supervisor else None,
+        session_id=attempt.session_id,
+        cause=attempt.cause.value if attempt.cause else None,
+        reason=attempt.reason,
+        agent_exit_code=attempt.exit_code,
+        agent_exit_signal=attempt.exit_signal,
+        tool_uses=attempt.tool_uses,
+        cpu_seconds=attempt.cpu_seconds,
+        max_rss_kb=attempt.max_rss_kb,
+        started_at=_time(attempt.started_at),
+        ended_at=_time(attempt.ended_at),
+        folder=str(workspace.attempt(attempt.job_id, attempt.number).folder),
+    )
+
+
+def _fields(job: Job, attempts: Sequence[Attempt], seen: Seen) -> dict[str, Any]:
+    """Return what every view of a job tells, by key."""
+    ended = job.ended_at
+    status = job.outcome_status if job.state.is_final else TaskStatus.IN_PROGRESS
+    waits = job.state in (JobState.BACKOFF, JobState.PARKED)
+    return {
+        "task": job.task_id,
+        "job": job.id,
+        "project": job.project_id,
+        "verb": job.verb.value,
+        "agent": job.agent,
+        "executor": job.executor.name,
+        "state": job.state.value,
+        "status": status.value if status else None,
+        "cause": job.cause.value if job.cause else None,
+        "reason": job.reason,
+        "exit_code": int(exit_code_of(job)) if job.state.is_final else None,
+        "attempt_count": len(attempts),
+        "session_id": attempts[-1].session_id if attempts else None,
+        "seconds": round(ended - job.created_at, 3) if ended else None,
+        "created_at": format_time(job.created_at),
+        "started_at": _time(job.started_at),
+        "ended_at": _time(ended),
+        "cost_usd": dollars(job.cost_usd),
+        "denied_tools": job.denied_tools,
+        "warnings": warnings_of(job, attempts),
+        "priority": job.priority,
+        "parent": job.parent,
+        "retries": job.retries,
+        "retry_at": format_time(job.retry_at) if waits else None,
+        "unverifiable": seen.in_doubt,
+        "quiet_seconds": None if seen.quiet_seconds is None else round(seen.quiet_seconds, 1),
+    }
+
+
+def dollars(cost: float | None) -> float | None:
+    """Return money as it is told: to four places. A sum of floats has more than it knows."""
+    return None if cost is None else round(cost, MONEY_PLACES)
+
+
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else format_time(seconds)

@@ -1,0 +1,217 @@
+"""Workers, the queue, the configuration and the rest of what commands print with `--json`."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from sow.schema.output import fields
+
+
+class ErrorFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """An error in words, for people, and its code, for programs."""
+
+    kind: Annotated[
+        str,
+        Meta(
+            description="what it has to do with: usage, configuration, state, executor, queue, or"
+            " failed for what is none of these"
+        ),
+    ]
+    exit_code: fields.ExitCode
+    message: Annotated[str, Meta(description="what happened")]
+    hint: Annotated[str, Meta(description="what to do next; often empty")]
+
+
+class ErrorView(msgspec.Struct, frozen=True, kw_only=True):
+    """What any command prints in place of a result, or after some, where it fails."""
+
+    task: Annotated[
+        str | None, Meta(description="the task that it is about, of several named; else null")
+    ]
+    error: Annotated[ErrorFacts, Meta(description="what happened")]
+
+
+class AgentView(msgspec.Struct, frozen=True, kw_only=True):
+    """A role."""
+
+    agent: fields.Agent
+    description: Annotated[str, Meta(description="what it does")]
+    capabilities: Annotated[str, Meta(description="what its executor must let it do")]
+
+
+class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker on record."""
+
+    worker: fields.WorkerKey
+    pid: fields.Pid
+    alive: Annotated[bool, Meta(description="whether it lives")]
+    background: Annotated[bool, Meta(description="whether it runs without a terminal")]
+    concurrency: Annotated[int, Meta(description="how many agents it may run at once")]
+    jobs: Annotated[tuple[int, ...], Meta(description="the numbers of the jobs that it runs")]
+    started_at: Annotated[str, Meta(description="when it was started: UTC, ISO 8601")]
+    version: fields.Version
+
+
+class StoppedWorker(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker that was asked to leave, and has left."""
+
+    worker: fields.WorkerKey
+    pid: fields.Pid
+
+
+class WorkerLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of a background worker's log."""
+
+    worker: fields.WorkerKey
+    line: Annotated[str, Meta(description="what it said")]
+
+
+class SetAside(msgspec.Struct, frozen=True, kw_only=True):
+    """A message of the queue that no job of ours belongs to."""
+
+    at: Annotated[str, Meta(description="when it was set aside: UTC, ISO 8601")]
+    reason: Annotated[str, Meta(description="why")]
+    data: Annotated[str, Meta(description="how it begins")]
+
+
+class QueueView(msgspec.Struct, frozen=True, kw_only=True):
+    """The queue as a whole."""
+
+    paused_since: Annotated[
+        str | None, Meta(description="since when it is paused: UTC, ISO 8601; null if it is not")
+    ]
+    running_by_executor: Annotated[
+        dict[str, int], Meta(description="by executor, how many slots are taken")
+    ]
+    jobs_by_state: Annotated[dict[str, int], Meta(description="by state, how many jobs there are")]
+    waiting: Annotated[int, Meta(description="how many messages wait in the queue")]
+    set_aside: Annotated[tuple[SetAside, ...], Meta(description="messages that were set aside")]
+    worker_count: Annotated[int, Meta(description="how many workers live")]
+    concurrency: Annotated[int, Meta(description="how many agents may run at once")]
+
+
+class Paused(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the queue is paused, after it was paused or let go on."""
+
+    paused_since: Annotated[
+        str | None, Meta(description="since when it is paused: UTC, ISO 8601; null if it is not")
+    ]
+    was_paused: Annotated[bool, Meta(description="whether it was paused before")]
+
+
+class FindingView(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was checked."""
+
+    check: Annotated[str, Meta(description="the name of the check")]
+    level: Annotated[str, Meta(description="ok, note, warning or error")]
+    text: Annotated[str, Meta(description="what was found, in one line")]
+    remedy: Annotated[str, Meta(description="what to do; often empty")]
+    facts: Annotated[
+        dict[str, Any], Meta(description="the same for programs; its keys belong to the check")
+    ]
+    section: (
+        Annotated[str, Meta(description="the part of the examination, of `sow doctor`")] | UnsetType
+    ) = UNSET
+
+
+class Examination(msgspec.Struct, frozen=True, kw_only=True):
+    """What `sow doctor` has found."""
+
+    ok: Annotated[bool, Meta(description="whether agents can run here")]
+    version: fields.Version
+    findings: Annotated[tuple[FindingView, ...], Meta(description="each thing that was checked")]
+
+
+class SettingsFile(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the user's config file is."""
+
+    path: fields.SettingsPath
+    exists: Annotated[bool, Meta(description="whether it is there")]
+
+
+class SettingsCheck(SettingsFile, frozen=True, kw_only=True):
+    """Whether the configuration can be used."""
+
+    valid: Annotated[bool, Meta(description="whether it can be used")]
+    findings: Annotated[tuple[FindingView, ...], Meta(description="each thing that was checked")]
+
+
+class SettingsEdited(SettingsCheck, frozen=True, kw_only=True):
+    """The same after `sow config edit`."""
+
+    created: Annotated[bool, Meta(description="whether the file was made first")]
+
+
+class SettingsMade(msgspec.Struct, frozen=True, kw_only=True):
+    """A config file that was made from the template."""
+
+    path: fields.SettingsPath
+    overwritten: Annotated[bool, Meta(description="whether one was there")]
+    backup: fields.Backup
+
+
+class SettingsRemoved(msgspec.Struct, frozen=True, kw_only=True):
+    """A config file that was removed."""
+
+    path: fields.SettingsPath
+    removed: Annotated[bool, Meta(description="whether one was there")]
+    backup: fields.Backup
+
+
+class Settings(SettingsFile, frozen=True, kw_only=True):
+    """Every setting in effect."""
+
+    repository_path: Annotated[
+        str | None, Meta(description="the repository's settings; null without a repository")
+    ]
+    environment: Annotated[
+        dict[str, str], Meta(description="the variables that chose an executor, and their values")
+    ]
+    settings: Annotated[
+        dict[str, Any], Meta(description="the settings, in the form of `sow schema config`")
+    ]
+    origins: Annotated[
+        dict[str, str], Meta(description="where each came from, by its key with dots")
+    ]
+    warnings: Annotated[tuple[str, ...], Meta(description="what a person should look at")]
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """What `sow init` has made."""
+
+    root: Annotated[str, Meta(description="the workspace's root")]
+    made: Annotated[tuple[str, ...], Meta(description="what was made, relative to it")]
+    stood: Annotated[tuple[str, ...], Meta(description="what was there already")]
+
+
+class PromptView(msgspec.Struct, frozen=True, kw_only=True):
+    """A prompt of the library; of a list, without its text."""
+
+    name: Annotated[str, Meta(description="its name, such as guidance/implementer/base")]
+    text: Annotated[str, Meta(description="its text, in Markdown")] | UnsetType = UNSET
+
+
+class SchemaName(msgspec.Struct, frozen=True, kw_only=True):
+    """A schema that `sow schema` prints."""
+
+    name: Annotated[str, Meta(description="the words to give to `sow schema`")]
+    describes: Annotated[str, Meta(description="the file, or what a command prints")]
+
+
+class Script(msgspec.Struct, frozen=True, kw_only=True):
+    """A completion script."""
+
+    shell: Annotated[str, Meta(description="the shell it is for")]
+    script: Annotated[str, Meta(description="the script")]
+
+
+class WorkerEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of what `sow worker` says."""
+
+    at: Annotated[str, Meta(description="when: UTC, ISO 8601")]
+    level: Annotated[str, Meta(description="info, warning or error")]
+    message: Annotated[str, Meta(description="what it says")]
+    job: Annotated[int | None, Meta(description="the number of the job that it is about; or null")]
+    task: Annotated[str | None, Meta(description="the id of the task that it is about; or null")]
+    agent: Annotated[str | None, Meta(description="the role that it is about; or null")]
