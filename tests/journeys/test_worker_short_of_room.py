@@ -139,6 +139,7 @@ NO_FORK = """
     import subprocess
     import sys
 
+    import worker.main
     from worker import next_supervisor
 
     start = subprocess.Popen
