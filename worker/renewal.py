@@ -21,7 +21,8 @@ from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.schema.causes import GOOD_ORDER, SESSION_TAKEN, SESSION_UNKNOWN, WITHOUT_AGENT
-from sow.schema.job import Attempt, Job, Lease, Verb
+from sow.schema.job import Attempt, Job, Lease
+from sow.schema.kinds import SessionUse, kind_of
 from sow.schema.task import Task
 from sow.state import transitions
 from sow.state.task_log import LogEntry, append_entry
@@ -43,14 +44,15 @@ def is_kept(database: Database, session_id: str, *, started: bool) -> bool:
     if not started:
         return False
     began_here = any(
-        attempt.verb is Verb.SPAWN and attempt.cause not in WITHOUT_AGENT for attempt in tried
+        kind_of(attempt).session is SessionUse.BEGINS and attempt.cause not in WITHOUT_AGENT
+        for attempt in tried
     )
     return not began_here or any(attempt.transcript_seen for attempt in tried)
 
 
 def _held_a_turn(attempt: Attempt) -> bool:
-    is_open = attempt.verb is Verb.OPEN  # nobody saw what the person did in it
-    return is_open or attempt.finished_turn or attempt.cause in GOOD_ORDER
+    is_unseen = kind_of(attempt).in_persons_hands  # nobody saw what the person did in it
+    return is_unseen or attempt.finished_turn or attempt.cause in GOOD_ORDER
 
 
 def ran_in(history: Sequence[Attempt], session_id: str) -> bool:

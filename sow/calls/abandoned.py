@@ -17,7 +17,8 @@ from sow.paths import Workspace
 from sow.processes import facts
 from sow.processes.facts import Life
 from sow.schema.causes import Cause
-from sow.schema.job import Job, JobState, Verb
+from sow.schema.job import Job, JobState
+from sow.schema.kinds import SessionUse, kind_of
 from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
 from sow.state.projects import read_project
@@ -51,12 +52,16 @@ def finish(workspace: Workspace, database: Database, job: Job, *, now: float) ->
     return jobs.get_job(database, job.id).state
 
 
+def _continues(job: Job) -> bool:
+    return kind_of(job).session is SessionUse.CONTINUES
+
+
 def _is_marked(job: Job, task: Task) -> bool:
     """Whether the caller came as far as taking the task.
 
     A spawn of a task that was `in_progress` before may lack its new session.
     """
-    taken_anew = job.prior_status is not TaskStatus.IN_PROGRESS or job.verb is Verb.RESUME
+    taken_anew = job.prior_status is not TaskStatus.IN_PROGRESS or _continues(job)
     return task.status is TaskStatus.IN_PROGRESS and taken_anew
 
 
@@ -86,7 +91,7 @@ def undo(
             cause=Cause.CANCELLED,
             reason=reason,
             outcome_status=job.prior_status,
-            owes_task=True,
+            owes_task=kind_of(job).holds_task,
             ended_at=now,
         )
     conclude(workspace, database, job, now=now)
@@ -106,7 +111,7 @@ def cancellation(database: Database, job: Job, *, reason: str, now: float) -> di
         "cause": Cause.CANCELLED,
         "reason": reason,
         "outcome_status": TaskStatus.PAUSED if ran or taken_before else job.prior_status,
-        "owes_task": True,
+        "owes_task": kind_of(job).holds_task,
         "cancel_requested_at": job.cancel_requested_at or now,
         "ended_at": now,
     }
@@ -167,4 +172,4 @@ def _owed(database: Database, job: Job, task: Task, now: float) -> transitions.F
         return transitions.enter(task, TaskStatus.FAILED, now=now)
     never_ran = jobs.last_attempt(database, job.id) is None
     prior = job.outcome_status or TaskStatus.PENDING
-    return transitions.undo(task, prior, resumed=never_ran and job.verb is Verb.RESUME)
+    return transitions.undo(task, prior, resumed=never_ran and _continues(job))

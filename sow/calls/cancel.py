@@ -15,17 +15,18 @@ from dataclasses import dataclass
 from sow.calls.abandoned import cancellation, conclude
 from sow.calls.ancestry import refuse_ending_ancestor
 from sow.calls.caller import Caller
+from sow.calls.report import has_reported
 from sow.calls.unrecorded_agents import refuse_strays
 from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
 from sow.schema.causes import Cause
-from sow.schema.job import Job, JobState, Verb
+from sow.schema.job import Job, JobState
+from sow.schema.kinds import kind_of
 from sow.schema.task import TaskStatus
 from sow.state.projects import read_project
 from sow.state.tasks import find_task, read_task
-from sow.state.transitions import NO_REPORTS
 
 
 class NothingToCancel(StateError):
@@ -163,7 +164,7 @@ def cancel_job(
 
 def _endable(family: Sequence[Job]) -> list[Job]:
     """Return the jobs without those that a person has open on a terminal."""
-    return [job for job in family if job.verb is not Verb.OPEN]
+    return [job for job in family if not kind_of(job).in_persons_hands]
 
 
 def _left_by_request(job: Job, family: Sequence[Job]) -> list[Job]:
@@ -178,7 +179,7 @@ def _refuse(
     database: Database, job: Job, family: Sequence[Job], reports: Mapping[JobId, TaskStatus]
 ) -> None:
     """Refuse what is not to be ended from here. Raises OpenOnTerminal, TooLate."""
-    if job.verb is Verb.OPEN:
+    if kind_of(job).in_persons_hands:
         raise OpenOnTerminal(job)
     if job.id in reports and _has_an_agent(database, job):
         raise TooLate(job, reports[job.id], _endable(family))
@@ -229,8 +230,8 @@ def _reports(caller: Caller, family: Sequence[Job]) -> dict[JobId, TaskStatus]:
     under its folder's lock, and whoever needs both takes the lock first. What is
     queued after this has not reported.
     """
-    stand = {job.id: _status(caller, job) for job in family}
-    return {job_id: one for job_id, one in stand.items() if one and one not in NO_REPORTS}
+    stand = [(job, _status(caller, job)) for job in family]
+    return {job.id: status for job, status in stand if status and has_reported(job, status)}
 
 
 def _status(caller: Caller, job: Job) -> TaskStatus | None:

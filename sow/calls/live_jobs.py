@@ -5,6 +5,7 @@ Kept apart from the call itself, so that `sow task set` imports little.
 
 from collections.abc import Callable, Mapping
 
+from sow.calls.report import has_reported
 from sow.errors import StateError
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs
@@ -14,7 +15,6 @@ from sow.schema.job import Job
 from sow.schema.task import TaskStatus
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
-from sow.state.transitions import NO_REPORTS
 
 
 class TaskIsRunning(StateError):
@@ -24,7 +24,7 @@ class TaskIsRunning(StateError):
         end = ", or call again with --cancel-job to end it first"
         if not has_option:
             end = f", or end it: `sow agent cancel {job.task_id}`"
-        if status not in NO_REPORTS:  # it would be too late for either
+        if has_reported(job, status):  # it would be too late for either
             end = f": its agent has left {status}, and is only ending"
         super().__init__(
             f"task {job.task_id} has a job that has not ended: job {job.id} ({job.state})",

@@ -11,7 +11,8 @@ from sow.paths import Workspace
 from sow.processes import facts
 from sow.processes.facts import Life
 from sow.schema.causes import Cause
-from sow.schema.job import Job, JobState, Verb
+from sow.schema.job import Job, JobState
+from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
 from sow.state.projects import read_project
@@ -21,7 +22,7 @@ from sow.state.tasks import change_task
 
 def is_deserted(workspace: Workspace, database: Database, job: Job) -> bool:
     """Whether a session is open on record only: neither who opened it nor its CLI runs."""
-    if job.verb is not Verb.OPEN or job.state.is_final or job.caller is None:
+    if kind_of(job).is_leased or job.state.is_final or job.caller is None:
         return False
     attempt = jobs.last_attempt(database, job.id)
     if facts.life_of(job.caller) is not Life.DEAD or attempt is None:

@@ -27,7 +27,7 @@ from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import TaskIsTaken
-from sow.schema.job import Job, JobState, Verb
+from sow.schema.job import Job, JobState
 from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
 from sow.state.kept.guard import see_to_project
@@ -131,7 +131,7 @@ def _log_prompt(caller: Caller, resolved: Resolved) -> None:
     """Write a resume's words into the task's log first: an answer survives without `run/`."""
     request = resolved.request
     lost = resolved.task.session_id
-    if request.verb is Verb.RESUME:
+    if request.continues_session:
         action, text = "Resumed with an answer or corrections", request.prompt
     elif request.fresh and lost is not UNSET:
         action, text = f"Started over; the session before was {lost}", request.prompt
@@ -163,7 +163,7 @@ def _mark_task(
         if task.status not in (current.prior_status, TaskStatus.IN_PROGRESS):
             jobs.change_job(database, job.id, prior_status=task.status)
         now = caller.now()
-        if resolved.request.verb is Verb.RESUME:
+        if resolved.request.continues_session:
             return transitions.begin_resume(task, now)
         changes = dict(transitions.enter(task, TaskStatus.IN_PROGRESS, now=now))
         changes["assigned_agent"] = resolved.agent

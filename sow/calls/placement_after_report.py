@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from sow.calls.caller import Caller
 from sow.calls.placement import place
+from sow.calls.report import has_reported
 from sow.calls.request import Placed, Request
 from sow.calls.same_call import TaskHasJob
 from sow.calls.wait import Progress, Waiter
@@ -17,10 +18,8 @@ from sow.config.configuration import Configuration
 from sow.errors import StateError
 from sow.ids import JobId, TaskId
 from sow.jobs.database import Database
-from sow.schema.job import Verb
 from sow.schema.task import TaskStatus
 from sow.state.tasks import read_task
-from sow.state.transitions import NO_REPORTS
 
 ENDING_SECONDS = 30.0
 
@@ -55,15 +54,15 @@ def place_when_settled(
     try:
         return place(caller, database, config, request, waiter)
     except TaskHasJob as refusal:
-        if request.verb is not Verb.RESUME:
+        if not request.continues_session:
             raise
         status = read_task(caller.workspace, request.task_id).status
-        if status in NO_REPORTS:
+        if not has_reported(refusal.job, status):
             raise
         with Waiter(caller, database) as passing:
-            passing.begin([refusal.job_id])
+            passing.begin([refusal.job.id])
             still_there = passing.wait(seconds=patience, on_tick=on_tick)
-            passing.delivered(refusal.job_id)
+            passing.delivered(refusal.job.id)
         if still_there:
-            raise AgentIsEnding(request.task_id, refusal.job_id, status, patience) from None
+            raise AgentIsEnding(request.task_id, refusal.job.id, status, patience) from None
     return place(caller, database, config, request, waiter)

@@ -6,6 +6,7 @@ from pathlib import Path
 from sow.executors.base import Executor
 from sow.ids import ProjectId, TaskId
 from sow.schema.job import Job, Verb
+from sow.schema.kinds import KINDS, JobKind, SessionUse
 from sow.schema.task import Task
 
 
@@ -25,6 +26,21 @@ class Request:
     reassign: bool = False
     """Give the task to `agent` where another one was to do it."""
     cwd: Path | None = None
+
+    @property
+    def kind(self) -> JobKind:
+        """The kind of the job that it asks for."""
+        return KINDS[self.verb]
+
+    @property
+    def begins_session(self) -> bool:
+        """Whether it asks for a session of its own, not for more of the one on record."""
+        return self.kind.session is SessionUse.BEGINS
+
+    @property
+    def continues_session(self) -> bool:
+        """Whether it asks for more of the session on record."""
+        return self.kind.session is SessionUse.CONTINUES
 
 
 @dataclass(frozen=True)

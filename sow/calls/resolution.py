@@ -17,7 +17,7 @@ from sow.executors.base import Executor
 from sow.executors.registry import make_executor
 from sow.ids import JobId, ProjectId, TaskId, parse_task_id
 from sow.processes import facts
-from sow.schema.job import Job, Verb
+from sow.schema.job import Job
 from sow.schema.task import Task
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
@@ -30,7 +30,7 @@ def resolve(caller: Caller, config: Configuration, request: Request) -> Resolved
         get_agent(request.agent)
     task = read_task(caller.workspace, parse_task_id(request.task_id))
     agent = request.agent or task.assigned_agent
-    if request.agent is None and request.verb is Verb.SPAWN:
+    if request.agent is None and request.begins_session:
         get_agent(agent)  # a name that somebody wrote into the file
     executor, notes = _executor_for(config, request, task, agent)
     return Resolved(
@@ -48,7 +48,7 @@ def _executor_for(
     config: Configuration, request: Request, task: Task, agent: str
 ) -> tuple[Executor, tuple[str, ...]]:
     """Return the bound executor; for a resume, the one that made the session, saying so."""
-    if request.verb is Verb.SPAWN or task.session is UNSET:
+    if request.begins_session or task.session is UNSET:
         return make_executor(config.binding(agent).executor), ()
     maker = config.executor(task.session.executor)
     bound = config.bindings.get(agent)
@@ -61,7 +61,7 @@ def _executor_for(
 def _folder(caller: Caller, request: Request, task: Task) -> str:
     """Return the folder the agent runs in, relative to the root: that of its session, if any."""
     if request.cwd is None:
-        if request.verb is Verb.SPAWN or task.session is UNSET:
+        if request.begins_session or task.session is UNSET:
             return "."
         return task.session.cwd
     folder = Path(os.path.abspath(caller.cwd / request.cwd))  # noqa: PTH100 - keeps links

@@ -11,6 +11,7 @@ from dataclasses import replace
 from sow.calls.admission import admit_resume, admit_spawn, refuse_unmet
 from sow.calls.ancestry import refuse_ancestors
 from sow.calls.caller import Caller
+from sow.calls.report import has_reported
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import is_same_call, resolve
 from sow.calls.unrecorded_agents import refuse_strays
@@ -20,10 +21,9 @@ from sow.errors import SowError, StateError
 from sow.ids import TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
-from sow.schema.job import Job, Verb
+from sow.schema.job import Job
 from sow.schema.task import Task, TaskStatus
 from sow.state.tasks import read_task
-from sow.state.transitions import NO_REPORTS
 
 
 class TaskHasJob(StateError):
@@ -31,14 +31,14 @@ class TaskHasJob(StateError):
 
     def __init__(self, job: Job, status: TaskStatus) -> None:
         end = f"End it: `sow agent cancel {job.task_id}`."
-        if status not in NO_REPORTS:
+        if has_reported(job, status):
             end = f"Its agent has left {status}, and is only ending."
         super().__init__(
             f"task {job.task_id} has a job that has not ended: "
             f"job {job.id} ({job.verb} by {job.executor.name}, {job.state})",
             hint=f"Wait for it: `sow agent wait {job.task_id}`. {end}",
         )
-        self.job_id = job.id
+        self.job = job
 
 
 class OutcomeIsOwed(StateError):
@@ -106,7 +106,7 @@ def _option_for_anew(caller: Caller, resolved: Resolved) -> str | None:
     """
     fresh = replace(resolved, request=replace(resolved.request, fresh=True))
     for option, call in (("--again", resolved), ("--fresh", fresh)):
-        if option == "--again" or resolved.request.verb is Verb.SPAWN:
+        if option == "--again" or resolved.request.begins_session:
             with suppress(SowError):
                 admit(caller, call, resolved.task)
                 return option
@@ -126,7 +126,7 @@ def refuse_other_job(database: Database, resolved: Resolved) -> None:
 def admit(caller: Caller, resolved: Resolved, task: Task) -> None:
     """Refuse what the status table does not allow; asked again under the task's lock."""
     request = resolved.request
-    if request.verb is Verb.RESUME:
+    if request.continues_session:
         admit_resume(task, resolved.executor)
         return
     admit_spawn(

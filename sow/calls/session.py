@@ -16,7 +16,7 @@ from sow.calls.request import Resolved
 from sow.environment import agent_environment
 from sow.errors import ConfigurationError, ExecutorError
 from sow.executors.base import Session, SessionSource
-from sow.schema.job import Job, Verb
+from sow.schema.job import Job
 from sow.schema.task import SessionFacts, Task
 
 CREATE_SECONDS = 60.0
@@ -26,9 +26,7 @@ CREATE_SECONDS = 60.0
 def allocate_session(caller: Caller, resolved: Resolved, job: Job) -> Session | None:
     """Obtain a session id the executor's way; no lock is held meanwhile."""
     task, executor = resolved.task, resolved.executor
-    if resolved.request.verb is Verb.RESUME:
-        return None
-    if keeps_session(resolved, task):
+    if not resolved.request.begins_session or keeps_session(resolved, task):
         return None
     if executor.session_source in (SessionSource.NONE, SessionSource.LEARNED):
         return None

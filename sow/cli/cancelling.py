@@ -17,6 +17,7 @@ from sow.jobs.database import Database, open_queue
 from sow.reports.outcome import line_of
 from sow.reports.views import cancelled_view, outcome_of, read_views
 from sow.schema.job import Job, JobState
+from sow.schema.kinds import kind_of
 from sow.schema.output.jobs import Cancelled as CancelledView
 
 keep_children_option = click.option(
@@ -78,7 +79,7 @@ def _show(caller: Caller, database: Database, cancelled: Cancelled, *, as_json: 
 
 
 def _how(job: Job) -> str:
-    return "open on a terminal" if job.verb == "open" else job.state.value
+    return "open on a terminal" if kind_of(job).in_persons_hands else job.state.value
 
 
 def _view(caller: Caller, database: Database, cancelled: Cancelled) -> CancelledView:

@@ -26,7 +26,7 @@ from sow.executors.base import Launch, Session, SessionSource
 from sow.executors.registry import make_executor
 from sow.ids import AttemptId
 from sow.jobs.database import open_existing_queue
-from sow.schema.job import Job, Verb
+from sow.schema.job import Job
 from sow.schema.task import SessionFacts, Task
 from sow.state import transitions
 
@@ -101,7 +101,7 @@ def _variables(caller: Caller, job: Job, launch: Launch) -> list[str]:
 def _as_if_marked(caller: Caller, resolved: Resolved) -> Task:
     """Return the task as the call would leave it, with a session that is not made yet."""
     task, executor = resolved.task, resolved.executor
-    if resolved.request.verb is Verb.RESUME:
+    if resolved.request.continues_session:
         changes: Mapping[str, Any] = transitions.begin_resume(task, caller.now())
         return msgspec.structs.replace(task, **changes)
     if keeps_session(resolved, task):

@@ -15,10 +15,20 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import Database
 from sow.schema.causes import Cause
-from sow.schema.job import Attempt, Job
+from sow.schema.job import Attempt, Job, Verb
+from sow.schema.kinds import verbs_of
 
 ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked')"
 
+
+def _is_of(verbs: Sequence[Verb]) -> str:
+    """Return the condition that a job is of one of these verbs."""
+    return f"verb in ({', '.join(repr(verb.value) for verb in verbs)})"
+
+
+LEASED = _is_of(verbs_of(lambda kind: kind.is_leased))
+"""A worker runs the job; what is not so lives as long as its caller."""
+IN_PERSONS_HANDS = _is_of(verbs_of(lambda kind: kind.in_persons_hands))
 
 IDS_AT_ONCE = 500
 """How many ids one statement names: SQLite may allow no more than 999 parameters."""
@@ -128,7 +138,7 @@ def active_among(database: Database, job_ids: Sequence[JobId]) -> set[JobId]:
 def held_by_callers(database: Database) -> list[Job]:
     """Return the jobs that only a living caller keeps going: not queued yet, or on a terminal."""
     rows = database.rows(
-        f"select * from job where {ACTIVE} and (state = 'preparing' or verb = 'open') order by id"  # noqa: S608
+        f"select * from job where {ACTIVE} and (state = 'preparing' or not {LEASED}) order by id"  # noqa: S608
     )
     return [records.from_row(row, Job) for row in rows]
 
@@ -146,7 +156,7 @@ def lacks_row(database: Database, job_id: JobId) -> bool:
 
 def has_active_jobs(database: Database) -> bool:
     """Whether any job has not ended that a worker has to do with: not one that is open."""
-    sql = f"select 1 from job where {ACTIVE} and verb <> 'open' limit 1"  # noqa: S608
+    sql = f"select 1 from job where {ACTIVE} and {LEASED} limit 1"  # noqa: S608
     return database.row(sql) is not None
 
 
@@ -206,10 +216,10 @@ def descendants(database: Database, job_id: JobId) -> list[Job]:
             select job.id from family
                 join job as elder on elder.id = family.id
                 join job on job.parent = elder.id
-            where elder.verb <> 'open'
+            where not elder.{IN_PERSONS_HANDS}
         )
         select job.* from family join job on job.id = family.id where {ACTIVE} order by job.id
-        """,  # noqa: S608 - the only insertion is a constant
+        """,  # noqa: S608 - the only insertions are constants
         (job_id,),
     )
     return [records.from_row(row, Job) for row in rows]

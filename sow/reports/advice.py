@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from sow.executors.registry import make_executor
 from sow.schema.causes import CAUSES, SESSION_UNKNOWN, Cause
-from sow.schema.job import Attempt, Job, JobState, Verb
+from sow.schema.job import Attempt, Job, JobState
+from sow.schema.kinds import SessionUse, kind_of
 from sow.schema.task import TaskStatus
 
 
@@ -22,7 +23,7 @@ def advice(job: Job, attempts: Sequence[Attempt]) -> str:
             return f"To go on: {go_on(job, attempts)}."
         case JobState.FAILED:
             return _about_failure(job, go_on(job, attempts))
-        case JobState.RUNNING if job.verb is Verb.OPEN:
+        case JobState.RUNNING if kind_of(job).in_persons_hands:
             return ""  # it is in a person's hands
         case JobState.RUNNING:
             return f"To watch it: `sow job logs {job.id} --follow`. {_to_end(job)}"
@@ -37,7 +38,8 @@ def advice(job: Job, attempts: Sequence[Attempt]) -> str:
 
 def go_on(job: Job, attempts: Sequence[Attempt]) -> str:
     """Return the command that goes on with a job's task after its end."""
-    has_session = job.verb is Verb.RESUME or any(one.session_id is not None for one in attempts)
+    continues = kind_of(job).session is SessionUse.CONTINUES
+    has_session = continues or any(one.session_id is not None for one in attempts)
     if has_session and make_executor(job.executor).supports_resumption:
         return f'`sow agent resume {job.task_id} "Go on."`'
     return f"`sow agent spawn {job.agent} {job.task_id}`"

@@ -11,13 +11,8 @@ from sow.clock import format_duration, format_time
 from sow.reports.advice import advice
 from sow.reports.prospects import Surroundings
 from sow.schema.causes import CAUSES, Cause, RetryRule
-from sow.schema.job import Attempt, Job, JobState, Verb
-
-DEEDS = {
-    Verb.SPAWN: "started the agent",
-    Verb.RESUME: "resumed the session",
-    Verb.OPEN: "opened the session on a terminal",
-}
+from sow.schema.job import Attempt, Job, JobState
+from sow.schema.kinds import kind_of
 
 
 def explain(
@@ -52,7 +47,7 @@ def _beginning(job: Job, now: float) -> str:
 
 
 def _attempt(attempt: Attempt, now: float) -> list[str]:
-    did = DEEDS[attempt.verb]
+    did = kind_of(attempt).deed
     begun = attempt.started_at or attempt.created_at
     told = f"Attempt {attempt.number} {did} at {format_time(begun)}"
     if attempt.cause is None:
@@ -126,7 +121,7 @@ def _now(job: Job, attempts: Sequence[Attempt], around: Surroundings, now: float
             return [_placing(around)]
         case JobState.QUEUED:
             return [f"Next: {_start(job, around)}"]
-        case JobState.RUNNING if job.verb is Verb.OPEN:
+        case JobState.RUNNING if kind_of(job).in_persons_hands:
             return ["Next: the task is free again when the session is closed there."]
         case JobState.RUNNING:
             return _running(job, attempts, around)

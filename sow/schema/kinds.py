@@ -1,0 +1,88 @@
+"""The kinds of jobs: which of a job's parts each has. One row a verb.
+
+Owns what is asked wherever not every job is treated alike. A kind that is added
+is a word in `Verb`, a row here, and its own functions that start and settle it;
+nothing else may ask for a verb by its name. Two ways of starting an agent's CLI,
+as a new session or as a further turn of one, are the executors' own matter
+(`sow.attempts.plan`).
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+
+import msgspec
+
+from sow.schema.job import Attempt, Job, Verb
+
+
+class SessionUse(StrEnum):
+    """What a job does with its task's session."""
+
+    BEGINS = "begins"
+    """It takes one that never started, or has one made for it, and may run without any."""
+    CONTINUES = "continues"
+    """It goes on in the one on record, by the executor and in the folder that it was made with."""
+
+
+class JobKind(msgspec.Struct, frozen=True, kw_only=True):
+    """What the jobs of one verb are made of."""
+
+    verb: Verb
+    deed: str
+    """What each of its attempts did, as a job's story tells it."""
+    session: SessionUse
+    holds_task: bool
+    """Whether its task is taken while it lives, and is given back a status at its end. The index
+    `job_live` counts on it: it allows a task one live job of whatever kind."""
+    reports_status: bool
+    """Whether the status that its task is left in is its report."""
+    is_leased: bool
+    """Whether a worker takes it from the queue and holds a lease on it; any other job goes on as
+    long as the process of its caller, or what that has started, does."""
+    in_persons_hands: bool
+    """Whether a person sits before it: nobody else may end it, and what it queues is that
+    person's, not part of the job that it was begun from."""
+
+
+KINDS: Mapping[Verb, JobKind] = {
+    kind.verb: kind
+    for kind in (
+        JobKind(
+            verb=Verb.SPAWN,
+            deed="started the agent",
+            session=SessionUse.BEGINS,
+            holds_task=True,
+            reports_status=True,
+            is_leased=True,
+            in_persons_hands=False,
+        ),
+        JobKind(
+            verb=Verb.RESUME,
+            deed="resumed the session",
+            session=SessionUse.CONTINUES,
+            holds_task=True,
+            reports_status=True,
+            is_leased=True,
+            in_persons_hands=False,
+        ),
+        JobKind(
+            verb=Verb.OPEN,
+            deed="opened the session on a terminal",
+            session=SessionUse.CONTINUES,
+            holds_task=True,
+            reports_status=True,
+            is_leased=False,
+            in_persons_hands=True,
+        ),
+    )
+}
+
+
+def kind_of(asked: Job | Attempt) -> JobKind:
+    """Return the kind of a job, or of one attempt: what that was to do."""
+    return KINDS[asked.verb]
+
+
+def verbs_of(which: Callable[[JobKind], bool]) -> tuple[Verb, ...]:
+    """Return the verbs of some kinds, for a statement that asks the records for their jobs."""
+    return tuple(kind.verb for kind in KINDS.values() if which(kind))

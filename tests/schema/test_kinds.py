@@ -1,0 +1,62 @@
+"""The kinds of jobs stand in one table, and whoever treats jobs differently asks there."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sow
+import worker
+from sow.schema.job import Verb
+from sow.schema.kinds import KINDS, SessionUse, verbs_of
+
+SOURCES = [
+    path for package in (sow, worker) for path in Path(package.__file__).parent.rglob("*.py")
+]
+OF_EXECUTORS = {"sow/attempts/plan.py", "sow/attempts/launch.py"}
+"""What an executor's CLI is told is its own matter: these choose between its two ways."""
+VERB_IN_SQL = re.compile(r"\bverb\s*(=|<>|!=|in|not in)\s*\(?\s*'")
+
+
+@pytest.mark.parametrize("verb", Verb)
+def test_every_verb_has_its_row(verb: Verb) -> None:
+    assert KINDS[verb].verb is verb
+
+
+def test_the_kinds_that_there_are() -> None:
+    assert verbs_of(lambda kind: kind.is_leased) == (Verb.SPAWN, Verb.RESUME)
+    assert verbs_of(lambda kind: kind.in_persons_hands) == (Verb.OPEN,)
+    assert verbs_of(lambda kind: kind.session is SessionUse.BEGINS) == (Verb.SPAWN,)
+
+
+def test_nobody_asks_for_a_verb_by_its_name() -> None:
+    root = Path(sow.__file__).parents[1]
+    asking = {
+        str(path.relative_to(root)): lines
+        for path in SOURCES
+        if (lines := list(_comparisons(path.read_text())))
+    }
+    assert set(asking) == OF_EXECUTORS, asking
+
+
+def test_no_statement_names_a_verb() -> None:
+    naming = [path.name for path in SOURCES if VERB_IN_SQL.search(path.read_text())]
+    assert naming == []
+
+
+def _comparisons(source: str) -> Iterator[int]:
+    """Yield the lines that compare something with a member of `Verb`, or with its word."""
+    words = {verb.value for verb in Verb}
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Compare):
+            continue
+        sides = [node.left, *node.comparators]
+        by_name = any(
+            isinstance(side, ast.Attribute) and ast.unparse(side.value) == "Verb" for side in sides
+        )
+        of_verb = any(isinstance(side, ast.Attribute) and side.attr == "verb" for side in sides)
+        by_word = any(isinstance(side, ast.Constant) and side.value in words for side in sides)
+        if by_name or (of_verb and by_word):
+            yield node.lineno
