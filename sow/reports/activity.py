@@ -16,6 +16,7 @@ from sow.executors.registry import make_executor
 from sow.files import open_regular
 from sow.paths import Workspace
 from sow.schema.job import Job, JobState, Verb
+from sow.terminal_text import printable
 
 TAILS_BYTES = (1 << 16, 1 << 20)
 """How much of the end is read: nearly always the first of them holds what was done last. Beyond
@@ -102,7 +103,8 @@ def _of_events(executor: Executor, data: bytes) -> tuple[str, bool]:
                 hindrance, ended = "", True
     if ended:
         deed = f"waits for what runs {background}" if background else "has said its last word"
-    return on_one_line(hindrance or deed or speech), bool(hindrance)
+    shown = printable(hindrance or deed or speech)
+    return _shortened(shown), bool(hindrance)
 
 
 def retry_words(event: Event) -> str:
@@ -117,7 +119,5 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def on_one_line(text: str) -> str:
-    """Return an agent's words as a terminal may show them: one line, and nothing that steers it."""
-    shown = "".join(letter if letter.isprintable() else " " for letter in text)
-    return shown if len(shown) <= LONGEST_WORDS else shown[: LONGEST_WORDS - 1] + "…"
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_WORDS else f"{text[: LONGEST_WORDS - 1]}…"
