@@ -1,6 +1,6 @@
-"""Times as sow writes them: UTC, whole seconds, ISO 8601 with `Z`.
+"""Times: in files and JSON UTC, whole seconds, ISO 8601 with `Z`; to people local and relative.
 
-Owns the one format. Functions that need the time take it as an argument;
+Owns these forms. Functions that need the time take it as an argument;
 `utc_now` is called at the edges only.
 """
 
@@ -15,6 +15,22 @@ def utc_now() -> float:
 def format_time(seconds: float) -> str:
     """Return `seconds` since the epoch as `2026-01-31T12:00:00Z`."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def local_time(seconds: float) -> str:
+    """Return `seconds` since the epoch in the local zone, for people: `2026-01-31 13:00:00`."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
+def time_and_distance(seconds: float, now: float) -> str:
+    """Return a time for people: local, without today's date, and how far it is from `now`.
+
+    `13:00:00 (3m05s ago)`, `2026-01-31 13:00:00 (in 20h00m)`.
+    """
+    date, clock = local_time(seconds).split()
+    shown = clock if date == local_time(now).split()[0] else f"{date} {clock}"
+    length = format_duration(abs(now - seconds))
+    return f"{shown} ({length} ago)" if seconds <= now else f"{shown} (in {length})"
 
 
 def format_duration(seconds: float) -> str:

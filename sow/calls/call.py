@@ -7,7 +7,7 @@ raises ends the call. Its jobs go on then, and their outcomes are owed to it.
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sow.calls.ancestry import refuse_waiting_on_ancestor
@@ -23,7 +23,7 @@ from sow.errors import SowError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
-from sow.reports.views import outcome_of
+from sow.reports.views import outcome_of, see_job
 from sow.schema.job import Job
 from sow.schema.output.jobs import Outcome
 from sow.state.projects import read_project
@@ -220,7 +220,7 @@ def _wait(
 
     waiter.take_up([found.job.id for found in placed])
     left = waiter.wait(seconds=seconds, any_one=terms.any_one, on_tick=tick, on_end=deliver)
-    return tuple(ended), _outcomes(database, left)
+    return tuple(ended), tuple(_as_it_stands(waiter.caller, database, job) for job in left)
 
 
 def _outcome(database: Database, job: Job, owed: Placed | None = None) -> Outcome:
@@ -232,8 +232,10 @@ def _outcome(database: Database, job: Job, owed: Placed | None = None) -> Outcom
     )
 
 
-def _outcomes(database: Database, some: Iterable[Job]) -> tuple[Outcome, ...]:
-    return tuple(_outcome(database, job) for job in some)
+def _as_it_stands(caller: Caller, database: Database, job: Job) -> Outcome:
+    """Return what is known of a job that goes on, with what it does or waits for."""
+    seen = see_job(caller.workspace, database, job, caller.now())
+    return outcome_of(job, jobs.attempts(database, job.id), seen=seen)
 
 
 def _staff_without_waiting(staffing: Staffing, listener: Listener) -> None:

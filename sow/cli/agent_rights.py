@@ -44,6 +44,7 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("task", "show"): Right.READS,
     ("task", "explain"): Right.READS,
     ("task", "output"): Right.READS,
+    ("task", "log"): Right.READS,
     ("task", "set"): Right.OWN_TASK,
     ("task", "abandon"): Right.OWN_TASK,
     ("task", "reopen"): Right.OWN_TASK,

@@ -33,6 +33,7 @@ from sow.errors import SowError
 from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
+from sow.reports.agents_words import words_below
 from sow.reports.outcome import combined_exit_code, line_of
 from sow.reports.views import outcome_of
 from sow.schema.output.jobs import Outcome
@@ -89,13 +90,13 @@ def _run(
         with detaching_signals(), naming_tasks(caller, database, course.task_ids):
             try:
                 with ProgressLine(caller.workspace, database) as line:
-                    result = run(database, _listener(options, line), course)
+                    result = run(database, _listener(caller, options, line), course)
                 return _conclude(database, result, options)
             except GONE:
                 return say_detached(caller, database, course, options)
 
 
-def _listener(options: WaitOptions, line: ProgressLine) -> Listener:
+def _listener(caller: Caller, options: WaitOptions, line: ProgressLine) -> Listener:
     """Return who prints what a call tells."""
 
     def placed(found: Placed) -> None:
@@ -120,6 +121,8 @@ def _listener(options: WaitOptions, line: ProgressLine) -> Listener:
     def ended(outcome: Outcome) -> None:
         line.clear()
         _print(outcome, options)
+        for words in [] if options.as_json else words_below(caller.workspace, outcome):
+            click.echo(words)
         if sys.stdout is not None:  # whoever started us may have closed it
             sys.stdout.flush()
 

@@ -13,7 +13,7 @@ from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.explain import explain as explain_job
 from sow.reports.prospects import look_around
-from sow.reports.views import job_story, see_job
+from sow.reports.views import job_story, seen_in
 from sow.schema.job import Job
 
 
@@ -32,12 +32,11 @@ def explain(job_id: str, as_json: bool) -> None:
 def tell_story(workspace: Workspace, database: Database, job: Job, *, as_json: bool) -> None:
     """Print what happened to a job and what happens next; its outcome is shown by that."""
     now = utc_now()
-    seen = see_job(workspace, database, job, now)
     attempts = jobs.attempts(database, job.id)
-    around = look_around(workspace, database, job, quiet_seconds=seen.quiet_seconds)
+    around = look_around(workspace, database, job, now=now)
     lines = explain_job(job, attempts, around, now=now)
     if as_json:
-        echo_json(job_story(job, attempts, seen, lines))
+        echo_json(job_story(job, attempts, seen_in(job, around, now), lines))
     else:
         click.echo("\n".join(lines))
     outcome_is_shown(workspace, database, job)

@@ -9,9 +9,7 @@ from sow.clock import utc_now
 from sow.ids import parse_task_id
 from sow.jobs import jobs
 from sow.jobs.database import Database
-from sow.jobs.unverifiable import in_doubt
-from sow.paths import Workspace
-from sow.reports.views import read_views
+from sow.reports.views import Seen, read_views, see_jobs
 from sow.schema.job import Job
 
 HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "TOOK", "NOTE")
@@ -45,8 +43,8 @@ def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None
     if as_json:
         echo_json_lines(read_views(workspace, database, shown, now))
     else:
-        doubtful = in_doubt(workspace, database, shown)
-        rows = [_row(workspace, job, now, in_doubt=job.id in doubtful) for job in shown]
+        seen = see_jobs(workspace, database, shown, now)
+        rows = [_row(job, now, each) for job, each in zip(shown, seen, strict=True)]
         echo_table(HEADER, rows)
     if len(found) > limit:
         click.echo(f"Note: there are more than these {limit} jobs; --limit shows more.", err=True)
@@ -62,7 +60,7 @@ def _none(database: Database | None, *, task: str | None, active: bool) -> str:
     return f"No job{of} is on record. `sow task list` shows the tasks."
 
 
-def _row(workspace: Workspace, job: Job, now: float, *, in_doubt: bool) -> tuple[str, ...]:
+def _row(job: Job, now: float, seen: Seen) -> tuple[str, ...]:
     return (
         str(job.id),
         job.task_id,
@@ -72,5 +70,5 @@ def _row(workspace: Workspace, job: Job, now: float, *, in_doubt: bool) -> tuple
         job.state.value,
         job.outcome_status.value if job.outcome_status else "-",
         took(job, now),
-        note_on(workspace, job, now, in_doubt=in_doubt),
+        note_on(job, seen),
     )

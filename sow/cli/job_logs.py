@@ -24,6 +24,7 @@ from sow.files import open_regular, unreadable
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import AttemptPaths, Workspace
+from sow.reports.activity import retry_words
 from sow.reports.outcome import line_of
 from sow.reports.views import dollars, outcome_of
 from sow.schema.job import Job
@@ -246,7 +247,7 @@ def _words(event: Event) -> str:
         case EventKind.SESSION:
             return ""
         case EventKind.API_RETRY:
-            return f"request failed ({event.status or 'no answer'}), tried again"
+            return retry_words(event)
         case EventKind.RATE_LIMIT:
             return event.text or "usage limit"
         case EventKind.DENIAL:

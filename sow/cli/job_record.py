@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 import click
 
-from sow.clock import format_duration, format_time
+from sow.clock import format_duration
 from sow.errors import UsageError
 from sow.ids import TASK_ID_PATTERN, JobId
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_existing_queue
 from sow.jobs.jobs import UnknownJob
 from sow.paths import Workspace
-from sow.reports.views import quiet_seconds
+from sow.reports.views import Seen
 from sow.schema.job import Job, JobState
 
 JOB_ID_PATTERN = "[1-9][0-9]{0,17}"
@@ -65,18 +65,13 @@ def took(job: Job, now: float) -> str:
     return format_duration((job.ended_at or now) - job.started_at)
 
 
-def note_on(workspace: Workspace, job: Job, now: float, *, in_doubt: bool = False) -> str:
+def note_on(job: Job, seen: Seen) -> str:
     """Return the one thing more that a person wants to know of a job."""
-    if in_doubt:
+    if seen.in_doubt:
         return f"unverifiable: see `sow job explain {job.id}`"
-    if job.state in (JobState.BACKOFF, JobState.PARKED):
-        return f"again at {format_time(job.retry_at)}: {_first_line(job.reason)}"
-    if job.state is JobState.RUNNING:
-        quiet = quiet_seconds(workspace, job, now)
-        return f"quiet {format_duration(quiet)}" if quiet is not None else "starting"
-    if job.state in (JobState.FAILED, JobState.CANCELLED):
-        return _first_line(job.reason)
-    return ""
+    if not job.state.is_final:
+        return seen.standing
+    return "" if job.state is JobState.DONE else _first_line(job.reason)
 
 
 def _first_line(text: str) -> str:

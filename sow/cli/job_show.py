@@ -31,7 +31,7 @@ def show(job_id: str, as_json: bool) -> None:
     if as_json:
         echo_json(view)
     else:
-        _print(job, view, note=note_on(workspace, job, now, in_doubt=seen.in_doubt), now=now)
+        _print(job, view, note=note_on(job, seen), now=now)
     outcome_is_shown(workspace, database, job)
 
 

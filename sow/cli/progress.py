@@ -1,24 +1,33 @@
-"""The line that a person sees while a call waits.
+"""What is seen of a call while it waits: a line of progress, and that the queue is paused.
 
-Owns stderr's last line, and only where stderr is a terminal. Shows each job's
-state, how long it has run and how long its agent has been quiet.
+Owns stderr's last line, where stderr is a terminal: each job with what its agent
+does or what keeps it, as far as the width allows. That the queue is paused is said
+once, to whoever waits, for only a person can end that.
 """
 
 import sys
+import textwrap
 import time
+from collections.abc import Sequence
 from types import TracebackType
 
 import click
 
 from sow.calls.wait import Progress
 from sow.clock import format_duration
+from sow.jobs import control
 from sow.jobs.database import Database
 from sow.jobs.jobs import get_job
 from sow.paths import Workspace
+from sow.reports.prospects import Surroundings, look_around
+from sow.reports.standing import words_of
 from sow.schema.job import Job, JobState
 
-SHORTEST = 10
-"""Columns that a job takes at least: what is beyond the terminal's edge is not looked up."""
+MOST_SHOWN = 5
+"""How many jobs the line tells of; of the others it gives the number."""
+GAP = "  "
+FORMS = 5
+"""In how many lengths a job can be told."""
 
 
 class ProgressLine:
@@ -29,6 +38,7 @@ class ProgressLine:
         self.database = database
         self.enabled = sys.stderr.isatty()
         self._shown = False
+        self._told_of_pause: str | None = None
 
     def __enter__(self) -> "ProgressLine":
         return self
@@ -42,13 +52,20 @@ class ProgressLine:
         self.clear()
 
     def show(self, progress: Progress) -> None:
-        """Write the line anew."""
+        """Write the line anew; say that the queue is paused, once each time that it is."""
+        self._say_if_paused(progress)
         if not self.enabled:
             return
         width = click.get_current_context().terminal_width or _terminal_width()
-        shown = [get_job(self.database, job_id) for job_id in progress.job_ids[: width // SHORTEST]]
-        text = "   ".join(self._describe(job) for job in shown if not job.state.is_final)
-        click.echo("\r\x1b[K" + text[: width - 1], nl=False, err=True)
+        now = time.time()
+        shown = [get_job(self.database, job_id) for job_id in progress.job_ids[:MOST_SHOWN]]
+        told = [
+            forms_of(job, look_around(self.workspace, self.database, job, now=now), now)
+            for job in shown
+            if not job.state.is_final
+        ]
+        line = fitted(told, len(progress.job_ids) - len(shown), width - 1)
+        click.echo("\r\x1b[K" + line, nl=False, err=True)
         self._shown = True
 
     def clear(self) -> None:
@@ -57,19 +74,67 @@ class ProgressLine:
             click.echo("\r\x1b[K", nl=False, err=True)
             self._shown = False
 
-    def _describe(self, job: Job) -> str:
-        now = time.time()
-        if job.state is not JobState.RUNNING or job.started_at is None:
-            return f"{job.task_id} {job.state}"
-        text = f"{job.task_id} {job.agent} runs {format_duration(now - job.started_at)}"
-        quiet = self._quiet_seconds(job, now)
-        return f"{text}, quiet {format_duration(quiet)}" if quiet is not None else text
+    def _say_if_paused(self, progress: Progress) -> None:
+        """Say so of the jobs that wait; nothing where every one of them runs."""
+        since = control.paused_since(self.database)
+        if since is None or since == self._told_of_pause:
+            return
+        jobs = [get_job(self.database, job_id) for job_id in progress.job_ids]
+        held = [job.task_id for job in jobs if not (job.state.is_final or runs(job))]
+        if not held:
+            return
+        self._told_of_pause = since
+        self.clear()
+        words = f"{', '.join(held)} will not start before `sow queue resume`"
+        click.echo(f"Note: the queue is paused: {words}", err=True)
 
-    def _quiet_seconds(self, job: Job, now: float) -> float | None:
-        """Return how long ago the newest attempt of a job last wrote a line."""
-        folder = self.workspace.job(job.id)
-        times = [path.stat().st_mtime for path in folder.glob("*/output.jsonl")]
-        return max(0.0, now - max(times)) if times else None
+
+def runs(job: Job) -> bool:
+    """Whether a worker has taken the job."""
+    return job.state is JobState.RUNNING
+
+
+def forms_of(job: Job, around: Surroundings, now: float) -> tuple[str, ...]:
+    """Return a job in words in FORMS lengths, the longest first."""
+    if not runs(job) or job.started_at is None or around.activity is None:
+        words = words_of(job, around, now)
+        plain = f"{job.task_id} {job.state}"
+        longest = f"{plain}: {words}" if words else plain
+        return longest, _cut(longest, 76), _cut(longest, 38), plain, plain
+    activity, took = around.activity, format_duration(now - job.started_at)
+    does = f": {activity.words}" if activity.words else ""
+    quiet = format_duration(activity.quiet_seconds)
+    pause = "" if activity.is_hindered else f", quiet {quiet}"
+    longest = f"{job.task_id} {job.agent} runs {took}{pause}{does}"
+    shorter = f"{job.task_id} {took}{does}"
+    shortest = f"{job.task_id} {'fails' if activity.is_hindered else took}"
+    return longest, _cut(longest, 76), _cut(shorter, 38), _cut(shorter, 24), shortest
+
+
+def _cut(text: str, width: int) -> str:
+    """Return a text that fits a width, whole words only."""
+    return textwrap.shorten(text, width, placeholder=" …")
+
+
+def fitted(told: Sequence[tuple[str, ...]], hidden: int, width: int) -> str:
+    """Return a line of at most `width` columns: all jobs in the longest form that fits.
+
+    Where not even the shortest does, the last jobs are counted instead; `hidden`
+    more are counted in any case.
+    """
+    for form in range(FORMS):
+        line = _joined([forms[form] for forms in told], hidden)
+        if len(line) <= width:
+            return line
+    for count in range(len(told) - 1, 0, -1):
+        line = _joined([forms[-1] for forms in told[:count]], hidden + len(told) - count)
+        if len(line) <= width:
+            return line
+    return f"+{hidden + len(told)}"
+
+
+def _joined(entries: Sequence[str], hidden: int) -> str:
+    return GAP.join([*entries, *([f"+{hidden}"] if hidden else [])])
 
 
 def _terminal_width() -> int:

@@ -62,13 +62,19 @@ def _row(task: "Task") -> tuple[str, ...]:
 @click.command()
 @click.argument("task", required=False, shell_complete=completing.tasks)
 @id_option
+@click.option("--description", is_flag=True, help="Print its description.md, and nothing else.")
 @json_option
-def show(task: str | None, task_option: str | None, as_json: bool) -> None:
-    """Show one TASK."""
-    from sow.state.tasks import read_task
+def show(task: str | None, task_option: str | None, description: bool, as_json: bool) -> None:
+    """Show one TASK, with the last entries of its log."""
+    from sow.cli.task_log import end_of_log, print_description
+    from sow.state.tasks import find_task, read_task
 
     workspace = here()
-    found = read_task(workspace, named_task(task, task_option, os.environ))
+    task_id = named_task(task, task_option, os.environ)
+    if description:
+        print_description(find_task(workspace, task_id), as_json=as_json)
+        return
+    found = read_task(workspace, task_id)
     if as_json:
         from sow.reports.task_views import task_view
 
@@ -77,6 +83,8 @@ def show(task: str | None, task_option: str | None, as_json: bool) -> None:
     click.echo(f"{found.id}  {found.name}")
     for label, value in _facts(workspace, found):
         click.echo(f"  {label:<12} {value}")
+    for number, line in enumerate(end_of_log(find_task(workspace, found.id))):
+        click.echo(f"  {'' if number else 'log':<12} {line}")
 
 
 def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:

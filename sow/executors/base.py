@@ -101,7 +101,8 @@ class Event:
     """Seconds since the epoch, for rate_limit."""
     cost_usd: float | None = None
     count: int = 0
-    """How many tasks run in the background now, for background."""
+    """How many tasks run in the background now, for background; which failure of one request
+    it is, for api_retry, where the CLI tells it."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from sow.executors.stream import clean_session_id, decode_line, excerpt, finite,
 RULE_LIMIT = 200
 """A longer denied command is named by its tool alone, in characters."""
 
-
+MOST_FAILURES = 1_000_000
+"""No request fails as often as that: what claims it is noise."""
 DIAGNOSTIC = "[ede_diagnostic]"
 """Begins what an interrupted run puts among its errors: nothing for people (measured)."""
 
@@ -55,6 +56,8 @@ class SystemLine(msgspec.Struct, frozen=True, tag_field="type", tag="system"):
     session_id: str | None = None
     error_status: int | None = None
     error: Any = None
+    attempt: Any = None
+    """Of `api_retry`: which failure of the request it is, from 1."""
     tasks: Any = None
 
 
@@ -121,7 +124,12 @@ def _events(line: Line) -> Iterator[Event]:
             yield Event(EventKind.SESSION, session_id=clean_session_id(line.session_id))
         case SystemLine(subtype="api_retry"):
             words = line.error if isinstance(line.error, str) else ""
-            yield Event(EventKind.API_RETRY, text=excerpt(words), status=line.error_status)
+            yield Event(
+                EventKind.API_RETRY,
+                text=excerpt(words),
+                status=line.error_status,
+                count=_count(line.attempt),
+            )
         case SystemLine(subtype="background_tasks_changed"):
             yield _background(line.tasks)
         case AssistantLine():
@@ -132,6 +140,10 @@ def _events(line: Line) -> Iterator[Event]:
             yield _rate_limit(line.rate_limit_info)
         case ResultLine():
             yield from _result_events(line)
+
+
+def _count(number: Any) -> int:
+    return number if isinstance(number, int) and 0 < number < MOST_FAILURES else 0
 
 
 def _spoken(message: Message) -> Iterator[Event]:

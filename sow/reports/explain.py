@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sow.clock import format_duration, format_time
 from sow.reports.advice import advice
-from sow.reports.prospects import Surroundings
+from sow.reports.prospects import Obstacle, Surroundings, obstacle_of
 from sow.schema.causes import CAUSES, Cause, RetryRule
 from sow.schema.job import Attempt, Job, JobState
 from sow.schema.kinds import kind_of
@@ -154,29 +154,31 @@ def _placing(around: Surroundings) -> str:
 
 def _start(job: Job, around: Surroundings) -> str:
     """Tell when a job that is due starts, and what stands in its way."""
-    name, most = job.executor.name, job.executor.max_parallel
-    if around.paused_since is not None:
-        return (
-            f"nothing: the queue has been paused since {around.paused_since}."
-            " `sow queue resume` lets it go on."
-        )
-    if not around.workers:
-        return (
-            "it waits for a worker, and none runs. `sow worker` starts one; so does a call that"
-            " waits, unless worker.autostart is false."
-        )
-    if most is not None and around.running_alike >= most:
-        return (
-            f"it starts when another agent of {name} ends: {around.running_alike} run, and no more"
-            f" may (agents.executors.{name}.max_parallel: {most})."
-            " `sow job list --active` shows them."
-        )
-    if around.running >= around.capacity:
-        return (
-            f"it starts when another agent ends: {around.running} run, and no more may"
-            " (worker.concurrency). `sow job list --active` shows them."
-        )
-    return "it starts as soon as a worker takes it; nothing stands in its way."
+    name = job.executor.name
+    match obstacle_of(job, around):
+        case Obstacle.PAUSED:
+            return (
+                f"nothing: the queue has been paused since {around.paused_since}."
+                " `sow queue resume` lets it go on."
+            )
+        case Obstacle.NO_WORKER:
+            return (
+                "it waits for a worker, and none runs. `sow worker` starts one; so does a call that"
+                " waits, unless worker.autostart is false."
+            )
+        case Obstacle.EXECUTOR_FULL:
+            return (
+                f"it starts when another agent of {name} ends: {around.running_alike} run, and no"
+                f" more may (agents.executors.{name}.max_parallel: {job.executor.max_parallel})."
+                " `sow job list --active` shows them."
+            )
+        case Obstacle.ALL_FULL:
+            return (
+                f"it starts when another agent ends: {around.running} run, and no more may"
+                " (worker.concurrency). `sow job list --active` shows them."
+            )
+        case _:
+            return "it starts as soon as a worker takes it; nothing stands in its way."
 
 
 def _running(job: Job, attempts: Sequence[Attempt], around: Surroundings) -> list[str]:
@@ -184,12 +186,14 @@ def _running(job: Job, attempts: Sequence[Attempt], around: Surroundings) -> lis
         asked = format_time(job.cancel_requested_at)
         return [f"Now: it is being ended, as was asked at {asked}."]
     if not attempts or attempts[-1].cause is not None:
-        told = "Now: a worker has taken it and starts its agent."
-    elif around.quiet_seconds is None:
-        told = "Now: its agent runs and has printed nothing yet."
+        standing = "Now: a worker has taken it and starts its agent."
+    elif around.activity is None:
+        standing = "Now: its agent runs and has printed nothing yet."
     else:
-        told = f"Now: its agent runs; its last line is {format_duration(around.quiet_seconds)} old."
-    lines = [told]
+        quiet = format_duration(around.activity.quiet_seconds)
+        last = f" Last seen: {around.activity.words}." if around.activity.words else ""
+        standing = f"Now: its agent runs; its last line is {quiet} old.{last}"
+    lines = [standing]
     if not around.worker_lives:
         lines.append("Its worker has died. The agent goes on, and the next worker takes it over.")
     return [*lines, f"Next: its end is judged by the task's status.{_limits(job, attempts)}"]

@@ -73,7 +73,9 @@ def line_of(outcome: Outcome) -> str:
     if outcome.owed:
         anew = f"; `{outcome.anew_with}` runs it anew" if outcome.anew_with else ""
         line = f"outcome of job {outcome.job}, which ended {outcome.ended_at}{anew}: {line}"
-    if outcome.reason and outcome.state == JobState.FAILED:
+    if outcome.standing:
+        line = f"{line}: {outcome.standing}"
+    elif outcome.reason and outcome.state == JobState.FAILED:
         line = f"{line}: {outcome.reason.strip().splitlines()[0]}"
     return line
 

@@ -1,9 +1,11 @@
 """What stands around one job now and decides when it goes on: workers, limits, its caller.
 
-Owns the looking; what it means is told by `explain`. Changes nothing.
+Owns the looking, and what of it keeps a job that is due from its start. The words
+are those of `explain`, at length, and of `standing`, in short. Changes nothing.
 """
 
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from sow.jobs import control, leases, workers
 from sow.jobs.database import Database
@@ -11,6 +13,7 @@ from sow.jobs.unverifiable import is_in_doubt
 from sow.paths import Workspace
 from sow.processes import facts
 from sow.processes.facts import Life
+from sow.reports.activity import Activity, activity_of
 from sow.schema.job import Job
 
 
@@ -34,13 +37,32 @@ class Surroundings:
     """Whether the call that is placing the job lives."""
     in_doubt: bool = False
     """Whether nobody here can tell if it still runs."""
-    quiet_seconds: float | None = None
-    """How long ago its agent wrote its last line; None where it does not run."""
+    activity: Activity | None = None
+    """What its agent does; None where it does not run, or has printed nothing."""
 
 
-def look_around(
-    workspace: Workspace, database: Database, job: Job, *, quiet_seconds: float | None
-) -> Surroundings:
+class Obstacle(Enum):
+    """What keeps a job that is due from its start, the first that holds."""
+
+    PAUSED = auto()
+    NO_WORKER = auto()
+    EXECUTOR_FULL = auto()
+    ALL_FULL = auto()
+
+
+def obstacle_of(job: Job, around: Surroundings) -> Obstacle | None:
+    """Return what keeps a job that is due from its start; None where nothing does."""
+    most = job.executor.max_parallel
+    if around.paused_since is not None:
+        return Obstacle.PAUSED
+    if not around.workers:
+        return Obstacle.NO_WORKER
+    if most is not None and around.running_alike >= most:
+        return Obstacle.EXECUTOR_FULL
+    return Obstacle.ALL_FULL if around.running >= around.capacity else None
+
+
+def look_around(workspace: Workspace, database: Database, job: Job, *, now: float) -> Surroundings:
     """Return what stands around a job. Raises QueueError when the records cannot be read."""
     alive = [
         record for record in workers.registered(database) if workers.is_alive(workspace, record.id)
@@ -56,5 +78,5 @@ def look_around(
         worker_lives=lease is None or workers.is_alive(workspace, lease.worker_id),
         caller_lives=job.caller is None or facts.life_of(job.caller) is not Life.DEAD,
         in_doubt=is_in_doubt(workspace, database, job),
-        quiet_seconds=quiet_seconds,
+        activity=activity_of(workspace, job, now),
     )

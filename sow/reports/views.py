@@ -5,15 +5,15 @@ are ISO 8601, lengths of time seconds, money US dollars to four places.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from sow.clock import format_time
 from sow.jobs import jobs
 from sow.jobs.database import Database
-from sow.jobs.unverifiable import in_doubt
 from sow.paths import Workspace
 from sow.reports.outcome import exit_code_of, waiting_command, warnings_of
+from sow.reports.prospects import Surroundings, look_around
+from sow.reports.standing import words_of
 from sow.schema.job import Attempt, Job, JobState
 from sow.schema.output.jobs import (
     AttemptView,
@@ -33,6 +33,8 @@ class Seen(NamedTuple):
 
     quiet_seconds: float | None = None
     """How long ago its agent wrote its last line; None where it does not run."""
+    standing: str = ""
+    """What it does or waits for, in a few words; empty where it has ended."""
     in_doubt: bool = False
     """Whether nobody here can tell if its agent runs."""
 
@@ -44,25 +46,20 @@ def see_jobs(
     workspace: Workspace, database: Database, found: Sequence[Job], now: float
 ) -> list[Seen]:
     """Look at what lies beside the records of some jobs. Raises QueueError."""
-    doubtful = in_doubt(workspace, database, found)
-    return [Seen(quiet_seconds(workspace, job, now), job.id in doubtful) for job in found]
+    return [see_job(workspace, database, job, now) for job in found]
 
 
 def see_job(workspace: Workspace, database: Database, job: Job, now: float) -> Seen:
     """Look at what lies beside one job's records. Raises QueueError."""
-    return see_jobs(workspace, database, [job], now)[0]
+    if job.state.is_final:
+        return NOT_LOOKED
+    return seen_in(job, look_around(workspace, database, job, now=now), now)
 
 
-def quiet_seconds(workspace: Workspace, job: Job, now: float) -> float | None:
-    """Return how long ago a running job's agent last wrote a line; None if it does not run."""
-    if job.state is not JobState.RUNNING:
-        return None
-    times = [_modified(path) for path in workspace.job(job.id).glob("*/output.jsonl")]
-    return max(0.0, now - max(times)) if times else None
-
-
-def _modified(path: Path) -> float:
-    return path.stat().st_mtime
+def seen_in(job: Job, around: Surroundings, now: float) -> Seen:
+    """Return what a look around a job that has not ended has shown."""
+    quiet = around.activity.quiet_seconds if around.activity else None
+    return Seen(quiet, words_of(job, around, now), around.in_doubt)
 
 
 def read_views(
@@ -105,15 +102,17 @@ def outcome_of(
     anew_with: str | None = None,
     continue_with: str | None = None,
     waited: bool = True,
+    seen: Seen = NOT_LOOKED,
 ) -> Outcome:
     """Return the outcome of a job, or where it stands.
 
     `anew_with` is the option that would run an owed one anew, if the call has
     such an option. `continue_with` is the command that goes on waiting; without
-    one it is that for this job alone. A call that has not `waited` exits with
+    one it is that for this job alone. `seen` is what a look beside the records of one
+    that goes on has shown. A call that has not `waited` exits with
     0 for a job that still runs, so no code is told of that.
     """
-    fields = _fields(job, attempts, NOT_LOOKED)
+    fields = _fields(job, attempts, seen)
     if not job.state.is_final:
         fields["exit_code"] = int(exit_code_of(job)) if waited else None
     return Outcome(
@@ -187,6 +186,7 @@ def _fields(job: Job, attempts: Sequence[Attempt], seen: Seen) -> dict[str, Any]
         "retries": job.retries,
         "retry_at": format_time(job.retry_at) if waits else None,
         "unverifiable": seen.in_doubt,
+        "standing": seen.standing,
         "quiet_seconds": None if seen.quiet_seconds is None else round(seen.quiet_seconds, 1),
     }
 

@@ -15,6 +15,7 @@ from sow.files import (
     locked_once,
     open_regular,
     read_regular,
+    unreadable,
 )
 from sow.state.kept.copies import appended, end_of, size_of
 from sow.state.kept.guard import see_to
@@ -22,6 +23,8 @@ from sow.state.kept.store import kept_for
 
 LOG_FILE = "log.md"
 FENCE = "---"
+LAST_BYTES = 1 << 16
+"""How much of a log's end is read for its last entries, as long as they lie in it."""
 LOG_LIMIT = 64 << 20
 """The largest log that is shown, in bytes; it is read whole. An entry has some 200."""
 
@@ -157,6 +160,40 @@ def read_entries(path: Path) -> list[LogEntry]:
     except FileNotFoundError:
         return []
     return list(_entries(text.split("\n"), path))
+
+
+def last_entries(path: Path, count: int) -> list[LogEntry]:
+    """Return the last `count` whole entries of a log in their order, as `read_entries` would.
+
+    Of a long log only the end is read. Raises NotAFile.
+    """
+    try:
+        size = path.stat().st_size
+    except OSError:
+        size = 0
+    if size > LAST_BYTES:
+        entries = list(_entries(_begun_in_entry(_end_of_file(path)), path))
+        if len(entries) >= count:
+            return entries[-count:]
+    return read_entries(path)[-count:]
+
+
+def _end_of_file(path: Path) -> list[str]:
+    try:
+        descriptor = open_regular(path)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        file.seek(-LAST_BYTES, os.SEEK_END)
+        return file.read(LAST_BYTES).decode("utf-8", "replace").split("\n")
+
+
+def _begun_in_entry(lines: Sequence[str]) -> Sequence[str]:
+    """Return the lines from the first on that begins an entry for certain."""
+    for index in range(1, len(lines)):
+        if lines[index - 1].rstrip() == FENCE and lines[index].startswith("timestamp:"):
+            return lines[index - 1 :]
+    return ()
 
 
 def _entries(lines: Sequence[str], path: Path) -> Iterator[LogEntry]:

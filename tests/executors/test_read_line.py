@@ -77,7 +77,7 @@ CLAUDE_LINES = [
     (line("user", message={"role": "user", "content": "the prompt"}), ()),
     (
         line("system", subtype="api_retry", error_status=529, error="overloaded", attempt=1),
-        (Event(EventKind.API_RETRY, text="overloaded", status=529),),
+        (Event(EventKind.API_RETRY, text="overloaded", status=529, count=1),),
     ),
     (
         line("system", subtype="api_retry", error_status=None, error="unknown"),

@@ -67,7 +67,12 @@ def test_the_paused_workflow(site: Site) -> None:
     question = {"sow": ["agent", "log", "Which algorithm for JWT signing?"]}
     pause = {"sow": ["task", "set", "status", "paused"]}
     site.script([[question, pause], [LOG, NEEDS_REVIEW]])
-    assert site.sow("agent", "spawn", "implementer", "010").out.startswith("010 paused (")
+    outcome, *below = site.sow("agent", "spawn", "implementer", "010").out.splitlines()
+    assert outcome.startswith("010 paused (")
+    assert below == [
+        "  It asks: Which algorithm for JWT signing?",
+        '  Answer: `sow agent resume 010 "…"`',
+    ]
     assert "Which algorithm" in log_of(site)
     paused = site.task("010")
     result = site.sow("agent", "resume", "010", "Use RS256 algorithm for JWT signing")

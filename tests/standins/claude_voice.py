@@ -40,6 +40,7 @@ class ClaudeConversation(Conversation):
         self.output = output
         self.model = model or self._first_model() or "claude-standin-1"
         self.mode = mode
+        self.failed_requests = 0
         self.nested_env = {
             "CLAUDECODE": "1",
             "CLAUDE_CODE_ENTRYPOINT": "sdk-cli",
@@ -99,10 +100,11 @@ class ClaudeConversation(Conversation):
 
     def api_retry(self, status):
         """A failed request that will be tried again."""
+        self.failed_requests += 1
         self._event(
             "system",
             subtype="api_retry",
-            attempt=1,
+            attempt=self.failed_requests,
             max_retries=10,
             retry_delay_ms=500.0,
             error_status=status,
@@ -156,6 +158,7 @@ class ClaudeConversation(Conversation):
 
     def _assistant(self, content):
         self.turns += 1
+        self.failed_requests = 0
         message = {"role": "assistant", "model": self.model, "content": [content]}
         self._event("assistant", message=message)
 

@@ -16,9 +16,10 @@ OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "project status": (tasks.ProjectStanding,),
     "task add": (tasks.TaskView,),
     "task list": (tasks.TaskView,),
-    "task show": (tasks.TaskView,),
+    "task show": (tasks.TaskView, tasks.Description),
     "task explain": (jobs.JobStory,),
     "task output": (jobs.EventView,),
+    "task log": (tasks.LogEntryView,),
     "task set": (tasks.TaskView,),
     "task abandon": (tasks.TaskView,),
     "task reopen": (tasks.TaskView,),
@@ -56,7 +57,7 @@ OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "completion": (house.Script,),
     "demo": (tasks.TaskView,),
 }
-"""By a command's words; a second object is what it prints with `--dry-run`."""
+"""By a command's words; a second object is what it prints with `--dry-run`, or `--description`."""
 
 ERROR = house.ErrorView
 """What any of them prints where it fails."""

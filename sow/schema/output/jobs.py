@@ -60,6 +60,13 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="whether nobody here can tell if its agent runs (`sow job resolve`)"),
     ]
+    standing: Annotated[
+        str,
+        Meta(
+            description="what it does or waits for now, in a few words: its agent's last tool call,"
+            " a request that fails, a slot, a paused queue; empty once it has ended"
+        ),
+    ]
     quiet_seconds: Annotated[
         float | None,
         Meta(description="how long ago its agent wrote its last line; null if it does not run"),

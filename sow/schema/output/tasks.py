@@ -69,3 +69,21 @@ class LogWritten(msgspec.Struct, frozen=True, kw_only=True):
 
     log: Annotated[str, Meta(description="the file, relative to the workspace's root")]
     task: Annotated[str | None, Meta(description="the task's id; null for the project's own log")]
+
+
+class LogEntryView(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of a task's log."""
+
+    timestamp: Annotated[str, Meta(description="when it was logged: UTC, ISO 8601")]
+    agent: Annotated[str, Meta(description="who did it: a role, or `sow`")]
+    action: Annotated[str, Meta(description="what was done, in a sentence")]
+    result: Annotated[str, Meta(description="how it ended, in a word; often empty")]
+    files: Annotated[tuple[str, ...], Meta(description="the files it touched")]
+    text: Annotated[str, Meta(description="more about it, in Markdown; often empty")]
+
+
+class Description(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task asks for."""
+
+    task: fields.TaskKey
+    description: Annotated[str, Meta(description="its description.md, as it stands")]

@@ -1,0 +1,60 @@
+"""What a live job does or waits for now, in a few words: for a line beside others.
+
+Owns those words. `explain` tells the same at length, by the same rules
+(`prospects`, `activity`), and with what can be done about it.
+"""
+
+from sow.clock import format_duration
+from sow.jobs.database import Database
+from sow.paths import Workspace
+from sow.reports.prospects import Obstacle, Surroundings, look_around, obstacle_of
+from sow.schema.job import Job, JobState, Verb
+
+
+def standing_of(workspace: Workspace, database: Database, job: Job, *, now: float) -> str:
+    """Return what a job does or waits for; empty where it has ended or nothing is to be said.
+
+    Raises QueueError when the records cannot be read.
+    """
+    if job.state.is_final:
+        return ""
+    return words_of(job, look_around(workspace, database, job, now=now), now)
+
+
+def words_of(job: Job, around: Surroundings, now: float) -> str:
+    """Return what a job does or waits for, as its surroundings tell it; empty once it ended."""
+    match job.state:
+        case JobState.RUNNING if job.verb is Verb.OPEN:
+            return "open on a terminal"
+        case JobState.RUNNING if job.cancel_requested_at is not None:
+            return "it is being ended"
+        case JobState.RUNNING:
+            return str(around.activity or "its agent is being started")
+        case JobState.QUEUED:
+            return _in_the_way(job, around)
+        case JobState.BACKOFF | JobState.PARKED:
+            if job.retry_at > now:
+                return f"again in {format_duration(job.retry_at - now)}{_because(job)}"
+            return _in_the_way(job, around)
+        case _:
+            return ""
+
+
+def _in_the_way(job: Job, around: Surroundings) -> str:
+    match obstacle_of(job, around):
+        case Obstacle.PAUSED:
+            return "the queue is paused (`sow queue resume` lets it go on)"
+        case Obstacle.NO_WORKER:
+            return "no worker runs (`sow worker` starts one)"
+        case Obstacle.EXECUTOR_FULL:
+            most = job.executor.max_parallel
+            return f"waits for a slot: {around.running_alike} of {most} {job.executor.name} run"
+        case Obstacle.ALL_FULL:
+            return f"waits for a slot: {around.running} of {around.capacity} agents run"
+        case _:
+            return ""
+
+
+def _because(job: Job) -> str:
+    lines = job.reason.strip().splitlines()
+    return f": {lines[0]}" if lines else ""

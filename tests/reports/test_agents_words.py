@@ -1,0 +1,83 @@
+"""What is printed below the outcome of an agent that asks, or that gave up."""
+
+from pathlib import Path
+
+import pytest
+from reports.job_cases import NOW, ended_job
+
+from sow.clock import format_time
+from sow.ids import ProjectId, TaskId
+from sow.paths import Workspace
+from sow.reports.agents_words import words_below
+from sow.reports.views import outcome_of
+from sow.schema.causes import Cause
+from sow.schema.job import JobState
+from sow.schema.output.jobs import Outcome
+from sow.schema.task import TaskStatus
+from sow.state.places import find_task
+from sow.state.projects import new_project
+from sow.state.task_log import LogEntry, append_entry
+from sow.state.tasks import add_task
+from sow.state.workspace_init import init_workspace
+
+PROJECT = ProjectId("3f0c0b5e-1111-4222-8333-444455556667")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    workspace = Workspace(tmp_path)
+    init_workspace(tmp_path)
+    new_project(workspace, name="x", project_id=PROJECT, now=NOW)
+    add_task(workspace, name="A", agent="implementer", now=NOW, task_id="010")
+    return workspace
+
+
+def log(workspace: Workspace, action: str, *, at: float, **fields: str) -> None:
+    entry = LogEntry(timestamp=format_time(at), agent="implementer", action=action)
+    append_entry(find_task(workspace, "010").folder, entry._replace(**fields))  # type: ignore[arg-type]
+
+
+def job(status: TaskStatus = TaskStatus.PAUSED, state: JobState = JobState.DONE) -> Outcome:
+    made = ended_job(state, status, Cause.REPORTED, started_at=NOW, task_id=TaskId("010"))
+    return outcome_of(made, ())
+
+
+def test_its_question_with_all_that_belongs_to_it(workspace: Workspace) -> None:
+    log(workspace, "Read the code", at=NOW + 1)
+    log(workspace, "Which one?", at=NOW + 2, text="RS256 or\nHS256")
+    log(workspace, "The task was handed on", at=NOW + 3, agent="sow")
+    assert words_below(workspace, job()) == [
+        "  It asks: Which one?",
+        "    RS256 or",
+        "    HS256",
+        '  Answer: `sow agent resume 010 "…"`',
+    ]
+
+
+def test_the_reason_of_one_that_gave_up(workspace: Workspace) -> None:
+    log(workspace, "No such table", at=NOW + 1)
+    assert words_below(workspace, job(TaskStatus.FAILED)) == ["  It says: No such table"]
+
+
+def test_a_question_of_an_earlier_job_is_none_of_this_one(workspace: Workspace) -> None:
+    log(workspace, "Which one?", at=NOW - 60)
+    assert words_below(workspace, job()) == [
+        "  It has logged no question. Its last words: `sow task output 010`"
+    ]
+
+
+@pytest.mark.parametrize("status", [TaskStatus.NEEDS_REVIEW, TaskStatus.COMPLETED])
+def test_other_outcomes_have_nothing_to_ask(workspace: Workspace, status: TaskStatus) -> None:
+    log(workspace, "Done", at=NOW + 1)
+    assert words_below(workspace, job(status)) == []
+    assert words_below(workspace, job(state=JobState.CANCELLED)) == []
+
+
+def test_a_task_that_is_gone_hides_no_outcome(tmp_path: Path) -> None:
+    (line,) = words_below(Workspace(tmp_path), job(TaskStatus.FAILED))
+    assert "has logged no reason" in line
+
+
+def test_what_it_logs_steers_no_terminal(workspace: Workspace) -> None:
+    log(workspace, "Which \x1b[2J one?", at=NOW + 1, text="\x1b]0;x\x07\nb")
+    assert "\x1b" not in "".join(words_below(workspace, job()))
