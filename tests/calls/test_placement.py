@@ -1,0 +1,332 @@
+"""Each step of a call's placing, and what each failure of one leaves behind."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calls.desk import SESSION, Desk, a_dead_process
+from msgspec import UNSET
+from reports.job_cases import NOW
+
+from sow.calls.ancestry import OwnJobEnds, WaitsForItself
+from sow.calls.placement import JobWasCancelled, finish_abandoned, insert, place
+from sow.calls.request import Placed, Request
+from sow.calls.resolution import resolve
+from sow.calls.same_call import TaskHasJob
+from sow.calls.wait import Waiter
+from sow.errors import ExecutorError, ExitCode, StateError
+from sow.executors.executor_errors import ExecutorBinaryNotFound
+from sow.ids import JobId, TaskId
+from sow.jobs import jobs
+from sow.processes import facts
+from sow.schema.job import JobState, Verb
+from sow.schema.task import TaskStatus
+from sow.state.tasks import find_task
+
+CURSOR = {"agents": {"bindings": {"implementer": "cursor"}}}
+MAKES_A_CHAT = f'case "$1" in create-chat) echo {SESSION};; *) exit 1;; esac'
+
+
+def put(desk: Desk, request: Request, waiter: Waiter | None = None) -> Placed:
+    return place(desk.caller, desk.database, desk.config, request, waiter)
+
+
+def test_a_spawn_takes_the_task_and_queues_its_job(desk: Desk) -> None:
+    desk.task()
+    placed = put(desk, desk.spawn(prompt="Mind the tests."))
+    task = desk.read()
+    assert (placed.attached, placed.owed) == (False, False)
+    assert (placed.job.state, placed.job.prior_status) == (JobState.QUEUED, TaskStatus.PENDING)
+    assert placed.job.prompt == "Mind the tests."
+    assert (task.status, task.session.started) == (TaskStatus.IN_PROGRESS, False)
+    assert task.session.executor == "claude-code"
+
+
+def test_a_spawn_keeps_a_session_that_never_started(desk: Desk) -> None:
+    desk.task(status=TaskStatus.PENDING)
+    desk.with_session(started=False)
+    put(desk, desk.spawn())
+    assert desk.read().session_id == SESSION
+
+
+def test_a_fresh_spawn_takes_another_session_and_names_the_old_one_in_the_log(desk: Desk) -> None:
+    desk.task(status=TaskStatus.PAUSED)
+    desk.with_session()
+    put(desk, desk.spawn(fresh=True))
+    assert desk.read().session_id not in (SESSION, UNSET)
+    assert f"Started over; the session before was {SESSION}" in desk.log()
+
+
+def test_another_role_takes_the_task_where_it_is_reassigned(desk: Desk) -> None:
+    desk.task()
+    put(desk, desk.spawn(agent="tester", reassign=True))
+    assert desk.read().assigned_agent == "tester"
+
+
+def test_a_session_is_made_by_the_executor_s_own_command(desk: Desk) -> None:
+    desk.configure(CURSOR)
+    desk.program("cursor-agent", MAKES_A_CHAT)
+    desk.task()
+    put(desk, desk.spawn())
+    task = desk.read()
+    assert (task.session_id, task.session.dialect) == (SESSION, "print")
+
+
+@pytest.mark.parametrize("script", ["exit 3", "echo not an id at all: $$", "kill -9 $$"])
+def test_a_session_that_cannot_be_made_leaves_nothing(desk: Desk, script: str) -> None:
+    desk.configure(CURSOR)
+    desk.program("cursor-agent", script)
+    desk.task()
+    with pytest.raises(ExecutorError), Waiter(desk.caller, desk.database) as waiter:
+        put(desk, desk.spawn(), waiter)
+    job = desk.job(1)
+    assert (job.state, desk.read().status) == (JobState.CANCELLED, TaskStatus.PENDING)
+    assert job.reason
+    assert not desk.is_owed(1)
+
+
+def test_an_executor_without_sessions_has_none_on_record(desk: Desk) -> None:
+    desk.configure(
+        {
+            "agents": {
+                "executors": {"script": {"type": "command", "settings": {"command": ["claude"]}}},
+                "bindings": {"implementer": "script"},
+            }
+        }
+    )
+    desk.task(status=TaskStatus.PENDING)
+    desk.with_session(started=False)
+    put(desk, desk.spawn())
+    assert desk.read().session_id is UNSET
+
+
+def test_a_program_that_is_not_there_is_told_before_anything_is_written(desk: Desk) -> None:
+    (desk.base / "bin/claude").unlink()
+    desk.task()
+    with pytest.raises(ExecutorBinaryNotFound):
+        put(desk, desk.spawn())
+    assert jobs.newest_id(desk.database) == 0
+    assert desk.read().status is TaskStatus.PENDING
+
+
+def test_a_resume_writes_its_words_into_the_log_first(desk: Desk) -> None:
+    desk.task(status=TaskStatus.NEEDS_REVIEW)
+    desk.with_session()
+    placed = put(desk, desk.resume(prompt="Use RS256."))
+    assert placed.job.verb is Verb.RESUME
+    assert "Use RS256." in desk.log()
+    assert "Resumed with an answer or corrections" in desk.log()
+    assert (desk.read().status, desk.read().iteration) == (TaskStatus.IN_PROGRESS, 2)
+
+
+def test_a_log_that_takes_no_words_leaves_nothing(desk: Desk) -> None:
+    desk.task(status=TaskStatus.PAUSED)
+    desk.with_session()
+    log = find_task(desk.workspace, "010").log
+    log.unlink()
+    log.mkdir()
+    with pytest.raises(StateError):
+        put(desk, desk.resume())
+    assert (desk.job(1).state, desk.read().status) == (JobState.CANCELLED, TaskStatus.PAUSED)
+
+
+def test_an_interrupted_call_leaves_nothing(desk: Desk) -> None:
+    desk.configure(CURSOR)
+    desk.program("cursor-agent", "kill -INT $PPID")
+    desk.task()
+    with pytest.raises(KeyboardInterrupt):
+        put(desk, desk.spawn())
+    assert (desk.job(1).state, desk.read().status) == (JobState.CANCELLED, TaskStatus.PENDING)
+    assert desk.job(1).reason == "its call was interrupted"
+
+
+def test_a_waiter_waits_from_the_job_s_first_moment_on(desk: Desk) -> None:
+    desk.task()
+    with Waiter(desk.caller, desk.database) as waiter:
+        placed = put(desk, desk.spawn(), waiter)
+        assert waiter.job_ids == [placed.job.id]
+        assert not desk.is_owed(placed.job.id)
+    assert desk.is_owed(placed.job.id)
+
+
+class Surprise(dict[str, str]):
+    """An environment in which something happens the first time that it is asked for PATH."""
+
+    def __init__(self, environ: Mapping[str, str], act: Callable[[], object]) -> None:
+        super().__init__(environ)
+        self.acts = [act]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name == "PATH" and self.acts:
+            self.acts.pop()()
+        return super().get(name, default)
+
+
+@pytest.mark.parametrize("prompt", ["", "of another call"])
+def test_a_call_that_another_one_overtakes_attaches_or_is_refused(desk: Desk, prompt: str) -> None:
+    """Both found no job of the task; the other's is on record before ours."""
+    desk.task()
+    resolved = resolve(desk.caller, desk.config, desk.spawn(prompt=prompt))
+
+    def overtake() -> None:
+        insert(desk.caller, desk.database, desk.config, resolved)
+
+    caller = replace(desk.caller, environ=Surprise(desk.caller.environ, overtake))
+    if prompt:
+        with pytest.raises(TaskHasJob):
+            place(caller, desk.database, desk.config, desk.spawn())
+    else:
+        placed = place(caller, desk.database, desk.config, desk.spawn())
+        assert (placed.attached, placed.job.id) == (True, 1)
+    assert jobs.newest_id(desk.database) == 1
+
+
+def cancel(desk: Desk) -> None:
+    """End the job as a cancel does; its task is to be given back."""
+    fields = {"outcome_status": TaskStatus.PENDING, "owes_task": True}
+    jobs.change_job(desk.database, JobId(1), state=JobState.CANCELLED, **fields)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("moment", [1, 2], ids=["before its task is taken", "after that"])
+def test_a_job_that_is_cancelled_while_it_is_placed_is_not_queued(
+    desk: Desk, moment: int, waits: bool
+) -> None:
+    desk.task()
+    looks: list[int] = []
+
+    def clock() -> float:
+        """Each step asks for the time: the last one before the task is read under its lock, and
+        the first one after that."""
+        if jobs.newest_id(desk.database):
+            looks.append(1)
+        if len(looks) == moment + waits:
+            cancel(desk)
+        return NOW
+
+    caller = replace(desk.caller, clock=clock)
+    with Waiter(caller, desk.database) as waiter, pytest.raises(JobWasCancelled) as refusal:
+        place(caller, desk.database, desk.config, desk.spawn(), waiter if waits else None)
+    assert refusal.value.exit_code is ExitCode.CANCELLED
+    assert desk.job(1).state is JobState.CANCELLED
+    assert desk.read().status is TaskStatus.PENDING
+    assert not desk.is_owed(1)
+
+
+def test_what_the_last_job_owes_the_task_is_the_next_one_s_to_give_back(desk: Desk) -> None:
+    desk.task()
+    last = desk.insert(
+        state=JobState.CANCELLED, owes_task=True, outcome_status=TaskStatus.NEEDS_REVIEW
+    )
+    desk.owe(last)
+    resolved = resolve(desk.caller, desk.config, desk.spawn())
+    job = insert(desk.caller, desk.database, desk.config, resolved)
+    assert desk.job(job.id).prior_status is TaskStatus.NEEDS_REVIEW
+    assert not desk.job(last.id).owes_task
+    assert not desk.is_owed(last.id)
+
+
+def left_preparing(desk: Desk) -> None:
+    desk.insert(caller=a_dead_process(), prior_status=TaskStatus.PENDING)
+
+
+def left_open(desk: Desk) -> None:
+    desk.change(status=TaskStatus.IN_PROGRESS)
+    job = desk.insert(
+        verb=Verb.OPEN,
+        state=JobState.RUNNING,
+        caller=a_dead_process(),
+        prior_status=TaskStatus.PENDING,
+    )
+    desk.attempt(job, verb=Verb.OPEN)
+
+
+def left_owing(desk: Desk) -> None:
+    desk.change(status=TaskStatus.IN_PROGRESS)
+    desk.insert(state=JobState.CANCELLED, owes_task=True, outcome_status=TaskStatus.PENDING)
+
+
+@pytest.mark.parametrize("left", [left_preparing, left_open, left_owing])
+def test_what_a_dead_command_left_is_settled_first(
+    desk: Desk, left: Callable[[Desk], None]
+) -> None:
+    desk.task()
+    left(desk)
+    finish_abandoned(desk.caller, desk.database, TaskId("010"))
+    assert desk.job(1).state.is_final
+    assert not desk.job(1).owes_task
+    assert desk.read().status is TaskStatus.PENDING
+    assert put(desk, desk.spawn()).job.id == 2
+
+
+def test_a_task_that_never_had_a_job_has_nothing_left_over(desk: Desk) -> None:
+    desk.task()
+    finish_abandoned(desk.caller, desk.database, TaskId("010"))
+    assert desk.read().status is TaskStatus.PENDING
+
+
+def test_an_agent_does_not_call_itself_nor_who_called_it(desk: Desk) -> None:
+    desk.task("010")
+    desk.task("020")
+    above = desk.run(task_id="010")
+    own = desk.run(task_id="020", parent=above.id)
+    caller = desk.as_agent_of(own)
+    for task in ("010", "020"):
+        with pytest.raises(WaitsForItself) as refusal:
+            place(caller, desk.database, desk.config, desk.spawn(task))
+        assert f"020 (job {own.id})" in refusal.value.message
+
+
+def test_an_agent_s_job_knows_which_job_asked_for_it(desk: Desk) -> None:
+    desk.task("010")
+    desk.task("020")
+    own = desk.run(task_id="010")
+    placed = place(desk.as_agent_of(own), desk.database, desk.config, desk.spawn("020"))
+    assert placed.job.parent == own.id
+
+
+@pytest.mark.parametrize(
+    ("state", "is_refused"),
+    [(JobState.RUNNING, True), (JobState.CANCELLED, True), (JobState.DONE, False)],
+)
+def test_an_agent_whose_job_is_to_end_queues_nothing_more(
+    desk: Desk, state: JobState, is_refused: bool
+) -> None:
+    desk.task("020")
+    own = desk.insert(task_id="010", state=state, cancel_requested_at=1.0)
+    caller = desk.as_agent_of(own)
+    if is_refused:
+        with pytest.raises(OwnJobEnds):
+            place(caller, desk.database, desk.config, desk.spawn("020"))
+        assert desk.read("020").status is TaskStatus.PENDING
+    else:
+        assert place(caller, desk.database, desk.config, desk.spawn("020")).job.parent == own.id
+
+
+def test_an_agent_whose_job_was_pruned_may_call(desk: Desk) -> None:
+    desk.task("020")
+    own = desk.insert(task_id="010", state=JobState.DONE)
+    caller = desk.as_agent_of(own)
+    desk.database.run("delete from job where id = ?", (own.id,))
+    assert place(caller, desk.database, desk.config, desk.spawn("020")).job.task_id == "020"
+
+
+def test_the_caller_is_on_record_while_it_places(desk: Desk) -> None:
+    desk.task()
+    placed = put(desk, desk.spawn())
+    assert placed.job.caller == facts.identify(os.getpid())
+
+
+def test_the_folder_is_the_one_that_was_named_then_the_session_s(desk: Desk) -> None:
+    desk.task(status=TaskStatus.PENDING)
+    (desk.workspace.root / "src").mkdir()
+    assert put(desk, desk.spawn(cwd=Path("src"))).job.cwd == "src"
+    desk.end(1, TaskStatus.PAUSED)
+    desk.change(session=desk.read().session)
+    assert put(desk, desk.resume()).job.cwd == "src"
+    with pytest.raises(StateError) as refusal:
+        resolve(desk.caller, desk.config, desk.spawn(cwd=Path("nowhere")))
+    assert "no such folder" in refusal.value.message
