@@ -24,7 +24,7 @@ from sow.clock import format_time
 from sow.config.configuration import Configuration
 from sow.errors import ExitCode, SowError, StateError
 from sow.executors.base import Session
-from sow.ids import TaskId
+from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import TaskIsTaken
@@ -61,8 +61,8 @@ def place(
     is owed the outcome. Raises StateError, ExecutorError, UsageError; nothing
     is left behind then.
     """
-    see_to_project(caller.workspace.root)  # what somebody went back to while nothing lived stands
     resolved = resolve(caller, config, request)
+    _keep_what_stands(caller, database, resolved.project_id)
     refuse_ancestors(caller, database, resolved)
     if finish_abandoned(caller, database, resolved):
         resolved = resolve(caller, config, request)  # its task stands otherwise now
@@ -86,6 +86,16 @@ def place(
     _enqueue(caller, database, job, waiter)
     workers.wake(caller.workspace)
     return Placed(jobs.get_job(database, job.id), notes=resolved.notes)
+
+
+def _keep_what_stands(caller: Caller, database: Database, project_id: ProjectId) -> None:
+    """Take what somebody went back to while nothing lived for what they want, before a job lives.
+
+    That compares every file of the project, so it is not done for each task of one call: while
+    a job lives, a reader compares what it reads, and the worker looks before an agent starts.
+    """
+    if jobs.any_live_job(database, project_id) is None:
+        see_to_project(caller.workspace.root)
 
 
 def finish_abandoned(caller: Caller, database: Database, resolved: Resolved) -> bool:
