@@ -61,7 +61,7 @@ def place(
     is owed the outcome. Raises StateError, ExecutorError, UsageError; nothing
     is left behind then.
     """
-    see_to_project(caller.workspace.root)  # what somebody went back to while nothing lived stands
+    _keep_what_stands(caller, database)
     finish_abandoned(caller, database, request.task_id)
     resolved = find_or_admit(caller, database, config, request)
     if isinstance(resolved, Placed):
@@ -80,6 +80,17 @@ def place(
     _enqueue(caller, database, job, waiter)
     workers.wake(caller.workspace)
     return Placed(jobs.get_job(database, job.id), notes=resolved.notes)
+
+
+def _keep_what_stands(caller: Caller, database: Database) -> None:
+    """Take what somebody went back to while nothing lived for what they want, before a job lives.
+
+    That compares every file of the project, so it is not done for each task of one call: while
+    a job lives, a reader compares what it reads, and the worker looks before an agent starts.
+    """
+    project_id = ProjectId(read_project(caller.workspace).id)
+    if jobs.any_live_job(database, project_id) is None:
+        see_to_project(caller.workspace.root)
 
 
 def finish_abandoned(caller: Caller, database: Database, task_id: TaskId) -> None:
