@@ -11,20 +11,6 @@ from collections.abc import Mapping
 SAVED_PYTHONPATH = "SOW_CALLER_PYTHONPATH"
 """Carries the caller's PYTHONPATH through our own processes (set by `scripts/sow`)."""
 
-NESTING_MARKERS = frozenset(
-    {
-        "CLAUDECODE",
-        "CLAUDE_CODE_CHILD_SESSION",
-        "CLAUDE_CODE_ENTRYPOINT",
-        "CLAUDE_CODE_SESSION_ID",
-        "CLAUDE_CODE_SSE_PORT",
-        "AI_AGENT",
-        "CURSOR_AGENT",
-        "CURSOR_TRACE_ID",
-    }
-)
-"""What agent CLIs set for their children to describe the parent (shared facts, measured)."""
-
 
 def own_process(module: str, *arguments: str) -> list[str]:
     """Return the argv that runs a module of ours with this interpreter.
@@ -56,20 +42,29 @@ def worker_environment(environ: Mapping[str, str]) -> dict[str, str]:
     It outlives its caller, so nothing that describes the caller goes along:
     no `SOW_*` (save the PYTHONPATH put aside) and no nesting marker.
     """
+    markers = _nesting_markers()
     return {
         name: value
         for name, value in own_environment(environ).items()
-        if name not in NESTING_MARKERS and (not name.startswith("SOW_") or name == SAVED_PYTHONPATH)
+        if name not in markers and (not name.startswith("SOW_") or name == SAVED_PYTHONPATH)
     }
 
 
 def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the worker's `environ` as an agent should see it: the user's own PYTHONPATH again."""
+    markers = _nesting_markers()
     result = {
         name: value
         for name, value in environ.items()
-        if name not in NESTING_MARKERS and not name.startswith("SOW_")
+        if name not in markers and not name.startswith("SOW_")
     }
     if SAVED_PYTHONPATH in environ:
         result["PYTHONPATH"] = environ[SAVED_PYTHONPATH]
     return result
+
+
+def _nesting_markers() -> frozenset[str]:
+    # The descriptions are heavy, and short commands need the rest of this module only.
+    from sow.agent_clis.known import NESTING_MARKERS
+
+    return NESTING_MARKERS

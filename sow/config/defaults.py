@@ -3,11 +3,13 @@
 Owns the built-in executors and the default of every setting.
 """
 
+from sow.agent_clis.claude import CLI as CLAUDE
+from sow.agent_clis.known import AGENT_CLIS
 from sow.config.configuration import WorkerSettings
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 
-DEFAULT_EXECUTOR = "claude-code"
+DEFAULT_EXECUTOR = CLAUDE.built_in
 
 DEFAULT_WORKER = WorkerSettings(
     concurrency=4,
@@ -27,7 +29,7 @@ def default_executor(name: str, executor_type: ExecutorType) -> ExecutorConfig:
 
 
 BUILT_IN_EXECUTORS = {
-    "claude-code": default_executor("claude-code", ExecutorType.CLAUDE),
-    "cursor": default_executor("cursor", ExecutorType.CURSOR),
-    "windsurf": default_executor("windsurf", ExecutorType.WINDSURF),
+    cli.built_in: default_executor(cli.built_in, kind)
+    for kind, cli in AGENT_CLIS.items()
+    if cli.built_in
 }

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
+from sow.agent_clis.known import AGENT_CLIS
 from sow.config.configuration import Configuration
 from sow.config.durations import write_duration
 from sow.config.merge import EXECUTOR_KEYS, WORKER_KEYS
 from sow.config.origin import Key, Origin, OriginKind
-from sow.config.rules import FITTING_SETTINGS
 from sow.config.sizes import write_size
 from sow.schema.executor import ExecutorConfig
 
@@ -59,7 +59,7 @@ def executor_settings(configuration: Configuration, name: str) -> Iterator[Setti
 
 
 def _says_something(executor: ExecutorConfig, key: Key, value: object, origin: Origin) -> bool:
-    if key[0] == "settings" and key[1] not in FITTING_SETTINGS[executor.type]:
+    if key[0] == "settings" and key[1] not in AGENT_CLIS[executor.type].settings:
         return False
     return origin.kind is not OriginKind.DEFAULT or value not in (None, ())
 

@@ -7,6 +7,7 @@ what has no effect is collected as warnings.
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from sow.agent_clis.known import AGENT_CLIS
 from sow.config.config_errors import InvalidConfiguration
 from sow.config.configuration import Configuration
 from sow.config.defaults import (
@@ -24,7 +25,6 @@ from sow.paths import display_path
 from sow.schema.config import (
     AgentsSection,
     ExecutorSection,
-    ExecutorType,
     RepositoryConfigFile,
     RetrySection,
     UserConfigFile,
@@ -70,7 +70,7 @@ def load_configuration(
         repository_path=repository_path,
         warnings=(
             *_idle_sessions(agents.executors or {}),
-            *_idle_yolo_modes(executors),
+            *_idle_settings(executors),
             *_idle_variables(roles, environ),
         ),
     )
@@ -158,13 +158,11 @@ def _idle_sessions(sections: Mapping[str, ExecutorSection | None]) -> Iterator[s
             )
 
 
-def _idle_yolo_modes(executors: Mapping[str, ExecutorConfig]) -> Iterator[str]:
+def _idle_settings(executors: Mapping[str, ExecutorConfig]) -> Iterator[str]:
     for name, executor in executors.items():
-        if executor.type is ExecutorType.WINDSURF and executor.yolo_mode:
-            yield (
-                f"agents.executors.{name}.settings.yolo_mode has no effect: "
-                "sow knows no such flag of windsurf; put it into custom_args."
-            )
+        for key, setting in AGENT_CLIS[executor.type].settings.items():
+            if setting.idle and getattr(executor, key):
+                yield f"agents.executors.{name}.settings.{key} has no effect: {setting.idle}"
 
 
 def _idle_variables(roles: Sequence[str], environ: Mapping[str, str]) -> Iterator[str]:

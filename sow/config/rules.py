@@ -1,12 +1,14 @@
 """Which settings fit which type of executor, and the faults that no schema can state.
 
-Owns those rules. Merging is `config.merge`; the shapes are `schema.config`.
+Owns those rules; the settings of each type stand in its description. Merging is
+`config.merge`; the shapes are `schema.config`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import UNSET
 
+from sow.agent_clis.known import AGENT_CLIS
 from sow.config.custom_args import conflict
 from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.durations import parse_duration
@@ -19,22 +21,14 @@ from sow.schema.config import (
     UserConfigFile,
 )
 
-FITTING_SETTINGS: Mapping[ExecutorType, tuple[str, ...]] = {
-    ExecutorType.CLAUDE: ("yolo_mode", "model", "allowed_tools"),
-    ExecutorType.CURSOR: ("yolo_mode", "model"),
-    ExecutorType.WINDSURF: ("yolo_mode", "command"),
-    ExecutorType.COMMAND: ("command", "resume"),
-}
-"""The settings that have an effect on each type. Any other is refused where it says something."""
-
-WITHOUT_EFFECT = {
+INSTEAD = {
     "yolo_mode": "Put the program's own flag into settings.command.",
     "model": "Put the program's own flag for it into custom_args or settings.command.",
-    "allowed_tools": "Only claude takes a list of tools.",
-    "command": "Only windsurf and command let you name the program.",
-    "resume": "Only command lets you say how a session is resumed.",
+    "allowed_tools": "Only {types} can be given a list of tools.",
+    "command": "Only {types} can be told which program to run.",
+    "resume": "Only {types} can be told how a session is resumed.",
 }
-"""What to do instead, for a setting that does not fit."""
+"""What to do instead, for a setting that does not fit. `{types}` are those that it does fit."""
 
 
 def check_executor(
@@ -65,27 +59,32 @@ def _check_settings(
     settings: SettingsSection,
     kind: ExecutorType,
 ) -> None:
-    fitting = FITTING_SETTINGS[kind]
+    cli = AGENT_CLIS[kind]
     for setting in settings.__struct_fields__:
         value = getattr(settings, setting)
-        if value is not UNSET and value and setting not in fitting:
+        if value is not UNSET and value and setting not in cli.settings:
             raise source.fault(
                 *place,
                 "settings",
                 setting,
-                reason=f"does not fit type {kind}, which has {_in_words(fitting)}",
-                remedy=WITHOUT_EFFECT[setting],
+                reason=f"does not fit type {kind}, which has {_in_words(list(cli.settings))}",
+                remedy=INSTEAD[setting].format(types=_in_words(_types_with(setting))),
             )
-    if kind is ExecutorType.COMMAND and not settings.command:
+    needed = cli.required
+    if needed and not getattr(settings, needed):
         raise source.fault(
             *place,
-            reason="type command needs settings.command, the program to run",
-            remedy="For example: settings: {command: ['my-agent', '--batch']}",
+            reason=f"type {kind} needs settings.{needed}",
+            remedy=f"For example: settings: {{{needed}: {cli.settings[needed].example}}}",
         )
 
 
-def _in_words(settings: Sequence[str]) -> str:
-    return " and ".join((", ".join(settings[:-1]), settings[-1]))
+def _types_with(setting: str) -> list[str]:
+    return [kind for kind, cli in AGENT_CLIS.items() if setting in cli.settings]
+
+
+def _in_words(words: Sequence[str]) -> str:
+    return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
 def executor_type(

@@ -1,12 +1,14 @@
 """The file that `sow config init` writes: every role, every executor, every setting, explained.
 
-Owns its words. Roles, executors and defaults come from where they are defined;
+Owns its words, but for those of each executor, which stand in the description of its CLI.
+Roles, executors and defaults come from where they are defined;
 a test holds the keys against the schema, so that the template cannot fall behind.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from sow.agent_clis.known import AGENT_CLIS
 from sow.config.defaults import (
     BUILT_IN_EXECUTORS,
     DEFAULT_EXECUTOR,
@@ -45,24 +47,6 @@ HEADER = """\
 Line = tuple[str, str]
 """A line of YAML, and the comment behind it."""
 
-SETTINGS: Mapping[ExecutorType, Mapping[str, Line]] = {
-    ExecutorType.CLAUDE: {
-        "yolo_mode": ("true", "Skip permission prompts"),
-        "model": ('"sonnet"', 'or "opus", "haiku"'),
-        "allowed_tools": ('["Bash(make test:*)"]', "What it may run without yolo_mode"),
-    },
-    ExecutorType.CURSOR: {
-        "yolo_mode": ("true", "Skip permission prompts; or allow Shell(sow) in .cursor/cli.json"),
-        "model": ('"gpt-5"', "As `cursor-agent --model` takes it"),
-    },
-    ExecutorType.WINDSURF: {"command": ('["windsurf"]', "The program that is started")},
-    ExecutorType.COMMAND: {
-        "command": ('["my-agent", "--session", "{session_id}"]', "Gets the prompt on stdin"),
-        "resume": ('["my-agent", "--resume", "{session_id}"]', "Without it: no resume"),
-    },
-}
-"""An example of every setting that has an effect on a type."""
-
 KEYS: Mapping[str, Line] = {
     "custom_args": ("[]", "Additional CLI flags"),
     "env": ("{}", 'Variables for the agent: {KEY: "${KEY}"}'),
@@ -72,13 +56,6 @@ KEYS: Mapping[str, Line] = {
     "retries": ("2", "After a crash or an API error"),
 }
 """An example of every other key of an executor."""
-
-TITLES: Mapping[ExecutorType, str] = {
-    ExecutorType.CLAUDE: "Claude Code executor",
-    ExecutorType.CURSOR: "Cursor executor",
-    ExecutorType.WINDSURF: "Windsurf executor: no sessions, so a task cannot be resumed",
-    ExecutorType.COMMAND: "Any other program, a shell script too",
-}
 
 
 def template(path: Path, roles: Mapping[str, str]) -> str:
@@ -96,11 +73,13 @@ def _agents(roles: Mapping[str, str]) -> Iterator[str]:
     yield "agents:"
     yield "  executors:"
     for name, executor in BUILT_IN_EXECUTORS.items():
-        full = executor.type is ExecutorType.CLAUDE
-        yield from _executor(name, executor.type, KEYS if full else ("custom_args",))
+        keys = KEYS if name == DEFAULT_EXECUTOR else ("custom_args",)
+        yield from _executor(name, executor.type, keys)
         yield ""
-    yield from _executor("my-agent", ExecutorType.COMMAND, ("custom_args",))
-    yield ""
+    for kind, cli in AGENT_CLIS.items():
+        if not cli.built_in:
+            yield from _executor("my-agent", kind, ("custom_args",))
+            yield ""
     yield "  # Bindings: which executor handles which agent role"
     yield '  # Change one to "cursor" to use Cursor for that role'
     yield "  bindings:"
@@ -109,13 +88,15 @@ def _agents(roles: Mapping[str, str]) -> Iterator[str]:
 
 
 def _executor(name: str, kind: ExecutorType, keys: Iterable[str]) -> Iterator[str]:
-    yield f"    # {TITLES[kind]}"
+    cli = AGENT_CLIS[kind]
+    yield f"    # {cli.title}"
     yield "    # Uncomment and modify to customize it; what is left out keeps its default"
     yield f"    # {name}:"
     yield f'    #   type: "{kind}"'
     yield "    #   settings:"
-    for setting, (value, comment) in SETTINGS[kind].items():
-        yield _line(f"    #     {setting}: {value}", comment)
+    for key, setting in cli.settings.items():
+        if not setting.idle:
+            yield _line(f"    #     {key}: {setting.example}", setting.comment)
     for key in keys:
         yield _line(f"    #   {key}: {KEYS[key][0]}", KEYS[key][1])
 

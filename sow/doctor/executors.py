@@ -11,9 +11,11 @@ from pathlib import Path
 
 import msgspec
 
+from sow.agent_clis.description import Questions, SowPermission
+from sow.agent_clis.known import AGENT_CLIS
 from sow.config.configuration import Configuration
 from sow.config.validation import executors_in_use
-from sow.doctor.clis import CLIS, Cli, missing_flags
+from sow.doctor.clis import missing_flags, refusal_of_sow, signs_of_login
 from sow.doctor.probe import Answer, ask
 from sow.executors.base import Executor
 from sow.executors.executor_errors import ExecutorBinaryNotFound
@@ -22,6 +24,7 @@ from sow.findings import Finding, Level
 
 VERSION = re.compile(r"\d+(\.\d+)+\S*")
 MOST_ROLES = 3
+QUESTIONS = [cli.questions for cli in AGENT_CLIS.values() if cli.questions is not None]
 
 Asked = Callable[..., Answer]
 """Runs a program, once for each command line, and returns what it says."""
@@ -46,10 +49,11 @@ def examine_executors(
     Raises UnknownExecutor for an unknown one that was asked for.
     """
     answers: dict[tuple[str, ...], Answer] = {}
+    quiet = {name: value for each in QUESTIONS for name, value in each.quiet.items()}
 
     def asked(*argv: str) -> Answer:
         if argv not in answers:
-            answers[argv] = ask(argv, environ, cwd)
+            answers[argv] = ask(argv, environ, cwd, quiet=quiet)
         return answers[argv]
 
     for name in only or configuration.executors:
@@ -75,13 +79,16 @@ def _examine(need: Need, environ: Mapping[str, str], cwd: Path, asked: Asked) ->
     except ExecutorBinaryNotFound as error:
         yield _absent(need, error)
         return
-    cli = CLIS.get(executor.config.type)
-    version = asked(path, "--version") if cli is not None else Answer("")
+    questions = AGENT_CLIS[executor.config.type].questions
+    version = asked(path, "--version") if questions is not None else Answer("")
     yield _program(need, path, version)
-    if cli is not None and not version.fault:
-        yield _flags(need, path, partial(asked, path), cli)
-        yield _login(executor, environ, cli)
-        yield from _permission(need, cli.refusal(executor.config, environ, cwd))
+    if questions is not None and not version.fault:
+        yield _flags(need, path, partial(asked, path), questions)
+        yield _login(executor, environ, questions)
+        rule = questions.sow_permission
+        refusal = refusal_of_sow(rule, executor.config, environ, cwd)
+        if rule is not None and refusal and need.roles:
+            yield _no_permission(executor, refusal, rule)
 
 
 def _absent(need: Need, error: ExecutorBinaryNotFound) -> Finding:
@@ -120,19 +127,19 @@ def _program(need: Need, path: str, version: Answer) -> Finding:
     return Finding(check="program", level=Level.OK, text=text, facts=facts)
 
 
-def _flags(need: Need, path: str, asked: Asked, cli: Cli) -> Finding:
+def _flags(need: Need, path: str, asked: Asked, questions: Questions) -> Finding:
     executor = need.executor
-    answers = [asked(*words) for words in cli.helps]
+    answers = [asked(*words) for words in questions.helps]
     text = "\n".join(answer.text for answer in answers if not answer.fault)
     if not text:
         return Finding(
             check="flags",
             level=Level.WARNING,
-            text=f"{executor.name}: `{path} {' '.join(cli.helps[0])}` {answers[0].fault}",
+            text=f"{executor.name}: `{path} {' '.join(questions.helps[0])}` {answers[0].fault}",
             remedy="Whether it takes the flags that sow uses cannot be told.",
             facts={"executor": executor.name, "missing": None},
         )
-    missing = missing_flags(executor, text)
+    missing = missing_flags(executor, questions, text)
     facts = {"executor": executor.name, "missing": missing}
     if not missing:
         said = f"{executor.name}: its help lists every flag that sow uses"
@@ -146,37 +153,38 @@ def _flags(need: Need, path: str, asked: Asked, cli: Cli) -> Finding:
     )
 
 
-def _login(executor: Executor, environ: Mapping[str, str], cli: Cli) -> Finding:
+def _login(executor: Executor, environ: Mapping[str, str], questions: Questions) -> Finding:
     """Tell what speaks for a login; names and paths only, no value is read."""
     given = set(executor.config.env_names) | {name for name, value in environ.items() if value}
-    variables = [name for name in cli.key_variables if name in given]
-    sign = ", ".join(variables) or cli.signs(environ)
+    variables = [name for name in questions.key_variables if name in given]
+    sign = ", ".join(variables) or signs_of_login(questions.login_files, environ)
     facts = {"executor": executor.name, "logged_in": bool(sign) if sign is not None else None}
     if sign:
         said = f"{executor.name}: logged in, by {sign}"
         return Finding(check="login", level=Level.OK, text=said, facts=facts)
     if sign is None:
         said = f"{executor.name}: whether it is logged in cannot be told without asking its maker"
-        return Finding(check="login", level=Level.NOTE, text=said, remedy=cli.login, facts=facts)
-    keys = ", ".join(cli.key_variables[:3])
+        return Finding(
+            check="login", level=Level.NOTE, text=said, remedy=questions.login, facts=facts
+        )
+    keys = ", ".join(questions.key_variables[:3])
     return Finding(
         check="login",
         level=Level.WARNING,
         text=f"{executor.name}: nothing here tells of a login",
-        remedy=f"{cli.login}\nOr set one of {keys} where the worker is started.",
+        remedy=f"{questions.login}\nOr set one of {keys} where the worker is started.",
         facts=facts,
     )
 
 
-def _permission(need: Need, refusal: str) -> Iterator[Finding]:
-    if refusal and need.roles:
-        yield Finding(
-            check="permission",
-            level=Level.WARNING,
-            text=f"{need.executor.name}: its agents cannot report: {refusal}",
-            remedy=need.executor.remedy.replace("Add it to", "Add Shell(sow) to"),
-            facts={"executor": need.executor.name},
-        )
+def _no_permission(executor: Executor, refusal: str, rule: SowPermission) -> Finding:
+    return Finding(
+        check="permission",
+        level=Level.WARNING,
+        text=f"{executor.name}: its agents cannot report: {refusal}",
+        remedy=executor.remedy.replace("Add it to", f"Add {rule.rule} to"),
+        facts={"executor": executor.name},
+    )
 
 
 def _listed(roles: Sequence[str]) -> str:

@@ -16,12 +16,8 @@ import msgspec
 from sow.environment import agent_environment
 
 SECONDS = 15.0
-QUIET = {
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "DISABLE_AUTOUPDATER": "1",
-    "NO_COLOR": "1",
-}
-"""Keeps Claude Code from looking for updates meanwhile (its documentation), and output plain."""
+PLAIN = {"NO_COLOR": "1"}
+"""Keeps the output plain."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -34,14 +30,22 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def ask(
-    argv: Sequence[str], environ: Mapping[str, str], cwd: Path, *, seconds: float = SECONDS
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    cwd: Path,
+    *,
+    quiet: Mapping[str, str] = PLAIN,
+    seconds: float = SECONDS,
 ) -> Answer:
-    """Run a program for its words, for `seconds` at most; then it and its children are ended."""
+    """Run a program for its words, for `seconds` at most; then it and its children are ended.
+
+    `quiet` are variables that keep it from doing anything else meanwhile.
+    """
     try:
         process = subprocess.Popen(
             list(argv),
             cwd=cwd,
-            env={**agent_environment(environ), **QUIET},
+            env={**agent_environment(environ), **PLAIN, **quiet},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -206,6 +206,8 @@ Raises ExecutorError when it fails or takes longer than a minute.
 class Executor(Protocol):
     """One agent CLI. Constructed from an `ExecutorConfig`; holds nothing else."""
 
+    def __init__(self, config: ExecutorConfig) -> None: ...
+
     @property
     def name(self) -> str:
         """The name it has in the user's configuration."""

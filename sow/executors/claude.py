@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import ClassVar
 from uuid import uuid4
 
+from sow.agent_clis.claude import CLI
 from sow.executors.base import (
     Ending,
     Event,
+    Executor,
     Launch,
     LaunchRequest,
     Observation,
@@ -55,7 +57,7 @@ class ClaudeExecutor:
 
     config: ExecutorConfig
     binary: ClassVar[str] = "claude"
-    supports_resumption: ClassVar[bool] = True
+    supports_resumption: ClassVar[bool] = CLI.resumes
     has_terminal_mode: ClassVar[bool] = True
     session_source: ClassVar[SessionSource] = SessionSource.CHOSEN
 
@@ -130,7 +132,7 @@ class ClaudeExecutor:
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""
-        return classify_ending(ending, seen, remedy=self.remedy, output_is_own=True)
+        return classify_ending(ending, seen, CLI, remedy=self.remedy, output_is_own=True)
 
     def _launch(self, request: LaunchRequest, session_flag: str) -> Launch:
         # --allowedTools takes every word up to the next flag, so a flag of ours
@@ -158,3 +160,6 @@ class ClaudeExecutor:
     def _environment(self, request: LaunchRequest) -> dict[str, str]:
         """Return what lifts the CLI's refusal to skip permissions as root (measured)."""
         return {"IS_SANDBOX": "1"} if self.config.yolo_mode and request.as_root else {}
+
+
+EXECUTOR: type[Executor] = ClaudeExecutor

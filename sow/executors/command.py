@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import ClassVar
 from uuid import uuid4
 
+from sow.agent_clis.command import CLI
 from sow.executors.base import (
     Ending,
     Event,
+    Executor,
     Launch,
     LaunchRequest,
     Observation,
@@ -119,7 +121,7 @@ class CommandExecutor:
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""
-        return classify_ending(ending, seen, remedy=self.remedy)
+        return classify_ending(ending, seen, CLI, remedy=self.remedy)
 
     def _launch(self, template: tuple[str, ...], request: LaunchRequest) -> Launch:
         values = _placeholders(request)
@@ -144,3 +146,6 @@ def _fill(word: str, values: Mapping[str, str]) -> str:
     for placeholder, value in values.items():
         word = word.replace(placeholder, value)
     return word
+
+
+EXECUTOR: type[Executor] = CommandExecutor

@@ -8,15 +8,16 @@ recordings, not run by us: today's CLI makes a chat by `create-chat` and has no
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 from uuid import uuid4
 
+from sow.agent_clis.cursor import CLI, Dialect
 from sow.errors import ExecutorError
 from sow.executors.base import (
     Ending,
     Event,
+    Executor,
     Launch,
     LaunchRequest,
     Observation,
@@ -37,22 +38,13 @@ INSTALL = "Install cursor-agent: see https://cursor.com/cli"
 CHAT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{7,199}")
 
 
-class Dialect(StrEnum):
-    """The words kept in a session's `dialect`."""
-
-    PRINT = "print"
-    """Today's: `-p --trust --output-format stream-json --resume ID`, first run and later ones."""
-    CHAT_ID = "chat-id"
-    """The seeds': `agent --chat-id ID`, then `agent --resume ID`. Plain text on stdout."""
-
-
 @dataclass(frozen=True)
 class CursorExecutor:
     """Drives cursor-agent."""
 
     config: ExecutorConfig
     binary: ClassVar[str] = "cursor-agent"
-    supports_resumption: ClassVar[bool] = True
+    supports_resumption: ClassVar[bool] = CLI.resumes
     has_terminal_mode: ClassVar[bool] = True
     session_source: ClassVar[SessionSource] = SessionSource.CREATED
 
@@ -130,7 +122,7 @@ class CursorExecutor:
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""
         began_in_events = seen.session_id is not None  # today's dialect: plain lines are its own
-        return classify_ending(ending, seen, remedy=self.remedy, output_is_own=began_in_events)
+        return classify_ending(ending, seen, CLI, remedy=self.remedy, output_is_own=began_in_events)
 
     def _help(self, run: RunCommand) -> str:
         try:
@@ -152,3 +144,6 @@ class CursorExecutor:
         force = ("--force",) if self.config.yolo_mode else ()
         model = ("--model", self.config.model) if self.config.model else ()
         return (*force, *model)
+
+
+EXECUTOR: type[Executor] = CursorExecutor

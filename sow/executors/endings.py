@@ -1,13 +1,15 @@
 """Why an agent's process ended, judged by exit code, HTTP status and the CLI's own words.
 
-Owns the table of words. They are looked for on standard error and in the final
-result only, never in what an agent said while it worked: an agent that talks
-about a 401 has not failed with one.
+Owns the order in which these are asked; the words stand in each CLI's description
+(`sow.agent_clis`), and no ending is read with another's. They are looked for on
+standard error and in the final result only, never in what an agent said while it
+worked: an agent that talks about a 401 has not failed with one.
 """
 
 import re
 import signal
 
+from sow.agent_clis.description import AgentCli
 from sow.executors.base import Ending, Event, Observation, Verdict
 from sow.executors.stream import excerpt
 from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause
@@ -18,33 +20,11 @@ EXEC_FAILURES = (126, 127)
 
 KILLING = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM})
 
-WORDS: tuple[tuple[str, Cause], ...] = (
-    # Claude Code 2.1.197, measured; the last two: qwen's and gemini's, measured
-    (r"Session ID \S+ is already in use", Cause.SESSION_IN_USE),
-    (r"Session ID \S+ already exists|Chat \S+ already exists", Cause.SESSION_IN_USE),
-    (r"No conversation found with session ID", Cause.SESSION_UNKNOWN),
-    # codex and opencode, measured; cursor-agent, unverified
-    (r"no rollout found for thread id|Session not found|Chat \S+ not found", Cause.SESSION_UNKNOWN),
-    (r"Not logged in|Please run /login|Failed to authenticate|Invalid API key", Cause.AUTH),
-    (r"Authentication required|OAuth token (has )?(expired|been revoked)", Cause.AUTH),
-    (r"Credit balance is too low", Cause.AUTH),
-    (r"issue with the selected model|Cannot use this model|model_not_found", Cause.BAD_MODEL),
-    (r"unknown option|unexpected argument|unrecognized arguments?", Cause.BAD_FLAGS),
-    (r"argument missing|is invalid\. Allowed choices|Invalid session ID", Cause.BAD_FLAGS),
-    (r"requires --verbose|can only be used with|cannot be used with root", Cause.BAD_FLAGS),
-    (r"Input must be provided|requires a valid session ID|Workspace Trust", Cause.BAD_FLAGS),
-    (r"usage limit reached|hit your ([\w-]+ )?limit|Request rejected \(429\)", Cause.RATE_LIMITED),
-    (r"Reached max(imum number of)? turns", Cause.NO_STATUS),
-    (r"API Error|Unable to connect|Connection ?refused|ECONNRE|fetch failed", Cause.API_ERROR),
-)
-RESET_TIME = re.compile(r"limit reached\|(\d{10})\b")
-"""Older builds of Claude Code end their words on a limit with the reset time, in epoch seconds."""
-
 
 def classify_ending(
-    ending: Ending, seen: Observation, *, remedy: str, output_is_own: bool = False
+    ending: Ending, seen: Observation, cli: AgentCli, *, remedy: str, output_is_own: bool = False
 ) -> Verdict:
-    """Return the cause of an ending without a status, and the reason in the CLI's own words.
+    """Return the cause of an ending of `cli` without a status, and the reason in its own words.
 
     `remedy` says how denied tools are allowed, for the one verdict whose cure is
     a setting. `output_is_own`: plain lines on standard output are the CLI's, not
@@ -59,7 +39,7 @@ def classify_ending(
             return _quiet_ending(seen, remedy)
         return Verdict(Cause.CRASHED, f"ended by {killer}")
     words = _own_words(ending, failed, output_is_own=output_is_own)
-    return _by_status(words, seen) or _by_words(words, seen) or _by_code(ending, words)
+    return _by_status(words, seen, cli) or _by_words(words, seen, cli) or _by_code(ending, words)
 
 
 def _quiet_ending(seen: Observation, remedy: str) -> Verdict:
@@ -94,23 +74,22 @@ def _own_words(ending: Ending, failed: Event | None, *, output_is_own: bool) -> 
 
 
 def _by_words(
-    words: list[str], seen: Observation, wanted: tuple[Cause, ...] = tuple(Cause)
+    words: list[str], seen: Observation, cli: AgentCli, wanted: tuple[Cause, ...] = tuple(Cause)
 ) -> Verdict | None:
-    for pattern, cause in WORDS:
+    for pattern, cause in cli.words:
         for line in words if cause in wanted else ():
             if re.search(pattern, line, re.IGNORECASE):
-                return Verdict(cause, excerpt(line, REASON_LIMIT), _reset_time(cause, line, seen))
+                resets_at = _reset_time(line, seen, cli) if cause is Cause.RATE_LIMITED else None
+                return Verdict(cause, excerpt(line, REASON_LIMIT), resets_at)
     return None
 
 
-def _reset_time(cause: Cause, line: str, seen: Observation) -> float | None:
-    if cause is not Cause.RATE_LIMITED:
-        return None
-    told = RESET_TIME.search(line)
-    return float(told.group(1)) if told else seen.resets_at
+def _reset_time(line: str, seen: Observation, cli: AgentCli) -> float | None:
+    written = re.search(cli.reset_time, line) if cli.reset_time else None
+    return float(written.group(1)) if written else seen.resets_at
 
 
-def _by_status(words: list[str], seen: Observation) -> Verdict | None:
+def _by_status(words: list[str], seen: Observation, cli: AgentCli) -> Verdict | None:
     """Judge by the HTTP status of the request that failed last."""
     reason = excerpt("\n".join(words[:2]), REASON_LIMIT) or f"HTTP status {seen.api_status}"
     match seen.api_status:
@@ -119,13 +98,13 @@ def _by_status(words: list[str], seen: Observation) -> Verdict | None:
         case 401 | 403:
             return Verdict(Cause.AUTH, reason)
         case 404:
-            return _by_words(words, seen) or Verdict(Cause.BAD_MODEL, reason)
+            return _by_words(words, seen, cli) or Verdict(Cause.BAD_MODEL, reason)
         case 429:
-            return _by_words(words, seen, (Cause.RATE_LIMITED, Cause.AUTH)) or Verdict(
+            return _by_words(words, seen, cli, (Cause.RATE_LIMITED, Cause.AUTH)) or Verdict(
                 Cause.RATE_LIMITED, reason, seen.resets_at
             )
         case _:
-            return _by_words(words, seen, (Cause.RATE_LIMITED, Cause.AUTH)) or Verdict(
+            return _by_words(words, seen, cli, (Cause.RATE_LIMITED, Cause.AUTH)) or Verdict(
                 Cause.API_ERROR, reason
             )
 

@@ -6,7 +6,11 @@ Owns the messages. Which situation holds is decided by the executors and by
 
 from collections.abc import Sequence
 
+from sow.agent_clis.known import AGENT_CLIS
 from sow.errors import ExecutorError
+
+RESUMABLE = tuple(cli.built_in for cli in AGENT_CLIS.values() if cli.built_in and cli.resumes)
+"""The built-in executors whose sessions can be continued."""
 
 
 class ExecutorBinaryNotFound(ExecutorError):
@@ -33,7 +37,7 @@ class ResumptionNotSupported(ExecutorError):
         executor: str,
         task_id: str,
         *,
-        alternatives: Sequence[str] = ("claude-code", "cursor"),
+        alternatives: Sequence[str] = RESUMABLE,
     ) -> None:
         super().__init__(
             f'executor "{executor}" does not support session resumption',

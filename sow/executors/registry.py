@@ -1,52 +1,24 @@
-"""Which class drives which type of executor, and the executors of one configuration.
+"""Which class drives which type of executor.
 
-Owns the table: a new executor is one file and one line here. Reads no file.
+Owns the way from a type to its behaviour: the module here that has the type's
+word for a name. The words are `ExecutorType`. Reads no file.
 """
 
-from pathlib import Path
+from functools import cache
+from importlib import import_module
 
-from sow.config.config_errors import UnknownExecutor
 from sow.executors.base import Executor
-from sow.executors.claude import ClaudeExecutor
-from sow.executors.command import CommandExecutor
-from sow.executors.cursor import CursorExecutor
-from sow.executors.windsurf import WindsurfExecutor
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 
-EXECUTORS: dict[
-    ExecutorType,
-    type[ClaudeExecutor] | type[CursorExecutor] | type[WindsurfExecutor] | type[CommandExecutor],
-] = {
-    ExecutorType.CLAUDE: ClaudeExecutor,
-    ExecutorType.CURSOR: CursorExecutor,
-    ExecutorType.WINDSURF: WindsurfExecutor,
-    ExecutorType.COMMAND: CommandExecutor,
-}
+
+@cache
+def executor_class(kind: ExecutorType) -> type[Executor]:
+    """Return the class that drives executors of this type."""
+    found: type[Executor] = import_module(f"sow.executors.{kind}").EXECUTOR
+    return found
 
 
 def make_executor(config: ExecutorConfig) -> Executor:
     """Return the executor that `config` describes."""
-    return EXECUTORS[config.type](config)
-
-
-class ExecutorRegistry:
-    """Executors by the name they have in the user's configuration."""
-
-    def __init__(self, config_path: Path) -> None:
-        self._config_path = config_path
-        self._executors: dict[str, Executor] = {}
-
-    def register(self, name: str, executor: Executor) -> None:
-        """Add an executor, or replace the one of that name."""
-        self._executors[name] = executor
-
-    def get(self, name: str) -> Executor:
-        """Return the executor called `name`. Raises UnknownExecutor."""
-        if name not in self._executors:
-            raise UnknownExecutor(name, available=self.list(), path=self._config_path)
-        return self._executors[name]
-
-    def list(self) -> list[str]:
-        """Return the names, sorted."""
-        return sorted(self._executors)
+    return executor_class(config.type)(config)

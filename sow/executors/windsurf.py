@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from sow.agent_clis.windsurf import CLI
 from sow.executors.base import (
     Ending,
     Event,
+    Executor,
     Launch,
     LaunchRequest,
     Observation,
@@ -33,7 +35,7 @@ class WindsurfExecutor:
     """Drives `windsurf`, or what `settings.command` names."""
 
     config: ExecutorConfig
-    supports_resumption: ClassVar[bool] = False
+    supports_resumption: ClassVar[bool] = CLI.resumes
     has_terminal_mode: ClassVar[bool] = False
     session_source: ClassVar[SessionSource] = SessionSource.NONE
 
@@ -99,8 +101,11 @@ class WindsurfExecutor:
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""
-        return classify_ending(ending, seen, remedy=self.remedy)
+        return classify_ending(ending, seen, CLI, remedy=self.remedy)
 
     @property
     def _command(self) -> tuple[str, ...]:
         return self.config.command or ("windsurf",)
+
+
+EXECUTOR: type[Executor] = WindsurfExecutor

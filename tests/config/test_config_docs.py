@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from sow.agent_clis.known import AGENT_CLIS
 from sow.agents.roles import AGENTS
-from sow.config import custom_args
 from sow.config.config_errors import InvalidConfiguration
 from sow.config.load import load_configuration
 from sow.schema import config as schema
@@ -78,7 +78,7 @@ def test_every_refused_flag_is_in_the_table():
     }
 
     for kind, flags in listed.items():
-        assert flags == set(custom_args.REFUSED_FLAGS[kind])
+        assert flags == set(AGENT_CLIS[kind].reserved_flags)
 
 
 def test_the_error_shown_is_the_error_given(tmp_path):

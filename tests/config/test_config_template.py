@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from sow.agent_clis.known import AGENT_CLIS
 from sow.agents.roles import AGENTS
 from sow.config import template as written
 from sow.config.load import load_configuration
-from sow.config.rules import FITTING_SETTINGS
-from sow.schema.config import ExecutorSection, ExecutorType, RetrySection, WorkerSection
+from sow.schema.config import ExecutorSection, RetrySection, WorkerSection
 
 ROLES = {agent.name: agent.description for agent in AGENTS}
 COMMENTED_OUT = re.compile(r"^( *)# ( *[a-z][\w-]*:( .*)?)$")
@@ -69,9 +69,10 @@ def test_what_is_commented_out_loads_too(tmp_path, text):
 def test_every_role_type_and_setting_is_in_it(text):
     for role in ROLES:
         assert re.search(rf'^    {role}: +"claude-code"  #', text, re.MULTILINE)
-    for kind, settings in FITTING_SETTINGS.items():
-        idle = {"yolo_mode"} if kind is ExecutorType.WINDSURF else set()
-        assert set(written.SETTINGS[kind]) == set(settings) - idle
+    for kind, cli in AGENT_CLIS.items():
+        block = text.partition(f'#   type: "{kind}"')[2].partition("custom_args")[0]
+        shown = {key for key, setting in cli.settings.items() if not setting.idle}
+        assert set(re.findall(r"#     (\w+): ", block)) == shown
     general = {field.name for field in msgspec.structs.fields(ExecutorSection)}
     assert set(written.KEYS) == general - {"type", "settings", "session"}
     for section in (WorkerSection, RetrySection):

@@ -3,7 +3,7 @@
 import compatibility
 from executor_cases import CASES, FAULTS, SESSION_ROWS
 
-from sow.config.rules import FITTING_SETTINGS
+from sow.agent_clis.known import AGENT_CLIS
 from sow.schema.config import ExecutorType
 
 REMEDY = "run `python tests/executors/compatibility.py`"
@@ -18,7 +18,7 @@ def test_what_the_page_calls_refused_is_refused() -> None:
         setting, *effects = row
         name, _, value = setting.strip("`").partition(":")
         for kind, effect in zip(compatibility.SETTINGS_HEADER[1:], effects, strict=True):
-            fits = name == "custom_args" or name in FITTING_SETTINGS[ExecutorType(kind)]
+            fits = name == "custom_args" or name in AGENT_CLIS[ExecutorType(kind)].settings
             assert (effect == "refused") is not (fits or value == " false"), (setting, kind)
 
 

@@ -104,6 +104,26 @@ def test_words_of_other_clis_behind_a_command(stderr: str, cause: Cause) -> None
 
 
 @pytest.mark.parametrize(
+    ("type_", "stderr"),
+    [
+        (ExecutorType.CLAUDE, "Chat 3f0c0b5e not found"),
+        (ExecutorType.CLAUDE, "Authentication required"),
+        (ExecutorType.CLAUDE, "Error: Session not found"),
+        (ExecutorType.CURSOR, "No conversation found with session ID: 3f0c0b5e"),
+        (ExecutorType.CURSOR, "Error: Session ID 3f0c0b5e is already in use."),
+        (ExecutorType.CURSOR, "Credit balance is too low"),
+        (ExecutorType.WINDSURF, "No conversation found with session ID: 3f0c0b5e"),
+        (ExecutorType.WINDSURF, "Workspace Trust Required"),
+    ],
+)
+def test_the_words_of_one_cli_say_nothing_in_the_mouth_of_another(
+    type_: ExecutorType, stderr: str
+) -> None:
+    """What another prints is a line of some program that it ran, or chance."""
+    assert verdict(type_, stderr=stderr).cause is Cause.CRASHED
+
+
+@pytest.mark.parametrize(
     ("status", "cause"),
     [
         (400, Cause.API_ERROR),

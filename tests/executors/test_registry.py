@@ -1,17 +1,14 @@
 """Executors by type and by name, and the words of their errors."""
 
-from pathlib import Path
-
 import pytest
 
-from sow.config.config_errors import UnknownExecutor
 from sow.executors.executor_errors import (
     ResumptionNotSupported,
     SessionLost,
     SessionMissing,
     SessionNotCreated,
 )
-from sow.executors.registry import EXECUTORS, ExecutorRegistry, make_executor
+from sow.executors.registry import executor_class, make_executor
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 
@@ -20,40 +17,13 @@ def config(name: str, type_: ExecutorType) -> ExecutorConfig:
     return ExecutorConfig(name=name, type=type_, command=("agent",))
 
 
-def test_every_type_has_an_executor() -> None:
-    assert set(EXECUTORS) == set(ExecutorType)
-
-
 @pytest.mark.parametrize("type_", list(ExecutorType))
 def test_an_executor_is_made_from_its_settings(type_: ExecutorType) -> None:
     settings = config("mine", type_)
     executor = make_executor(settings)
     assert executor.name == "mine"
     assert executor.config is settings
-    assert type(executor) is EXECUTORS[type_]
-
-
-def test_register_get_list() -> None:
-    registry = ExecutorRegistry(Path("/home/x/.config/sow/config.yaml"))
-    assert registry.list() == []
-    claude = make_executor(config("claude-code", ExecutorType.CLAUDE))
-    cursor = make_executor(config("cursor", ExecutorType.CURSOR))
-    registry.register("cursor", cursor)
-    registry.register("claude-code", claude)
-    assert registry.list() == ["claude-code", "cursor"]
-    assert registry.get("claude-code") is claude
-    registry.register("cursor", claude)
-    assert registry.get("cursor") is claude
-
-
-def test_an_unknown_executor_is_told_with_those_there_are() -> None:
-    registry = ExecutorRegistry(Path("/home/x/.config/sow/config.yaml"))
-    registry.register("cursor", make_executor(config("cursor", ExecutorType.CURSOR)))
-    with pytest.raises(UnknownExecutor) as caught:
-        registry.get("copilot")
-    assert caught.value.message == "unknown executor: copilot"
-    assert caught.value.hint.startswith("Available executors:\n  - cursor\n\n")
-    assert caught.value.exit_code == 5
+    assert type(executor) is executor_class(type_)
 
 
 def test_no_resumption_in_the_seeds_words() -> None:

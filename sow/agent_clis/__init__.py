@@ -1,0 +1,1 @@
+"""The agents' CLIs, as plain data: one description each, which all others read."""

@@ -1,0 +1,98 @@
+"""Claude Code. Sources: its own reference, and runs of 2.1.197 and 2.1.330."""
+
+from sow.agent_clis.description import (
+    FOLDER,
+    MODEL,
+    OUTPUT,
+    PROMPT,
+    SESSION,
+    YOLO,
+    AgentCli,
+    LoginFiles,
+    Questions,
+    Refusal,
+    Setting,
+)
+from sow.schema.causes import Cause
+
+TOOLS = Refusal(
+    "it is what settings.allowed_tools adds to", "Move the tools to settings.allowed_tools."
+)
+
+CLI = AgentCli(
+    title="Claude Code executor",
+    built_in="claude-code",
+    settings={
+        "yolo_mode": Setting("true", "Skip permission prompts"),
+        "model": Setting('"sonnet"', 'or "opus", "haiku"'),
+        "allowed_tools": Setting('["Bash(make test:*)"]', "What it may run without yolo_mode"),
+    },
+    reserved_flags={
+        "--": PROMPT,
+        "-p": PROMPT,
+        "--print": PROMPT,
+        "--output-format": OUTPUT,
+        "--input-format": OUTPUT,
+        "--session-id": SESSION,
+        "-r": SESSION,
+        "--resume": SESSION,
+        "-c": SESSION,
+        "--continue": SESSION,
+        "--fork-session": SESSION,
+        "--no-session-persistence": SESSION,
+        "-w": FOLDER,
+        "--worktree": FOLDER,
+        "--permission-mode": YOLO,
+        "--dangerously-skip-permissions": YOLO,
+        "--allow-dangerously-skip-permissions": YOLO,
+        "--allowedTools": TOOLS,
+        "--allowed-tools": TOOLS,
+        "--model": MODEL,
+    },
+    nesting_markers=(
+        "CLAUDECODE",
+        "CLAUDE_CODE_CHILD_SESSION",
+        "CLAUDE_CODE_ENTRYPOINT",
+        "CLAUDE_CODE_SESSION_ID",
+        "CLAUDE_CODE_SSE_PORT",
+        "AI_AGENT",
+    ),
+    words=(  # measured
+        (r"Session ID \S+ is already in use", Cause.SESSION_IN_USE),
+        (r"No conversation found with session ID", Cause.SESSION_UNKNOWN),
+        (r"Not logged in|Please run /login|Failed to authenticate|Invalid API key", Cause.AUTH),
+        (r"OAuth token (has )?(expired|been revoked)|Credit balance is too low", Cause.AUTH),
+        (r"issue with the selected model|model_not_found", Cause.BAD_MODEL),
+        (r"unknown option|argument missing|is invalid\. Allowed choices", Cause.BAD_FLAGS),
+        (r"Invalid session ID|requires a valid session ID", Cause.BAD_FLAGS),
+        (r"requires --verbose|can only be used with|cannot be used with root", Cause.BAD_FLAGS),
+        (r"Input must be provided", Cause.BAD_FLAGS),
+        (
+            r"usage limit reached|hit your ([\w-]+ )?limit|Request rejected \(429\)",
+            Cause.RATE_LIMITED,
+        ),
+        (r"Reached max(imum number of)? turns", Cause.NO_STATUS),
+        (r"API Error|Unable to connect|Connection ?refused|ECONNRE|fetch failed", Cause.API_ERROR),
+    ),
+    reset_time=r"limit reached\|(\d{10})\b",  # older builds end their words on a limit with it
+    questions=Questions(
+        helps=(("--help",),),
+        key_variables=(
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CODE_USE_BEDROCK",
+            "CLAUDE_CODE_USE_VERTEX",
+        ),
+        login="Run `claude` in a terminal and log in there (/login).",
+        login_files=LoginFiles(
+            folder=".claude",
+            folder_variable="CLAUDE_CONFIG_DIR",
+            credentials=".credentials.json",
+            settings="settings.json",
+            settings_key="apiKeyHelper",
+            hidden_on=("darwin",),  # there the keychain has it
+        ),
+        quiet={"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"},
+    ),
+)

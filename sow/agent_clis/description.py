@@ -1,0 +1,130 @@
+"""What sow has to know of an agents' CLI besides how to drive it: the form of a description.
+
+Owns the form, and the reasons that several CLIs share for refusing a flag.
+Plain data; who reads which part is said at each field. How a CLI is started
+and its output read is its module in `sow.executors`, which has the same name.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from sow.schema.causes import Cause
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """A key of `settings` that fits this CLI, as the configuration's template shows it."""
+
+    example: str = ""
+    """A value, as YAML."""
+    comment: str = ""
+    idle: str = ""
+    """Why it is read and has no effect; such a one is not in the template."""
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why a flag may not stand in `custom_args`, and what to do instead."""
+
+    reason: str
+    remedy: str
+
+
+REMOVE = "Remove it."
+PROMPT = Refusal(
+    "sow passes the prompt on standard input and always runs without a terminal", REMOVE
+)
+OUTPUT = Refusal("sow chooses the format of the output, which it reads", REMOVE)
+SESSION = Refusal("sow chooses, keeps and resumes the session itself", REMOVE)
+FOLDER = Refusal(
+    "sow chooses the folder that the agent runs in",
+    "Remove it; `--cwd` of `sow agent spawn` names another folder.",
+)
+YOLO = Refusal("it is what settings.yolo_mode decides", "Remove it and set settings.yolo_mode.")
+MODEL = Refusal("it is what settings.model decides", "Remove it and set settings.model.")
+
+
+class CommandLine(msgspec.Struct, frozen=True):
+    """One of several command lines that a CLI has had."""
+
+    name: str
+    """What a session of it keeps as its `dialect`."""
+    flag: str = ""
+    """What its help lists in this dialect only; empty for the one that is left."""
+    commands: tuple[str, ...] = ()
+    """Subcommands that sow runs besides."""
+
+
+class LoginFiles(msgspec.Struct, frozen=True):
+    """The files of a user that tell of a login."""
+
+    folder: str
+    """Below HOME."""
+    folder_variable: str
+    """The variable that names another folder."""
+    credentials: str
+    """A file that is there after a login."""
+    settings: str
+    """A JSON file in which `settings_key` tells of another way to log in."""
+    settings_key: str
+    hidden_on: tuple[str, ...] = ()
+    """The platforms (`sys.platform`) on which a login may leave no file."""
+
+
+class SowPermission(msgspec.Struct, frozen=True):
+    """The rule without which an agent of this CLI may not run `sow`, unless in yolo_mode."""
+
+    rule: str
+    begins: tuple[str, ...]
+    """A rule that begins with one of these allows it too."""
+    in_folder: str
+    """A JSON file with `permissions: {allow: […]}`, below the agent's folder."""
+    in_home: str
+    """The same, below HOME."""
+
+
+class Questions(msgspec.Struct, frozen=True):
+    """What `sow doctor` may ask: it only looks for a CLI that has none of these on PATH.
+
+    A program of the user's own might do anything when it is started.
+    """
+
+    helps: tuple[tuple[str, ...], ...]
+    """The arguments that make it list its flags."""
+    key_variables: tuple[str, ...]
+    """Any of these, where it is set, stands for a login."""
+    login: str
+    """How to log in."""
+    login_files: LoginFiles | None = None
+    """None where nobody can say where it keeps a login."""
+    sow_permission: SowPermission | None = None
+    """None where sow itself allows what an agent needs."""
+    dialects: tuple[CommandLine, ...] = ()
+    """The first whose flag its help lists is the one it speaks."""
+    quiet: Mapping[str, str] = {}
+    """Variables that keep it from looking for updates meanwhile."""
+
+
+class AgentCli(msgspec.Struct, frozen=True, kw_only=True):
+    """One agents' CLI."""
+
+    title: str
+    """What it is, in the configuration's template."""
+    built_in: str = ""
+    """The name of the executor that is there without any configuration; empty for none."""
+    settings: Mapping[str, Setting]
+    """What fits it of `settings`, in the template's order. Any other key is refused."""
+    required: str = ""
+    """The one of them that it cannot do without."""
+    reserved_flags: Mapping[str, Refusal] = {}
+    """Flags that only sow may set: one given twice with two meanings breaks a run in ways that are
+    hard to see."""
+    nesting_markers: tuple[str, ...] = ()
+    """Variables that it sets for its children to describe itself: no agent of ours sees them."""
+    words: tuple[tuple[str, Cause], ...] = ()
+    """Patterns of what it says of its failures, the first that is found counts. They are looked
+    for on standard error and in the final result only, whatever the case of letters."""
+    reset_time: str = ""
+    """A pattern whose first group is when a limit ends, in seconds since the epoch."""
+    resumes: bool = True
+    """Whether a session of it can be continued; for `command`, its configuration says."""
+    questions: Questions | None = None

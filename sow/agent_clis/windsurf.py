@@ -1,0 +1,19 @@
+"""Windsurf in the seeds' form. Not run by us: no headless `windsurf` could be had."""
+
+from sow.agent_clis.description import AgentCli, Setting
+from sow.schema.causes import Cause
+
+CLI = AgentCli(
+    title="Windsurf executor: no sessions, so a task cannot be resumed",
+    built_in="windsurf",
+    settings={
+        "yolo_mode": Setting(idle="sow knows no such flag of windsurf; put it into custom_args."),
+        "command": Setting('["windsurf"]', "The program that is started"),
+    },
+    words=(
+        (r"Not logged in|Invalid API key|Authentication required", Cause.AUTH),
+        (r"unknown option|unexpected argument|unrecognized arguments?", Cause.BAD_FLAGS),
+        (r"Unable to connect|Connection ?refused|ECONNRE|fetch failed", Cause.API_ERROR),
+    ),
+    resumes=False,
+)
