@@ -8,8 +8,7 @@ Knows nothing of configuration, queue or state.
 import sys
 from collections.abc import Mapping
 
-SAVED_PYTHONPATH = "SOW_CALLER_PYTHONPATH"
-"""Carries the caller's PYTHONPATH through our own processes (set by `scripts/sow`)."""
+from sow import own_variables
 
 
 def own_process(module: str, *arguments: str) -> list[str]:
@@ -24,15 +23,15 @@ def own_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return `environ` for a process of ours: PYTHONPATH put aside."""
     result = dict(environ)
     if "PYTHONPATH" in result:
-        result[SAVED_PYTHONPATH] = result.pop("PYTHONPATH")
+        result[own_variables.CALLER_PYTHONPATH] = result.pop("PYTHONPATH")
     return result
 
 
 def caller_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return `environ` as the caller had it: its own PYTHONPATH again."""
     result = dict(environ)
-    if SAVED_PYTHONPATH in result:
-        result["PYTHONPATH"] = result.pop(SAVED_PYTHONPATH)
+    if own_variables.CALLER_PYTHONPATH in result:
+        result["PYTHONPATH"] = result.pop(own_variables.CALLER_PYTHONPATH)
     return result
 
 
@@ -46,7 +45,8 @@ def worker_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in own_environment(environ).items()
-        if name not in markers and (not name.startswith("SOW_") or name == SAVED_PYTHONPATH)
+        if name not in markers
+        and (not name.startswith(own_variables.PREFIX) or name == own_variables.CALLER_PYTHONPATH)
     }
 
 
@@ -56,10 +56,10 @@ def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
     result = {
         name: value
         for name, value in environ.items()
-        if name not in markers and not name.startswith("SOW_")
+        if name not in markers and not name.startswith(own_variables.PREFIX)
     }
-    if SAVED_PYTHONPATH in environ:
-        result["PYTHONPATH"] = environ[SAVED_PYTHONPATH]
+    if own_variables.CALLER_PYTHONPATH in environ:
+        result["PYTHONPATH"] = environ[own_variables.CALLER_PYTHONPATH]
     return result
 
 

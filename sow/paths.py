@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from sow import own_variables
 from sow.errors import StateError
 from sow.ids import AttemptId, JobId, PhaseName, TaskId, WorkerId
 
@@ -146,7 +147,7 @@ def find_workspace(cwd: Path, environ: Mapping[str, str]) -> Workspace:
 
     Raises StateError when there is none.
     """
-    named = environ.get("SOW_ROOT")
+    named = environ.get(own_variables.ROOT)
     if named:
         root = Path(os.path.abspath(cwd / named))  # noqa: PTH100 - a link in the path is kept
         if not (root / SOW_FOLDER).is_dir():
@@ -180,7 +181,7 @@ def user_config_path(environ: Mapping[str, str]) -> Path:
     `SOW_CONFIG` overrides. Linux and macOS: `$XDG_CONFIG_HOME/sow/config.yaml`,
     else `~/.config/sow/config.yaml`. Windows: `%APPDATA%/sow/config.yaml`.
     """
-    named = environ.get("SOW_CONFIG")
+    named = environ.get(own_variables.CONFIG)
     if named:
         # pathlib raises where there is no such user; this leaves the word as it is
         return Path(os.path.abspath(os.path.expanduser(named)))  # noqa: PTH100, PTH111

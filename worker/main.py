@@ -14,6 +14,7 @@ from types import FrameType
 
 from huey.consumer import Consumer
 
+from sow import own_variables
 from sow.agents.roles import AGENTS
 from sow.config.load import load_configuration
 from sow.errors import QueueError
@@ -249,6 +250,6 @@ def _look_once_more(workspace: Workspace, options: WorkerOptions, process: Worke
 
         os.chdir(workspace.root)
         argv = own_process("sow", "worker", "--background")
-        if "SOW_CONFIG" in process.context.environ:
-            argv += ["--config", process.context.environ["SOW_CONFIG"]]
+        if own_variables.CONFIG in process.context.environ:
+            argv += ["--config", process.context.environ[own_variables.CONFIG]]
         os.execve(argv[0], argv, own_environment(process.context.environ))

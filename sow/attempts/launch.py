@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from sow import own_variables
 from sow.attempts.plan import Plan
 from sow.config.environment import read_executor_env
 from sow.environment import agent_environment
@@ -64,12 +65,12 @@ def environment_of(
         **executor_variables(job, environ),
         "PATH": path_with_sow(job.path_variable),
         **launch.env,
-        "SOW_ROOT": str(workspace.root),
-        "SOW_TASK_ID": job.task_id,
-        "SOW_JOB_ID": str(job.id),
-        "SOW_ATTEMPT_ID": attempt_id,
-        "SOW_AGENT": job.agent,
-        "SOW_EXECUTOR": job.executor.name,
+        own_variables.ROOT: str(workspace.root),
+        own_variables.TASK_ID: job.task_id,
+        own_variables.JOB_ID: str(job.id),
+        own_variables.ATTEMPT_ID: attempt_id,
+        own_variables.AGENT: job.agent,
+        own_variables.EXECUTOR: job.executor.name,
     }
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sow import own_variables
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.environment import own_process, worker_environment
@@ -128,7 +129,7 @@ def start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> None:
 
 
 def _start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> None:
-    named = caller.environ.get("SOW_CONFIG")
+    named = caller.environ.get(own_variables.CONFIG)
     where = ["--config", str(user_config_path(caller.environ))] if named else []
     alive, held = os.pipe()
     subprocess.run(

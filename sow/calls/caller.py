@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sow import own_variables
 from sow.agents.roles import AGENTS
 from sow.clock import utc_now
 from sow.config.configuration import Configuration
@@ -34,8 +35,8 @@ class Caller:
     @property
     def job_id(self) -> JobId | None:
         """The running job whose agent this caller is, if it is one of this workspace."""
-        text = self.environ.get("SOW_JOB_ID", "")
-        same_root = self.environ.get("SOW_ROOT") == str(self.workspace.root)
+        text = self.environ.get(own_variables.JOB_ID, "")
+        same_root = self.environ.get(own_variables.ROOT) == str(self.workspace.root)
         return JobId(int(text)) if text.isdecimal() and same_root else None
 
     @property

@@ -5,6 +5,7 @@ it, so that nobody else spawns, resumes or ends the task. It is over when its
 CLI ends, not when the process that started it dies: nothing of the session may run.
 """
 
+from sow import own_variables
 from sow.jobs import attempt_evidence, jobs, waiters
 from sow.jobs.database import Database
 from sow.paths import Workspace
@@ -28,7 +29,7 @@ def is_deserted(workspace: Workspace, database: Database, job: Job) -> bool:
     if facts.life_of(job.caller) is not Life.DEAD or attempt is None:
         return False
     is_locked = attempt_evidence.is_locked(workspace.attempt(job.id, attempt.number))
-    return not is_locked and not facts.carriers("SOW_ATTEMPT_ID", attempt.id)
+    return not is_locked and not facts.carriers(own_variables.ATTEMPT_ID, attempt.id)
 
 
 def release(

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import UNSET
 
+from sow import own_variables
 from sow.calls.abandoned import finish, give_back, is_abandoned, undo
 from sow.calls.ancestry import refuse_when_cancelled
 from sow.calls.caller import Caller
@@ -148,7 +149,7 @@ def _log_prompt(caller: Caller, resolved: Resolved) -> None:
         action, text = f"Started over; the session before was {lost}", request.prompt
     else:
         return
-    who = caller.environ.get("SOW_AGENT", "orchestrator")
+    who = caller.environ.get(own_variables.AGENT, "orchestrator")
     entry = LogEntry(
         timestamp=format_time(caller.now()), agent=who, action=action, result="", text=text
     )

@@ -9,6 +9,7 @@ import os
 from contextlib import closing, suppress
 from pathlib import Path
 
+from sow import own_variables
 from sow.errors import QueueError, SowError
 from sow.ids import ProjectId
 from sow.jobs import jobs
@@ -55,8 +56,8 @@ def named(job: int | None) -> str:
 def among_processes(root: Path) -> str:
     """Return whose agent runs in a workspace, as its processes tell; empty for nobody's."""
     for spelling in dict.fromkeys((str(root), os.path.realpath(root))):
-        for pid in facts.carriers("SOW_ROOT", spelling):
-            attempt = (facts.variables(pid) or {}).get("SOW_ATTEMPT_ID", "")
+        for pid in facts.carriers(own_variables.ROOT, spelling):
+            attempt = (facts.variables(pid) or {}).get(own_variables.ATTEMPT_ID, "")
             job = attempt.partition(".")[0]
             if job:
                 return f"job {job}"

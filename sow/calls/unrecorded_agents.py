@@ -9,14 +9,13 @@ import os
 
 import msgspec
 
+from sow import own_variables
 from sow.errors import StateError
 from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.processes import facts
-
-TASK, ROOT, ATTEMPT = "SOW_TASK_ID", "SOW_ROOT", "SOW_ATTEMPT_ID"
 
 
 class Stray(msgspec.Struct, frozen=True):
@@ -70,10 +69,12 @@ def find_strays(
     are not seen.
     """
     carriers: dict[str, list[int]] = {}
-    for pid in facts.carriers(TASK, task_id):
+    for pid in facts.carriers(own_variables.TASK_ID, task_id):
         variables = facts.variables(pid) or {}
-        if variables.get(ATTEMPT) and _is_here(variables.get(ROOT, ""), workspace):
-            carriers.setdefault(variables[ATTEMPT], []).append(pid)
+        if variables.get(own_variables.ATTEMPT_ID) and _is_here(
+            variables.get(own_variables.ROOT, ""), workspace
+        ):
+            carriers.setdefault(variables[own_variables.ATTEMPT_ID], []).append(pid)
     known = jobs.attempts_on_record(database, list(carriers)) if carriers and database else set()
     return tuple(Stray(name, _topmost(carriers[name])) for name in sorted(set(carriers) - known))
 

@@ -5,8 +5,9 @@ import time
 
 import click
 
+from sow import own_variables
 from sow.cli import completing
-from sow.cli.arguments import TASK_VARIABLE, here
+from sow.cli.arguments import here
 from sow.cli.output import echo_json, json_option
 from sow.clock import format_time
 from sow.errors import UsageError
@@ -14,7 +15,6 @@ from sow.state.places import find_task, has_project
 from sow.state.state_errors import NoProject
 from sow.state.task_log import LogEntry, append_entry
 
-AGENT_VARIABLE = "SOW_AGENT"
 DEFAULT_AGENT = "orchestrator"
 
 
@@ -24,12 +24,12 @@ DEFAULT_AGENT = "orchestrator"
     "--task",
     "--id",
     "task",
-    help=f"Default: {TASK_VARIABLE}, else the project's log.",
+    help=f"Default: {own_variables.TASK_ID}, else the project's log.",
     shell_complete=completing.tasks,
 )
 @click.option(
     "--agent",
-    help=f"Who did it. Default: {AGENT_VARIABLE}, else {DEFAULT_AGENT}.",
+    help=f"Who did it. Default: {own_variables.AGENT}, else {DEFAULT_AGENT}.",
     shell_complete=completing.roles,
 )
 @click.option("--result", default="", help="How it ended: success, failure, or another word.")
@@ -50,13 +50,13 @@ def log(
     if not text.strip():
         raise UsageError("there is nothing to log", hint='For example: sow agent log "Added it"')
     workspace = here()
-    task_id = task or os.environ.get(TASK_VARIABLE)
+    task_id = task or os.environ.get(own_variables.TASK_ID)
     if not task_id and not has_project(workspace):
         raise NoProject(workspace.project)
     folder = find_task(workspace, task_id).folder if task_id else workspace.project
     entry = LogEntry(
         timestamp=format_time(time.time()),
-        agent=agent or os.environ.get(AGENT_VARIABLE) or DEFAULT_AGENT,
+        agent=agent or os.environ.get(own_variables.AGENT) or DEFAULT_AGENT,
         action=text,
         result=result,
         files=files,

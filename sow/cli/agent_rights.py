@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from sow import own_variables
 from sow.errors import StateError
 
 ORCHESTRATING = frozenset({"orchestrator"})
@@ -123,9 +124,11 @@ class NotItsTask(StateError):
 
 def calling_agent(environ: Mapping[str, str]) -> CallingAgent | None:
     """Return the agent that calls; None for a person, and where sow's root is not its own."""
-    if not environ.get("SOW_JOB_ID", "").isdecimal() or not environ.get("SOW_ROOT"):
+    if not environ.get(own_variables.JOB_ID, "").isdecimal() or not environ.get(own_variables.ROOT):
         return None
-    return CallingAgent(environ.get("SOW_TASK_ID", ""), environ.get("SOW_AGENT", ""))
+    return CallingAgent(
+        environ.get(own_variables.TASK_ID, ""), environ.get(own_variables.AGENT, "")
+    )
 
 
 def guarded(command: click.Command, words: tuple[str, ...]) -> click.Command:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from sow import own_variables
 from sow.cli import completing
 from sow.errors import StateError, UsageError
 from sow.ids import TaskId, parse_task_id
@@ -18,8 +19,6 @@ from sow.paths import Workspace
 from sow.state.kept.lost import find_or_bring_back
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-TASK_VARIABLE = "SOW_TASK_ID"
 
 
 def here() -> Workspace:
@@ -66,10 +65,10 @@ def named_task(argument: str | None, option: str | None, environ: Mapping[str, s
         raise UsageError(
             f"two tasks are named: {argument} and {option}", hint="Name it once, either way."
         )
-    task_id = argument or option or environ.get(TASK_VARIABLE)
+    task_id = argument or option or environ.get(own_variables.TASK_ID)
     if not task_id:
         raise UsageError(
-            "no task is named", hint=f"Give its id, such as 010, or set {TASK_VARIABLE}."
+            "no task is named", hint=f"Give its id, such as 010, or set {own_variables.TASK_ID}."
         )
     return task_id
 

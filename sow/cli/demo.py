@@ -16,8 +16,9 @@ from typing import TextIO
 
 import click
 
+from sow import own_variables
 from sow.cli.output import json_option
-from sow.environment import SAVED_PYTHONPATH, own_environment, own_process
+from sow.environment import own_environment, own_process
 from sow.errors import SowError, UsageError
 
 CONFIGURATION = """\
@@ -144,9 +145,9 @@ def _environment(folder: Path) -> dict[str, str]:
     kept = {
         name: value
         for name, value in own_environment(os.environ).items()
-        if name == SAVED_PYTHONPATH or not name.startswith("SOW_")
+        if name == own_variables.CALLER_PYTHONPATH or not name.startswith(own_variables.PREFIX)
     }
-    return {**kept, "SOW_CONFIG": str(config), "SOW_WAIT": "5m"}
+    return {**kept, own_variables.CONFIG: str(config), own_variables.WAIT: "5m"}
 
 
 def _run(

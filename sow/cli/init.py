@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from sow import own_variables
 from sow.cli.arguments import working_folder
 from sow.cli.output import echo_json, json_option
 from sow.errors import StateError
@@ -41,7 +42,7 @@ def _root(cwd: Path, environ: Mapping[str, str]) -> Path:
     SOW_ROOT if set; a repository's own root; the workspace that `cwd` is in;
     else `cwd`.
     """
-    named = environ.get("SOW_ROOT")
+    named = environ.get(own_variables.ROOT)
     if named:
         return Path(os.path.abspath(cwd / named))  # noqa: PTH100 - a link in the path is kept
     if (cwd / ".git").exists() and f"/{SOW_FOLDER}/" not in f"{cwd}/":

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sow import own_variables
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-
-JOB_VARIABLE = "SOW_JOB_ID"
-"""Set in the environment of agents, and of what they start."""
 
 
 class LazyCommand:
@@ -57,7 +55,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that `args` name; for an agent, one that asks for its right first."""
         name, command, rest = super().resolve_command(ctx, args)
-        if command is not None and JOB_VARIABLE in os.environ and not ctx.resilient_parsing:
+        if command is not None and own_variables.JOB_ID in os.environ and not ctx.resilient_parsing:
             from sow.cli.agent_rights import guarded
 
             command = guarded(command, (*_words_of(ctx), name or ""))

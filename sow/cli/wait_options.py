@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from sow import own_variables
 from sow.calls.caller import Caller
 from sow.calls.wait import shell_bound
 from sow.config.durations import parse_duration
@@ -53,7 +54,7 @@ def wait_option(function: F) -> F:
 
 def bound_of(options: WaitOptions, caller: Caller) -> float | None:
     """Return how long to wait in seconds: `--wait`, SOW_WAIT, else what the shell allows."""
-    told = options.wait or caller.environ.get("SOW_WAIT")
+    told = options.wait or caller.environ.get(own_variables.WAIT)
     if not told:
         return shell_bound(caller.environ)
     try:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from sow import own_variables
 from sow.cli.arguments import here
 from sow.cli.lazy import LazyCommand, LazyGroup
 from sow.cli.output import json_option
@@ -55,7 +56,7 @@ def worker(
     workspace = here()
     environ = dict(os.environ)
     if config is not None:
-        environ["SOW_CONFIG"] = str(config.absolute())
+        environ[own_variables.CONFIG] = str(config.absolute())
     if background:
         _cut_loose(workspace)
     from worker.main import WorkerOptions, serve

@@ -9,15 +9,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from sow import own_variables
 from sow.config.config_errors import InvalidConfiguration
 from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.source import Source, read_source
 from sow.schema.config import UserConfigFile
-
-SET_BY_SOW = frozenset(
-    {"SOW_ROOT", "SOW_TASK_ID", "SOW_JOB_ID", "SOW_ATTEMPT_ID", "SOW_AGENT", "SOW_EXECUTOR"}
-)
-"""What every agent gets from sow, and no configuration may change."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REFERENCE = re.compile(r"\$\{(.*?)(\}|$)", re.DOTALL)
@@ -27,7 +23,7 @@ def env_fault(name: str, value: str) -> str:
     """Return what is wrong with one entry of `env`, without its value; nothing if it is right."""
     if not _NAME.fullmatch(name):
         return "not a name of a variable: letters, digits and _ only, and no digit first"
-    if name in SET_BY_SOW:
+    if name in own_variables.OF_AGENTS:
         return "sow itself sets this variable"
     if name == "PATH":
         return "the agent gets the PATH of whoever called sow; this one would have no effect"

@@ -7,6 +7,7 @@ what has no effect is collected as warnings.
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from sow import own_variables
 from sow.agent_clis.known import AGENT_CLIS
 from sow.config.config_errors import InvalidConfiguration
 from sow.config.configuration import Configuration
@@ -31,8 +32,6 @@ from sow.schema.config import (
     WorkerSection,
 )
 from sow.schema.executor import ExecutorConfig
-
-VARIABLE_PREFIX = "SOW_AGENTS_"
 
 
 def load_configuration(
@@ -133,7 +132,7 @@ def _bindings(
 
 def variable_for(role: str) -> str:
     """Return the environment variable that binds `role`: `SOW_AGENTS_SECURITY_REVIEWER`."""
-    return VARIABLE_PREFIX + role.upper().replace("-", "_")
+    return own_variables.AGENTS_PREFIX + role.upper().replace("-", "_")
 
 
 def _retry(section: RetrySection) -> tuple[bool, int, dict[Key, Origin]]:
@@ -168,5 +167,5 @@ def _idle_settings(executors: Mapping[str, ExecutorConfig]) -> Iterator[str]:
 def _idle_variables(roles: Sequence[str], environ: Mapping[str, str]) -> Iterator[str]:
     known = [variable_for(role) for role in roles]
     for variable in sorted(environ):
-        if variable.startswith(VARIABLE_PREFIX) and variable not in known:
+        if variable.startswith(own_variables.AGENTS_PREFIX) and variable not in known:
             yield f"{variable} names no agent; {nearest(variable, known)}"

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from sow import own_variables
 from sow.config.configuration import Configuration
 from sow.config.environment import references
-from sow.environment import SAVED_PYTHONPATH, worker_environment
+from sow.environment import worker_environment
 from sow.findings import Finding, Level
 from sow.processes import facts
 from sow.processes.facts import Life
@@ -52,7 +53,7 @@ def difference(worker: Mapping[str, str], caller: Mapping[str, str]) -> Differen
 
 
 def _compared(environ: Mapping[str, str]) -> dict[str, str]:
-    names = {SAVED_PYTHONPATH: "PYTHONPATH"}
+    names = {own_variables.CALLER_PYTHONPATH: "PYTHONPATH"}
     return {
         names.get(name, name): value
         for name, value in worker_environment(environ).items()

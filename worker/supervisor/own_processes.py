@@ -8,7 +8,8 @@ orphans are not inherited. Which processes of a tree are not the attempt's is
 import os
 import sys
 
-from worker.supervisor.foreign_processes import ATTEMPT_VARIABLE, spared_of
+from sow import own_variables
+from worker.supervisor.foreign_processes import spared_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Kin:
     def __init__(self, folder: str, tree: "ModuleType") -> None:
         self.tree = tree
         self.folder = folder
-        self.attempt_id = os.environ.get(ATTEMPT_VARIABLE, "")
+        self.attempt_id = os.environ.get(own_variables.ATTEMPT_ID, "")
         self._known: dict[int, str] = {}
         self._pause = FIRST_LOOK_SECONDS
 
@@ -86,7 +87,7 @@ class Kin:
         """Return what carries our attempt's id, wherever it is."""
         if not self.attempt_id:
             return []
-        pids: list[int] = self.tree.carriers(ATTEMPT_VARIABLE, self.attempt_id)
+        pids: list[int] = self.tree.carriers(own_variables.ATTEMPT_ID, self.attempt_id)
         return pids
 
 

@@ -1,0 +1,30 @@
+"""The names of the environment's variables that are sow's own.
+
+Owns the names only; what each means is said here, who sets and reads it is
+elsewhere. Imports nothing: the supervisor and the shortest command use it.
+"""
+
+PREFIX = "SOW_"
+
+ROOT = "SOW_ROOT"
+"""The folder that holds `.sow`; every agent gets it."""
+TASK_ID = "SOW_TASK_ID"
+JOB_ID = "SOW_JOB_ID"
+ATTEMPT_ID = "SOW_ATTEMPT_ID"
+"""Marks all processes of an attempt."""
+AGENT = "SOW_AGENT"
+"""The role of the agent."""
+EXECUTOR = "SOW_EXECUTOR"
+OF_AGENTS = frozenset({ROOT, TASK_ID, JOB_ID, ATTEMPT_ID, AGENT, EXECUTOR})
+"""What every agent gets, and no configuration may change."""
+
+AGENTS_PREFIX = "SOW_AGENTS_"
+"""With a role's name behind it: the executor that plays the role."""
+CONFIG = "SOW_CONFIG"
+"""Another place for the user's configuration."""
+WAIT = "SOW_WAIT"
+"""How long a call waits that does not say it."""
+PROCESSES = "SOW_PROCESSES"
+"""`portable` chooses the portable process back end on Linux too."""
+CALLER_PYTHONPATH = "SOW_CALLER_PYTHONPATH"
+"""Carries the caller's PYTHONPATH through our own processes; `scripts/sow` sets it."""

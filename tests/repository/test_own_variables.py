@@ -1,0 +1,31 @@
+"""Each of sow's variables is spelled in one place, and the script that starts sow agrees."""
+
+import ast
+import re
+from pathlib import Path
+
+from sow import own_variables
+
+ROOT = Path(__file__).resolve().parents[2]
+PLACE = ROOT / "sow" / "own_variables.py"
+NAME = re.compile(r"SOW_[A-Z_]+")
+
+
+def test_no_other_module_spells_one_out() -> None:
+    """In the words for people they stand as they are."""
+    spelled = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.value}"
+        for folder in ("sow", "worker")
+        for path in (ROOT / folder).rglob("*.py")
+        if path != PLACE
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and NAME.fullmatch(node.value)
+    ]
+    assert spelled == []
+
+
+def test_the_script_puts_the_callers_path_where_it_is_looked_for() -> None:
+    """It cannot import the name: it runs before the import path is settled."""
+    assert f'environ["{own_variables.CALLER_PYTHONPATH}"]' in (ROOT / "scripts/sow").read_text()
