@@ -23,6 +23,7 @@ from sow.errors import SowError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
+from sow.reports.task_now import look_at_task
 from sow.reports.views import outcome_of, see_job
 from sow.schema.job import Job
 from sow.schema.output.jobs import Outcome
@@ -210,7 +211,7 @@ def _wait(
         listener.progress(progress)
 
     def deliver(job: Job) -> None:
-        outcome = _outcome(database, job, owed.get(job.id))
+        outcome = _outcome(waiter.caller, database, job, owed.get(job.id))
         ended.append(outcome)
         listener.ended(outcome)
         course.delivered.add(job.id)
@@ -223,12 +224,13 @@ def _wait(
     return tuple(ended), tuple(_as_it_stands(waiter.caller, database, job) for job in left)
 
 
-def _outcome(database: Database, job: Job, owed: Placed | None = None) -> Outcome:
+def _outcome(caller: Caller, database: Database, job: Job, owed: Placed | None = None) -> Outcome:
     return outcome_of(
         job,
         jobs.attempts(database, job.id),
         owed=owed is not None,
         anew_with=owed.anew_with if owed else None,
+        task=look_at_task(caller.workspace, job),
     )
 
 

@@ -149,7 +149,8 @@ def _print(outcome: Outcome, options: WaitOptions) -> None:
         return
     click.echo(line_of(outcome))
     for warning in outcome.warnings:
-        click.echo(f"Warning: {outcome.task}: {warning}", err=True)
+        if not (outcome.reason and warning.endswith(outcome.reason)):  # it stands in the line
+            click.echo(f"Warning: {outcome.task}: {warning}", err=True)
     rest = outcome.reason.strip().splitlines()[1:]
     if rest:
         click.echo("\n".join(rest), err=True)

@@ -15,6 +15,8 @@ from sow.executors.stream import excerpt
 from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause
 
 REASON_LIMIT = 400
+SILENT = "without a word"
+"""How the reason ends of a program that has said nothing of its failure."""
 EXEC_FAILURES = (126, 127)
 """A shell's and `env`'s codes for a program that cannot be run or found."""
 
@@ -115,4 +117,4 @@ def _by_code(ending: Ending, words: list[str]) -> Verdict:
         return Verdict(Cause.CRASHED, last or "ended in a way that nobody saw")
     if ending.code in EXEC_FAILURES:
         return Verdict(Cause.MISSING_BINARY, last or f"exit code {ending.code}: cannot be run")
-    return Verdict(Cause.CRASHED, last or f"exit code {ending.code}, without a word")
+    return Verdict(Cause.CRASHED, last or f"exit code {ending.code}, {SILENT}")

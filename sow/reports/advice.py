@@ -8,14 +8,22 @@ What happened, and what sow does by itself, is `explain`'s.
 from collections.abc import Sequence
 
 from sow.executors.registry import make_executor
+from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
 from sow.schema.causes import CAUSES, SESSION_UNKNOWN, Cause
 from sow.schema.job import Attempt, Job, JobState
 from sow.schema.kinds import SessionUse, kind_of
 from sow.schema.task import TaskStatus
 
 
-def advice(job: Job, attempts: Sequence[Attempt]) -> str:
-    """Return how to act on a job; empty where there is nothing to do."""
+def advice(job: Job, attempts: Sequence[Attempt], task: TaskNow = NOT_LOOKED_AT) -> str:
+    """Return how to act on a job; empty where there is nothing to do.
+
+    `task` is how its task stands now: what others have gone on with is not advised on.
+    """
+    if job.state.is_final and task.missing:
+        return task.missing
+    if job.state.is_final and task.status not in (None, job.outcome_status):
+        return f"Its task is {task.status} now: `sow task show {job.task_id}`."
     match job.state:
         case JobState.DONE:
             return _about_status(job)
@@ -54,14 +62,14 @@ def _about_status(job: Job) -> str:
     task = job.task_id
     match job.outcome_status:
         case TaskStatus.PAUSED:
-            return f'Its question is at the end of log.md. Answer: `sow agent resume {task} "…"`.'
+            return f'`sow task log {task}` has its question. Answer: `sow agent resume {task} "…"`.'
         case TaskStatus.NEEDS_REVIEW:
             return (
                 f"Review its work. Accept it: `sow task set {task} status completed`. "
                 f'Send it back: `sow agent resume {task} "…"`.'
             )
         case TaskStatus.FAILED:
-            return f'Its reason is at the end of log.md. Go on: `sow agent resume {task} "…"`.'
+            return f'`sow task log {task}` has its reason. Go on: `sow agent resume {task} "…"`.'
         case _:
             return ""
 

@@ -27,8 +27,11 @@ TELLING: Mapping[str, str] = {TaskStatus.PAUSED: "It asks", TaskStatus.FAILED: "
 def words_below(workspace: Workspace, outcome: Outcome) -> list[str]:
     """Return what to print below the outcome of a job whose agent asks or gave up, line by line.
 
-    Nothing for any other outcome. Never raises for what is wrong with the task or its log.
+    Of a job that has failed the next step, of any other outcome nothing. Never raises
+    for what is wrong with the task or its log.
     """
+    if outcome.state == JobState.FAILED:
+        return [f"  Next: {outcome.next_step}"] if outcome.next_step else []
     does = TELLING.get(outcome.status or "")
     if outcome.state != JobState.DONE or does is None:
         return []

@@ -8,9 +8,10 @@ What a person can do is `advice`'s.
 from collections.abc import Sequence
 
 from sow.clock import format_duration, format_time
+from sow.executors.endings import SILENT
 from sow.reports.advice import advice
 from sow.reports.prospects import Obstacle, Surroundings, obstacle_of
-from sow.schema.causes import CAUSES, Cause, RetryRule
+from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause, RetryRule
 from sow.schema.job import Attempt, Job, JobState
 from sow.schema.kinds import kind_of
 
@@ -25,7 +26,7 @@ def explain(
         *_ending_without_attempt(job, attempts),
         *_accounts(job),
         *(_doubt(job) if around.in_doubt else _now(job, attempts, around, now)),
-        "" if around.in_doubt else advice(job, attempts),
+        "" if around.in_doubt else advice(job, attempts, around.task),
     ]
     return [line for line in told if line]
 
@@ -55,12 +56,17 @@ def _attempt(attempt: Attempt, now: float) -> list[str]:
             return [f"{told} and has ended; it is not judged yet."]
         return [f"{told}, {format_duration(now - begun)} ago, and has not ended."]
     took = f" after {format_duration(attempt.ended_at - begun)}" if attempt.ended_at else ""
-    what = CAUSES[attempt.cause].words
+    what = WITHOUT_CALL if attempt.reason == WITHOUT_CALL else CAUSES[attempt.cause].words
     ended = "was ended" if _is_by_sow(attempt) else "ended"
     lines = [f"{told} and {ended}{took}{_exit(attempt)}: {what}."]
-    if attempt.cause is not Cause.REPORTED and attempt.reason not in what:
+    if attempt.cause is not Cause.REPORTED and not _is_said(attempt, what):
         lines += _quoted(attempt.reason)
     return lines
+
+
+def _is_said(attempt: Attempt, what: str) -> bool:
+    """Whether a reason tells no more than what stands before it."""
+    return attempt.reason in what or attempt.reason == f"exit code {attempt.exit_code}, {SILENT}"
 
 
 def _is_by_sow(attempt: Attempt) -> bool:
@@ -109,7 +115,7 @@ def _accounts(job: Job) -> list[str]:
         seconds = [CAUSES[cause].second for cause in forgiven]
         lines += [f"A second {second} fails the job." for second in seconds if second]
     lines += [f"Note: {warning}." for warning in job.warnings]
-    if job.denied_tools:
+    if job.denied_tools and job.cause is not Cause.DENIED:  # else its reason names them
         lines.append(f"Tools denied: {', '.join(job.denied_tools)}.")
     return lines
 

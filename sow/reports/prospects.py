@@ -14,6 +14,7 @@ from sow.paths import Workspace
 from sow.processes import facts
 from sow.processes.facts import Life
 from sow.reports.activity import Activity, activity_of
+from sow.reports.task_now import NOT_LOOKED_AT, TaskNow, look_at_task
 from sow.schema.job import Job
 
 
@@ -37,6 +38,8 @@ class Surroundings:
     """Whether the call that is placing the job lives."""
     in_doubt: bool = False
     """Whether nobody here can tell if it still runs."""
+    task: TaskNow = NOT_LOOKED_AT
+    """How the job's task stands, where the job has ended."""
     activity: Activity | None = None
     """What its agent does; None where it does not run, or has printed nothing."""
 
@@ -78,5 +81,6 @@ def look_around(workspace: Workspace, database: Database, job: Job, *, now: floa
         worker_lives=lease is None or workers.is_alive(workspace, lease.worker_id),
         caller_lives=job.caller is None or facts.life_of(job.caller) is not Life.DEAD,
         in_doubt=is_in_doubt(workspace, database, job),
+        task=look_at_task(workspace, job) if job.state.is_final else NOT_LOOKED_AT,
         activity=activity_of(workspace, job, now),
     )

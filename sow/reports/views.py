@@ -11,9 +11,11 @@ from sow.clock import format_time
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
+from sow.reports.advice import advice
 from sow.reports.outcome import exit_code_of, waiting_command, warnings_of
 from sow.reports.prospects import Surroundings, look_around
 from sow.reports.standing import words_of
+from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
 from sow.schema.job import Attempt, Job, JobState
 from sow.schema.output.jobs import (
     AttemptView,
@@ -103,14 +105,15 @@ def outcome_of(
     continue_with: str | None = None,
     waited: bool = True,
     seen: Seen = NOT_LOOKED,
+    task: TaskNow = NOT_LOOKED_AT,
 ) -> Outcome:
     """Return the outcome of a job, or where it stands.
 
     `anew_with` is the option that would run an owed one anew, if the call has
     such an option. `continue_with` is the command that goes on waiting; without
     one it is that for this job alone. `seen` is what a look beside the records of one
-    that goes on has shown. A call that has not `waited` exits with
-    0 for a job that still runs, so no code is told of that.
+    that goes on has shown, `task` how the task of one that has ended stands now. A call
+    that has not `waited` exits with 0 for a job that still runs, so no code is told of that.
     """
     fields = _fields(job, attempts, seen)
     if not job.state.is_final:
@@ -120,6 +123,7 @@ def outcome_of(
         owed=owed,
         continue_with=None if job.state.is_final else continue_with or waiting_command(job.task_id),
         anew_with=anew_with if owed else None,
+        next_step=advice(job, attempts, task),
     )
 
 

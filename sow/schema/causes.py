@@ -168,7 +168,8 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         blame=Blame.ACCOUNT,
         retry=RetryRule.FAIL,
         remedy="Log in to the CLI of {executor} as the user who runs the worker (run it once by"
-        " hand). Then go on",
+        " hand). A key in your environment reaches agents by a new worker only, for a worker keeps"
+        " the environment that it was started in: export it, and `sow worker stop`. Then go on",
     ),
     Cause.BAD_MODEL: CauseFacts(
         words="the model is unknown to the service, or not allowed",

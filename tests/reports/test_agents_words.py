@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from reports.job_cases import NOW, ended_job
+from reports.job_cases import NOW, ended_job, make_attempt
 
 from sow.clock import format_time
 from sow.ids import ProjectId, TaskId
@@ -81,3 +81,11 @@ def test_a_task_that_is_gone_hides_no_outcome(tmp_path: Path) -> None:
 def test_what_it_logs_steers_no_terminal(workspace: Workspace) -> None:
     log(workspace, "Which \x1b[2J one?", at=NOW + 1, text="\x1b]0;x\x07\nb")
     assert "\x1b" not in "".join(words_below(workspace, job()))
+
+
+def test_a_failed_job_is_followed_by_the_next_step(workspace: Workspace) -> None:
+    made = ended_job(JobState.FAILED, TaskStatus.FAILED, Cause.AUTH, reason="Not logged in")
+    (line,) = words_below(workspace, outcome_of(made, [make_attempt(session_id="s")]))
+    assert line.startswith("  Next: Log in to the CLI of claude-code")
+    assert "`sow worker stop`" in line
+    assert line.endswith('`sow agent resume 010 "Go on."`.')

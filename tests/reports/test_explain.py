@@ -8,7 +8,8 @@ from sow.clock import format_time
 from sow.reports.advice import advice
 from sow.reports.explain import explain
 from sow.reports.prospects import Surroundings
-from sow.schema.causes import CAUSES, Cause
+from sow.reports.task_now import TaskNow
+from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import TaskStatus
 
@@ -156,3 +157,37 @@ def test_a_running_job_that_is_being_cancelled() -> None:
 def test_a_running_job_between_two_attempts() -> None:
     told = story(make_job(state=JobState.RUNNING), make_attempt(cause=Cause.CRASHED))
     assert "Now: a worker has taken it and starts its agent." in told
+
+
+def test_what_the_words_say_already_is_not_said_again() -> None:
+    empty = make_attempt(cause=Cause.NO_STATUS, reason=WITHOUT_CALL, exit_code=0, ended_at=NOW + 2)
+    assert story(make_job(), empty).count("ended without") == 1
+    silent = "exit code 3, without a word"
+    crashed = make_attempt(cause=Cause.CRASHED, reason=silent, exit_code=3, ended_at=NOW + 2)
+    assert story(make_job(), crashed).count("exit code 3") == 1
+    denied = make_attempt(cause=Cause.DENIED, reason="not allowed: Bash(x). Add it", exit_code=0)
+    job = failed(Cause.DENIED, denied_tools=("Bash(x)",))
+    assert story(job, denied).count("Bash(x)") == 1
+
+
+def test_a_key_that_comes_later_needs_a_new_worker() -> None:
+    told = advice(failed(Cause.AUTH), [make_attempt(session_id=SESSION)])
+    assert "`sow worker stop`" in told
+    assert told.endswith('`sow agent resume 010 "Go on."`.')
+
+
+# how the task stands by now
+
+
+@pytest.mark.parametrize("status", [TaskStatus.COMPLETED, TaskStatus.IN_PROGRESS])
+def test_what_others_went_on_with_is_not_advised_on(status: TaskStatus) -> None:
+    done = ended_job(JobState.DONE, TaskStatus.NEEDS_REVIEW, Cause.REPORTED)
+    assert "Review its work" in advice(done, (), TaskNow(TaskStatus.NEEDS_REVIEW))
+    for job in (done, failed(Cause.CRASHED)):
+        assert advice(job, (), TaskNow(status)) == f"Its task is {status} now: `sow task show 010`."
+
+
+def test_a_task_that_is_gone_has_no_state_that_is_back() -> None:
+    gone = TaskNow(missing="The folder of task 010 is gone.")
+    assert advice(failed(Cause.STATE_UNREADABLE), (), gone) == gone.missing
+    assert "To end it" in advice(make_job(state=JobState.QUEUED), (), gone)

@@ -84,6 +84,13 @@ class Outcome(JobView, frozen=True, kw_only=True):
         str | None,
         Meta(description="the command that goes on waiting, for all tasks of the call; else null"),
     ] = None
+    next_step: Annotated[
+        str,
+        Meta(
+            description="what a person can do about it, in a sentence with the command; empty where"
+            " there is nothing to do"
+        ),
+    ] = ""
     anew_with: Annotated[
         str | None,
         Meta(description="of an owed outcome: the option that makes the same call run it anew"),

@@ -1,0 +1,50 @@
+"""How a job's task stands now, for advice about it: others may have gone on with it since.
+
+Owns the looking. Changes nothing, and never raises: a task that cannot be read
+is told in words.
+"""
+
+from dataclasses import dataclass
+
+from sow.errors import StateError
+from sow.ids import TaskId
+from sow.paths import Workspace
+from sow.schema.job import Job
+from sow.schema.task import TaskStatus
+from sow.state.places import find_task
+from sow.state.projects import read_project
+from sow.state.state_errors import UnknownTask
+from sow.state.tasks import read_task
+
+
+@dataclass(frozen=True)
+class TaskNow:
+    """A task as a look at it has found it."""
+
+    status: TaskStatus | None = None
+    """Its status; None where nobody looked, or where it cannot be read."""
+    missing: str = ""
+    """Why no command can be given for it, as a sentence; empty where one can."""
+
+
+NOT_LOOKED_AT = TaskNow()
+
+
+def look_at_task(workspace: Workspace, job: Job) -> TaskNow:
+    """Return how a job's task stands now."""
+    task_id = TaskId(job.task_id)
+    try:
+        if read_project(workspace).id != job.project_id:
+            return TaskNow(missing="Its task is of a project that is not checked out here.")
+        find_task(workspace, task_id)
+    except UnknownTask:
+        return TaskNow(
+            missing=f"The folder of task {task_id} is gone. `sow task list` shows what is there;"
+            " git, or a backup, may have the folder."
+        )
+    except StateError as error:
+        return TaskNow(missing=f"Its task cannot be read: {error.message}.")
+    try:
+        return TaskNow(read_task(workspace, task_id).status)
+    except StateError as error:
+        return TaskNow(missing=f"Its task cannot be read: {error.message}.")
