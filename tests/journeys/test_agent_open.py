@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from journeys.calls import all_jobs, await_end, await_state, gate, good, job_of, open_gate
+from journeys.json_contract import hold
 from journeys.site import SOW, Site, wait_until
 from journeys.staff import QUICK, drain
 from standins import read_runs
@@ -241,6 +242,7 @@ def test_programs_are_told_too(paused: Site) -> None:
     opened.do("exit 0")
     _, out, _ = opened.end()
     outcome = json.loads(out)
+    hold("agent open", [outcome])
     assert (outcome["verb"], outcome["cause"], outcome["exit_code"]) == ("open", "closed", 0)
     os.close(opened.keyboard)
 

@@ -1,5 +1,6 @@
 """`sow demo`, as a new user runs it: an empty home, no agent CLI."""
 
+from journeys.json_contract import hold
 from journeys.site import Site
 
 DONE = [("010", 2), ("020", 1), ("030", 1)]
@@ -18,6 +19,7 @@ def test_the_story_is_told_and_its_tasks_are_completed(site: Site) -> None:
 
 def test_programs_get_the_tasks_and_people_the_story(site: Site) -> None:
     told = site.sow("demo", "--json")
+    hold("demo", told.json_lines)
     assert [(task["task"], task["iteration"]) for task in told.json_lines] == DONE
     assert {task["status"] for task in told.json_lines} == {"completed"}
     assert "$ sow agent spawn implementer 010 020" in told.err

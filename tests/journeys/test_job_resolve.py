@@ -17,6 +17,7 @@ from journeys.calls import (
     queue,
     stopped_before_queueing,
 )
+from journeys.json_contract import hold
 from journeys.site import Site, wait_until
 from journeys.staff import QUICK, await_supervisor, drain, kill, start_worker
 from standins import read_runs
@@ -91,6 +92,7 @@ def test_resolved_it_goes_on_in_its_session(doubtful: Site) -> None:
 def test_resolving_starts_a_worker(doubtful: Site) -> None:
     doubtful.configure({"worker": {"idle_exit": "1s"}})
     record = doubtful.sow(*RESOLVE, "--json").json
+    hold("job resolve", [record])
     assert (record["job"], record["unverifiable"]) == (1, False)
     assert await_end(doubtful, "010").state is JobState.DONE
 

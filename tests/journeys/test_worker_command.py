@@ -21,6 +21,7 @@ from journeys.calls import (
     open_gate,
     queue,
 )
+from journeys.json_contract import hold
 from journeys.site import Site, wait_until
 from journeys.staff import (
     QUICK,
@@ -73,6 +74,7 @@ def test_it_shows_what_it_takes_runs_and_ends(by_hand: Site) -> None:
 def test_it_tells_programs_what_it_does_as_objects(by_hand: Site) -> None:
     spawn(by_hand, "010")
     told = by_hand.sow("worker", "--drain", "--json").json_lines
+    hold("worker", told)
     assert {tuple(line) for line in told} == {("at", "level", "message", "job", "task", "agent")}
     assert "started; runs up to" in told[0]["message"]
     (end,) = [line for line in told if line["message"].startswith("done: needs_review")]
