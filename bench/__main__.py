@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import platform
+import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -30,7 +31,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few rounds, no growth")
     parser.add_argument("--docs", action="store_true", help="put it into docs/performance.md")
     options = parser.parse_args()
-    results = measure(quick=options.quick)
+    with tempfile.TemporaryDirectory(prefix="sow-bench-home-") as home:
+        os.environ["HOME"] = home
+        results = measure(quick=options.quick)
     for table in results.tables():
         print(f"{report.as_text(table)}\n")
     _write(results)

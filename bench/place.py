@@ -76,7 +76,11 @@ def _write_program(path: Path, text: str) -> Path:
 
 @contextmanager
 def make_place() -> Iterator[Place]:
-    """Make the repository; stop its worker and remove it at the end."""
+    """Make the repository; stop its worker and remove it at the end.
+
+    HOME is this process's own: copies of the states that it writes lie below it, where the
+    worker looks for them.
+    """
     base = Path(tempfile.mkdtemp(prefix="sow-bench-"))
     root = base / "repo"
     root.mkdir()
@@ -86,7 +90,7 @@ def make_place() -> Iterator[Place]:
     loud = _write_program(base / "loud.sh", LOUD)
     config.write_text(CONFIGURATION.format(script=script, waiting=waiting, loud=loud))
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-    env = {**kept, "HOME": str(base), "SOW_CONFIG": str(config)}
+    env = {**kept, "HOME": os.environ["HOME"], "SOW_CONFIG": str(config)}
     init_workspace(root)
     workspace = Workspace(root)
     project_id = ProjectId(str(uuid.uuid4()))

@@ -76,7 +76,7 @@ def _start_or_cancel(
 ) -> Running | None:
     """Start the next attempt; a job whose end was asked for meanwhile ends instead."""
     try:
-        context.guard.look()
+        context.guard.look_before_start(job.task_id)
         if not is_checked_out(context, job):
             wait_for_project(context, job, lease)
             return None

@@ -13,7 +13,7 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 from sow.errors import SowError
@@ -128,6 +128,7 @@ class Monitor:
             ready = self._sleep()
             self._take_incoming()
             due = [running for running in self._due(ready) if not running.is_postponed]
+            _note_ends(due, ready)
             # Whose output waits comes last: the ends of others are seen first.
             for running in sorted(due, key=lambda running: running.output.is_behind):
                 self._look_at(running)
@@ -206,6 +207,7 @@ class Monitor:
                 if not running.output.is_behind:
                     self._settle(running)
                 return
+            running.over_since = None  # something of it runs on
             self._pass_on_cancellation(running)  # first: nothing below may keep it from the agent
             keep_going(running, now=time.monotonic())
             running.output.read_for(self._reading_seconds())
@@ -272,6 +274,14 @@ class Monitor:
         )
         if row is not None and row["cancel_requested_at"] is not None:
             ask_to_end(running)
+
+
+def _note_ends(due: Sequence[Running], ready: Collection[int]) -> None:
+    """Note of all that have ended when that was: one look at the state serves all of them."""
+    now = time.monotonic()
+    for running in due:
+        if running.over_since is None and running.pidfd in ready and running.paths.exit.exists():
+            running.over_since = now
 
 
 def has_ended(running: Running) -> bool:

@@ -70,6 +70,8 @@ class Running:
     """The pids of what a dead supervisor left, as last seen, with their starts."""
     continued_at: list[float] = field(default_factory=list)
     """When its supervisor was found stopped lately, on the monotonic clock."""
+    over_since: float | None = None
+    """When its supervisor was seen to have left a record of the end; on the monotonic clock."""
     failures: int = 0
     """How often in a row it could not be looked at or settled."""
     not_before: float = 0.0

@@ -54,7 +54,7 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     """Record how an attempt ended and what follows. Raises Fenced when it is not ours any more."""
     running.output.read_new(last=True)
     exit_facts = read_exit(running.paths)
-    context.guard.look()
+    context.guard.look(since=running.over_since)
     if not is_checked_out(context, running.job):
         _keep_for_later(context, running, exit_facts)
         return

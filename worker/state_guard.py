@@ -27,6 +27,8 @@ LOOK_SECONDS = 5.0
 MOST_LOOKING = 50
 """A look is followed by at least so many times its own length without one."""
 RECENT_NS = 100_000_000
+FRESH_SECONDS = 1.0
+"""So long after a whole look, the start of an agent looks at its own task alone."""
 
 logger = logging.getLogger("sow.worker")
 
@@ -50,17 +52,30 @@ class StateGuard:
         self.workspace = workspace
         self._turn = threading.Lock()
         self._look_at = 0.0
+        self._whole_since = float("-inf")
         self._place = ""
         self._seen: dict[str, tuple[int, ...]] = {}
         self._differed: frozenset[str] = frozenset()
 
-    def look(self) -> None:
+    def look(self, *, since: float | None = None) -> None:
         """Put back what was taken, and keep what is new, now. A fault of that stops nothing else.
 
         Looks into the folders alone that have changed since the last time: git and sow put
-        every file in place anew, which changes its folder.
+        every file in place anew, which changes its folder. `since` is when the agent that may
+        have taken something had ended, on the monotonic clock: a look that has begun after that
+        has seen all it did, and is not repeated.
         """
-        self._look(lambda differing: differing)
+        self._look(lambda differing: differing, since=since)
+
+    def look_before_start(self, task_id: str) -> None:
+        """Look before the agent of a task starts: at its own task, and soon at all others.
+
+        Many agents that start at once would else each ask for every task of the project.
+        """
+        if time.monotonic() - self._whole_since >= FRESH_SECONDS:
+            self.look()
+        else:
+            self._look(lambda differing: differing, task_id=task_id)
 
     def look_if_due(self) -> None:
         """Look, at most once in LOOK_SECONDS, and put back what differs for the second time.
@@ -74,21 +89,35 @@ class StateGuard:
         took = time.monotonic() - began
         self._look_at = began + max(LOOK_SECONDS, took * MOST_LOOKING)
 
-    def _look(self, choose: Callable[[frozenset[str]], frozenset[str]]) -> None:
+    def _look(
+        self,
+        choose: Callable[[frozenset[str]], frozenset[str]],
+        *,
+        since: float | None = None,
+        task_id: str | None = None,
+    ) -> None:
         try:
             with self._turn:
+                if since is not None and self._whole_since > since:
+                    return
+                began = time.monotonic()
                 kept = kept_at(self.workspace.root)
-                if kept is not None:
-                    self._look_at_changed(kept, choose)
+                settled = kept is None or self._look_at_changed(kept, choose, task_id)
+                if settled and task_id is None:
+                    self._whole_since = began
         except (SowError, OSError) as error:
             logger.warning("the state cannot be looked at now: %s", error)
 
     def _look_at_changed(
-        self, kept: Kept, choose: Callable[[frozenset[str]], frozenset[str]]
-    ) -> None:
+        self,
+        kept: Kept,
+        choose: Callable[[frozenset[str]], frozenset[str]],
+        task_id: str | None,
+    ) -> bool:
+        """Look, and return whether nothing differs any more: git may have been at work."""
         if kept.folder != self._place:
             self._place, self._seen = kept.folder, {}
-        signatures = _signatures(kept)
+        signatures = _signatures(kept, task_id)
         changed = [
             folder for folder, facts in signatures.items() if self._seen.get(folder) != facts
         ]
@@ -98,20 +127,33 @@ class StateGuard:
         if chosen:
             sweep(kept, sorted(chosen))
         adopt(kept, (name for folder in changed for name in names_in(kept.sow, folder)))
-        self._differed = differing
         again = {name.rpartition("/")[0] for name in differing}
-        self._seen = {folder: facts for folder, facts in signatures.items() if folder not in again}
+        seen = {folder: facts for folder, facts in signatures.items() if folder not in again}
+        if task_id is None:
+            self._differed, self._seen = differing, seen
+        else:
+            self._seen = {**self._seen, **dict.fromkeys(again, NEVER), **seen}
+        return not differing_names(kept, differing)
 
 
-def _signatures(kept: Kept) -> dict[str, tuple[int, ...]]:
+NEVER = (-1,)
+"""What no folder has: it is looked at the next time."""
+
+
+def _signatures(kept: Kept, task_id: str | None = None) -> dict[str, tuple[int, ...]]:
     """Return, for each folder to be looked at, what changes with the files that are put there.
 
-    A folder that has changed within the last moments may change again unseen, so it counts
-    as changed once more.
+    With `task_id`, only for the folders of that task, and for those above all tasks. A folder
+    that has changed within the last moments may change again unseen, so it counts as changed
+    once more.
     """
     now = time.time_ns()
     found: dict[str, tuple[int, ...]] = {}
-    for folder in {*folders(kept.sow), *folders(kept.files)}:
+    looked_at = {*folders(kept.sow), *folders(kept.files)}
+    if task_id is not None:
+        ends = (f"/tasks/{task_id}", f"/tasks/{task_id}/feedback")
+        looked_at = {name for name in looked_at if "/" not in name or name.endswith(ends)}
+    for folder in looked_at:
         try:
             facts = os.stat(f"{kept.sow}/{folder}")  # noqa: PTH116
         except OSError:

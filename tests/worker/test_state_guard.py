@@ -2,7 +2,9 @@
 
 import shutil
 import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from watch_cases import WatchSite
@@ -63,3 +65,53 @@ def test_a_job_of_the_file_that_was_lost_lived_when_it_went(guarded: WatchSite) 
         guarded.workspace.queue_db.with_name(f"queue.db{suffix}").unlink()
     guarded.context.guard.look()
     assert guarded.task().id == "010"
+
+
+def two_tasks(site: WatchSite) -> tuple[Path, Path]:
+    """Have a job of each of two tasks; return the tasks' logs, which were kept."""
+    site.job("010")
+    site.job("020")
+    site.context.guard.look()
+    return site.state_file("010").parent / "log.md", site.state_file("020").parent / "log.md"
+
+
+def test_one_look_serves_all_attempts_that_had_ended_before_it(guarded: WatchSite) -> None:
+    first, second = two_tasks(guarded)
+    guard, ended = guarded.context.guard, time.monotonic()
+    first.unlink()
+    guard.look(since=ended)
+    assert first.exists()
+    second.unlink()
+    guard.look(since=ended)  # what took this came later: it was not an agent that had ended then
+    assert not second.exists()
+    guard.look(since=time.monotonic())
+    assert second.exists()
+
+
+def test_a_look_that_found_git_at_work_serves_nobody(
+    guarded: WatchSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = two_tasks(guarded)
+    guard, ended = guarded.context.guard, time.monotonic()
+    first.unlink()
+    with monkeypatch.context() as busy:
+        busy.setattr("sow.state.kept.putback.is_at_rest", lambda *_, **__: False)
+        guard.look(since=ended)
+    assert not first.exists()
+    guard.look(since=ended)
+    assert first.exists()
+
+
+def test_before_a_start_its_own_task_is_looked_at_every_time(
+    guarded: WatchSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = two_tasks(guarded)
+    monkeypatch.setattr(state_guard, "FRESH_SECONDS", 3600.0)
+    first.unlink()
+    second.unlink()
+    guarded.context.guard.look_before_start("010")
+    assert first.exists()
+    assert not second.exists()
+    monkeypatch.setattr(state_guard, "FRESH_SECONDS", 0.0)
+    guarded.context.guard.look_before_start("010")
+    assert second.exists()
