@@ -30,7 +30,8 @@ from sow.jobs.jobs import TaskIsTaken
 from sow.schema.job import Job, JobState
 from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
-from sow.state.kept.guard import see_to_project
+from sow.state.kept.guard import see_to
+from sow.state.kept.store import kept_at
 from sow.state.projects import read_project
 from sow.state.task_log import LogEntry, append_entry
 from sow.state.tasks import change_task, find_task
@@ -61,9 +62,8 @@ def place(
     is owed the outcome. Raises StateError, ExecutorError, UsageError; nothing
     is left behind then.
     """
-    project_id = ProjectId(read_project(caller.workspace).id)
-    _keep_what_stands(caller, database, project_id)
-    finish_abandoned(caller, database, project_id, request.task_id)
+    _keep_what_stands(caller, database)
+    finish_abandoned(caller, database, request.task_id)
     resolved = find_or_admit(caller, database, config, request)
     if isinstance(resolved, Placed):
         return resolved
@@ -83,24 +83,24 @@ def place(
     return Placed(jobs.get_job(database, job.id), notes=resolved.notes)
 
 
-def _keep_what_stands(caller: Caller, database: Database, project_id: ProjectId) -> None:
+def _keep_what_stands(caller: Caller, database: Database) -> None:
     """Take what somebody went back to while nothing lived for what they want, before a job lives.
 
     That compares every file of the project, so it is not done for each task of one call: while
     a job lives, a reader compares what it reads, and the worker looks before an agent starts.
     """
-    if jobs.any_live_job(database, project_id) is None:
-        see_to_project(caller.workspace.root)
+    kept = kept_at(caller.workspace.root)
+    if kept is not None and jobs.any_live_job(database, ProjectId(kept.project_id)) is None:
+        see_to(kept)
 
 
-def finish_abandoned(
-    caller: Caller, database: Database, project_id: ProjectId, task_id: TaskId
-) -> None:
+def finish_abandoned(caller: Caller, database: Database, task_id: TaskId) -> None:
     """Settle what an earlier command of the task left half done when it died.
 
     A job half placed, a session left open, a task not given back. It comes
     first: the task may stand otherwise after it.
     """
+    project_id = ProjectId(read_project(caller.workspace).id)
     last = jobs.last_job(database, project_id, task_id)
     if last is None:
         return
