@@ -31,7 +31,8 @@ from sow.jobs.jobs import TaskIsTaken
 from sow.schema.job import Job, JobState
 from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
-from sow.state.kept.guard import see_to_project
+from sow.state.kept.guard import see_to
+from sow.state.kept.store import kept_at
 from sow.state.projects import read_project
 from sow.state.task_log import LogEntry, append_entry
 from sow.state.tasks import change_task, find_task
@@ -89,9 +90,9 @@ def _keep_what_stands(caller: Caller, database: Database) -> None:
     That compares every file of the project, so it is not done for each task of one call: while
     a job lives, a reader compares what it reads, and the worker looks before an agent starts.
     """
-    project_id = ProjectId(read_project(caller.workspace).id)
-    if jobs.any_live_job(database, project_id) is None:
-        see_to_project(caller.workspace.root)
+    kept = kept_at(caller.workspace.root)
+    if kept is not None and jobs.any_live_job(database, ProjectId(kept.project_id)) is None:
+        see_to(kept)
 
 
 def finish_abandoned(caller: Caller, database: Database, task_id: TaskId) -> None:

@@ -24,6 +24,7 @@ from sow.jobs import jobs
 from sow.processes import facts
 from sow.schema.job import JobState, Verb
 from sow.schema.task import TaskStatus
+from sow.state.kept.store import kept_at
 from sow.state.tasks import find_task
 
 CURSOR = {"agents": {"bindings": {"implementer": "cursor"}}}
@@ -330,3 +331,18 @@ def test_the_folder_is_the_one_that_was_named_then_the_session_s(desk: Desk) -> 
     with pytest.raises(StateError) as refusal:
         resolve(desk.caller, desk.config, desk.spawn(cwd=Path("nowhere")))
     assert "no such folder" in refusal.value.message
+
+
+def test_what_was_taken_away_while_nothing_lived_stays_away_once_a_job_lives(desk: Desk) -> None:
+    """And a job that lives leaves the decision to who reads a file, and to the worker."""
+    for task_id in ("010", "020", "030"):
+        desk.task(task_id)
+    kept = kept_at(desk.workspace.root)
+    assert kept is not None
+    removed, later = (find_task(desk.workspace, task_id).log for task_id in ("020", "030"))
+    removed.unlink()
+    put(desk, desk.spawn(task_id="010"))
+    assert not Path(kept.copy(kept.name(removed))).exists()
+    later.unlink()
+    put(desk, desk.spawn(task_id="020"))
+    assert Path(kept.copy(kept.name(later))).exists()
