@@ -42,6 +42,7 @@ from worker.monitor import Monitor
 from worker.next_supervisor import Standby
 from worker.recovery import give_back_tasks, recover
 from worker.room import Room, raise_open_files
+from worker.status_look import StatusLook
 from worker.worker_log import configure_logging, name_log
 
 HEALTH_SECONDS = 60.0
@@ -95,6 +96,7 @@ class WorkerProcess:
             workspace, self.database, self.worker_id, configuration, environ
         )
         state_guard.install(self.database)
+        self.status_look = StatusLook(workspace, self.database)
         self.monitor = Monitor(self.context, self._leave_changed)
         self.standby = Standby(environ, open_files=raise_open_files())
         self.total = configuration.worker.concurrency
@@ -236,6 +238,7 @@ class WorkerProcess:
         self.recover_after = time.monotonic() + RECOVERY_SECONDS
         try:
             recover(self.context, self.monitor)
+            self.status_look.look_if_due(now=self.context.now())
         except (SowError, OSError) as error:
             logger.warning("cannot recover yet: %s", launch.reason_of(error))
 
