@@ -67,6 +67,10 @@ class Workspace:
         return self.run / "queue.db"
 
     @property
+    def status_notes(self) -> Path:
+        return self.run / "statuses.jsonl"
+
+    @property
     def workers(self) -> Path:
         return self.run / "workers"
 

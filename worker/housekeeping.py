@@ -16,6 +16,7 @@ from worker.monitor import Monitor
 from worker.next_supervisor import Standby
 from worker.recovery import give_back_tasks, recover
 from worker.room import Room
+from worker.status_look import StatusLook
 
 RECOVERY_SECONDS = 5.0
 """How often a worker looks for dead workers and dead callers, at most."""
@@ -45,6 +46,7 @@ class Housekeeping:
         self._room = room
         self._departure = departure
         self._idle_exit_seconds = idle_exit_seconds
+        self._status_look = StatusLook(context.workspace, context.database)
         self._recover_after = 0.0
         self._prune_after = time.monotonic() + FIRST_PRUNE_SECONDS
         self._idle_since: float | None = None
@@ -77,6 +79,7 @@ class Housekeeping:
         self._recover_after = time.monotonic() + RECOVERY_SECONDS
         try:
             recover(self._context, self._monitor)
+            self._status_look.look_if_due(now=self._context.now())
         except (SowError, OSError) as error:
             logger.warning("cannot recover yet: %s", launch.reason_of(error))
 

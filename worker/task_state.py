@@ -18,7 +18,7 @@ from sow.executors.base import Observation, Verdict
 from sow.faults import passing_fault
 from sow.files import NotAFile, locked_folder, read_regular
 from sow.ids import TaskId
-from sow.jobs import leases
+from sow.jobs import leases, statuses
 from sow.schema.causes import NEVER_BEGAN, Cause
 from sow.schema.job import Job, Lease
 from sow.schema.task import SessionFacts, Task, TaskStatus
@@ -88,7 +88,8 @@ def change_under_lease(
     from before `change` looks until what `record` wrote is committed. Nobody
     sets a status, asks for the job's end or takes the lease over in between.
     The state is on disk first; a death before the commit leaves the job as it
-    was. Whoever needs both takes the lock before the transaction, never after.
+    was. In the same commit the task's status goes on record. Whoever needs
+    both takes the lock before the transaction, never after.
     """
     with ExitStack() as transaction:
 
@@ -97,6 +98,7 @@ def change_under_lease(
             return change(task)
 
         def then(task: Task) -> None:
+            statuses.see(context.workspace, context.database, job, task, now=context.now())
             record(task)
             transaction.close()
 

@@ -25,7 +25,7 @@ from sow.config.configuration import Configuration
 from sow.errors import ExitCode, SowError, StateError
 from sow.executors.base import Session
 from sow.ids import ProjectId, TaskId
-from sow.jobs import jobs, leases, waiters, workers
+from sow.jobs import jobs, leases, statuses, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import TaskIsTaken
 from sow.schema.job import Job, JobState
@@ -208,6 +208,7 @@ def _undo(
 def _enqueue(caller: Caller, database: Database, job: Job, waiter: Waiter | None) -> None:
     """Queue the job, unless it was cancelled, or completed by recovery, in between."""
     with database.transaction():
+        statuses.take_notes(caller.workspace, database, now=caller.now())
         current = jobs.get_job(database, job.id)
         if current.state is JobState.PREPARING:
             leases.enqueue(database, job.id, now=caller.now())

@@ -40,7 +40,15 @@ def prune(keep_for: str | None, keep_size: str | None, dry_run: bool, as_json: b
             gone = act(caller.workspace, database, limits, now=caller.now())
     if as_json:
         logs = [str(path) for path in gone.logs]
-        echo_json({"jobs": list(gone.jobs), "files": logs, "bytes": gone.size, "dry_run": dry_run})
+        echo_json(
+            {
+                "jobs": list(gone.jobs),
+                "files": logs,
+                "bytes": gone.size,
+                "changes": gone.changes,
+                "dry_run": dry_run,
+            }
+        )
     else:
         click.echo(_told(gone, dry_run=dry_run))
 
@@ -62,7 +70,8 @@ def _parsed(parse: Callable[[str], float], text: str) -> float:
 def _told(gone: Pruned, *, dry_run: bool) -> str:
     did = "would go" if dry_run else "pruned"
     if not gone.jobs and not gone.logs:
-        return "Nothing to prune."
+        lines = f"{gone.changes} lines of the record of changes {did}."
+        return lines if gone.changes else "Nothing to prune."
     jobs = f"{len(gone.jobs)} jobs" if len(gone.jobs) != 1 else f"job {gone.jobs[0]}"
     files = f" and {len(gone.logs)} old logs" if gone.logs else ""
     return f"{jobs}{files} {did}, {round_size(gone.size)}"

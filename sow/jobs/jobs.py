@@ -60,18 +60,23 @@ def insert_job(database: Database, job: Job) -> Job:
     fields = {name: getattr(job, name) for name in Job.__struct_fields__ if name != "id"}
     fields["executor_name"] = job.executor.name
     fields["max_parallel"] = job.executor.max_parallel
-    folder = database.path.with_name("jobs")
     try:
         with database.transaction():
+            fields["id"] = _next_id(database)
             job_id = records.insert(database, "job", fields)
-            if (folder / str(job_id)).exists():
-                after = 1 + max(int(one.name) for one in folder.iterdir() if one.name.isdecimal())
-                database.run("update job set id = ? where id = ?", (after, job_id))
-                database.run("update sqlite_sequence set seq = ? where name = 'job'", (after,))
-                job_id = after
     except sqlite3.IntegrityError as error:
         raise TaskIsTaken from error
     return msgspec.structs.replace(job, id=JobId(job_id))
+
+
+def _next_id(database: Database) -> int:
+    """Return the number after the last one given; in the transaction that then takes it."""
+    row = database.row("select seq from sqlite_sequence where name = 'job'")
+    number = 1 + (row["seq"] if row is not None else 0)
+    folder = database.path.with_name("jobs")
+    if not (folder / str(number)).exists():
+        return number
+    return 1 + max(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal())
 
 
 def get_job(database: Database, job_id: JobId) -> Job:

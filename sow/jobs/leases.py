@@ -36,8 +36,8 @@ def enqueue(database: Database, job_id: JobId, *, now: float, retry_at: float = 
     """Put a job into the queue; it is not taken before `retry_at`."""
     with database.transaction():
         state = JobState.BACKOFF if retry_at > now else JobState.QUEUED
+        change_job(database, job_id, retry_at=retry_at)  # first: the change of state tells it
         enqueue_message(database, job_message(job_id), priority=None, now=now, state=state)
-        change_job(database, job_id, retry_at=retry_at)
 
 
 def enqueue_message(
@@ -219,8 +219,8 @@ def requeue(
     with under(database, lease):
         refuse_if_asked(database, lease.job_id)
         database.run("delete from lease where job_id = ?", (lease.job_id,))
-        enqueue_message(database, job_message(lease.job_id), priority=None, now=now, state=state)
         change_job(database, lease.job_id, retry_at=retry_at, **changes)
+        enqueue_message(database, job_message(lease.job_id), priority=None, now=now, state=state)
 
 
 def take_over(database: Database, old: WorkerId, new: WorkerId, *, now: float) -> list[Lease]:

@@ -134,6 +134,95 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "alter table job add column excused_deaths integer not null default 0",
         # Which form of the file a worker knows; one of an older sow says nothing.
         "alter table worker add column format integer not null default 1",
+        # The record of changes. Its numbers never come again, though old rows are pruned. SQLite
+        # knows the time of a statement to the millisecond; here it is in seconds since the epoch.
+        """
+        create table change (
+            seq integer primary key autoincrement,
+            at real not null default ((julianday('now') - 2440587.5) * 86400.0),
+            project text not null,
+            task text not null,
+            job integer,
+            batch integer,
+            kind text not null,
+            data text not null
+        )
+        """,
+        # What was recorded last of each task, and of which version of its file (`statuses`).
+        """
+        create table last_status (
+            project text not null,
+            task text not null,
+            status text not null,
+            iteration integer not null,
+            file text not null,
+            primary key (project, task)
+        ) without rowid
+        """,
+        # A cursor into the record names the file that it belongs to.
+        "insert into control (name, value) values ('file_id', lower(hex(randomblob(6))))",
+        # What an older sow has done is told as far as its records still say it.
+        """
+        insert into change (at, project, task, job, kind, data)
+        select coalesce(ended_at, started_at, queued_at, created_at), project_id, task_id, id,
+            case state when 'preparing' then 'placed' else state end,
+            json_object('verb', verb, 'agent', agent, 'executor', executor_name, 'parent', parent,
+                'cause', cause, 'reason', substr(reason, 1, 1000), 'status', outcome_status)
+        from job order by id
+        """,
+        # The triggers write each change in the transaction that makes it, whoever makes it.
+        """
+        create trigger change_of_new_job after insert on job begin
+            insert into change (project, task, job, kind, data) values
+                (new.project_id, new.task_id, new.id, 'placed',
+                json_object('verb', new.verb, 'agent', new.agent, 'executor', new.executor_name,
+                    'parent', new.parent));
+        end
+        """,
+        """
+        create trigger change_of_job after update of state, cancel_requested_at on job begin
+            insert into change (project, task, job, kind, data)
+            select new.project_id, new.task_id, new.id, 'cancel_asked', '{}'
+            where old.cancel_requested_at is null and new.cancel_requested_at is not null;
+            insert into change (project, task, job, kind, data)
+            select new.project_id, new.task_id, new.id, new.state,
+                case new.state when 'running' then json_object('before', old.state)
+                else json_object('before', old.state, 'cause', new.cause,
+                    'reason', substr(new.reason, 1, 1000), 'status', new.outcome_status,
+                    'retry_at', case when new.state in ('backoff', 'parked') then
+                        strftime('%Y-%m-%dT%H:%M:%SZ', new.retry_at, 'unixepoch') end) end
+            where new.state is not old.state;
+        end
+        """,
+        """
+        create trigger change_of_new_attempt after insert on attempt begin
+            insert into change (project, task, job, kind, data)
+            select project_id, task_id, id, 'attempt_began',
+                json_object('attempt', new.number, 'verb', new.verb, 'worker', new.worker_id,
+                    'session_id', new.session_id)
+            from job where id = new.job_id;
+        end
+        """,
+        """
+        create trigger change_of_attempt after update of cause on attempt
+        when new.cause is not null and new.cause is not old.cause begin
+            insert into change (project, task, job, kind, data)
+            select project_id, task_id, id, 'attempt_ended',
+                json_object('attempt', new.number, 'cause', new.cause,
+                    'reason', substr(new.reason, 1, 1000), 'exit_code', new.exit_code,
+                    'exit_signal', new.exit_signal, 'session_id', new.session_id)
+            from job where id = new.job_id;
+        end
+        """,
+        """
+        create trigger change_of_lease after update of worker_id on lease
+        when new.worker_id is not old.worker_id begin
+            insert into change (project, task, job, kind, data)
+            select project_id, task_id, id, 'adopted',
+                json_object('worker', new.worker_id, 'before', old.worker_id)
+            from job where id = new.job_id;
+        end
+        """,
     ),
 }
 """The statements that lead from the form before to each number. Only additions that an older

@@ -3,7 +3,8 @@
 Owns which jobs may go. Those of a task that is neither completed nor abandoned
 stay whatever their age, and so do outcomes that a caller is owed. A project
 that is not checked out cannot be asked about its tasks: its jobs go by age,
-counted from the last time that the project was used.
+counted from the last time that the project was used. The record of changes
+goes by age alone.
 """
 
 import os
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
-from sow.jobs import doorbell, history
+from sow.jobs import changes, doorbell, history
 from sow.jobs.database import Database
 from sow.jobs.history import Ended
 from sow.paths import Workspace
@@ -42,6 +43,8 @@ class Pruned:
     """Logs of workers that are gone, and output that no record belongs to."""
     size: int
     """In bytes."""
+    changes: int = 0
+    """Lines of the record of changes."""
 
 
 def find_prunable(
@@ -56,13 +59,15 @@ def find_prunable(
     going = tuple(job.id for job in candidates if job.id in aged | by_size)
     strays = tuple(_strays(workspace, database, oldest=now - limits.seconds))
     size = sum(sizes[job_id] for job_id in going) + sum(map(size_of, strays))
-    return Pruned(going, strays, size)
+    old = changes.count_before(database, now - limits.seconds)
+    return Pruned(going, strays, size, old)
 
 
 def prune(workspace: Workspace, database: Database, limits: Limits, *, now: float) -> Pruned:
     """Remove what goes beyond the limits, the records first, and return what went."""
     found = find_prunable(workspace, database, limits, now=now)
     history.forget(database, found.jobs)
+    changes.forget_before(database, now - limits.seconds)
     for job_id in found.jobs:
         shutil.rmtree(workspace.job(job_id), ignore_errors=True)
     for path in found.logs:

@@ -21,6 +21,7 @@ from sow.state.kept.store import Kept, kept_at
 from sow.state.places import TaskPlace, all_places, find_task
 from sow.state.state_errors import Misplaced, TaskExists
 from sow.state.statefiles import effective, new_state, parse_state, read_bytes, rewrite_state
+from sow.state.status_notes import note_status
 from sow.state.transitions import FieldChanges, enter, moment
 from sow.state.transitions import reopen as reopened
 from sow.state.version import check_version
@@ -34,6 +35,7 @@ __all__ = [
     "find_task",
     "list_tasks",
     "read_task",
+    "read_task_at",
     "reopen",
     "scan_tasks",
     "set_dependencies",
@@ -65,6 +67,11 @@ def _parse(place: TaskPlace, text: bytes) -> Task:
     if task.phase != place.phase:
         raise Misplaced(place.state, "task.phase", task.phase, place.phase)
     return task
+
+
+def read_task_at(place: TaskPlace) -> Task:
+    """Return the task in a place that was found before. Raises what `read_task` does."""
+    return _read(place)
 
 
 def list_tasks(workspace: Workspace) -> list[Task]:
@@ -119,6 +126,7 @@ def change_task(
         if changes:
             changes[("task", "updated_at")] = moment(now)
             task = rewrite_state(place.state, text, changes, TaskState).task
+            note_status(workspace, place.state, task, now=now)
         then(task)
         return task
 
@@ -162,7 +170,9 @@ def add_task(
         for path, data in files.items():
             wrote(path, data)
         add_phase(workspace, place.phase, now=now)
-    return _parse(place, text)
+        task = _parse(place, text)
+        note_status(workspace, place.state, task, now=now)
+    return task
 
 
 def _next_id(taken: Mapping[TaskId, object]) -> TaskId:

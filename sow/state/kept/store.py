@@ -94,9 +94,14 @@ def kept_at(root: Path) -> Kept | None:
     Where its `state.yaml` is missing, the project is the one that was kept last.
     """
     checkout = Checkout(root)
-    found = PROJECT_ID.search(_bytes(f"{root}/{SOW_FOLDER}/project/state.yaml"))
-    project_id = found[1].decode() if found else _last_kept(checkout.branch_folder)
+    project_id = project_id_at(root) or _last_kept(checkout.branch_folder)
     return Kept(checkout, project_id) if project_id else None
+
+
+def project_id_at(root: Path) -> str:
+    """Return the id of the project that is checked out in a workspace; empty for none."""
+    found = PROJECT_ID.search(_bytes(f"{root}/{SOW_FOLDER}/project/state.yaml"))
+    return found[1].decode() if found else ""
 
 
 def kept_for(path: Path) -> Kept | None:

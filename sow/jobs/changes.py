@@ -1,0 +1,137 @@
+"""The record of changes as its readers see it: where a reader stands, and what came after.
+
+Owns the cursor's form and the SQL of reading and pruning. Rows of jobs are
+written by triggers (`migrations`), rows of tasks by `statuses`. A row's number
+grows with the commits: who has read up to one misses none that comes later.
+"""
+
+import re
+import sqlite3
+from typing import NamedTuple
+
+import msgspec
+
+from sow.errors import UsageError
+from sow.ids import JobId, ProjectId, TaskId
+from sow.jobs.database import Database
+from sow.schema.change import Change, ChangeData
+
+FORGOTTEN = "changes forgotten up to"
+"""The row of `control` that holds the number of the newest row that was pruned."""
+AT_ONCE = 1000
+"""How many rows are read at once."""
+
+
+class Cursor(NamedTuple):
+    """How far a reader has come: the queue file, by its id, and the last number read."""
+
+    file: str
+    seq: int
+
+    def __str__(self) -> str:
+        return f"{self.file}-{self.seq}"
+
+
+class BadCursor(UsageError):
+    """A text is no cursor."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"not a cursor: {text!r}",
+            hint="Give the `cursor` of a line that `sow changes --json` has printed. "
+            "Without --since, all that is on record is shown.",
+        )
+
+
+class Filter(NamedTuple):
+    """Which changes a reader asks for; what is None leaves out nothing."""
+
+    project: ProjectId | None = None
+    task: TaskId | None = None
+    job: JobId | None = None
+
+
+EVERYTHING = Filter()
+
+
+def parse_cursor(text: str) -> Cursor:
+    """Return the cursor that a text is. Raises BadCursor."""
+    found = re.fullmatch(r"([0-9a-f]{12})-([0-9]{1,18})", text, re.ASCII)
+    if found is None:
+        raise BadCursor(text)
+    return Cursor(found[1], int(found[2]))
+
+
+def file_id(database: Database) -> str:
+    """Return the id that was made with the queue's file."""
+    row = database.row("select value from control where name = 'file_id'")
+    return str(row["value"]) if row is not None else "0" * 12
+
+
+def newest(database: Database) -> Cursor:
+    """Return the cursor after all that is on record."""
+    row = database.row("select seq from sqlite_sequence where name = 'change'")
+    return Cursor(file_id(database), row["seq"] if row is not None else 0)
+
+
+def forgotten(database: Database) -> int:
+    """Return the number up to which the record was pruned; 0 where it never was."""
+    row = database.row("select value from control where name = ?", (FORGOTTEN,))
+    return int(row["value"]) if row is not None else 0
+
+
+def read_after(
+    database: Database, seq: int, wanted: Filter = EVERYTHING, *, limit: int = AT_ONCE
+) -> list[Change]:
+    """Return the first changes after a number, oldest first."""
+    where, values = _conditions(wanted)
+    sql = f"select * from change where seq > ?{where} order by seq limit ?"  # noqa: S608 - ours
+    return [_change(row) for row in database.rows(sql, (seq, *values, limit))]
+
+
+def seq_before_last(database: Database, count: int, wanted: Filter = EVERYTHING) -> int:
+    """Return the number after which the last `count` changes stand."""
+    where, values = _conditions(wanted)
+    sql = f"select seq from change where true{where} order by seq desc limit 1 offset ?"  # noqa: S608
+    row = database.row(sql, (*values, count))
+    return row["seq"] if row is not None else 0
+
+
+def _conditions(wanted: Filter) -> tuple[str, tuple[object, ...]]:
+    given = {name: value for name, value in wanted._asdict().items() if value is not None}
+    return "".join(f" and {name} = ?" for name in given), tuple(given.values())
+
+
+def _change(row: sqlite3.Row) -> Change:
+    fields = {name: row[name] for name in Change.__struct_fields__ if name != "data"}
+    data = msgspec.json.decode(str(row["data"]), type=ChangeData)
+    return msgspec.convert({**fields, "data": data}, Change)
+
+
+def count_before(database: Database, at: float) -> int:
+    """Return how many changes `forget_before` would remove."""
+    row = database.row(
+        "select count(*) as n from change where seq < ?", (_first_since(database, at),)
+    )
+    return int(row["n"]) if row is not None else 0
+
+
+def forget_before(database: Database, at: float) -> int:
+    """Remove the changes up to the first one that is not older than `at`; return how many.
+
+    What is left has no gap, so that one number tells a reader what is gone.
+    """
+    with database.transaction():
+        first = _first_since(database, at)
+        gone = database.run("delete from change where seq < ?", (first,)).rowcount
+        if gone:
+            database.run(
+                "insert or replace into control (name, value) values (?, ?)",
+                (FORGOTTEN, str(first - 1)),
+            )
+        return gone
+
+
+def _first_since(database: Database, at: float) -> int:
+    row = database.row("select seq from change where at >= ? order by seq limit 1", (at,))
+    return int(row["seq"]) if row is not None else newest(database).seq + 1

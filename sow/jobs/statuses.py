@@ -1,0 +1,181 @@
+"""The tasks' part of the record of changes: every status, once, in the order in which it stood.
+
+A task's state is a file, and cannot change together with a row. So whoever
+writes one notes it (`state.status_notes`), and the next reader puts the notes
+on record and compares the files with what was recorded last: that finds what
+was edited by hand, and what a command that was killed did not note.
+
+The order of a look keeps each status from being recorded twice or out of turn:
+the files first, then the notes, then the files' versions once more. A version
+that was read is newer than every note that is not there yet, save its own; and
+that one, when it comes, says nothing new.
+"""
+
+import os
+from contextlib import suppress
+from typing import NamedTuple
+
+from sow.errors import StateError
+from sow.ids import PhaseName, ProjectId, TaskId
+from sow.jobs.database import Database
+from sow.paths import Workspace
+from sow.schema.job import Job
+from sow.schema.task import Task
+from sow.state.kept.store import project_id_at
+from sow.state.places import TaskPlace, all_places
+from sow.state.status_notes import begin_anew, read_notes, size_of_notes, version_of
+from sow.state.tasks import read_task_at
+
+READ_UP_TO = "status notes read up to"
+"""The row of `control` that says where the notes go on."""
+ENOUGH_BYTES = 1 << 16
+"""When so many bytes of notes were read, the file is begun anew."""
+LARGEST = 2**63 - 1
+
+
+class Standing(NamedTuple):
+    """How a task stands in one version of its file. `at`: when, in seconds since the epoch."""
+
+    project: ProjectId
+    task: TaskId
+    status: str
+    iteration: int
+    file: str
+    at: float
+
+
+def catch_up(workspace: Workspace, database: Database, *, now: float) -> None:
+    """Put on record whatever status was written or edited since the last look.
+
+    Nothing is written where nothing has changed. Raises QueueError.
+    """
+    project = ProjectId(project_id_at(workspace.root))
+    seen = _changed_files(workspace, database, project, now)
+    if not seen and not has_notes(workspace, database):
+        return
+    with database.transaction():
+        take_notes(workspace, database, now=now)
+        if project_id_at(workspace.root) != project:
+            return  # another branch was checked out meanwhile
+        for place, standing in seen:
+            if _version(place) == standing.file:
+                _record(database, standing)
+
+
+def _changed_files(
+    workspace: Workspace, database: Database, project: ProjectId, now: float
+) -> list[tuple[TaskPlace, Standing]]:
+    """Return the tasks whose file is not the version that was recorded last, as they stand now.
+
+    A task that cannot be read now is left to a later look.
+    """
+    sql = "select task, file from last_status where project = ?"
+    known = {row["task"]: row["file"] for row in database.rows(sql, (project,))}
+    found: list[tuple[TaskPlace, Standing]] = []
+    with suppress(StateError):  # no project, or one that is just being checked out
+        for place in all_places(workspace):
+            version = _version(place)
+            if not version or known.get(place.task_id) == version:
+                continue
+            with suppress(StateError, OSError):
+                task = read_task_at(place)
+                changed_at = os.stat(place.state).st_mtime  # noqa: PTH116
+                standing = _standing(project, task, version, min(now, changed_at))
+                found.append((place, standing))
+    return found
+
+
+def _version(place: TaskPlace) -> str:
+    """Return the version of a task's file; empty where there is none."""
+    try:
+        return version_of(place.state)
+    except OSError:
+        return ""
+
+
+def _standing(project: ProjectId, task: Task, version: str, at: float) -> Standing:
+    return Standing(
+        project, TaskId(task.id), task.status.value, min(task.iteration, LARGEST), version, at
+    )
+
+
+def has_notes(workspace: Workspace, database: Database) -> bool:
+    """Whether notes were written that are not on record yet, or should be begun anew."""
+    position, size = _position(database), size_of_notes(workspace)
+    return size != position or position >= ENOUGH_BYTES
+
+
+def take_notes(workspace: Workspace, database: Database, *, now: float) -> None:
+    """Put the statuses that were noted on record, each once. Raises QueueError."""
+    with database.transaction():
+        before, size = _position(database), size_of_notes(workspace)
+        position = before if before <= size else 0  # begun anew since
+        while size > position:
+            notes, after = read_notes(workspace, position)
+            for note in notes:
+                at = min(max(note.at, 0.0), now)
+                _record(
+                    database,
+                    Standing(
+                        note.project,
+                        TaskId(note.task),
+                        note.status.value,
+                        min(note.iteration, LARGEST),
+                        note.file,
+                        at,
+                    ),
+                )
+            if after == position:
+                break
+            position = after
+        if before == position >= ENOUGH_BYTES and begin_anew(workspace, position):
+            position = 0
+        if position != before:
+            database.run(
+                "insert or replace into control (name, value) values (?, ?)",
+                (READ_UP_TO, str(position)),
+            )
+
+
+def _position(database: Database) -> int:
+    row = database.row("select value from control where name = ?", (READ_UP_TO,))
+    return int(row["value"]) if row is not None else 0
+
+
+def see(workspace: Workspace, database: Database, job: Job, task: Task, *, now: float) -> None:
+    """Put on record how a job's task stands; the caller holds the task's lock."""
+    with database.transaction():
+        take_notes(workspace, database, now=now)
+        state = workspace.task(PhaseName(task.phase), TaskId(task.id)) / "state.yaml"
+        with suppress(OSError):
+            version = version_of(state)
+            _record(database, _standing(job.project_id, task, version, now))
+
+
+def _record(database: Database, seen: Standing) -> None:
+    """Remember a version; where its status is news, tell it. In the caller's transaction."""
+    key = (seen.project, seen.task)
+    last = database.row(
+        "select status, iteration, file from last_status where project = ? and task = ?", key
+    )
+    if last is not None and tuple(last) == (seen.status, seen.iteration, seen.file):
+        return
+    database.run(
+        "insert or replace into last_status (project, task, status, iteration, file)"
+        " values (?, ?, ?, ?, ?)",
+        (*key, seen.status, seen.iteration, seen.file),
+    )
+    if last is not None and (last["status"], last["iteration"]) == (seen.status, seen.iteration):
+        return
+    database.run(
+        """
+        insert into change (at, project, task, job, kind, data) values (:at, :project, :task,
+            (select max(id) from job where project_id = :project and task_id = :task
+                and created_at <= :at and coalesce(ended_at, :at) >= :at),
+            'status', json_object('before', :before, 'status', :status, 'iteration', :iteration))
+        """,
+        {  # type: ignore[arg-type] # by name
+            **seen._asdict(),
+            "before": last["status"] if last is not None else None,
+        },
+    )

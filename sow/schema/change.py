@@ -1,0 +1,108 @@
+"""A line of the record of changes, as the queue's file keeps it and as `sow changes` prints it.
+
+Owns the words for what can have changed. What writes them is
+`jobs.migrations` (of jobs and attempts) and `jobs.statuses` (of tasks).
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from sow.ids import JobId, ProjectId, TaskId
+from sow.schema.task import TaskIdText, TaskStatus
+
+
+class ChangeKind(StrEnum):
+    """What has changed. A job's new state is told in that state's own word."""
+
+    PLACED = "placed"
+    """A call has put the job on record."""
+    QUEUED = "queued"
+    RUNNING = "running"
+    BACKOFF = "backoff"
+    PARKED = "parked"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    CANCEL_ASKED = "cancel_asked"
+    """Somebody has asked for the job's end."""
+    ADOPTED = "adopted"
+    """Another worker has taken the running job over."""
+    ATTEMPT_BEGAN = "attempt_began"
+    ATTEMPT_ENDED = "attempt_ended"
+    """Why an attempt ended is on record. Of two for the same attempt the later one holds."""
+    STATUS = "status"
+    """A task has another status, or the same one in another iteration."""
+    PRUNED = "pruned"
+    """In place of what was pruned since the reader's cursor. On no record itself."""
+    OTHER_QUEUE = "other_queue"
+    """The reader's cursor belongs to another queue file: all of this one follows. On no record."""
+
+
+class ChangeData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a change says besides its kind; what does not belong to the kind is left out."""
+
+    before: str | None = None
+    """The job's state, the worker or the task's status before the change."""
+    verb: str | None = None
+    agent: str | None = None
+    executor: str | None = None
+    parent: JobId | None = None
+    """The job whose agent made the call."""
+    cause: str | None = None
+    reason: str | None = None
+    status: str | None = None
+    """The task's status: now, or when the job ended."""
+    iteration: int | None = None
+    retry_at: str | None = None
+    """When a job that waits may be tried again, as ISO 8601."""
+    attempt: int | None = None
+    worker: str | None = None
+    session_id: str | None = None
+    exit_code: int | None = None
+    exit_signal: int | None = None
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One change on record."""
+
+    seq: int
+    """Its number: grows with each commit, and never comes again in the same file."""
+    at: float
+    """When it happened, in seconds since the epoch; of an edit by hand, when its file says."""
+    project: ProjectId
+    task: TaskId
+    job: JobId | None = None
+    """The job; for a status, the one that lived at that moment."""
+    batch: int | None = None
+    """Nothing sets it yet."""
+    kind: str
+    data: ChangeData
+
+
+class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A change as `sow changes --json` prints it."""
+
+    cursor: str
+    """What `--since` takes to go on after this line."""
+    seq: int
+    at: str
+    """ISO 8601, UTC."""
+    project: str | None
+    task: str | None
+    job: int | None
+    batch: int | None
+    kind: ChangeKind
+    data: ChangeData
+
+
+class StatusNote(msgspec.Struct, frozen=True, kw_only=True):
+    """That a task's `state.yaml` was written: a line of `run/statuses.jsonl`."""
+
+    project: ProjectId
+    task: TaskIdText
+    at: float
+    status: TaskStatus
+    iteration: int
+    file: str
+    """Which version of the file that is: its inode, time and size."""

@@ -1,0 +1,126 @@
+"""Notes of the statuses that sow commands write, for whoever keeps the record of changes.
+
+Owns `run/statuses.jsonl`: a line after each write of a task's state, under
+that file's lock, so that no status between two looks is lost. A note costs one
+append without a sync, for agents set statuses often and the queue's file is
+slow to open. A note that could not be written, or was lost with the power,
+harms nothing: whoever keeps the record compares the files too. The record
+itself (`jobs.statuses`) lies above, and is not known here.
+"""
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from sow.errors import SowError
+from sow.files import open_regular
+from sow.ids import ProjectId
+from sow.paths import Workspace
+from sow.schema.change import StatusNote
+from sow.schema.task import Task
+from sow.state.kept.store import project_id_at
+
+MOST_BYTES = 4 << 20
+"""How much is read at once."""
+LOCK_TRIES = 50
+LOCK_SECONDS = 0.001
+"""The lock is held by others for the moment of one write, or of one truncation."""
+
+
+def note_status(workspace: Workspace, state: Path, task: Task, *, now: float) -> None:
+    """Note how a task stands whose state was just written; the caller holds its folder's lock.
+
+    Where no queue was ever made there is no record either, and nothing is noted. Raises nothing.
+    """
+    with suppress(OSError, SowError):
+        note = StatusNote(
+            project=ProjectId(project_id_at(workspace.root)),
+            task=task.id,
+            at=now,
+            status=task.status,
+            iteration=task.iteration,
+            file=version_of(state),
+        )
+        _append(workspace.status_notes, msgspec.json.encode(note) + b"\n")
+
+
+def _append(path: Path, line: bytes) -> None:
+    descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        if _locked(descriptor, fcntl.LOCK_SH):
+            os.write(descriptor, line)
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int, kind: int) -> bool:
+    for _ in range(LOCK_TRIES):
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(LOCK_SECONDS)
+        else:
+            return True
+    return False
+
+
+def version_of(path: Path) -> str:
+    """Return what tells a version of a file from the next one put in its place. Raises OSError."""
+    facts = os.stat(path)  # noqa: PTH116 - asked of every task
+    return f"{facts.st_ino}:{facts.st_mtime_ns}:{facts.st_size}"
+
+
+def size_of_notes(workspace: Workspace) -> int:
+    """Return how many bytes of notes there are."""
+    try:
+        return os.stat(workspace.status_notes).st_size  # noqa: PTH116 - a follower asks often
+    except OSError:
+        return 0
+
+
+def read_notes(workspace: Workspace, position: int) -> tuple[list[StatusNote], int]:
+    """Return the notes from a position on, and where the next begins; what is no note is left out.
+
+    Nothing is returned where the file cannot be read.
+    """
+    try:
+        descriptor = open_regular(workspace.status_notes)
+        try:
+            data = os.pread(descriptor, MOST_BYTES, position)
+        finally:
+            os.close(descriptor)
+    except (OSError, SowError):
+        return [], position
+    whole = data[: data.rfind(b"\n") + 1]
+    if not whole and len(data) == MOST_BYTES:
+        whole = data  # nothing that sow has written
+    return [note for line in whole.splitlines() if (note := _parsed(line))], position + len(whole)
+
+
+def _parsed(line: bytes) -> StatusNote | None:
+    try:
+        return msgspec.json.decode(line, type=StatusNote)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def begin_anew(workspace: Workspace, position: int) -> bool:
+    """Empty the notes if all of them were read, up to `position`; tell whether they were."""
+    try:
+        descriptor = open_regular(workspace.status_notes, os.O_RDWR)
+    except (OSError, SowError):
+        return False
+    try:
+        if not _locked(descriptor, fcntl.LOCK_EX) or os.fstat(descriptor).st_size != position:
+            return False
+        os.ftruncate(descriptor, 0)
+    except OSError:
+        return False
+    else:
+        return True
+    finally:
+        os.close(descriptor)
