@@ -4,7 +4,7 @@ import click
 
 from sow.cli.arguments import here
 from sow.cli.job_record import job_record, note_on, open_jobs, took
-from sow.cli.output import echo_json_lines, echo_table, json_option
+from sow.cli.output import COUNT, echo_json_lines, echo_table, json_option
 from sow.clock import utc_now
 from sow.ids import parse_task_id
 from sow.jobs import jobs
@@ -23,7 +23,7 @@ HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "TOOK",
     "--limit",
     default=20,
     show_default=True,
-    type=click.IntRange(min=1),
+    type=COUNT,
     help="How many, at most.",
 )
 @json_option

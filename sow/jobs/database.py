@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sow.errors import QueueError
-from sow.jobs.faults import NewerQueue, QueueReplaced, damaged, unusable
+from sow.jobs.faults import NewerQueue, NumberTooLarge, QueueReplaced, damaged, unusable
 from sow.jobs.making import bring_up_to_date, format_of, make_queue, maker_of
 from sow.jobs.migrations import FIRST_FORMAT, FORMAT
 from sow.jobs.queue_files import (
@@ -146,6 +146,8 @@ class Database:
             raise
         except sqlite3.DatabaseError as error:
             raise unusable(self.path, error) from error
+        except OverflowError as error:
+            raise NumberTooLarge from error
 
     def close(self) -> None:
         """Close the connection."""
