@@ -20,7 +20,7 @@ from huey.consumer import Consumer
 from sow import __version__
 from sow.agents.roles import AGENTS
 from sow.clock import utc_now
-from sow.config.load import load_configuration
+from sow.config.load import load_named
 from sow.errors import QueueError, SowError
 from sow.faults import passing_fault, what_is_short
 from sow.ids import JobId, WorkerId
@@ -81,7 +81,7 @@ class WorkerProcess:
         self.options = options
         self.workspace = workspace
         self.database: Database = open_queue(workspace)
-        configuration = load_configuration(
+        configuration = load_named(
             path=user_config_path(environ),
             repository_path=workspace.repository_config,
             environ=environ,

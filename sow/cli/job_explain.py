@@ -5,6 +5,7 @@ import click
 from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.job_record import find_job, job_record, open_jobs, quiet_seconds
+from sow.cli.last_job import present_project
 from sow.cli.output import echo_json, json_option
 from sow.cli.shown import outcome_is_shown
 from sow.clock import utc_now
@@ -32,7 +33,8 @@ def tell_story(workspace: Workspace, database: Database, job: Job, *, as_json: b
     """Print what happened to a job and what happens next; its outcome is shown by that."""
     now = utc_now()
     quiet = quiet_seconds(workspace, job, now)
-    around = look_around(workspace, database, job, quiet_seconds=quiet)
+    project_id = present_project(workspace)
+    around = look_around(workspace, database, job, quiet_seconds=quiet, project_id=project_id)
     lines = explain_job(job, jobs.attempts(database, job.id), around, now=now)
     if as_json:
         record = job_record(workspace, job, now)

@@ -4,6 +4,7 @@ import click
 
 from sow.cli.arguments import here
 from sow.cli.job_record import job_record, note_on, open_jobs, took
+from sow.cli.last_job import present_project
 from sow.cli.output import COUNT, echo_json_lines, echo_table, json_option
 from sow.clock import utc_now
 from sow.ids import parse_task_id
@@ -16,7 +17,7 @@ HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "TOOK",
 
 
 @click.command("list")
-@click.option("--task", help="Only the jobs of this task.")
+@click.option("--task", help="Only the jobs of this task of the present project.")
 @click.option("--active", is_flag=True, help="Only jobs that have not ended.")
 @click.option(
     "-n",
@@ -34,7 +35,10 @@ def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None
     found: list[Job] = []
     if database is not None:
         task_id = parse_task_id(task) if task else None
-        found = jobs.recent_jobs(database, limit=limit, task_id=task_id, active_only=active)
+        project_id = present_project(workspace) if task else None
+        found = jobs.recent_jobs(
+            database, limit=limit, project_id=project_id, task_id=task_id, active_only=active
+        )
     now = utc_now()
     doubtful = in_doubt(workspace, database, found) if database is not None else frozenset()
     if as_json:

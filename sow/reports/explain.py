@@ -62,9 +62,21 @@ def explain(
         *_ending_without_attempt(job, attempts),
         *_accounts(job),
         *(_doubt(job) if around.in_doubt else _now(job, attempts, around, now)),
-        "" if around.in_doubt else advice(job, attempts),
+        *_advice(job, attempts, around),
     ]
     return [line for line in told if line]
+
+
+def _advice(job: Job, attempts: Sequence[Attempt], around: Surroundings) -> list[str]:
+    """Say what a person can do; the id of a task names another one in another project."""
+    if around.in_doubt:
+        return []
+    if around.other_project:
+        return [
+            f"It is a job of another project than the one that is checked out: task {job.task_id}"
+            " of this project is another task, and no command of tasks reaches the job's."
+        ]
+    return [advice(job, attempts)]
 
 
 def _doubt(job: Job) -> list[str]:

@@ -5,6 +5,7 @@ Owns the looking; what it means is told by `explain`. Changes nothing.
 
 from dataclasses import dataclass
 
+from sow.ids import ProjectId
 from sow.jobs import control, leases, workers
 from sow.jobs.database import Database
 from sow.jobs.unverifiable import is_in_doubt
@@ -34,14 +35,24 @@ class Surroundings:
     """Whether the call that is placing the job lives."""
     in_doubt: bool = False
     """Whether nobody here can tell if it still runs."""
+    other_project: bool = False
+    """Whether the job belongs to another project than the one that is checked out."""
     quiet_seconds: float | None = None
     """How long ago its agent wrote its last line; None where it does not run."""
 
 
 def look_around(
-    workspace: Workspace, database: Database, job: Job, *, quiet_seconds: float | None
+    workspace: Workspace,
+    database: Database,
+    job: Job,
+    *,
+    quiet_seconds: float | None,
+    project_id: ProjectId | None = None,
 ) -> Surroundings:
-    """Return what stands around a job. Raises QueueError when the records cannot be read."""
+    """Return what stands around a job. Raises QueueError when the records cannot be read.
+
+    `project_id` is the project that is checked out, where that is known.
+    """
     alive = [
         record for record in workers.registered(database) if workers.is_alive(workspace, record.id)
     ]
@@ -56,5 +67,6 @@ def look_around(
         worker_lives=lease is None or workers.is_alive(workspace, lease.worker_id),
         caller_lives=job.caller is None or facts.life_of(job.caller) is not Life.DEAD,
         in_doubt=is_in_doubt(workspace, database, job),
+        other_project=project_id is not None and job.project_id != project_id,
         quiet_seconds=quiet_seconds,
     )

@@ -151,3 +151,12 @@ def test_a_running_job_that_is_being_cancelled() -> None:
 def test_a_running_job_between_two_attempts() -> None:
     told = story(make_job(state=JobState.RUNNING), make_attempt(cause=Cause.CRASHED))
     assert "Now: a worker has taken it and starts its agent." in told
+
+
+def test_a_job_of_another_project_names_no_command_of_this_one_s_tasks() -> None:
+    around = Surroundings(other_project=True)
+    for job in (failed(Cause.CRASHED), ended_job(JobState.DONE, TaskStatus.NEEDS_REVIEW, None)):
+        told = story(job, around=around)
+        assert "another project than the one that is checked out" in told
+        assert "`sow task" not in told
+        assert "`sow agent" not in told
