@@ -216,6 +216,8 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644, durable: boo
     `mode` is for a new one. Raises NotWritten.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
+    if (get_ident(), str(path.parent)) in _HELD:  # nobody else writes here now
+        _sweep(path)
     try:
         try:
             _write_new(temporary, data, _mode_of(path, mode), durable=durable)
@@ -228,6 +230,18 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644, durable: boo
             sync_folder(path.parent)
     except OSError as error:
         raise NotWritten(path, error) from error
+
+
+def _sweep(path: Path) -> None:
+    """Remove the drafts of `path` that killed writers have left.
+
+    Only under the lock of its folder: whoever writes a file there holds it, so
+    nobody is writing one of them now.
+    """
+    with suppress(OSError):
+        for name in os.listdir(path.parent):  # noqa: PTH208 - every write does this
+            if name.startswith(f".{path.name}.") and name.endswith(".tmp"):
+                os.unlink(path.parent / name)  # noqa: PTH108
 
 
 def write_new(path: Path, data: bytes, *, mode: int = 0o644) -> None:

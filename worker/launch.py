@@ -22,6 +22,7 @@ from sow.files import write_atomically
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases
 from sow.jobs.faults import QueueChanged
+from sow.jobs.private_folders import make_private
 from sow.paths import AttemptPaths, attempt_id
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
@@ -151,7 +152,7 @@ def _start_attempt(
     attempt = _new_attempt(context, job, number, plan, launch, standby.prepare())
     environ = environment_of(context.workspace, job, attempt.id, launch, context.environ)
     _refuse_missing_folder(launch)
-    _write_files(paths, plan, folder)
+    _write_files(paths, plan, folder, context.workspace.run)
     program = shutil.which(launch.argv[0], path=environ["PATH"]) or launch.argv[0]
     orders = pack(str(paths.folder), str(launch.cwd), [program, *launch.argv[1:]], environ)
     _record_attempt(context, job, lease, attempt)
@@ -204,7 +205,7 @@ def _refuse_missing_folder(launch: Launch) -> None:
         ) from error
 
 
-def _write_files(paths: AttemptPaths, plan: Plan, task_dir: Path) -> None:
+def _write_files(paths: AttemptPaths, plan: Plan, task_dir: Path, run: Path) -> None:
     """Make the attempt's folder, with the prompt and a copy of the task's state in it.
 
     Neither has to survive a loss of power: the agent would not either. Raises
@@ -212,9 +213,9 @@ def _write_files(paths: AttemptPaths, plan: Plan, task_dir: Path) -> None:
     """
     state = read_bytes(task_dir / "state.yaml")
     try:
-        paths.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(paths.folder, below=run)
         write_atomically(paths.prompt, plan.prompt.encode(), mode=0o600, durable=False)
-        paths.last_valid_state.write_bytes(state)
+        write_atomically(paths.last_valid_state, state, mode=0o600, durable=False)
     except OSError as error:
         raise QueueError(
             f"the output of the job cannot be kept in {paths.folder}: {error.strerror}",

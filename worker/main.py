@@ -16,7 +16,7 @@ from huey.consumer import Consumer
 
 from sow import own_variables
 from sow.agents.roles import AGENTS
-from sow.config.load import load_configuration
+from sow.config.load import load_named
 from sow.errors import QueueError
 from sow.faults import passing_fault, what_is_short
 from sow.ids import JobId
@@ -65,7 +65,7 @@ class WorkerProcess:
         self, workspace: Workspace, options: WorkerOptions, environ: Mapping[str, str]
     ) -> None:
         database = open_queue(workspace)
-        configuration = load_configuration(
+        configuration = load_named(
             path=user_config_path(environ),
             repository_path=workspace.repository_config,
             environ=environ,

@@ -13,7 +13,7 @@ from sow import own_variables
 from sow.agents.roles import AGENTS
 from sow.clock import utc_now
 from sow.config.configuration import Configuration
-from sow.config.load import load_configuration
+from sow.config.load import load_named
 from sow.ids import JobId
 from sow.paths import Workspace, user_config_path
 from sow.state.kept.lost import find_or_bring_back
@@ -46,7 +46,7 @@ class Caller:
 
     def load_configuration(self) -> Configuration:
         """Return the configuration in effect here. Raises ConfigurationError."""
-        return load_configuration(
+        return load_named(
             path=user_config_path(self.environ),
             repository_path=self.workspace.repository_config,
             environ=self.environ,

@@ -55,6 +55,14 @@ def find_last_job(workspace: Workspace, database: Database, task_id: TaskId) -> 
     return job
 
 
+def present_project(workspace: Workspace) -> ProjectId | None:
+    """Return the id of the project that is checked out; None where nobody can tell it."""
+    try:
+        return ProjectId(read_project(workspace).id)
+    except StateError:
+        return None
+
+
 def _no_job(workspace: Workspace, task_id: TaskId) -> StateError:
     task = read_task(workspace, task_id)
     never = task.status is TaskStatus.PENDING or task.started_at is UNSET

@@ -11,6 +11,7 @@ import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from uuid import uuid4
 
@@ -33,6 +34,7 @@ from sow.executors.executor_errors import OpeningNotSupported, SessionMissing
 from sow.ids import TaskId, WorkerId
 from sow.jobs import jobs
 from sow.jobs.database import Database
+from sow.jobs.private_folders import make_private
 from sow.paths import AttemptPaths, attempt_id
 from sow.schema.job import Attempt, Job, JobState, Verb
 from sow.schema.task import Task, TaskStatus
@@ -139,7 +141,7 @@ def _run(caller: Caller, job: Job, attempt: Attempt, launch: Launch) -> int:
     paths = caller.workspace.attempt(job.id, attempt.number)
     environ = environment_of(caller.workspace, job, attempt.id, launch, caller.environ)
     running: list[subprocess.Popen[bytes]] = []
-    with _lock(paths) as lock, _left_to(running):
+    with _lock(caller.workspace.run, paths) as lock, _left_to(running):
         running.append(subprocess.Popen(launch.argv, cwd=launch.cwd, env=environ, pass_fds=[lock]))
         return running[0].wait()
 
@@ -165,9 +167,9 @@ def _left_to(running: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
 
 
 @contextmanager
-def _lock(paths: AttemptPaths) -> Iterator[int]:
+def _lock(run: Path, paths: AttemptPaths) -> Iterator[int]:
     """Hold the attempt's lock together with the CLI, which inherits it."""
-    paths.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(paths.folder, below=run)
     fd = os.open(paths.alive_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)

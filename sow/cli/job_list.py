@@ -2,9 +2,10 @@
 
 import click
 
+from sow.calls.last_job import present_project
 from sow.cli.arguments import here
 from sow.cli.job_record import note_on, open_jobs, took
-from sow.cli.output import echo_json_lines, echo_table, json_option
+from sow.cli.output import COUNT, echo_json_lines, echo_table, json_option
 from sow.clock import utc_now
 from sow.ids import parse_task_id
 from sow.jobs import jobs
@@ -16,14 +17,14 @@ HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "TOOK",
 
 
 @click.command("list")
-@click.option("--task", help="Only the jobs of this task.")
+@click.option("--task", help="Only the jobs of this task of the present project.")
 @click.option("--active", is_flag=True, help="Only jobs that have not ended.")
 @click.option(
     "-n",
     "--limit",
     default=20,
     show_default=True,
-    type=click.IntRange(min=1),
+    type=COUNT,
     help="How many, at most.",
 )
 @json_option
@@ -34,7 +35,14 @@ def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None
     found: list[Job] = []
     if database is not None:
         task_id = parse_task_id(task) if task else None
-        found = jobs.recent_jobs(database, limit=limit + 1, task_id=task_id, active_only=active)
+        project_id = present_project(workspace) if task else None
+        found = jobs.recent_jobs(
+            database,
+            limit=limit + 1,
+            project_id=project_id,
+            task_id=task_id,
+            active_only=active,
+        )
     shown, now = found[:limit], utc_now()
     if database is None or not shown:
         if not as_json:

@@ -13,7 +13,7 @@ import click
 from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.job_record import find_job, open_jobs
-from sow.cli.output import echo_json_lines, json_option
+from sow.cli.output import COUNT, echo_json_lines, json_option
 from sow.cli.shown import outcome_is_shown
 from sow.clock import format_time
 from sow.errors import UsageError
@@ -71,7 +71,7 @@ def log_options(function: F) -> F:
         click.option("--raw", is_flag=True, help="The CLI's own output, byte for byte."),
         click.option("--stderr", "errors", is_flag=True, help="What it wrote to standard error."),
         json_option,
-        click.option("--attempt", type=click.IntRange(min=1), help="Only this attempt."),
+        click.option("--attempt", type=COUNT, help="Only this attempt."),
     )
     command: Any = with_options
     for decorator in reversed(decorators):

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+MOST = 1_000_000
+"""No number that an option takes is larger; what is was a slip, and fits into no record."""
+COUNT = click.IntRange(1, MOST)
+
 
 def json_option(function: F) -> F:
     """Give a command `--json`, passed to it as `as_json`."""

@@ -1,10 +1,7 @@
 """`sow`: the root command, and the one place where errors become exit codes."""
 
-import io
 import os
-import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -13,6 +10,7 @@ from sow import __version__
 from sow.cli import completing
 from sow.cli.failure import show_failure, wants_json
 from sow.cli.lazy import LazyCommand, LazyGroup
+from sow.cli.streams import have_streams, silence_stdout
 from sow.errors import ExitCode, SowError
 
 COMMANDS = {
@@ -52,7 +50,7 @@ def root() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors are shown on stderr."""
-    _have_streams()
+    have_streams()
     if completing.VARIABLE in os.environ:
         return _complete()
     from sow.state.kept import keeper_hooks
@@ -67,7 +65,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return int(ExitCode.INTERRUPTED)
     except (BrokenPipeError, SystemExit):  # click turns the one into the other
-        _silence_stdout()
+        silence_stdout()
         return int(ExitCode.INTERRUPTED)
     except OSError as error:
         if error.filename is not None:
@@ -130,27 +128,6 @@ def _show_file(error: OSError, *, as_json: bool) -> int:
         as_json=as_json,
     )
     return int(ExitCode.STATE)
-
-
-def _have_streams() -> None:
-    """Give the process the streams that its caller has closed, and let them take any text.
-
-    Else the first file that is opened would become standard output. What the
-    terminal's encoding cannot say is shown escaped.
-    """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - for good
-            setattr(sys, name, stream)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _silence_stdout() -> None:
-    """Point stdout nowhere, so that the interpreter's own flush at exit stays quiet."""
-    with suppress(OSError, ValueError, AttributeError):  # closed, or never there
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show_bug(error: Exception, *, as_json: bool) -> int:

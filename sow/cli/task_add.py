@@ -27,7 +27,8 @@ from sow.errors import UsageError
     type=click.Path(path_type=Path, allow_dash=True),
     help="Where that stands; - is standard input.",
 )
-@click.option("--phase", help="Default: the project's first phase.")
+@click.option("--phase", help="One of the project's phases. Default: its first.")
+@click.option("--new-phase", is_flag=True, help="Make the phase if the project does not have it.")
 @click.option(
     "--depends-on",
     multiple=True,
@@ -44,6 +45,7 @@ def add(
     description: str | None,
     description_file: Path | None,
     phase: str | None,
+    new_phase: bool,
     depends_on: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -61,6 +63,7 @@ def add(
         now=time.time(),
         task_id=task_option,
         phase=phase,
+        new_phase=new_phase,
         description=_description(description, description_file),
         depends_on=[item for text in depends_on for item in parse_list(text)],
     )

@@ -8,7 +8,7 @@ import click
 from sow import own_variables
 from sow.cli.arguments import here
 from sow.cli.lazy import LazyCommand, LazyGroup
-from sow.cli.output import json_option
+from sow.cli.output import COUNT, json_option
 from sow.paths import Workspace
 
 COMMANDS = {
@@ -21,7 +21,7 @@ COMMANDS = {
 @click.group(cls=LazyGroup, lazy_commands=COMMANDS, invoke_without_command=True)
 @click.option(
     "--concurrency",
-    type=click.IntRange(min=1),
+    type=COUNT,
     help="The most agents this worker runs at once (the project's own limit holds as well).",
 )
 @click.option(

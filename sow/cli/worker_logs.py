@@ -5,14 +5,21 @@ from pathlib import Path
 import click
 
 from sow.cli.arguments import here
-from sow.cli.output import echo_json_lines, json_option
+from sow.cli.output import MOST, echo_json_lines, json_option
 
 SHOWN_WORKERS = 5
 """Older workers' logs stay on disk and are not shown."""
 
 
 @click.command()
-@click.option("-n", "--lines", default=50, show_default=True, help="How many lines of each.")
+@click.option(
+    "-n",
+    "--lines",
+    default=50,
+    show_default=True,
+    type=click.IntRange(0, MOST),
+    help="How many lines of each.",
+)
 @click.option("-f", "--follow", is_flag=True, help="Go on printing what is added.")
 @json_option
 def logs(lines: int, follow: bool, as_json: bool) -> None:

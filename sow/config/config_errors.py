@@ -36,6 +36,18 @@ class InvalidConfiguration(ConfigurationError):
         self.remedy = remedy
 
 
+class NamedFileMissing(InvalidConfiguration):
+    """The file that SOW_CONFIG or `--config` names is not there: nobody wants the defaults then."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            path=path,
+            reason="there is no such file, and SOW_CONFIG or --config names it",
+            remedy="Correct the name, or unset SOW_CONFIG to use the file in its usual place; "
+            "`sow config init` makes a file where SOW_CONFIG says.",
+        )
+
+
 class CannotChange(ConfigurationError):
     """The configuration file could not be written, copied or removed; it is as it was."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sow import own_variables
 from sow.agent_clis.known import AGENT_CLIS
-from sow.config.config_errors import InvalidConfiguration
+from sow.config.config_errors import InvalidConfiguration, NamedFileMissing
 from sow.config.configuration import Configuration
 from sow.config.defaults import (
     BUILT_IN_EXECUTORS,
@@ -73,6 +73,25 @@ def load_configuration(
             *_idle_variables(roles, environ),
         ),
     )
+
+
+def load_named(
+    *,
+    path: Path,
+    repository_path: Path | None,
+    environ: Mapping[str, str],
+    roles: Sequence[str],
+) -> Configuration:
+    """Return the configuration for whoever acts by it: a file that was named must be there.
+
+    Raises NamedFileMissing, InvalidConfiguration.
+    """
+    configuration = load_configuration(
+        path=path, repository_path=repository_path, environ=environ, roles=roles
+    )
+    if environ.get("SOW_CONFIG") and not configuration.exists:
+        raise NamedFileMissing(path)
+    return configuration
 
 
 def _read_repository(repository_path: Path | None, user_path: Path) -> RepositoryConfigFile:

@@ -35,11 +35,11 @@ def declare_void(paths: AttemptPaths) -> bool:
     except OSError as error:
         if error.errno not in (*doorbell.NO_LOCK, errno.EISDIR):
             raise
-        paths.void.touch()  # what lies there is no lock, and nobody can hold it
+        paths.void.touch(0o600)  # what lies there is no lock, and nobody can hold it
         return True
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        paths.void.touch()
+        paths.void.touch(0o600)
     except BlockingIOError:
         return False
     else:

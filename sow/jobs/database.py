@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from sow.errors import QueueError
-from sow.jobs.faults import NewerQueue, QueueReplaced, damaged, unusable
+from sow.jobs.faults import NewerQueue, NumberTooLarge, QueueReplaced, damaged, unusable
 from sow.jobs.making import bring_up_to_date, format_of, make_queue, maker_of
 from sow.jobs.migrations import FIRST_FORMAT, FORMAT
+from sow.jobs.private_folders import close_to_others, make_private
 from sow.jobs.queue_files import (
     Marks,
     connect,
@@ -146,6 +147,8 @@ class Database:
             raise
         except sqlite3.DatabaseError as error:
             raise unusable(self.path, error) from error
+        except OverflowError as error:
+            raise NumberTooLarge from error
 
     def close(self) -> None:
         """Close the connection."""
@@ -163,7 +166,10 @@ def open_queue(workspace: Workspace) -> Database:
         make_queue(workspace)
     for folder in (workspace.workers, workspace.waiters):  # a copying tool leaves empty ones out
         with suppress(OSError):  # who needs it says so
-            folder.mkdir(mode=0o700, exist_ok=True)
+            make_private(folder, below=workspace.run)
+    for folder in (workspace.run, workspace.run / "jobs"):
+        with suppress(OSError):
+            close_to_others(folder)
     return _open(workspace.queue_db)
 
 

@@ -24,6 +24,17 @@ DAMAGED = frozenset(
 """SQLite's codes for a file that is not whole; SQLITE_ERROR is a table that is not there."""
 
 
+class NumberTooLarge(QueueError):
+    """A number was given that no record can hold; nothing was changed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a number is larger than any that a record can hold",
+            hint="Nothing was changed. Look for it in the command, in SOW_JOB_ID and in the "
+            "configuration, and give a smaller one.",
+        )
+
+
 class QueueChanged(QueueError):
     """The file that this process has opened is not its queue any more: it may use it no longer."""
 

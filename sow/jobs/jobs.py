@@ -171,11 +171,22 @@ def newest_id(database: Database) -> JobId:
 
 
 def recent_jobs(
-    database: Database, *, limit: int, task_id: TaskId | None = None, active_only: bool = False
+    database: Database,
+    *,
+    limit: int,
+    project_id: ProjectId | None = None,
+    task_id: TaskId | None = None,
+    active_only: bool = False,
 ) -> list[Job]:
-    """Return the newest jobs, newest first; `limit` bounds how many are read."""
+    """Return the newest jobs, newest first; `limit` bounds how many are read.
+
+    Another project of the same checkout may have used the same task ids.
+    """
     conditions: list[str] = []
     parameters: list[Any] = []
+    if project_id is not None:
+        conditions.append("project_id = ?")
+        parameters.append(project_id)
     if task_id is not None:
         conditions.append("task_id = ?")
         parameters.append(task_id)

@@ -18,6 +18,7 @@ from sow.errors import QueueError, StateError
 from sow.files import locked_folder, sync_folder
 from sow.jobs.faults import SUFFIXES, aside_folder
 from sow.jobs.migrations import FIRST_FORMAT, FORMAT, TABLES, take_step
+from sow.jobs.private_folders import make_private
 from sow.jobs.queue_files import begin_count, connect, count_commit
 from sow.paths import Workspace
 
@@ -32,8 +33,8 @@ def make_queue(workspace: Workspace) -> None:
     replay it into the new one. Raises QueueError.
     """
     try:
-        for folder in (workspace.run, workspace.workers, workspace.waiters):
-            folder.mkdir(mode=0o700, exist_ok=True)
+        for folder in (workspace.workers, workspace.waiters):
+            make_private(folder, below=workspace.sow)
         with _lock(workspace.run):
             if workspace.queue_db.exists():
                 return  # another process was first; its file is as good

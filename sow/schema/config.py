@@ -21,6 +21,8 @@ Size = Annotated[str, Meta(pattern=SIZE_PATTERN, description="500MB, 2GB")]
 Argument = Annotated[
     str, Meta(pattern=r"^[^\x00]*$", description="an argument without a NUL character")
 ]
+MOST = 1_000_000
+"""No number of agents or tries is larger; what is was a slip, and fits into no record."""
 NonEmptyText = Annotated[
     str, Meta(min_length=1, pattern=r"^[^\x00]*$", description="text without a NUL character")
 ]
@@ -60,10 +62,10 @@ class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     session: SessionSection | None = None
     custom_args: list[Argument] | UnsetType | None = UNSET
     env: dict[str, str] | UnsetType | None = UNSET
-    max_parallel: Annotated[int, Meta(ge=1)] | UnsetType | None = UNSET
+    max_parallel: Annotated[int, Meta(ge=1, le=MOST)] | UnsetType | None = UNSET
     timeout: Duration | UnsetType | None = UNSET
     stall_timeout: Duration | UnsetType | None = UNSET
-    retries: Annotated[int, Meta(ge=0)] | UnsetType | None = UNSET
+    retries: Annotated[int, Meta(ge=0, le=MOST)] | UnsetType | None = UNSET
 
 
 class AgentsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,7 +78,7 @@ class AgentsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class WorkerSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`worker`, in either file."""
 
-    concurrency: Annotated[int, Meta(ge=1)] | UnsetType | None = UNSET
+    concurrency: Annotated[int, Meta(ge=1, le=MOST)] | UnsetType | None = UNSET
     autostart: bool | UnsetType | None = UNSET
     idle_exit: Duration | UnsetType | None = UNSET
     keep_for: Duration | UnsetType | None = UNSET
@@ -87,7 +89,7 @@ class RetrySection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """`retry`."""
 
     on_quota: bool | UnsetType | None = UNSET
-    worker_deaths: Annotated[int, Meta(ge=1)] | UnsetType | None = UNSET
+    worker_deaths: Annotated[int, Meta(ge=1, le=MOST)] | UnsetType | None = UNSET
 
 
 class UserConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -135,6 +135,21 @@ class TaskExists(StateError):
         )
 
 
+class UnknownPhase(StateError):
+    """A phase that the project does not have, and that nobody asked to make."""
+
+    def __init__(self, phase: str, known: Sequence[str]) -> None:
+        from difflib import get_close_matches
+
+        self.phase = phase
+        near = get_close_matches(phase, known, n=1)
+        guess = f"Did you mean {near[0]}? " if near else ""
+        super().__init__(
+            f"the project has no phase {phase}",
+            hint=f"{guess}It has: {', '.join(known)}. `--new-phase` makes another one.",
+        )
+
+
 class RefusedDependency(StateError):
     """A dependency on a task that does not exist, or one that closes a circle."""
 

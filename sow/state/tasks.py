@@ -19,7 +19,7 @@ from sow.state.dependencies import refuse_circle, refuse_unknown
 from sow.state.kept.copies import wrote
 from sow.state.kept.store import Kept, kept_at
 from sow.state.places import TaskPlace, all_places, find_task
-from sow.state.state_errors import Misplaced, TaskExists
+from sow.state.state_errors import Misplaced, TaskExists, UnknownPhase
 from sow.state.statefiles import effective, new_state, parse_state, read_bytes, rewrite_state
 from sow.state.status_notes import note_status
 from sow.state.transitions import FieldChanges, enter, moment
@@ -139,15 +139,17 @@ def add_task(
     now: float,
     task_id: str | None = None,
     phase: str | None = None,
+    new_phase: bool = False,
     description: str = "",
     depends_on: Sequence[str] = (),
 ) -> Task:
     """Add a pending task, its folder whole or not at all.
 
     Without `task_id` it takes the next multiple of ten; without `phase` the
-    project's first; a phase that is new is added to the project's list. The
-    agent's name is the caller's to check. Raises TaskExists,
-    RefusedDependency, RefusedChange, NoProject, StateLocked, NotWritten.
+    project's first; a phase that is new is added to the project's list, if
+    `new_phase` asks for that. The agent's name is the caller's to check. Raises
+    TaskExists, UnknownPhase, RefusedDependency, RefusedChange, NoProject,
+    StateLocked, NotWritten.
     """
     from sow.state.projects import add_phase, read_project
 
@@ -158,7 +160,10 @@ def add_task(
         if chosen in taken:
             raise TaskExists(chosen, taken[chosen].folder)
         refuse_unknown(chosen, depends_on, taken)
-        folder = workspace.task(parse_phase(phase or project.phases[0]), chosen)
+        wanted = parse_phase(phase or project.phases[0])
+        if wanted not in project.phases and not new_phase:
+            raise UnknownPhase(wanted, project.phases)
+        folder = workspace.task(wanted, chosen)
         place = TaskPlace(PhaseName(folder.parent.parent.name), folder)
         text = _first_state(place, name, agent, depends_on, now)
         files = {

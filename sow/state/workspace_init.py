@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sow.files import NotWritten, write_atomically
+from sow.files import NotWritten, locked_folder, write_atomically
 from sow.paths import Workspace
 from sow.state.version import FIRST_VERSION, VERSION_FILE, check_version
 
@@ -89,5 +89,8 @@ def _make_folder(folder: Path) -> bool:
 def _make_file(path: Path, text: str) -> bool:
     if path.exists():
         return False
-    write_atomically(path, text.encode())
+    with locked_folder(path.parent):
+        if path.exists():
+            return False
+        write_atomically(path, text.encode())
     return True

@@ -95,7 +95,7 @@ def test_a_second_project_is_refused(begun):
 
 
 def test_status_counts_by_phase(begun, state):
-    begun("task", "add", "x", "--agent", "architect", "--phase", "design")
+    begun("task", "add", "x", "--agent", "architect", "--phase", "design", "--new-phase")
     begun("task", "set", "010", "status", "in_progress")
     assert begun("project", "status").out == (
         "Sign-in\n"

@@ -16,6 +16,7 @@ def test_add_takes_every_option(begun, tmp_path):
     (tmp_path / "about.md").write_text("# About\n")
     done = begun(
         "task", "add", "Third", "--agent", "architect", "--id", "025", "--phase", "design",
+        "--new-phase",
         "--description-file", "about.md", "--depends-on", "010,020",
         "--depends-on", "010", "--json",
     )  # fmt: skip
@@ -44,6 +45,11 @@ def test_add_takes_a_description_in_words_or_from_stdin(begun, tmp_path, monkeyp
         (("x", "--agent", "implementer", "--id", "010"), 4, "there is a task 010 already"),
         (("x", "--agent", "implementer", "--id", "../x"), 4, "not a task id: '../x'"),
         (("x", "--agent", "implementer", "--phase", "A/B"), 2, "not a phase name: 'A/B'"),
+        (
+            ("x", "--agent", "implementer", "--phase", "implementatoin"),
+            4,
+            "the project has no phase implementatoin\n\nDid you mean implementation?",
+        ),
         (("x", "--agent", "implementer", "--depends-on", "070"), 4, "there is no task 070"),
         (("", "--agent", "implementer"), 4, "task.name: must not be empty"),
         (("x", "--agent", "implementer", "--description-file", "no"), 2, "no cannot be read"),

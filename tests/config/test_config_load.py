@@ -17,6 +17,7 @@ from config.seed_examples import (
 
 from sow.config.config_errors import InvalidConfiguration, UnknownExecutor
 from sow.config.defaults import BUILT_IN_EXECUTORS
+from sow.config.load import load_named
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, from_environment
 from sow.schema.config import ExecutorType
 
@@ -314,3 +315,14 @@ def test_nothing_heavy_is_imported_for_files_that_say_nothing(tmp_path):
     )
 
     assert printed.stdout.strip() == "[]"
+
+
+def test_a_file_that_was_named_must_be_there_for_whoever_acts_by_it(tmp_path):
+    path = tmp_path / "nope.yaml"
+    named = {"path": path, "repository_path": None, "roles": ["implementer"]}
+    with pytest.raises(InvalidConfiguration, match="SOW_CONFIG or --config names it") as caught:
+        load_named(environ={"SOW_CONFIG": str(path)}, **named)
+    assert caught.value.exit_code == 3
+    assert not load_named(environ={}, **named).exists
+    path.touch()
+    assert load_named(environ={"SOW_CONFIG": str(path)}, **named).exists

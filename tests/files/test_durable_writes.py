@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from capabilities import skip_or_fail
 
-from sow.files import NotWritten, append_durably, write_atomically
+from sow.files import NotWritten, append_durably, locked_folder, write_atomically
 
 LIMIT = """
 import resource, signal, sys
@@ -60,6 +60,20 @@ def test_only_the_file_itself_is_left(tmp_path):
     write_atomically(tmp_path / "a", b"one")
     write_atomically(tmp_path / "a", b"two")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_the_drafts_of_killed_writers_go_under_the_lock(tmp_path):
+    path = tmp_path / "state.yaml"
+    drafts = [tmp_path / ".state.yaml.1-abcdef.tmp", tmp_path / ".state.yaml.2-abcdef.tmp"]
+    others = [tmp_path / ".log.md.1-abcdef.tmp", tmp_path / "state.yaml.invalid-1"]
+    for left in (*drafts, *others):
+        left.write_bytes(b"half")
+    write_atomically(path, b"without the lock")
+    assert all(left.exists() for left in drafts)  # somebody else may be writing them
+    with locked_folder(tmp_path):
+        write_atomically(path, b"with it")
+    assert path.read_bytes() == b"with it"
+    assert sorted(tmp_path.iterdir()) == sorted([path, *others])
 
 
 def test_a_file_that_grows_too_large_changes_nothing(tmp_path):

@@ -57,6 +57,36 @@ def test_a_job_number_that_fits_into_no_record(arena: Path, verb: str, number: s
     assert sow(arena, "job", verb, number)[0] == 2
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("job", "list", "--limit"),
+        ("job", "logs", "1", "--attempt"),
+        ("worker", "--drain", "--concurrency"),
+        ("worker", "logs", "--lines"),
+    ],
+    ids=" ".join,
+)
+def test_a_count_that_fits_into_no_record(arena: Path, words: tuple[str, ...]) -> None:
+    code, said = sow(arena, *words, "99999999999999999999")
+    assert (code, "is not in the range" in said) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "worker: {concurrency: %s}",
+        "retry: {worker_deaths: %s}",
+        "agents: {executors: {claude-code: {max_parallel: %s}}}",
+        "agents: {executors: {claude-code: {retries: %s}}}",
+    ],
+)
+def test_a_setting_that_fits_into_no_record(arena: Path, place: str) -> None:
+    (arena / "home/.config/sow/config.yaml").write_text(place % "99999999999999999999" + "\n")
+    code, said = sow(arena, "agent", "spawn", "040", "--detach")
+    assert (code, "expected an integer <= 1000000" in said) == (3, True)
+
+
 def test_standard_output_that_is_closed(arena: Path) -> None:
     for words in (["doctor"], ["config", "validate"], ["job", "logs", "1"], ["task", "list"]):
         code, said = sow(arena, *words, redirect=">&-")

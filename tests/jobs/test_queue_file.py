@@ -90,6 +90,11 @@ def test_looking_makes_no_file(workspace: Workspace) -> None:
     assert not workspace.run.exists()
 
 
+def test_a_number_that_fits_into_no_record_is_no_bug(database: Database) -> None:
+    with pytest.raises(QueueError, match="larger than any that a record can hold"):
+        jobs.get_job(database, JobId(99999999999999999999))
+
+
 def test_commits_are_durable(database: Database) -> None:
     """facts/huey: "Keep FULL; never `fsync=False`"."""
     assert database.connection.execute("pragma journal_mode").fetchone()[0] == "wal"

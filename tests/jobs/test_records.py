@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from queue_cases import NOW, PROJECT, insert, make_job
 
-from sow.ids import AttemptId, JobId, TaskId, WorkerId
+from sow.ids import AttemptId, JobId, ProjectId, TaskId, WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import UnknownJob
@@ -180,6 +180,9 @@ def test_the_jobs_of_a_task_are_found(database: Database) -> None:
     newest = jobs.recent_jobs(database, limit=2)
     assert [job.id for job in newest] == [other.id, second.id]
     assert jobs.recent_jobs(database, limit=9, task_id=task) == [second, first]
+    assert jobs.recent_jobs(database, limit=9, project_id=PROJECT, task_id=task) == [second, first]
+    other_project = ProjectId("another")
+    assert jobs.recent_jobs(database, limit=9, project_id=other_project, task_id=task) == []
     assert jobs.recent_jobs(database, limit=9, active_only=True) == [second]
 
 

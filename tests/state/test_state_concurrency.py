@@ -18,7 +18,8 @@ ADD = """
 from sow.state.tasks import add_task
 for number in range(5):
     name = f"{sys.argv[1]}-{number}"
-    add_task(workspace, name=name, agent="implementer", now=time.time(), phase=sys.argv[2])
+    add_task(workspace, name=name, agent="implementer", now=time.time(), phase=sys.argv[2],
+             new_phase=True)
 """
 
 COUNT = """

@@ -65,7 +65,10 @@ def test_without_a_description_the_name_stands_for_it(workspace):
 
 
 def test_ids_go_by_tens_across_phases(workspace):
-    ids = [add(workspace, phase=phase).id for phase in ("implementation", "design", "review")]
+    ids = [
+        add(workspace, phase=phase, new_phase=True).id
+        for phase in ("implementation", "design", "review")
+    ]
     assert ids == ["010", "020", "030"]
     assert add(workspace, task_id="045").id == "045"
     assert add(workspace).id == "050"
@@ -75,14 +78,14 @@ def test_ids_go_by_tens_across_phases(workspace):
 
 
 def test_a_new_phase_joins_the_project(workspace):
-    add(workspace, phase="design")
+    add(workspace, phase="design", new_phase=True)
     assert read_project(workspace).phases == ["implementation", "design"]
 
 
 def test_an_id_is_unique_across_phases(workspace):
     add(workspace, task_id="010")
     with pytest.raises(TaskExists) as caught:
-        add(workspace, task_id="010", phase="design")
+        add(workspace, task_id="010", phase="design", new_phase=True)
     assert caught.value.task_id == "010"
     assert not (workspace.phases / "design").exists()
 

@@ -32,7 +32,8 @@ def failure_of(
 ) -> dict[str, object]:
     """Return that an agent could not be started, with the shell's own exit codes for it."""
     try:
-        with open(folder + "/stderr.log", "a", encoding="utf-8") as file:  # noqa: PTH123
+        name = folder + "/stderr.log"
+        with open(name, "a", encoding="utf-8", opener=for_its_owner) as file:
             file.write(f"cannot run {argv[0]}: {error.strerror}\n")
     except OSError:
         say(f"cannot run {argv[0]}: {error.strerror}")
@@ -73,17 +74,34 @@ def try_to_put_in_place(folder: str, name: str, record: dict[str, object]) -> bo
     draft, target = f"{folder}/.{name}", f"{folder}/{name}"
     try:
         clear_away(draft)
-        with open(draft, "x", encoding="utf-8") as file:  # noqa: PTH123
+        with open(draft, "x", encoding="utf-8", opener=for_its_owner) as file:
             json.dump(record, file)
             file.flush()
             os.fsync(file.fileno())
         if os.path.isdir(target):  # noqa: PTH112
             clear_away(target)
         os.rename(draft, target)  # noqa: PTH104
+        sync_names(folder)
     except OSError as error:
         say(f"cannot write {name}: {error.strerror}")
         return False
     return True
+
+
+def for_its_owner(path: str, flags: int) -> int:
+    """Open a file that is made for its owner alone, whatever the umask that our agent has."""
+    descriptor = os.open(path, flags, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return descriptor
+
+
+def sync_names(folder: str) -> None:
+    """Make the names in a folder survive a loss of power: a rename alone does not."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def clear_away(path: str) -> None:

@@ -189,7 +189,7 @@ def _opened(kept: Kept, path: str, flags: int) -> Iterator[int]:
         descriptor = os.open(path, flags, 0o600)
     except FileNotFoundError:
         _make_room(kept)
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120
+        _make_folders(os.path.dirname(path))  # noqa: PTH120
         descriptor = os.open(path, flags, 0o600)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -197,6 +197,17 @@ def _opened(kept: Kept, path: str, flags: int) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _make_folders(folder: str) -> None:
+    """Make a folder and those above it that are missing, each for its owner alone."""
+    try:
+        os.mkdir(folder, 0o700)  # noqa: PTH102
+    except FileNotFoundError:
+        _make_folders(os.path.dirname(folder))  # noqa: PTH120
+        os.mkdir(folder, 0o700)  # noqa: PTH102
+    except FileExistsError:
+        return
 
 
 def _make_room(kept: Kept) -> None:

@@ -1,0 +1,94 @@
+"""Runs every command with its standard streams open, closed, full and unread; prints exit codes.
+
+Called as a program: `streams.py FOLDER`. Prints one object a command: its words and, by the state
+of the streams, the exit code or the fault.
+"""
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from fuzz.arena import make_template
+from fuzz.generator import EXCLUDED, Case
+from fuzz.runner import all_commands, run_case
+
+import sow.cli
+
+STREAMS = {
+    "open": ("null", "file", "file"),
+    "stdout closed": ("null", "closed", "file"),
+    "stderr closed": ("null", "file", "closed"),
+    "all closed": ("closed", "closed", "closed"),
+    "stderr full": ("null", "file", "full"),
+    "stderr unread": ("null", "file", "broken"),
+}
+"""Standard input, output and error of a run."""
+ARGUMENTS = {
+    ("project", "new"): ("Another",),
+    ("task", "add"): ("More", "--agent", "implementer"),
+    ("task", "show"): ("010",),
+    ("task", "explain"): ("010",),
+    ("task", "output"): ("010",),
+    ("task", "set"): ("040", "name", "Another"),
+    ("task", "abandon"): ("040",),
+    ("task", "reopen"): ("040",),
+    ("agent", "spawn"): ("implementer", "040", "--detach", "--verbose"),
+    ("agent", "resume"): ("040", "Go on."),
+    ("agent", "wait"): ("020",),
+    ("agent", "cancel"): ("030",),
+    ("agent", "log"): ("A line", "--result", "success", "--task", "010"),
+    ("agent", "task", "state", "set-status"): ("needs_review", "--id", "040"),
+    ("job", "show"): ("2",),
+    ("job", "explain"): ("2",),
+    ("job", "cancel"): ("3",),
+    ("job", "resolve"): ("2", "--gone"),
+    ("job", "logs"): ("1",),
+    ("prompt",): ("--list",),
+    ("schema",): ("task",),
+    ("completion",): ("bash",),
+}
+"""Arguments with which a command has something to do; the others need none."""
+
+
+def main(folder: Path) -> None:
+    """Run them all."""
+    for module in walk_packages(sow.cli.__path__, "sow.cli."):
+        import_module(module.name)
+    import yaml  # noqa: F401
+
+    import worker.main  # noqa: F401 - warmed up like the rest
+
+    template = make_template(folder)
+    words = {command.words for command in all_commands()} - set(EXCLUDED)
+    for argv in sorted({*words, ("task", "show", "999"), ("nonsense",)}):
+        ran = {name: run(argv, streams, template, folder) for name, streams in STREAMS.items()}
+        print(json.dumps({"argv": argv, "ran": ran}), flush=True)
+
+
+def run(
+    argv: tuple[str, ...], streams: tuple[str, str, str], template: Path, folder: Path
+) -> str | int:
+    """Run one command in a fresh arena; return its exit code or what is wrong."""
+    stdin, stdout, stderr = streams
+    case = Case(
+        number=0,
+        argv=(*argv, *ARGUMENTS.get(argv, ())),
+        environ={},
+        damage=(),
+        cwd=".",
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        encoding="utf-8",
+        powerless=False,
+    )
+    fault, code = run_case(case, template, folder / "arena")
+    return fault or code
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

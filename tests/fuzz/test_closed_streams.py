@@ -1,0 +1,31 @@
+"""Every command does its work, and ends with its own exit code, whoever listens to it or not."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("streams.py")
+SECONDS = 300.0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the runner reads /proc")
+def test_no_command_needs_anybody_who_listens() -> None:
+    with tempfile.TemporaryDirectory(prefix="sow-fuzz-") as folder:
+        done = subprocess.run(
+            [sys.executable, "-P", str(PROGRAM), folder],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    ran = {tuple(each["argv"]): each["ran"] for each in map(json.loads, done.stdout.splitlines())}
+    assert len(ran) > 40
+    assert {words: codes for words, codes in ran.items() if len(set(codes.values())) > 1} == {}
+    assert [words for words, codes in ran.items() if codes["open"] == 2] == [("nonsense",)]
+    assert ran["task", "show", "999"]["open"] == 4
