@@ -1,13 +1,17 @@
 """The records of jobs that have ended: which there are, and how they are removed.
 
-Owns the SQL of pruning. Which jobs may go is `sessions.pruning`'s to say.
+Owns the SQL of pruning. Which jobs may go is `pruning`'s to say.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from sow.ids import JobId, ProjectId, TaskId
+from sow.jobs import records
 from sow.jobs.database import Database
+from sow.schema.job import FINAL_STATES
+
+ENDED = records.among("state", sorted(FINAL_STATES))
 
 
 class Ended(NamedTuple):
@@ -26,15 +30,15 @@ class Ended(NamedTuple):
 def ended_jobs(database: Database) -> list[Ended]:
     """Return every job that is over, the one that ended first first; none that owes its task."""
     rows = database.rows(
-        """
+        f"""
         select id, project_id, task_id, ended_at,
             (select max(created_at) from job as newest where newest.project_id = job.project_id)
                 as project_used_at,
             exists (select 1 from waiter where waiter.job_id = job.id) as is_awaited
         from job
-        where state in ('done', 'failed', 'cancelled') and ended_at is not null and not owes_task
+        where {ENDED} and ended_at is not null and not owes_task
         order by ended_at, id
-        """
+        """  # noqa: S608 - words of ours
     )
     return [
         Ended(

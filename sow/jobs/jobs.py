@@ -15,26 +15,19 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import Database
 from sow.schema.causes import Cause
-from sow.schema.job import Attempt, Job, Verb
+from sow.schema.job import LIVE_STATES, WAITING_STATES, Attempt, Job
 from sow.schema.kinds import verbs_of
 
-ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked')"
-
-
-def _is_of(verbs: Sequence[Verb]) -> str:
-    """Return the condition that a job is of one of these verbs."""
-    return f"verb in ({', '.join(repr(verb.value) for verb in verbs)})"
-
-
-LEASED = _is_of(verbs_of(lambda kind: kind.is_leased))
+ACTIVE = records.among("state", LIVE_STATES)
+LEASED = records.among("verb", verbs_of(lambda kind: kind.is_leased))
 """A worker runs the job; what is not so lives as long as its caller."""
-IN_PERSONS_HANDS = _is_of(verbs_of(lambda kind: kind.in_persons_hands))
+IN_PERSONS_HANDS = records.among("verb", verbs_of(lambda kind: kind.in_persons_hands))
 
 IDS_AT_ONCE = 500
 """How many ids one statement names: SQLite may allow no more than 999 parameters."""
-WITHOUT_ROW = """
+WITHOUT_ROW = f"""
     from job left join task on task.id = job.queue_row
-    where job.state in ('queued', 'backoff', 'parked') and task.id is null
+    where {records.among("job.state", WAITING_STATES)} and task.id is null
 """
 
 

@@ -4,8 +4,8 @@ Owns which columns hold JSON. Knows nothing of what the records mean.
 """
 
 import sqlite3
-from collections.abc import Mapping
-from enum import Enum
+from collections.abc import Iterable, Mapping
+from enum import Enum, StrEnum
 from typing import Any, TypeVar
 
 import msgspec
@@ -26,6 +26,15 @@ JSON_COLUMNS = frozenset(
         "process",
     }
 )
+
+
+def among(column: str, words: Iterable[StrEnum]) -> str:
+    """Return the condition that a column holds one of these words.
+
+    SQLite uses a partial index only where a query repeats the index's condition
+    word for word: that of the live states stands in `migrations` once more.
+    """
+    return f"{column} in ({', '.join(repr(word.value) for word in words)})"
 
 
 def from_row(row: sqlite3.Row, kind: type[T]) -> T:
