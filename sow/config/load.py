@@ -68,7 +68,6 @@ def load_configuration(
         origins=executor_origins | binding_origins | worker_origins | retry_origins,
         repository_path=repository_path,
         warnings=(
-            *_idle_sessions(agents.executors or {}),
             *_idle_settings(executors),
             *_idle_variables(roles, environ),
         ),
@@ -165,15 +164,6 @@ def _retry(section: RetrySection) -> tuple[bool, int, dict[Key, Origin]]:
     if isinstance(section.worker_deaths, int):
         deaths, origins["retry", "worker_deaths"] = section.worker_deaths, FILE
     return on_quota, deaths, origins
-
-
-def _idle_sessions(sections: Mapping[str, ExecutorSection | None]) -> Iterator[str]:
-    for name, section in sections.items():
-        if section is not None and section.session is not None:
-            yield (
-                f"agents.executors.{name}.session has no effect: "
-                "the session flags of each CLI are built in."
-            )
 
 
 def _idle_settings(executors: Mapping[str, ExecutorConfig]) -> Iterator[str]:

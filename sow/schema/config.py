@@ -47,19 +47,11 @@ class SettingsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     resume: list[NonEmptyText] | UnsetType | None = UNSET
 
 
-class SessionSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`agents.executors.<name>.session`: read, so that older files load, and without effect."""
-
-    create_flag: str | UnsetType | None = UNSET
-    resume_flag: str | UnsetType | None = UNSET
-
-
 class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`agents.executors.<name>`. `type` may be left out under the name of a built-in executor."""
 
     type: ExecutorType | UnsetType | None = UNSET
     settings: SettingsSection | None = None
-    session: SessionSection | None = None
     custom_args: list[Argument] | UnsetType | None = UNSET
     env: dict[str, str] | UnsetType | None = UNSET
     max_parallel: Annotated[int, Meta(ge=1, le=MOST)] | UnsetType | None = UNSET

@@ -68,7 +68,8 @@ agents:
     researcher: "claude-sonnet"
 """
 
-WITH_SESSION_BLOCKS = """
+# Seed 001 gives each a `session` block besides, with flags that every CLI's executor has built in.
+THREE_EXECUTORS = """
 agents:
   executors:
     claude-code:
@@ -76,27 +77,18 @@ agents:
       settings:
         yolo_mode: true
         model: "sonnet"
-      session:
-        create_flag: "--session-id"
-        resume_flag: "--resume"
       custom_args: []
 
     cursor:
       type: "cursor"
       settings:
         yolo_mode: true
-      session:
-        create_flag: "--chat-id"
-        resume_flag: "--resume"
       custom_args: []
 
     windsurf:
       type: "windsurf"
       settings:
         yolo_mode: true
-      session:
-        create_flag: null
-        resume_flag: null
       custom_args: ["--cascade"]
 
   bindings:

@@ -16,11 +16,12 @@ agents:
     cursor:
       settings: {yolo_mode: true}
       env: {CURSOR_API_KEY: "${SECRET}", PIN: sk-secret}
+    windsurf:
+      settings: {yolo_mode: true}
     "gpt 4: on":
       type: command
       settings: {command: [agent, 'say "ü"', "{task_dir}"]}
       timeout: 90m
-      session: {resume_flag: null}
     "on":
       type: claude
       settings: {allowed_tools: ["Bash(npm test:*)"]}
@@ -98,8 +99,8 @@ def test_show_tells_the_origin_of_every_value(place, capsys, monkeypatch):
     assert f"# Config file: {place} (exists)" in lines
     assert "# Environment overrides: SOW_AGENTS_ARCHITECT=windsurf" in lines
     assert (
-        "# Warning: agents.executors.gpt 4: on.session has no effect: "
-        "the session flags of each CLI are built in." in lines
+        "# Warning: agents.executors.windsurf.settings.yolo_mode has no effect: "
+        "sow knows no such flag of windsurf; put it into custom_args." in lines
     )
     for line in (
         'type: "cursor" # (default)',

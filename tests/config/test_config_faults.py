@@ -151,6 +151,13 @@ FAULTS = {
         "must not be empty",
         "",
     ),
+    "session flags": (
+        executor("claude", "session: {resume_flag: --resume}"),
+        5,
+        "agents.executors.x.session",
+        "unknown key 'session'; known here: type, settings, custom_args, env",
+        "",
+    ),
     "model for windsurf": (
         executor("windsurf", "settings:", "  model: gpt"),
         6,

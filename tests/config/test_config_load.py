@@ -12,7 +12,7 @@ from config.seed_examples import (
     MIXED,
     SHOWN,
     STRUCTURE,
-    WITH_SESSION_BLOCKS,
+    THREE_EXECUTORS,
 )
 
 from sow.config.config_errors import InvalidConfiguration, UnknownExecutor
@@ -130,14 +130,11 @@ def test_what_seed_000_shows_as_in_effect_loads(load):
 
 
 def test_what_has_no_effect_loads_with_a_warning_each(load):
-    configuration = load(WITH_SESSION_BLOCKS)
+    configuration = load(THREE_EXECUTORS)
 
     assert configuration.executor("windsurf").custom_args == ("--cascade",)
     assert configuration.executor("claude-code").model == "sonnet"
     assert [warning.split()[0] for warning in configuration.warnings] == [
-        "agents.executors.claude-code.session",
-        "agents.executors.cursor.session",
-        "agents.executors.windsurf.session",
         "agents.executors.windsurf.settings.yolo_mode",
     ]
     assert all("has no effect" in warning for warning in configuration.warnings)

@@ -74,7 +74,7 @@ def test_every_role_type_and_setting_is_in_it(text):
         shown = {key for key, setting in cli.settings.items() if not setting.idle}
         assert set(re.findall(r"#     (\w+): ", block)) == shown
     general = {field.name for field in msgspec.structs.fields(ExecutorSection)}
-    assert set(written.KEYS) == general - {"type", "settings", "session"}
+    assert set(written.KEYS) == general - {"type", "settings"}
     for section in (WorkerSection, RetrySection):
         for field in msgspec.structs.fields(section):
             assert f"#   {field.name}: " in text

@@ -10,7 +10,7 @@ from config.seed_examples import (
     MIXED,
     SHOWN,
     STRUCTURE,
-    WITH_SESSION_BLOCKS,
+    THREE_EXECUTORS,
 )
 
 CLEAN = """\
@@ -69,11 +69,11 @@ def test_the_seeds_own_example(installed):
         (STRUCTURE, 3),
         (GENERATED, 0),
         (SHOWN, 1),
-        (WITH_SESSION_BLOCKS, 6),
+        (THREE_EXECUTORS, 3),
     ],
 )
 def test_every_example_of_the_seeds_is_valid(installed, text, warnings):
-    """Of seed 001's: three blocks and a yolo_mode without effect, and two programs missing."""
+    """Of seed 001's: a yolo_mode without effect, and two programs missing."""
     installed.write(text)
     told = json.loads(installed.sow("config", "validate", "--json").out)
     assert told["valid"] is True

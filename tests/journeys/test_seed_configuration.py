@@ -13,7 +13,7 @@ from config.seed_examples import (
     MINIMAL,
     MIXED,
     STRUCTURE,
-    WITH_SESSION_BLOCKS,
+    THREE_EXECUTORS,
 )
 from journeys.site import Site
 from standins import Run, read_runs
@@ -37,7 +37,7 @@ EFFECTS = {
     "generated": (GENERATED, dict.fromkeys(ROLES, PLAIN)),
     "mixed": (MIXED, IMPLEMENTER_BY_CURSOR),
     "structure": (STRUCTURE, IMPLEMENTER_BY_CURSOR),
-    "session blocks": (WITH_SESSION_BLOCKS, IMPLEMENTER_BY_CURSOR),
+    "three executors": (THREE_EXECUTORS, IMPLEMENTER_BY_CURSOR),
     "advanced": (
         ADVANCED,
         {
@@ -76,14 +76,13 @@ def test_each_role_is_played_as_the_file_says(site: Site, name: str) -> None:
 def test_windsurf_with_its_own_argument(site: Site) -> None:
     """Both files define it with `custom_args: ["--cascade"]`, and bind nobody to it."""
     site.config_file.parent.mkdir(parents=True)
-    site.config_file.write_text(WITH_SESSION_BLOCKS)
+    site.config_file.write_text(THREE_EXECUTORS)
     site.project("010")
     site.script(REPORT)
     environ = {"SOW_AGENTS_IMPLEMENTER": "windsurf"}  # seed 000, "Configuration Priority"
-    done = site.sow("agent", "spawn", "implementer", "010", env=environ)
+    site.sow("agent", "spawn", "implementer", "010", env=environ)
     (run,) = read_runs(site.root)
     assert (run.cli, run.argv) == ("windsurf", ("--cascade",))
-    assert done.err.count("session has no effect: the session flags of each CLI are built in") == 3
 
 
 def test_the_template_changes_nothing_but_what_is_changed_in_it(site: Site) -> None:

@@ -83,9 +83,9 @@ def test_a_warning_is_shown_once(site: Site) -> None:
     """`--verbose` adds facts; it does not say the same thing twice."""
     site.project("010")
     site.script([REPORT])
-    site.configure({"agents": {"executors": {"claude-code": {"session": {}}}}})
+    site.configure({"agents": {"executors": {"windsurf": {"settings": {"yolo_mode": True}}}}})
     result = site.sow("agent", "spawn", "implementer", "010", "--verbose")
-    assert result.err.count("agents.executors.claude-code.session has no effect") == 1
+    assert result.err.count("agents.executors.windsurf.settings.yolo_mode has no effect") == 1
 
 
 def dry_run(site: Site, *words: str) -> dict[str, Any]:
