@@ -38,9 +38,15 @@ def parse_task_id(text: str) -> TaskId:
     if not re.fullmatch(TASK_ID_PATTERN[1:-1], text):
         raise StateError(
             f"not a task id: {text!r}",
-            hint="A task id is three or more digits, such as 010. `sow task list` shows them.",
+            hint=f"{_meant(text)}A task id is three or more digits, such as 010."
+            " `sow task list` shows them.",
         )
     return TaskId(text)
+
+
+def _meant(text: str) -> str:
+    """Return the question whether a short number was meant as a task's id."""
+    return f"Did you mean {int(text):03d}? " if re.fullmatch("[0-9]{1,2}", text) else ""
 
 
 def parse_phase(text: str) -> PhaseName:

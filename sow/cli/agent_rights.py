@@ -171,6 +171,11 @@ def refuse_without_right(
 def _tasks_named(parameters: Mapping[str, Any]) -> list[str]:
     """Return the tasks that a command line names, argument and option alike."""
     words: tuple[str, ...] = parameters.get("words") or ()
-    first = [words[0]] if len(words) == 3 else []  # [TASK] FIELD VALUE
-    named = [*first, parameters.get("task"), parameters.get("task_option")]
+    several = [*(parameters.get("tasks") or ()), *(parameters.get("task_options") or ())]
+    named = [
+        *words[:-2],  # [TASK]... FIELD VALUE
+        *several,
+        parameters.get("task"),
+        parameters.get("task_option"),
+    ]
     return [str(task) for task in named if task]

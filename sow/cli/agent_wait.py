@@ -3,7 +3,7 @@
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import ids_option, named_tasks
+from sow.cli.arguments import all_or_named, ids_option
 from sow.cli.calling import this_caller, wait_for
 from sow.cli.output import json_option
 from sow.cli.wait_options import WaitOptions, wait_option
@@ -13,7 +13,12 @@ from sow.cli.wait_options import WaitOptions, wait_option
 @click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=completing.tasks)
 @ids_option
 @click.option("--any", "any_one", is_flag=True, help="Return when one of them has ended.")
-@click.option("--all", "all_of_them", is_flag=True, help="Wait for all of them (the default).")
+@click.option(
+    "--all",
+    "all_of_them",
+    is_flag=True,
+    help="Wait for all of them (the default); if none is named, for all live jobs of the project.",
+)
 @wait_option
 @json_option
 def wait(
@@ -34,4 +39,6 @@ def wait(
         raise click.UsageError("--any and --all exclude each other")
     caller = this_caller()
     options = WaitOptions(as_json=as_json, any_one=any_one, wait=wait, strikes_all=True)
-    return wait_for(caller, named_tasks(tasks, task_options, caller.environ), options)
+    everything = all_of_them and not (tasks or task_options)
+    task_ids = all_or_named(caller, tasks, task_options, all_live=everything)
+    return wait_for(caller, task_ids, options) if task_ids else 0

@@ -7,7 +7,7 @@ is looked for, and what becomes of bytes that are no UTF-8.
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -17,6 +17,9 @@ from sow.errors import StateError, UsageError
 from sow.ids import TaskId, parse_task_id
 from sow.paths import Workspace
 from sow.state.kept.lost import find_or_bring_back
+
+if TYPE_CHECKING:
+    from sow.calls.caller import Caller
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,6 +85,25 @@ def named_tasks(
     """
     named = [*arguments, *options] or [named_task(None, None, environ)]
     return [parse_task_id(task) for task in dict.fromkeys(named)]
+
+
+def all_or_named(
+    caller: "Caller", arguments: Sequence[str], options: Sequence[str], *, all_live: bool
+) -> list[TaskId]:
+    """Return the tasks meant: with `--all` those of the project whose job lives, else the named.
+
+    Where none lives, that is said. Raises UsageError where both are given, or neither.
+    """
+    if not all_live:
+        return named_tasks(arguments, options, caller.environ)
+    if arguments or options:
+        raise UsageError("--all names every task, and tasks are named too", hint="Give either.")
+    from sow.calls.live_tasks import live_tasks
+
+    found = live_tasks(caller)
+    if not found:
+        click.echo("No job of this project runs or waits.", err=True)
+    return found
 
 
 def is_own_agent(task_id: str, environ: Mapping[str, str]) -> bool:

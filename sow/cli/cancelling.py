@@ -1,17 +1,19 @@
 """Cancelling from the command line, by task or by job: ask, wait for the end, say how it went."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 
 import click
 
 from sow.calls.caller import Caller
-from sow.calls.cancel import Cancelled, NothingToCancel, TooLate
+from sow.calls.cancel import Cancelled, NothingToCancel, TooLate, job_to_cancel
 from sow.calls.cancel_to_end import cancel_to_end, not_ended
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
+from sow.cli.failure import for_each
 from sow.cli.output import echo_json
 from sow.errors import ExitCode
+from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database, open_queue
 from sow.reports.outcome import line_of
@@ -19,6 +21,7 @@ from sow.reports.views import cancelled_view, outcome_of, read_views
 from sow.schema.job import Job, JobState
 from sow.schema.kinds import kind_of
 from sow.schema.output.jobs import Cancelled as CancelledView
+from sow.state.projects import read_project
 
 keep_children_option = click.option(
     "--keep-children", is_flag=True, help="Leave the jobs that its agent has queued."
@@ -26,12 +29,18 @@ keep_children_option = click.option(
 
 
 def cancel_and_wait(
-    caller: Caller, find: Callable[[Database], Job], *, keep_children: bool, as_json: bool
+    caller: Caller,
+    find: Callable[[Database], Job],
+    *,
+    keep_children: bool,
+    as_json: bool,
+    ended: set[JobId] | None = None,
 ) -> int:
     """Cancel the job that `find` returns, wait until all of it has ended, and print it.
 
-    Returns the exit code. Raises NothingToCancel, TooLate, StateError; what
-    has ended is printed before.
+    `ended` gets the jobs of its agent that have ended with it. Returns the exit
+    code. Raises NothingToCancel, TooLate, StateError; what has ended is
+    printed before.
     """
     with closing(open_queue(caller.workspace)) as database:
         try:
@@ -44,6 +53,8 @@ def cancel_and_wait(
                     on_tick=lambda _: leave_if_unread(),
                 )
             _show(caller, database, cancelled, as_json=as_json)
+            if ended is not None:
+                ended.update(job.id for job in cancelled.children if job.state.is_final)
         except GONE:
             return int(ExitCode.INTERRUPTED)
         except NothingToCancel as refusal:
@@ -55,6 +66,37 @@ def cancel_and_wait(
     if cancelled.job.state is not JobState.CANCELLED:
         raise TooLate(cancelled.job, cancelled.job.outcome_status)
     return int(ExitCode.OK)
+
+
+def cancel_tasks(
+    caller: Caller, task_ids: Sequence[TaskId], *, keep_children: bool, as_json: bool
+) -> int:
+    """Cancel the job of each task, one after the other, and print each; return the exit code.
+
+    A job that has ended with an earlier one of them, whose agent had queued
+    it, was printed with that.
+    """
+    ended: set[JobId] = set()
+
+    def cancel(task_id: TaskId) -> int:
+        if _newest(caller, task_id) in ended:
+            return int(ExitCode.OK)
+        return cancel_and_wait(
+            caller,
+            lambda database: job_to_cancel(caller, database, task_id),
+            keep_children=keep_children,
+            as_json=as_json,
+            ended=ended,
+        )
+
+    return for_each(task_ids, cancel, as_json=as_json)
+
+
+def _newest(caller: Caller, task_id: TaskId) -> JobId | None:
+    with closing(open_queue(caller.workspace)) as database:
+        project_id = ProjectId(read_project(caller.workspace).id)
+        job = jobs.last_job(database, project_id, task_id)
+    return job.id if job is not None else None
 
 
 def _show(caller: Caller, database: Database, cancelled: Cancelled, *, as_json: bool) -> None:

@@ -168,13 +168,20 @@ def _statuses(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
     return [(status.value, "") for status in TaskStatus]
 
 
+def _phases(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+    from sow.cli.arguments import here
+    from sow.state.projects import read_project
+
+    return [(phase, "") for phase in read_project(here()).phases]
+
+
 def _field_words(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
-    """Yield what may follow in `sow task set [TASK] FIELD VALUE`."""
+    """Yield what may follow in `sow task set [TASK]... FIELD VALUE`."""
     match list(ctx.params.get(param.name or "") or ()):
         case []:
             return [*_task_choices(), *_field_choices()]
-        case [str(task)] if task.isdecimal():
-            return _field_choices()
+        case given if all(str(word).isdecimal() for word in given):
+            return [*_field_choices(), *_task_choices()]
         case [*_, "status"]:
             return _statuses(ctx, param)
         case [*_, "assigned_agent"]:
@@ -202,4 +209,5 @@ workers = _completer(_workers)
 schemas = _completer(_schemas)
 prompts = _completer(_prompts)
 statuses = _completer(_statuses)
+phases = _completer(_phases)
 field_words = _completer(_field_words)

@@ -1,6 +1,7 @@
 """`sow config edit`."""
 
 import os
+from pathlib import Path
 
 import click
 
@@ -9,9 +10,20 @@ from sow.cli.config_places import roles
 from sow.cli.confirming import is_somebody_there
 from sow.cli.editor import find_editor, run_editor
 from sow.cli.output import echo_json, json_option
-from sow.errors import ExitCode
+from sow.errors import ExitCode, UsageError
 from sow.findings import Finding
-from sow.paths import user_config_path
+from sow.paths import display_path, user_config_path
+
+
+class NoTerminal(UsageError):
+    """An editor would wait for keys that nobody can press."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            "editing the config file needs a terminal, and standard input is none",
+            hint=f"Write {display_path(path)} yourself, then `sow config validate`; `sow config"
+            " init` makes it from the template.",
+        )
 
 
 @click.command()
@@ -26,6 +38,8 @@ def edit(as_json: bool) -> int:
     """
     from sow.config import userfile
 
+    if not is_somebody_there():
+        raise NoTerminal(user_config_path(os.environ))
     path, argv = user_config_path(os.environ), find_editor(os.environ)
     created = not userfile.exists(path)
     if created:

@@ -7,8 +7,9 @@ as well, for whoever watches a script that keeps standard output to itself.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 import click
 
@@ -16,6 +17,8 @@ from sow.cli.output import echo_json
 from sow.errors import ExitCode, SowError
 
 JSON_OPTION = "--json"
+
+Task = TypeVar("Task", bound=str)
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
@@ -35,6 +38,28 @@ def show_failure(message: str, hint: str, exit_code: ExitCode, *, as_json: bool)
         click.echo(f"Error: {message}", err=True)
         if hint:
             click.echo(f"\n{hint}", err=True)
+
+
+def for_each(tasks: Sequence[Task], act: Callable[[Task], int | None], *, as_json: bool) -> int:
+    """Do something for each task and return the exit code; what `act` returns, if not 0, ends it.
+
+    Of several tasks, one that is refused does not stop the others: the exit
+    code is that of the refusals, or 1 where they have several. Raises what
+    `act` raises for a single task.
+    """
+    codes: set[int] = set()
+    for task in tasks:
+        try:
+            ends = act(task)
+        except SowError as error:
+            if len(tasks) == 1:
+                raise
+            show_refusal(task, error, as_json=as_json)
+            codes.add(int(error.exit_code))
+        else:
+            if ends:
+                return ends
+    return int(ExitCode.FAILED) if len(codes) > 1 else max(codes, default=0)
 
 
 def show_refusal(task_id: str, error: SowError, *, as_json: bool) -> None:

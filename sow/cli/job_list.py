@@ -3,6 +3,7 @@
 import click
 
 from sow.calls.last_job import present_project
+from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.job_record import note_on, open_jobs, took
 from sow.cli.output import COUNT, echo_json_lines, echo_table, json_option
@@ -17,7 +18,11 @@ HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "TOOK",
 
 
 @click.command("list")
-@click.option("--task", help="Only the jobs of this task of the present project.")
+@click.option(
+    "--task",
+    help="Only the jobs of this task of the present project.",
+    shell_complete=completing.tasks,
+)
 @click.option("--active", is_flag=True, help="Only jobs that have not ended.")
 @click.option(
     "-n",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import click
 
 from sow.clock import format_duration
-from sow.errors import UsageError
+from sow.errors import StateError
 from sow.ids import TASK_ID_PATTERN, JobId
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_existing_queue
@@ -36,7 +36,7 @@ def open_jobs(workspace: Workspace) -> Database | None:
 
 
 def find_job(database: Database | None, text: str) -> Job:
-    """Return the job that a command names by its number. Raises UsageError, UnknownJob."""
+    """Return the job that a command names by its number. Raises StateError, as for a task's id."""
     if not re.fullmatch(JOB_ID_PATTERN, text):
         raise _not_a_job_id(text)
     if database is None:
@@ -44,15 +44,15 @@ def find_job(database: Database | None, text: str) -> Job:
     return jobs.get_job(database, JobId(int(text)))
 
 
-def _not_a_job_id(text: str) -> UsageError:
+def _not_a_job_id(text: str) -> StateError:
     """Return the refusal of what is no job's number; for a task's id, the command of tasks."""
     if text[:1] != "0" or not re.fullmatch(TASK_ID_PATTERN, text):
-        return UsageError(f"not a job id: {text!r}", hint="`sow job list` shows the jobs.")
+        return StateError(f"not a job id: {text!r}", hint="`sow job list` shows the jobs.")
     command = click.get_current_context().info_name or ""
     for_task = (
         f"For the task: `{TASK_COMMANDS[command]} {text}`. " if command in TASK_COMMANDS else ""
     )
-    return UsageError(
+    return StateError(
         f"{text} is written as a task's id; a job's number has no zero in front",
         hint=f"{for_task}`sow job list --task {text}` shows the numbers of its jobs.",
     )

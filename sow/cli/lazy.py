@@ -7,13 +7,14 @@ the tables and the configuration.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from sow import own_variables
+from sow.errors import UsageError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -25,6 +26,18 @@ class LazyCommand:
     def __init__(self, target: str, help: str) -> None:
         self.target = target
         self.help = help
+
+
+class UnknownCommand(UsageError):
+    """A group has no command of this name."""
+
+    def __init__(self, ctx: click.Context, name: str, nearest: Sequence[str]) -> None:
+        path = ctx.command_path
+        guess = " or ".join(f"`{path} {word}`" for word in nearest)
+        super().__init__(
+            f"no such command: {path} {name}",
+            hint=f"{f'Did you mean {guess}? ' if guess else ''}See `{path} --help`.",
+        )
 
 
 class LazyGroup(click.Group):
@@ -54,12 +67,19 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that `args` name; for an agent, one that asks for its right first."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            self._refuse(ctx, args[0])
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and own_variables.JOB_ID in os.environ and not ctx.resilient_parsing:
             from sow.cli.agent_rights import guarded
 
             command = guarded(command, (*_words_of(ctx), name or ""))
         return name, command, rest
+
+    def _refuse(self, ctx: click.Context, name: str) -> NoReturn:
+        from difflib import get_close_matches
+
+        raise UnknownCommand(ctx, name, get_close_matches(name, self.list_commands(ctx), n=2))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Return the names and options that begin so, without importing any command."""

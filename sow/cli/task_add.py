@@ -27,7 +27,11 @@ from sow.errors import UsageError
     type=click.Path(path_type=Path, allow_dash=True),
     help="Where that stands; - is standard input.",
 )
-@click.option("--phase", help="One of the project's phases. Default: its first.")
+@click.option(
+    "--phase",
+    help="One of the project's phases. Default: its first.",
+    shell_complete=completing.phases,
+)
 @click.option("--new-phase", is_flag=True, help="Make the phase if the project does not have it.")
 @click.option(
     "--depends-on",

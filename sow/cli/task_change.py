@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import here, id_option, is_own_agent, named_task, readable
+from sow.cli.arguments import (
+    here,
+    id_option,
+    ids_option,
+    is_own_agent,
+    named_task,
+    named_tasks,
+    readable,
+)
+from sow.cli.failure import for_each
 from sow.cli.output import echo_json, json_option
 from sow.errors import UsageError
 
@@ -28,22 +37,25 @@ cancel_option = click.option(
 
 @click.command("set")
 @click.argument(
-    "words", nargs=-1, metavar="[TASK] FIELD VALUE", shell_complete=completing.field_words
+    "words", nargs=-1, metavar="[TASK]... FIELD VALUE", shell_complete=completing.field_words
 )
-@id_option
+@ids_option
 @cancel_option
 @json_option
 def set_field(
-    words: tuple[str, ...], task_option: str | None, cancel_job: bool, as_json: bool
-) -> None:
-    """Set one FIELD of a task to VALUE.
+    words: tuple[str, ...], task_options: tuple[str, ...], cancel_job: bool, as_json: bool
+) -> int:
+    """Set one FIELD of each TASK to VALUE.
 
     Fields: name, status, assigned_agent, depends_on, references, feedback,
     files_modified (lists are written a,b) and metadata.KEY.
     """
-    argument, field, value = _split(words)
-    task_id = named_task(argument, task_option, os.environ)
-    _set(task_id, field, readable(value), cancel_job=cancel_job, as_json=as_json)
+    tasks, field, value = _split(words)
+    return for_each(
+        named_tasks(tasks, task_options, os.environ),
+        lambda task: _set(task, field, readable(value), cancel_job=cancel_job, as_json=as_json),
+        as_json=as_json,
+    )
 
 
 @click.command("set-status")
@@ -87,19 +99,17 @@ def reopen(task: str | None, task_option: str | None, as_json: bool) -> None:
     _print(workspace, reopened, f"Task {task_id} is {reopened.status}", as_json=as_json)
 
 
-def _split(words: tuple[str, ...]) -> tuple[str | None, str, str]:
-    """Return task, field and value of the command line's words. Raises UsageError."""
-    match words:
-        case (field, value) if not field.isdecimal():
-            return None, field, value
-        case (task_id, field, value):
-            return task_id, field, value
-        case _:
-            raise UsageError(
-                f"`sow task set` takes [TASK] FIELD VALUE, not {len(words)} words",
-                hint="For example: sow task set 010 status needs_review. "
-                "Quote a value that has spaces.",
-            )
+def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], str, str]:
+    """Return tasks, field and value of the command line's words. Raises UsageError."""
+    tasks, rest = words[:-2], words[-2:]
+    are_tasks = len(tasks) == 1 or all(map(str.isdecimal, tasks))
+    if len(rest) < 2 or not are_tasks or (not tasks and rest[0].isdecimal()):
+        raise UsageError(
+            f"`sow task set` takes [TASK]... FIELD VALUE, not {len(words)} words",
+            hint="For example: sow task set 010 status needs_review. "
+            "Quote a value that has spaces.",
+        )
+    return tasks, rest[0], rest[1]
 
 
 def _set(task_id: str, field: str, value: str, *, cancel_job: bool, as_json: bool) -> None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import here, id_option, named_task
+from sow.cli.arguments import here, ids_option, named_tasks
+from sow.cli.failure import for_each
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ HEADER = ("ID", "STATUS", "AGENT", "PHASE", "ITERATION", "NAME")
 
 
 @click.command("list")
-@click.option("--status", help="Only tasks of this status.")
-@click.option("--phase", help="Only tasks of this phase.")
+@click.option("--status", help="Only tasks of this status.", shell_complete=completing.statuses)
+@click.option("--phase", help="Only tasks of this phase.", shell_complete=completing.phases)
 @json_option
 def list_all(status: str | None, phase: str | None, as_json: bool) -> None:
     """List the tasks of the project.
@@ -41,11 +42,17 @@ def list_all(status: str | None, phase: str | None, as_json: bool) -> None:
     elif shown:
         echo_table(HEADER, [_row(task) for task in shown])
     elif not errors:
-        other = "No such tasks. `sow task list` shows them all."
         first = "No tasks. Add one: sow task add NAME --agent implementer"
-        click.echo(other if tasks else first, err=True)
+        click.echo(_none(status, phase) if tasks else first, err=True)
     if errors:
         raise errors[0]
+
+
+def _none(status: str | None, phase: str | None) -> str:
+    """Return what to say where a filter leaves nothing of the tasks that there are."""
+    of = f" of phase {phase}" if phase else ""
+    wanted = f" is {status}" if status else " is there"
+    return f"No task{of}{wanted}. `sow task list` shows them all."
 
 
 def _row(task: "Task") -> tuple[str, ...]:
@@ -60,17 +67,27 @@ def _row(task: "Task") -> tuple[str, ...]:
 
 
 @click.command()
-@click.argument("task", required=False, shell_complete=completing.tasks)
-@id_option
+@click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=completing.tasks)
+@ids_option
 @click.option("--description", is_flag=True, help="Print its description.md, and nothing else.")
 @json_option
-def show(task: str | None, task_option: str | None, description: bool, as_json: bool) -> None:
-    """Show one TASK, with the last entries of its log."""
+def show(
+    tasks: tuple[str, ...], task_options: tuple[str, ...], description: bool, as_json: bool
+) -> int:
+    """Show each TASK, with the last entries of its log."""
+    workspace = here()
+    named = named_tasks(tasks, task_options, os.environ)
+    return for_each(
+        named,
+        lambda task_id: _show(workspace, task_id, description=description, as_json=as_json),
+        as_json=as_json,
+    )
+
+
+def _show(workspace: "Workspace", task_id: str, *, description: bool, as_json: bool) -> None:
     from sow.cli.task_log import end_of_log, print_description
     from sow.state.tasks import find_task, read_task
 
-    workspace = here()
-    task_id = named_task(task, task_option, os.environ)
     if description:
         print_description(find_task(workspace, task_id), as_json=as_json)
         return

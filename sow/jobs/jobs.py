@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from sow.errors import QueueError
+from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import Database
@@ -31,8 +31,8 @@ WITHOUT_ROW = f"""
 """
 
 
-class UnknownJob(QueueError):
-    """No job has this id."""
+class UnknownJob(StateError):
+    """No job has this id. The same exit code as for an unknown task."""
 
     def __init__(self, job_id: JobId) -> None:
         super().__init__(f"no job {job_id}", hint="`sow job list` shows the jobs on record.")

@@ -158,9 +158,9 @@ def test_the_seeds_own_forms(begun, monkeypatch):
         (("030", "name", "x"), 4, "there is no task 030"),
         (("../010", "name", "x"), 4, "not a task id: '../010'"),
         (("name", "x"), 2, "no task is named"),
-        (("010", "name"), 2, "`sow task set` takes [TASK] FIELD VALUE, not 2 words"),
-        (("010", "name", "x", "y"), 2, "`sow task set` takes [TASK] FIELD VALUE, not 4 words"),
-        (("010", "name", "x", "--id", "020"), 2, "two tasks are named: 010 and 020"),
+        (("010", "name"), 2, "`sow task set` takes [TASK]... FIELD VALUE, not 2 words"),
+        (("010", "name", "x", "y"), 2, "`sow task set` takes [TASK]... FIELD VALUE, not 4 words"),
+        (("10", "name", "x"), 4, "not a task id: '10'\n\nDid you mean 010? "),
     ],
 )
 def test_set_refuses_and_writes_nothing(begun, state, words, code, message):
@@ -251,3 +251,50 @@ def test_a_newer_folder(begun, tmp_path):
         done = begun("task", *words)
         assert done.code == 4
         assert "this sow reads version 1 and older" in done.err
+
+
+def test_show_and_set_take_several_tasks(begun, state):
+    done = begun("task", "set", "010", "020", "metadata.owner", "me")
+    assert (done.code, done.out) == (
+        0,
+        "Task 010: metadata.owner is me\nTask 020: metadata.owner is me\n",
+    )
+    shown = begun("task", "show", "020", "--id", "010", "--json").lines
+    assert [(task["task"], task["metadata"]) for task in shown] == [
+        ("020", {"owner": "me"}),
+        ("010", {"owner": "me"}),
+    ]
+
+
+def test_of_several_tasks_one_that_is_refused_does_not_stop_the_others(begun):
+    done = begun("task", "show", "030", "010", "--json")
+    refused, shown = done.lines
+    assert (done.code, refused["task"], shown["task"]) == (4, "030", "010")
+    assert refused["error"]["message"] == "there is no task 030"
+    assert done.err.startswith("Error: 030: there is no task 030\n\n")
+
+
+def test_a_filter_that_leaves_nothing_is_no_sign_that_there_are_no_tasks(begun):
+    done = begun("task", "list", "--status", "failed", "--phase", "implementation")
+    assert done.err == (
+        "No task of phase implementation is failed. `sow task list` shows them all.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (("taks", "list"), "sow taks", "Did you mean `sow task`? See `sow --help`."),
+        (("task", "lits"), "sow task lits", "Did you mean `sow task list`? See `sow task --help`."),
+        (("xyz",), "sow xyz", "See `sow --help`."),
+    ],
+)
+def test_a_command_that_is_none_is_told_with_the_nearest(sow, words, message, hint):
+    done = sow(*words)
+    assert (done.code, done.err) == (2, f"Error: no such command: {message}\n\n{hint}\n")
+
+
+@pytest.mark.parametrize("words", [("task", "show"), ("job", "show")])
+@pytest.mark.parametrize("name", ["999", "x1"])
+def test_a_wrong_id_has_one_exit_code(begun, words, name):
+    assert begun(*words, name).code == 4

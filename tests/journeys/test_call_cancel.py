@@ -308,3 +308,23 @@ def test_nobody_is_sent_to_a_cancel_that_comes_too_late(site: Site, words: tuple
     assert "and is only ending.\n" in refused.err
     open_gate(site, "exit")
     site.sow("agent", "wait", "010")
+
+
+def test_all_ends_every_live_job_and_where_none_lives_says_so(site: Site) -> None:
+    site.project("010", "020")
+    site.script([HANG])
+    nothing = site.sow("agent", "cancel", "--all")
+    assert (nothing.out, nothing.err) == ("", "No job of this project runs or waits.\n")
+    site.sow("agent", "spawn", "implementer", "010", "020", "--detach")
+    await_runs(site, 2)
+    waited = site.sow("agent", "wait", "--all", "--wait", "1s", "--json", expect=75)
+    assert sorted(one["task"] for one in waited.json_lines) == ["010", "020"]
+    cancelled = site.sow("agent", "cancel", "--all", "--json").json_lines
+    assert sorted((one["task"], one["state"]) for one in cancelled) == [
+        ("010", "cancelled"),
+        ("020", "cancelled"),
+    ]
+    assert site.sow("agent", "wait", "--all").err == "No job of this project runs or waits.\n"
+    refused = site.sow("agent", "cancel", "010", "020", expect=4)
+    assert refused.err.count("nothing to cancel") == 2
+    site.sow("agent", "cancel", "--all", "010", expect=2)
