@@ -18,7 +18,12 @@ from proof.report import Place, Results, page, read_results
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/proof.md"
-TESTS = ("tests/journeys/test_worker_storm.py", "tests/journeys/test_power_loss.py", "tests/fuzz")
+TESTS = (
+    "tests/journeys/test_worker_storm.py",
+    "tests/journeys/test_power_loss.py",
+    "tests/fuzz",
+    "tests/containers",
+)
 FUZZ_CASES = "5000"
 INTERRUPTED = 2
 """pytest's exit code for a run that somebody has ended."""

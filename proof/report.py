@@ -20,6 +20,9 @@ PROMISES = {
 }
 """What each word stands for that a storm counts broken promises by."""
 
+LEFT_OUT = "left out: "
+"""How a test says that it was not run for lack of something; the page names it then."""
+
 Rows = Sequence[Sequence[object]]
 
 
@@ -45,6 +48,13 @@ class Test:
     seconds: float
     outcome: str
     """passed, failed or skipped."""
+    reason: str = ""
+    """Why it was skipped."""
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether it says itself that this machine lacks what it needs."""
+        return self.outcome == "skipped" and self.reason.startswith(LEFT_OUT)
 
 
 @dataclass(frozen=True)
@@ -72,8 +82,14 @@ class Results:
 
     @property
     def all_held(self) -> bool:
-        """Whether every promise held, and every test passed."""
-        return bool(self.tests) and all(test.outcome == "passed" for test in self.tests)
+        """Whether every promise held, and every test passed that this machine can run."""
+        passed = [test for test in self.tests if test.outcome == "passed"]
+        return bool(passed) and len(passed) + len(self.left_out) == len(self.tests)
+
+    @property
+    def left_out(self) -> list[Test]:
+        """The tests that this machine cannot run."""
+        return [test for test in self.tests if test.is_left_out]
 
 
 def read_results(folder: Path) -> Results:
@@ -90,7 +106,12 @@ def _tests(root: ET.Element) -> Iterator[Test]:
         if case.find("failure") is not None or case.find("error") is not None:
             outcome = "failed"
         name = f"{case.get('classname', '')}::{case.get('name', '')}"
-        yield Test(name, float(case.get("time", "0")), outcome)
+        yield Test(name, float(case.get("time", "0")), outcome, _reason(case))
+
+
+def _reason(case: ET.Element) -> str:
+    skipped = case.find("skipped")
+    return "" if skipped is None else skipped.get("message", "")
 
 
 def page(place: Place, results: Results) -> str:
@@ -111,12 +132,14 @@ def _head(place: Place, results: Results) -> str:
     held = "**All promises held.**" if results.all_held else "**NOT all promises held.**"
     if place.narrowed_by:
         held += f" This is no whole proof: it was narrowed by `{place.narrowed_by}`."
+    for test in results.left_out:
+        held += f" Not run is `{test.name}`: {test.reason.removeprefix(LEFT_OUT)}."
     meanings = "\n".join(f"- *{word}*: {meaning}." for word, meaning in PROMISES.items())
     return (
         "# Proof\n\n"
         "`make proof` has written this page: it runs every storm of kills with all of its seeds,"
-        " the loss\nof power and the fuzz. What they promise stands in"
-        " [architecture.md](architecture.md).\n\n"
+        " the loss\nof power, the fuzz, and a worker in a container where an engine answers. What"
+        " they promise\nstands in [architecture.md](architecture.md).\n\n"
         f"Made on {place.date} of {commit}, with Python {place.python} on {place.cores} cores"
         f" ({place.system}):\n{len(results.tests)} tests in {minutes:.0f} minutes,"
         f" {kills:,} kills in {jobs:,} jobs. {held}\n\n"

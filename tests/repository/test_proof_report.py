@@ -65,3 +65,18 @@ def test_a_run_of_some_tests_alone_is_not_called_a_whole_proof(tmp_path: Path) -
     text = page(replace(PLACE, narrowed_by="-k 101"), read_results(tmp_path))
     assert "This is no whole proof: it was narrowed by `-k 101`." in text
     assert "no whole proof" not in page(PLACE, read_results(tmp_path))
+
+
+def test_what_a_machine_cannot_run_is_named_and_breaks_no_promise(tmp_path: Path) -> None:
+    left_out = (
+        '<testcase classname="containers.test_compose" name="test_it" time="0">'
+        '<skipped type="pytest.skip" message="left out: no container engine answers here"/>'
+        "</testcase>"
+    )
+    text = made_of(tmp_path, PASSED + left_out)
+    assert "**All promises held.**" in text
+    assert "`containers.test_compose::test_it`: no container engine answers here." in text
+    assert "**NOT all promises held.**" in made_of(tmp_path, left_out)
+    assert "**NOT all promises held.**" in made_of(tmp_path, PASSED + left_out + FAILED)
+    skipped = left_out.replace("left out: ", "")
+    assert "**NOT all promises held.**" in made_of(tmp_path, PASSED + skipped)
