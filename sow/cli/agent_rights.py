@@ -68,6 +68,7 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("job", "resolve"): Right.ORCHESTRATORS,
     ("job", "prune"): Right.ORCHESTRATORS,
     ("job", "logs"): Right.READS,
+    ("changes",): Right.READS,
     ("queue", "status"): Right.READS,
     ("queue", "pause"): Right.ORCHESTRATORS,
     ("queue", "resume"): Right.ORCHESTRATORS,

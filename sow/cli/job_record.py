@@ -37,11 +37,17 @@ def open_jobs(workspace: Workspace) -> Database | None:
 
 def find_job(database: Database | None, text: str) -> Job:
     """Return the job that a command names by its number. Raises StateError, as for a task's id."""
+    job_id = job_id_of(text)
+    if database is None:
+        raise UnknownJob(job_id)
+    return jobs.get_job(database, job_id)
+
+
+def job_id_of(text: str) -> JobId:
+    """Return the job's number that a text is. Raises StateError."""
     if not re.fullmatch(JOB_ID_PATTERN, text):
         raise _not_a_job_id(text)
-    if database is None:
-        raise UnknownJob(JobId(int(text)))
-    return jobs.get_job(database, JobId(int(text)))
+    return JobId(int(text))
 
 
 def _not_a_job_id(text: str) -> StateError:

@@ -20,6 +20,7 @@ COMMANDS = {
     "agent": LazyCommand("sow.cli.agent:agent", "Spawn agents, resume them, wait, log."),
     "worker": LazyCommand("sow.cli.worker:worker", "Run the queue's worker; list, stop workers."),
     "job": LazyCommand("sow.cli.job:job", "See what was queued, run, and how it ended."),
+    "changes": LazyCommand("sow.cli.changes:changes", "See what has changed, and go on seeing it."),
     "queue": LazyCommand("sow.cli.queue:queue", "See, pause and resume the queue as a whole."),
     "prompt": LazyCommand("sow.cli.prompt:prompt", "Print the guidance that agents load."),
     "config": LazyCommand("sow.cli.config:config", "Choose which CLI plays which role."),

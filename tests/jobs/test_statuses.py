@@ -1,6 +1,7 @@
 """Statuses on the record of changes: written by sow, edited by hand, noted or not; each once."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +27,7 @@ from sow.state.workspace_init import init_workspace
 PROJECT = ProjectId("3f0c0b5e-1111-4222-8333-444455556667")
 LATER = NOW + 1000
 RACER = Path(__file__).with_name("catching_up_process.py")
+VICTIM = Path(__file__).with_name("unnoted_process.py")
 
 Told = tuple[str, str | None, str | None]
 
@@ -129,6 +131,28 @@ def test_a_command_that_was_killed_before_its_note_is_found_once(
     for _ in range(2):
         statuses.catch_up(workspace, database, now=LATER)
     assert told(database) == [("010", "pending", "in_progress")]
+
+
+def test_killed_between_file_and_note_two_readers_find_it_once(
+    workspace: Workspace, database: Database
+) -> None:
+    victim = start_python(VICTIM, workspace.root)
+    victim.communicate(timeout=60)
+    assert victim.returncode == -signal.SIGKILL
+    assert read_task(workspace, "010").status is TaskStatus.IN_PROGRESS, "the file is written"
+    race(workspace)
+    assert told(database) == [("010", "pending", "in_progress")]
+
+
+def race(workspace: Workspace) -> None:
+    """Have two processes catch up, both of which have seen the files before either writes."""
+    racers = [start_python(RACER, workspace.root) for _ in range(2)]
+    for racer in racers:
+        assert racer.stdout is not None
+        assert racer.stdout.readline() == "seen\n"
+    for racer in racers:
+        out, err = racer.communicate("go\n", timeout=60)
+        assert (out, err) == ("done\n", "")
 
 
 def test_a_note_that_comes_after_its_file_was_seen_says_nothing_new(
@@ -325,13 +349,7 @@ def test_two_readers_at_once_tell_it_once(workspace: Workspace, database: Databa
     """Both have seen the edit before either writes."""
     edit(workspace, "paused")
     edit(workspace, "failed", "020")
-    racers = [start_python(RACER, workspace.root) for _ in range(2)]
-    for racer in racers:
-        assert racer.stdout is not None
-        assert racer.stdout.readline() == "seen\n"
-    for racer in racers:
-        out, err = racer.communicate("go\n", timeout=60)
-        assert (out, err) == ("done\n", "")
+    race(workspace)
     assert sorted(told(database)) == [("010", "pending", "paused"), ("020", "pending", "failed")]
 
 

@@ -19,9 +19,9 @@ from sow.errors import StateError
 from sow.executors.claude import SOW_VERBS
 
 READS = """
-agent list, completion, config path, config show, config validate, demo, doctor, job explain,
-job list, job logs, job show, project status, prompt, queue status, schema, task explain,
-task list, task log, task output, task show, worker list, worker logs
+agent list, changes, completion, config path, config show, config validate, demo, doctor,
+job explain, job list, job logs, job show, project status, prompt, queue status, schema,
+task explain, task list, task log, task output, task show, worker list, worker logs
 """
 OWN_TASK = "agent log, agent task state set-status, task abandon, task reopen, task set"
 PLANNERS = "task add"

@@ -1,0 +1,175 @@
+"""`sow changes`: the record of changes, as far as it goes and as it grows."""
+
+import select
+import sys
+from contextlib import closing
+from typing import Any
+
+import click
+import msgspec
+
+from sow.cli import completing
+from sow.cli.arguments import here
+from sow.cli.job_record import job_id_of
+from sow.cli.output import echo_json, json_option
+from sow.clock import format_time, utc_now
+from sow.ids import ProjectId, parse_task_id
+from sow.jobs.change_feed import ChangeFeed
+from sow.jobs.changes import Cursor, Filter, parse_cursor
+from sow.paths import Workspace
+from sow.schema.change import Change, ChangeKind
+from sow.state.kept.store import project_id_at
+
+FOLLOW_SECONDS = 0.5
+"""How often whoever follows asks for new rows: a query by number, a tenth of a millisecond."""
+ROW = "{:<20}  {:<5}  {:<5}  {}"
+NOTICES = (ChangeKind.PRUNED, ChangeKind.OTHER_QUEUE)
+
+
+@click.command()
+@click.option("--since", metavar="CURSOR", help="Only what came after this line's cursor.")
+@click.option("-f", "--follow", is_flag=True, help="Go on until you end it (Ctrl-C).")
+@click.option("--task", help="Only of this task.", shell_complete=completing.tasks)
+@click.option("--job", help="Only of this job.", shell_complete=completing.jobs)
+@click.option("-n", "--limit", type=click.IntRange(min=0), help="Only the last so many.")
+@json_option
+def changes(
+    since: str | None,
+    follow: bool,
+    task: str | None,
+    job: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Show what has changed: jobs, their attempts, and the statuses of tasks.
+
+    The oldest comes first. With --json each line has a cursor, which --since
+    takes to go on from there: nothing is missed between two calls, and nothing
+    is told twice. Where the record was pruned meanwhile, or the queue's file is
+    another one, a line says so. Changes are kept as long as old jobs are
+    (worker.keep_for).
+    """
+    if since and limit is not None:
+        raise click.UsageError("--limit counts from the end, --since from a cursor: give one")
+    workspace = here()
+    feed = ChangeFeed(
+        workspace,
+        parse_cursor(since) if since else None,
+        _wanted(workspace, task, job),
+        last=limit,
+    )
+    with closing(feed):
+        count = _print(feed, as_json=as_json, heading=True)
+        if not count and not follow and not as_json:
+            click.echo(_none(since=since, task=task, job=job), err=True)
+        while follow:
+            _wait_for_more(FOLLOW_SECONDS)
+            count += _print(feed, as_json=as_json, heading=not count)
+
+
+def _wanted(workspace: Workspace, task: str | None, job: str | None) -> Filter:
+    """Return what the options ask for; a task is one of the project that is checked out."""
+    project = ProjectId(project_id_at(workspace.root)) if task else None
+    return Filter(
+        project=project or None,
+        task=parse_task_id(task) if task else None,
+        job=job_id_of(job) if job else None,
+    )
+
+
+def _print(feed: ChangeFeed, *, as_json: bool, heading: bool) -> int:
+    """Print what is new, and return how many lines that were."""
+    lagging, count = feed.lagging, 0
+    for change in feed.read(now=utc_now()):
+        if as_json:
+            echo_json(change_record(change, feed.cursor))
+        else:
+            if heading and not count:
+                click.echo(ROW.format("TIME", "TASK", "JOB", "WHAT"))
+            _print_row(change)
+        count += 1
+    if feed.lagging and feed.lagging != lagging:
+        click.echo(f"Note: statuses may be missing for now: {feed.lagging}", err=True)
+    if count:
+        sys.stdout.flush()
+    return count
+
+
+def _print_row(change: Change) -> None:
+    if change.kind in NOTICES:
+        click.echo(f"Note: {change.data.reason}", err=True)
+        return
+    job = str(change.job) if change.job is not None else "-"
+    click.echo(ROW.format(format_time(change.at), change.task, job, words_of(change)))
+
+
+def _none(*, since: str | None, task: str | None, job: str | None) -> str:
+    """Return what to say where nothing is shown: a filter is no sign that nothing has changed."""
+    of = "".join(f" of {name} {value}" for name, value in (("task", task), ("job", job)) if value)
+    if since:
+        return f"No changes{of} since then."
+    if of:
+        return f"No changes{of} are on record. `sow changes` shows all."
+    return "No changes. They are recorded from the first job on: sow agent spawn implementer 010"
+
+
+def _wait_for_more(seconds: float) -> None:
+    """Wait so long. Raises BrokenPipeError at once when whoever reads our output has closed it."""
+    poller = select.poll()
+    try:
+        poller.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):  # no descriptor stands behind it
+        select.select([], [], [], seconds)
+        return
+    if any(event & (select.POLLERR | select.POLLNVAL) for _, event in poller.poll(seconds * 1000)):
+        raise BrokenPipeError
+
+
+def change_record(change: Change, cursor: Cursor | None) -> dict[str, Any]:
+    """Return a change as one object; its stable keys are `sow schema change`."""
+    return {
+        "cursor": str(cursor),
+        "seq": change.seq,
+        "at": format_time(change.at),
+        "project": change.project or None,
+        "task": change.task or None,
+        "job": change.job,
+        "batch": change.batch,
+        "kind": change.kind,
+        "data": msgspec.to_builtins(change.data),
+    }
+
+
+def words_of(change: Change) -> str:
+    """Return a change in words for people, on one line."""
+    data, kind = change.data, change.kind
+    reason = (data.reason or "").strip().partition("\n")[0]
+    match kind:
+        case ChangeKind.PLACED:
+            return f"placed: {data.verb} {data.agent} on {data.executor}"
+        case ChangeKind.CANCEL_ASKED:
+            return "cancel asked"
+        case ChangeKind.ADOPTED:
+            return f"adopted by worker {data.worker}"
+        case ChangeKind.ATTEMPT_BEGAN:
+            return f"attempt {data.attempt} began ({data.verb})"
+        case ChangeKind.ATTEMPT_ENDED:
+            return _joined(f"attempt {data.attempt} ended: {data.cause}", reason)
+        case ChangeKind.STATUS:
+            before = f"{data.before} → " if data.before not in (None, data.status) else ""
+            iteration = f" (iteration {data.iteration})" if (data.iteration or 1) > 1 else ""
+            return f"status {before}{data.status}{iteration}"
+        case ChangeKind.BACKOFF | ChangeKind.PARKED:
+            return _joined(f"{kind} until {data.retry_at}", reason or data.cause or "")
+        case ChangeKind.QUEUED if data.before not in (None, "preparing"):
+            return _joined("queued again", reason or data.cause or "")
+        case ChangeKind.FAILED | ChangeKind.CANCELLED:
+            return _joined(f"job {kind}", reason)
+        case ChangeKind.DONE:
+            return "job done"
+        case _:
+            return kind
+
+
+def _joined(words: str, reason: str) -> str:
+    return f"{words}: {reason}" if reason else words

@@ -1,0 +1,131 @@
+"""`sow changes`: what people see, what programs go on from, what is refused."""
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from reports.job_cases import make_job
+
+from sow.clock import utc_now
+from sow.ids import ProjectId
+from sow.jobs import changes, jobs
+from sow.jobs.database import open_queue
+from sow.paths import Workspace
+from sow.schema.change import ChangeKind, ChangeLine
+from sow.schema.job import Cause, JobState
+from sow.state.projects import read_project
+
+Sow = Callable[..., Any]
+
+
+@pytest.fixture
+def tried(begun: Sow, tmp_path: Path) -> Sow:
+    """Return a function that runs `sow` in a project with a job that was tried once more."""
+    workspace = Workspace(tmp_path)
+    project = ProjectId(read_project(workspace).id)
+    with closing(open_queue(workspace)) as database:
+        job = jobs.insert_job(
+            database, make_job(project_id=project, task_id="010", created_at=utc_now())
+        )
+        jobs.change_job(
+            database,
+            job.id,
+            state=JobState.BACKOFF,
+            cause=Cause.CRASHED,
+            reason="it crashed\nat once",
+            retry_at=1_800_000_000.0,
+        )
+    return begun
+
+
+def test_people_see_a_table(tried: Sow) -> None:
+    tried("task", "set", "010", "status", "in_progress")
+    shown = tried("changes")
+    header, *rows = shown.out.splitlines()
+    assert header.split() == ["TIME", "TASK", "JOB", "WHAT"]
+    assert [row.split(maxsplit=3)[1:] for row in rows] == [
+        ["010", "1", "placed: spawn implementer on claude-code"],
+        ["010", "1", "backoff until 2027-01-15T08:00:00Z: it crashed"],
+        ["010", "1", "status in_progress"],
+        ["020", "-", "status pending"],
+    ]
+    assert shown.err == ""
+
+
+def test_programs_go_on_after_a_cursor(tried: Sow) -> None:
+    tried("changes")
+    lines = tried("changes", "--json").lines
+    assert [line["kind"] for line in lines] == ["placed", "backoff", "status", "status"]
+    cursor = lines[-1]["cursor"]
+    assert tried("changes", "--json", "--since", cursor).lines == []
+    tried("task", "abandon", "020")
+    (line,) = tried("changes", "--json", "--since", cursor).lines
+    assert (line["task"], line["data"]["before"]) == ("020", "pending")
+    assert [one["seq"] for one in tried("changes", "--json", "-n", "2").lines] == [4, 5]
+
+
+def test_each_line_is_as_its_schema_says(tried: Sow, tmp_path: Path) -> None:
+    lines = tried("changes", "--json").out.splitlines()
+    fields = set(ChangeLine.__struct_fields__)
+    for line in lines:
+        assert set(msgspec.json.decode(line)) == fields
+        msgspec.json.decode(line, type=ChangeLine)
+    assert (
+        set(tried("schema", "change", "--json").json["$defs"]["ChangeLine"]["properties"]) == fields
+    )
+
+
+def test_the_guide_names_every_kind() -> None:
+    guide = (Path(__file__).parents[2] / "docs/guide.md").read_text(encoding="utf-8")
+    assert [kind.value for kind in ChangeKind if f"`{kind.value}`" not in guide] == []
+
+
+def test_filters(tried: Sow) -> None:
+    tried("changes")
+    assert {line["task"] for line in tried("changes", "--json", "--task", "020").lines} == {"020"}
+    assert {line["job"] for line in tried("changes", "--json", "--job", "1").lines} == {1}
+    none = tried("changes", "--job", "7")
+    assert (none.code, none.out) == (0, "")
+    assert none.err == "No changes of job 7 are on record. `sow changes` shows all.\n"
+
+
+def test_what_was_pruned_and_another_file_are_said(tried: Sow, tmp_path: Path) -> None:
+    first = tried("changes", "--json").lines[0]["cursor"]
+    with closing(open_queue(Workspace(tmp_path))) as database:
+        database.run("update change set at = 0 where seq < 4")
+        assert changes.forget_before(database, 1.0) == 3
+    gap, row = tried("changes", "--json", "--since", first).lines
+    assert (gap["kind"], gap["task"], row["seq"]) == ("pruned", None, 4)
+    shown = tried("changes", "--since", first)
+    assert shown.err == "Note: 2 changes after the cursor were pruned, and are missing\n"
+    assert len(shown.out.splitlines()) == 2
+    other = tried("changes", "--since", "0123456789ab-1")
+    assert other.err.startswith("Note: the cursor belongs to another queue file;")
+    assert tried("changes", "--json", "--since", gap["cursor"]).lines == [row]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--since", "x"), 2, "not a cursor: 'x'"),
+        (("--since", "0123456789ab-1", "-n", "1"), 2, "--limit counts from the end"),
+        (("--job", "010"), 2, "written as a task's id"),
+        (("--job", "x"), 2, "not a job id"),
+        (("--task", "x"), 4, "not a task id"),
+    ],
+)
+def test_what_is_refused(tried: Sow, words: tuple[str, ...], code: int, message: str) -> None:
+    refused = tried("changes", *words)
+    assert (refused.code, refused.out) == (code, "")
+    assert message in refused.err
+
+
+def test_without_a_queue_it_makes_none(begun: Sow, tmp_path: Path) -> None:
+    shown = begun("changes")
+    assert (shown.code, shown.out) == (0, "")
+    assert shown.err.startswith("No changes. They are recorded from the first job on")
+    assert begun("changes", "--json").out == ""
+    assert not Workspace(tmp_path).queue_db.exists()
