@@ -96,7 +96,7 @@ def finish_abandoned(caller: Caller, database: Database, resolved: Resolved) -> 
     last = jobs.last_job(database, resolved.project_id, TaskId(resolved.task.id))
     if last is None:
         return False
-    if is_abandoned(last):
+    if is_abandoned(caller.workspace, last):
         finish(caller.workspace, database, last, now=caller.now())
     elif is_deserted(caller.workspace, database, last):
         release(caller.workspace, database, last, code=None, now=caller.now())

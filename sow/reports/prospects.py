@@ -65,7 +65,8 @@ def look_around(
         running=sum(taken.values()),
         running_alike=taken.get(job.executor.name, 0),
         worker_lives=lease is None or workers.is_alive(workspace, lease.worker_id),
-        caller_lives=job.caller is None or facts.life_of(job.caller) is not Life.DEAD,
+        caller_lives=job.caller is None
+        or facts.life_of(job.caller, workspace.run) is not Life.DEAD,
         in_doubt=is_in_doubt(workspace, database, job),
         other_project=project_id is not None and job.project_id != project_id,
         quiet_seconds=quiet_seconds,
