@@ -5,6 +5,8 @@ workers had died at once, or another job lost its supervisor and its agent at
 the same time. What follows from it is `retry`.
 """
 
+from pathlib import Path
+
 from sow.ids import JobId
 from sow.jobs import attempt_evidence, jobs, leases
 from sow.processes import facts
@@ -22,14 +24,18 @@ NOT_COUNTED = "it does not count, since "
 def excuse_of(context: WorkerContext, running: Running) -> str:
     """Return why an attempt's death cannot be its job's fault; empty where it may be."""
     supervisor = running.attempt.supervisor
-    if supervisor is not None and facts.is_of_another_boot(supervisor):
-        return excuse_by_boot(supervisor)
+    by_boot = excuse_by_boot(supervisor, running.paths.folder)
+    if by_boot:
+        return by_boot
     return running.excuse or excuse_by_others(context, running.job.id)
 
 
-def excuse_by_boot(process: ProcessIdentity | None) -> str:
-    """Return the excuse for what died with a boot; empty for a process of this one."""
-    if process is None or not facts.is_of_another_boot(process):
+def excuse_by_boot(process: ProcessIdentity | None, folder: Path) -> str:
+    """Return the excuse for what died with a boot; empty for a process of this one.
+
+    `folder` is one that it worked in.
+    """
+    if process is None or not facts.is_of_another_boot(process, folder):
         return ""
     return "the machine was started anew"
 
@@ -57,6 +63,8 @@ def _is_lost(context: WorkerContext, job_id: JobId) -> bool:
     if attempt is None or attempt.supervisor is None or attempt.cause is not None:
         return False
     paths = context.workspace.attempt(job_id, attempt.number)
-    if paths.exit.exists() or facts.life_of(attempt.supervisor) is not Life.DEAD:
+    if paths.exit.exists():
+        return False
+    if facts.life_of(attempt.supervisor, paths.folder) is not Life.DEAD:
         return False
     return not attempt_evidence.is_locked(paths)

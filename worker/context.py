@@ -14,6 +14,7 @@ from sow.ids import WorkerId
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.schema.job import Job
+from worker.skipped import Skipped
 from worker.state_guard import StateGuard
 
 logger = logging.getLogger("sow.worker")
@@ -34,6 +35,11 @@ class WorkerContext:
     def guard(self) -> StateGuard:
         """What sees to the state that agents' git takes; its looks remember the last ones."""
         return StateGuard(self.workspace)
+
+    @cached_property
+    def skipped(self) -> Skipped:
+        """What recovery leaves aside, and has said so."""
+        return Skipped()
 
     def now(self) -> float:
         """Return the time, in seconds since the epoch."""

@@ -305,7 +305,8 @@ def supervisor_lives(running: Running) -> bool:
     if running.process is not None:
         return running.process.poll() is None
     identity = running.attempt.supervisor
-    return identity is not None and facts.life_of(identity) is not Life.DEAD
+    folder = running.paths.folder
+    return identity is not None and facts.life_of(identity, folder) is not Life.DEAD
 
 
 def ask_to_end(running: Running) -> None:

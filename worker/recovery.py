@@ -1,11 +1,11 @@
 """What dead workers and dead callers left behind, found and put right.
 
 Owns the search; it runs at a worker's start and whenever its claim has slept
-for a while. A worker is dead when nobody holds its lock, a caller when its
-process is gone. Knows nothing of how an attempt is judged.
+for a while. What proves a worker dead is `workers.life_of`'s to say; a caller is
+dead when its process is. Knows nothing of how an attempt is judged.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from sow.calls.abandoned import finish, give_back, is_abandoned
@@ -14,7 +14,8 @@ from sow.errors import SowError, StateError
 from sow.ids import JobId, WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.faults import QueueChanged
-from sow.schema.job import Job, Lease
+from sow.processes.facts import Life
+from sow.schema.job import Job, Lease, WorkerRecord
 from worker.adopt import adopt
 from worker.blame import excuse_by_boot, excuse_by_count
 from worker.context import WorkerContext, logger, tell
@@ -27,28 +28,36 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
     """Take over what dead workers held, finish what dead callers began.
 
     It runs on the thread that starts jobs, so that no start of our own is
-    under way meanwhile.
+    under way meanwhile. What is wrong with one file or record keeps nobody
+    from the others.
     """
-    dead = dead_workers(context)
-    processes = {one.id: one.process for one in workers.registered(context.database)}
+    records = {one.id: one for one in workers.registered(context.database, context.skipped.skip)}
+    dead = _dead_among(context, records)
     for worker_id in dead:
-        excuse = excuse_by_boot(processes.get(worker_id)) or excuse_by_count(len(dead))
-        _replace(context, worker_id, monitor, excuse)
+        record = records.get(worker_id)
+        process = record.process if record is not None else None
+        excuse = excuse_by_boot(process, context.workspace.run) or excuse_by_count(len(dead))
+        try:
+            _replace(context, worker_id, monitor, excuse)
+        except OSError as error:
+            context.skipped.tell(
+                f"worker {worker_id} is dead; its files cannot be removed: {error}"
+            )
     for lease in leases.leases_of(context.database, context.worker_id):
         if not monitor.watches(lease.job_id):
             with _boundary(lease.job_id):
                 _take_up_again(context, lease, monitor)
-    for job in jobs.held_by_callers(context.database):
+    for job in jobs.held_by_callers(context.database, context.skipped.skip):
         with _boundary(job.id):
             _see_to_caller(context, job)
-    for job in jobs.without_row(context.database):
+    for job in jobs.without_row(context.database, context.skipped.skip):
         _ensure_row(context, job)
     give_back_tasks(context)
 
 
 def give_back_tasks(context: WorkerContext) -> None:
     """Give back the tasks of jobs that have ended, where whoever ended the job died before."""
-    for job in jobs.owing(context.database):
+    for job in jobs.owing(context.database, context.skipped.skip):
         try:
             done = give_back(context.workspace, context.database, job, now=context.now())
         except StateError as error:
@@ -59,12 +68,30 @@ def give_back_tasks(context: WorkerContext) -> None:
 
 
 def dead_workers(context: WorkerContext) -> list[WorkerId]:
-    """Return the workers on record, holding leases or leaving a file, whose lock is free."""
-    known = {record.id for record in workers.registered(context.database)}
-    known |= leases.lease_owners(context.database)
+    """Return the workers on record, holding leases or leaving a file, that are proved dead."""
+    records = workers.registered(context.database, context.skipped.skip)
+    return _dead_among(context, {one.id: one for one in records})
+
+
+def _dead_among(context: WorkerContext, records: Mapping[WorkerId, WorkerRecord]) -> list[WorkerId]:
+    """Return those of all workers of which there is any trace that are proved dead.
+
+    `workers.life_of` says what proves it. One of which nobody can tell is left alone.
+    """
+    known = set(records) | leases.lease_owners(context.database)
     known |= {WorkerId(path.stem) for path in context.workspace.workers.glob("*.lock")}
-    known.discard(context.worker_id)
-    return sorted(w for w in known if not workers.is_alive(context.workspace, w))
+    known -= {context.worker_id, *context.skipped.workers}
+    dead = []
+    for worker_id in sorted(known):
+        life = workers.life_of(context.workspace, worker_id, records.get(worker_id))
+        if life is Life.DEAD:
+            dead.append(worker_id)
+        elif life is Life.UNVERIFIABLE:
+            context.skipped.tell(
+                f"worker {worker_id}: nobody here can tell whether it lives, so it is left alone;"
+                " if it is gone, `sow job resolve JOB --gone` goes on with a job that it held"
+            )
+    return dead
 
 
 def _replace(context: WorkerContext, dead: WorkerId, monitor: Monitor, excuse: str) -> None:
@@ -119,7 +146,7 @@ def _take_up_again(context: WorkerContext, lease: Lease, monitor: Monitor) -> No
 
 def _see_to_caller(context: WorkerContext, job: Job) -> None:
     """Finish what a dead caller began to place, or free what it had open."""
-    if is_abandoned(job):
+    if is_abandoned(context.workspace, job):
         _finish(context, job)
     elif is_deserted(context.workspace, context.database, job):
         _release(context, job)

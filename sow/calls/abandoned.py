@@ -26,11 +26,14 @@ from sow.state.state_errors import NoProject, UnknownTask
 from sow.state.tasks import change_task, read_task
 
 
-def is_abandoned(job: Job) -> bool:
-    """Whether a job is still `preparing` though the caller that prepared it is gone."""
+def is_abandoned(workspace: Workspace, job: Job) -> bool:
+    """Whether a job is still `preparing` though the caller that prepared it is gone.
+
+    What proves that: its process has ended here, or with an earlier boot of this machine.
+    """
     if job.state is not JobState.PREPARING:
         return False
-    return job.caller is None or facts.life_of(job.caller) is Life.DEAD
+    return job.caller is None or facts.life_of(job.caller, workspace.run) is Life.DEAD
 
 
 def finish(workspace: Workspace, database: Database, job: Job, *, now: float) -> JobState:

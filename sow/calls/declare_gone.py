@@ -7,9 +7,9 @@ Owns what may be resolved that way: only what cannot be proved
 from sow.calls.abandoned import finish
 from sow.calls.caller import Caller
 from sow.errors import StateError
-from sow.jobs import attempt_evidence, jobs, workers
+from sow.jobs import attempt_evidence, jobs, leases, workers
 from sow.jobs.database import Database
-from sow.jobs.unverifiable import is_in_doubt
+from sow.jobs.unverifiable import has_unverifiable_worker, is_in_doubt
 from sow.paths import Workspace
 from sow.schema.job import Job, JobState
 
@@ -44,7 +44,21 @@ def declare_gone(caller: Caller, database: Database, job: Job) -> Job:
 
 
 def _give_up(workspace: Workspace, database: Database, job: Job) -> None:
+    if has_unverifiable_worker(workspace, database, job):
+        _strike_off_worker(workspace, database, job)
     attempt = jobs.last_attempt(database, job.id)
-    assert attempt is not None  # noqa: S101 - it is in doubt
+    if attempt is None or attempt.number <= job.settled:
+        return  # it was claimed, and nothing of it was begun
     if not attempt_evidence.declare_void(workspace.attempt(job.id, attempt.number)):
         raise NothingToResolve(job, f"the agent of job {job.id} holds its lock: it lives")
+
+
+def _strike_off_worker(workspace: Workspace, database: Database, job: Job) -> None:
+    """Take a worker off the record on a person's word; recovery then goes on with what it held.
+
+    Should it live after all: what it writes about these jobs is fenced by then.
+    """
+    lease = leases.lease_of(database, job.id)
+    if lease is not None:
+        workers.unregister(database, lease.worker_id)
+        workspace.worker_lock(lease.worker_id).unlink(missing_ok=True)

@@ -26,7 +26,7 @@ def is_deserted(workspace: Workspace, database: Database, job: Job) -> bool:
     if kind_of(job).is_leased or job.state.is_final or job.caller is None:
         return False
     attempt = jobs.last_attempt(database, job.id)
-    if facts.life_of(job.caller) is not Life.DEAD or attempt is None:
+    if facts.life_of(job.caller, workspace.run) is not Life.DEAD or attempt is None:
         return False
     is_locked = attempt_evidence.is_locked(workspace.attempt(job.id, attempt.number))
     return not is_locked and not facts.carriers(own_variables.ATTEMPT_ID, attempt.id)

@@ -105,7 +105,7 @@ def finish_abandoned(caller: Caller, database: Database, task_id: TaskId) -> Non
     last = jobs.last_job(database, project_id, task_id)
     if last is None:
         return
-    if is_abandoned(last):
+    if is_abandoned(caller.workspace, last):
         finish(caller.workspace, database, last, now=caller.now())
     elif is_deserted(caller.workspace, database, last):
         release(caller.workspace, database, last, code=None, now=caller.now())

@@ -1,28 +1,17 @@
 """Whether the disk under `.sow` can carry a queue: its kind, its locks, its permissions.
 
-Writes nothing. Which file system lies where is read from /proc/self/mountinfo,
-where there is one (proc_pid_mountinfo(5)).
+Writes nothing. Which file system lies where is `sow.processes.disks`' to tell.
 """
 
 import fcntl
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from sow.findings import Finding, Level
 from sow.paths import Workspace
-
-MOUNTINFO = Path("/proc/self/mountinfo")
-NETWORK = frozenset(
-    {
-        *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "glusterfs", "gpfs", "lustre"),
-        *("ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "prl_fs", "smb3", "smbfs", "vboxsf"),
-        *("virtiofs", "vmhgfs"),
-    }
-)
-"""Other machines, or the host of this one, see such files as well; all `fuse.*` besides."""
+from sow.processes.disks import MOUNTINFO, filesystem_of, is_shared
 
 
 def examine_filesystem(workspace: Workspace) -> Iterator[Finding]:
@@ -32,23 +21,6 @@ def examine_filesystem(workspace: Workspace) -> Iterator[Finding]:
         yield _kind(folder, MOUNTINFO.read_text("utf-8", "surrogateescape"))
     yield _locks(workspace.sow)
     yield from _permissions(workspace)
-
-
-def filesystem_of(path: str, mountinfo: str) -> str:
-    """Return the type of the file system that `path`, absolute and without links, lies on."""
-    best, found = "", ""
-    for line in mountinfo.splitlines():
-        before, _, after = line.partition(" - ")
-        point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), before.split(" ")[4])
-        inside = path == point or path.startswith(point.rstrip("/") + "/")
-        if inside and len(point) >= len(best):  # of two at one place, the later lies on top
-            best, found = point, after.split(" ")[0]
-    return found
-
-
-def is_shared(kind: str) -> bool:
-    """Whether a file system is one that SQLite's locks cannot be trusted on."""
-    return kind in NETWORK or kind.startswith("fuse.")
 
 
 def _kind(folder: Path, mountinfo: str) -> Finding:

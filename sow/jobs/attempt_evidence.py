@@ -55,7 +55,9 @@ def is_in_doubt(attempt: Attempt, paths: AttemptPaths) -> bool:
     nothing holds its lock, and its end was not written down.
     """
     supervisor = attempt.supervisor
-    if supervisor is None or facts.life_of(supervisor) is not Life.UNVERIFIABLE:
+    if supervisor is None:
+        return False
+    if facts.life_of(supervisor, paths.folder) is not Life.UNVERIFIABLE:
         return False
     has_ended = paths.exit.exists() or paths.void.exists()
     return not has_ended and not is_locked(paths)

@@ -5,7 +5,7 @@ across processes). Leases and the queue's own rows are `leases`.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,9 @@ from sow.jobs.database import Database
 from sow.schema.causes import Cause
 from sow.schema.job import LIVE_STATES, WAITING_STATES, Attempt, Job
 from sow.schema.kinds import verbs_of
+
+OnDamaged = Callable[[records.DamagedRecord], None]
+"""What is told of each row that is no record."""
 
 ACTIVE = records.among("state", LIVE_STATES)
 LEASED = records.among("verb", verbs_of(lambda kind: kind.is_leased))
@@ -133,18 +136,18 @@ def active_among(database: Database, job_ids: Sequence[JobId]) -> set[JobId]:
     return found
 
 
-def held_by_callers(database: Database) -> list[Job]:
+def held_by_callers(database: Database, on_damaged: OnDamaged = records.refuse) -> list[Job]:
     """Return the jobs that only a living caller keeps going: not queued yet, or on a terminal."""
     rows = database.rows(
         f"select * from job where {ACTIVE} and (state = 'preparing' or not {LEASED}) order by id"  # noqa: S608
     )
-    return [records.from_row(row, Job) for row in rows]
+    return records.readable(rows, Job, on_damaged)
 
 
-def without_row(database: Database) -> list[Job]:
+def without_row(database: Database, on_damaged: OnDamaged = records.refuse) -> list[Job]:
     """Return the jobs that wait in the queue and have no row in it (it was flushed, say)."""
     rows = database.rows(f"select job.* {WITHOUT_ROW} and {ACTIVE} order by job.id")
-    return [records.from_row(row, Job) for row in rows]
+    return records.readable(rows, Job, on_damaged)
 
 
 def lacks_row(database: Database, job_id: JobId) -> bool:
@@ -234,10 +237,10 @@ def descendants(database: Database, job_id: JobId) -> list[Job]:
     return [records.from_row(row, Job) for row in rows]
 
 
-def owing(database: Database) -> list[Job]:
+def owing(database: Database, on_damaged: OnDamaged = records.refuse) -> list[Job]:
     """Return the jobs that have ended and whose task is still to be given back, oldest first."""
     rows = database.rows("select * from job where owes_task order by id")
-    return [records.from_row(row, Job) for row in rows]
+    return records.readable(rows, Job, on_damaged)
 
 
 def pay_task(database: Database, job_id: JobId, **changes: Any) -> None:

@@ -4,13 +4,16 @@ Owns which columns hold JSON. Knows nothing of what the records mean.
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, StrEnum
 from typing import Any, TypeVar
 
 import msgspec
 
+from sow.errors import QueueError
+from sow.ids import WorkerId
 from sow.jobs.database import Database
+from sow.schema.job import WorkerRecord
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -37,8 +40,51 @@ def among(column: str, words: Iterable[StrEnum]) -> str:
     return f"{column} in ({', '.join(repr(word.value) for word in words)})"
 
 
+class DamagedRecord(QueueError):
+    """A row of the queue's file that somebody else has written: it is no record of ours."""
+
+    def __init__(self, kind: type, row: sqlite3.Row, reason: str) -> None:
+        names = [name for name in ("id", "job_id", "number") if name in row.keys()]  # noqa: SIM118
+        which = ", ".join(f"{name} {row[name]}" for name in names)
+        self.worker_id = WorkerId(str(row["id"])) if kind is WorkerRecord else None
+        """The worker whose own record it is, if it is one's."""
+        super().__init__(
+            f"a record in the queue file is damaged: {kind.__name__} with {which}: {reason}",
+            hint="Something other than sow has written there. `sow doctor` examines the file. "
+            "Mend the row with the sqlite3 program, or put the file aside: a new one is made.",
+        )
+
+
 def from_row(row: sqlite3.Row, kind: type[T]) -> T:
-    """Return a row as a record; columns that the record lacks are passed over."""
+    """Return a row as a record; columns that the record lacks are passed over.
+
+    Raises DamagedRecord.
+    """
+    try:
+        return _from_row(row, kind)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise DamagedRecord(kind, row, str(error)) from error
+
+
+def readable(
+    rows: Iterable[sqlite3.Row], kind: type[T], on_damaged: Callable[[DamagedRecord], None]
+) -> list[T]:
+    """Return the rows that are records; of each other one `on_damaged` is told."""
+    found = []
+    for row in rows:
+        try:
+            found.append(from_row(row, kind))
+        except DamagedRecord as error:
+            on_damaged(error)
+    return found
+
+
+def refuse(error: DamagedRecord) -> None:
+    """Raise what is wrong with a row: what a command does that cannot do without it."""
+    raise error
+
+
+def _from_row(row: sqlite3.Row, kind: type[T]) -> T:
     fields = {
         name: msgspec.json.decode(row[name])
         if name in JSON_COLUMNS and isinstance(row[name], str) and row[name][:1] in '{["'

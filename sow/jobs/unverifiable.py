@@ -1,13 +1,14 @@
 """Jobs of which nobody here can tell whether they still run.
 
-Owns which jobs those are: an agent, or a caller that was still placing its
-job, in another pid namespace. They are never called dead and never signalled.
+Owns which jobs those are: an agent, its worker, or a caller that was still
+placing the job, seen by another machine or in another pid namespace. They are
+never called dead and never signalled.
 """
 
 from collections.abc import Iterable
 
 from sow.ids import JobId
-from sow.jobs import attempt_evidence, jobs
+from sow.jobs import attempt_evidence, jobs, leases, workers
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.processes import facts
@@ -18,13 +19,28 @@ from sow.schema.job import Job, JobState
 def is_in_doubt(workspace: Workspace, database: Database, job: Job) -> bool:
     """Whether nobody here can tell if a job's agent, or the caller that places it, still runs."""
     if job.state is JobState.PREPARING:
-        return job.caller is not None and facts.life_of(job.caller) is Life.UNVERIFIABLE
+        return (
+            job.caller is not None and facts.life_of(job.caller, workspace.run) is Life.UNVERIFIABLE
+        )
     if job.state is not JobState.RUNNING:
         return False
     attempt = jobs.last_attempt(database, job.id)
     if attempt is None or attempt.number <= job.settled:
+        return has_unverifiable_worker(workspace, database, job)
+    if attempt_evidence.is_locked(workspace.attempt(job.id, attempt.number)):
         return False
+    if has_unverifiable_worker(workspace, database, job):
+        return True
     return attempt_evidence.is_in_doubt(attempt, workspace.attempt(job.id, attempt.number))
+
+
+def has_unverifiable_worker(workspace: Workspace, database: Database, job: Job) -> bool:
+    """Whether nobody here can tell if the worker that holds a job's lease lives."""
+    lease = leases.lease_of(database, job.id)
+    if lease is None:
+        return False
+    record = workers.find(database, lease.worker_id)
+    return workers.life_of(workspace, lease.worker_id, record) is Life.UNVERIFIABLE
 
 
 def in_doubt(workspace: Workspace, database: Database, some: Iterable[Job]) -> frozenset[JobId]:

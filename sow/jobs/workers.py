@@ -6,8 +6,10 @@ held (the kernel frees it at death), and the doorbell that wakes workers.
 
 import os
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 
+from sow.errors import QueueError
 from sow.ids import WorkerId
 from sow.jobs import doorbell, records
 from sow.jobs.database import Database
@@ -15,6 +17,7 @@ from sow.jobs.jobs import has_active_jobs
 from sow.jobs.migrations import FORMAT
 from sow.paths import Workspace
 from sow.processes import facts
+from sow.processes.disks import is_on_shared_disk
 from sow.processes.facts import Life
 from sow.schema.job import WorkerRecord
 
@@ -47,15 +50,50 @@ def unregister_if_idle(database: Database, worker_id: WorkerId) -> bool:
         return True
 
 
-def registered(database: Database) -> list[WorkerRecord]:
+def registered(
+    database: Database, on_damaged: Callable[[records.DamagedRecord], None] = records.refuse
+) -> list[WorkerRecord]:
     """Return all workers on record, oldest first; the dead ones are still among them."""
     rows = database.rows("select * from worker order by started_at, id")
-    return [records.from_row(row, WorkerRecord) for row in rows]
+    return records.readable(rows, WorkerRecord, on_damaged)
 
 
 def is_alive(workspace: Workspace, worker_id: WorkerId) -> bool:
     """Whether a worker holds the lock on its file."""
     return doorbell.is_held(workspace.worker_lock(worker_id))
+
+
+def find(database: Database, worker_id: WorkerId) -> WorkerRecord | None:
+    """Return the record of a worker that is registered."""
+    row = database.row("select * from worker where id = ?", (worker_id,))
+    return records.from_row(row, WorkerRecord) if row is not None else None
+
+
+def life_of(workspace: Workspace, worker_id: WorkerId, record: WorkerRecord | None) -> Life:
+    """Tell whether a worker lives, and call it dead only where that is proved.
+
+    A held lock proves life. A free one proves death on a disk of this machine,
+    for the kernel frees it at death and at no other time. Without such a file:
+    a worker that is not on record has struck itself off, as its last act; one
+    that is on record is judged by its process. Where that runs here, it takes
+    itself for dead when it finds its file gone, and what it writes until then is
+    fenced. All else is unverifiable: a worker of another machine or namespace
+    whose file is gone, or lies on a disk that others see; one whose file may
+    not be opened and whose process is not proved dead.
+    """
+    lock = workspace.worker_lock(worker_id)
+    process = Life.UNVERIFIABLE if record is None else facts.life_of(record.process, workspace.run)
+    proved_dead = process if process is Life.DEAD else Life.UNVERIFIABLE
+    try:
+        if doorbell.is_held(lock):
+            return Life.ALIVE
+    except QueueError:
+        return proved_dead
+    if os.path.lexists(lock):
+        return proved_dead if is_on_shared_disk(workspace.workers) else Life.DEAD
+    if record is None:
+        return Life.DEAD
+    return Life.UNVERIFIABLE if process is Life.UNVERIFIABLE else Life.DEAD
 
 
 def staff(database: Database, workspace: Workspace) -> list[WorkerRecord]:

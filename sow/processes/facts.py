@@ -50,8 +50,12 @@ def identify(pid: int) -> ProcessIdentity | None:
     return identity
 
 
-def life_of(identity: ProcessIdentity) -> Life:
-    """Tell whether the process that was identified so still runs."""
+def life_of(identity: ProcessIdentity, folder: Path | None = None) -> Life:
+    """Tell whether the process that was identified so still runs.
+
+    `folder` is one that it worked in, for what was seen before this boot: on a
+    disk that only this machine has, nothing of an earlier boot can be alive.
+    """
     if identity.pid_namespace.startswith(PORTABLE):
         from sow.processes import portable
 
@@ -60,11 +64,14 @@ def life_of(identity: ProcessIdentity) -> Life:
         return Life.UNVERIFIABLE  # a Linux saw it, in a container over this folder perhaps
     from sow.processes import linux
 
-    return linux.life_of(identity)
+    return linux.life_of(identity, folder)
 
 
-def is_of_another_boot(identity: ProcessIdentity) -> bool:
-    """Whether the machine was started anew since the process was identified; False if unknown."""
+def is_of_another_boot(identity: ProcessIdentity, folder: Path | None = None) -> bool:
+    """Whether the machine was started anew since the process was identified; False if unknown.
+
+    `folder` is as for `life_of`.
+    """
     if identity.pid_namespace.startswith(PORTABLE):
         from sow.processes import portable
 
@@ -73,7 +80,7 @@ def is_of_another_boot(identity: ProcessIdentity) -> bool:
         return False
     from sow.processes import linux
 
-    return linux.is_of_another_boot(identity)
+    return linux.is_of_another_boot(identity, folder)
 
 
 def is_stopped(identity: ProcessIdentity) -> bool:

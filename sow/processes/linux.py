@@ -1,8 +1,10 @@
 """The Linux back end: identities and lives from /proc."""
 
 import os
+from pathlib import Path
 
 from sow.processes import procfs
+from sow.processes.disks import is_local
 from sow.processes.life import Life
 from sow.schema.job import ProcessIdentity
 
@@ -19,6 +21,7 @@ def identify(pid: int) -> ProcessIdentity | None:
         start_ticks=stat.start_ticks,
         boot_id=procfs.boot_id(),
         pid_namespace=procfs.pid_namespace(),
+        machine=procfs.machine_id(),
     )
 
 
@@ -48,19 +51,29 @@ def tree_cpu_seconds(pid: int) -> float:
     return (ticks + (own.cpu_ticks if own else 0)) / os.sysconf("SC_CLK_TCK")
 
 
-def life_of(identity: ProcessIdentity) -> Life:
+def life_of(identity: ProcessIdentity, folder: Path | None = None) -> Life:
     """Tell whether the process that was identified so still runs.
 
-    Another boot ended it. In another pid namespace its pid means nothing here.
+    Another boot of this machine has ended it: its machine was ours, or, where
+    that was not written down, it worked in a `folder` on a disk that only this
+    machine has. In another pid namespace its pid means nothing here.
     """
-    if is_of_another_boot(identity):
-        return Life.DEAD
+    if identity.boot_id != procfs.boot_id():
+        return Life.DEAD if _was_here(identity, folder) else Life.UNVERIFIABLE
     if identity.pid_namespace != procfs.pid_namespace():
         return Life.UNVERIFIABLE
     alive = procfs.is_running(identity.pid, identity.start_ticks)
     return Life.ALIVE if alive else Life.DEAD
 
 
-def is_of_another_boot(identity: ProcessIdentity) -> bool:
-    """Whether the process was identified before this boot."""
-    return identity.boot_id != procfs.boot_id()
+def is_of_another_boot(identity: ProcessIdentity, folder: Path | None = None) -> bool:
+    """Whether the process was identified before this boot of this very machine."""
+    return identity.boot_id != procfs.boot_id() and _was_here(identity, folder)
+
+
+def _was_here(identity: ProcessIdentity, folder: Path | None) -> bool:
+    """Whether a process of another boot ran on this machine, as far as anybody can know."""
+    machine = procfs.machine_id()
+    if identity.machine and machine:
+        return identity.machine == machine
+    return folder is not None and is_local(folder)

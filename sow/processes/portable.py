@@ -21,6 +21,32 @@ def namespace() -> str:
     return f"{PORTABLE}{sys.platform}{procfs.pid_namespace()}"
 
 
+def machine() -> str:
+    """Return the id that the system has for good; empty where none is known."""
+    return _hardware_uuid() if sys.platform == "darwin" else procfs.machine_id()
+
+
+def _hardware_uuid() -> str:
+    """Return macOS's own id of the machine (gethostuuid(2))."""
+    import ctypes
+
+    class Timespec(ctypes.Structure):
+        _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
+
+    found = (ctypes.c_ubyte * 16)()
+    try:
+        failed = ctypes.CDLL(None).gethostuuid(found, ctypes.byref(Timespec(1, 0)))
+    except (AttributeError, OSError):
+        return ""
+    return "" if failed else bytes(found).hex()
+
+
+def _is_elsewhere(identity: ProcessIdentity) -> bool:
+    """Whether a process was seen by another machine that sees the same files."""
+    mine = machine()
+    return bool(identity.machine and mine) and identity.machine != mine
+
+
 def started(process: psutil.Process) -> str:
     """Return when a process started, in seconds since 1970."""
     return f"{process.create_time():.6f}"
@@ -35,6 +61,7 @@ def identify(pid: int) -> ProcessIdentity | None:
             start_ticks=started(psutil.Process(pid)),
             boot_id=f"{booted:.6f}",
             pid_namespace=namespace(),
+            machine=machine(),
         )
     except psutil.NoSuchProcess:
         return None
@@ -45,7 +72,7 @@ def life_of(identity: ProcessIdentity) -> Life:
 
     One that another system saw (a container's host, say) means nothing here.
     """
-    if identity.pid_namespace != namespace():
+    if identity.pid_namespace != namespace() or _is_elsewhere(identity):
         return Life.UNVERIFIABLE
     try:
         process = psutil.Process(identity.pid)
@@ -84,7 +111,7 @@ def is_of_another_boot(identity: ProcessIdentity) -> bool:
     It was, if that boot came after the process had started. A clock that was set forward
     since looks the same.
     """
-    if identity.pid_namespace != namespace():
+    if identity.pid_namespace != namespace() or _is_elsewhere(identity):
         return False
     return psutil.boot_time() > float(identity.start_ticks) + _BOOT_SECONDS
 

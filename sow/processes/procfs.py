@@ -12,6 +12,8 @@ import os
 from sow.processes.shortage import is_shortage
 from sow.processes.stat import Stat, below
 
+MACHINE_ID_LENGTH = 32
+
 
 def _read(path: str) -> bytes:
     try:
@@ -58,6 +60,15 @@ def is_running(pid: int, start_ticks: str) -> bool:
 def boot_id() -> str:
     """Return the kernel's id of this boot."""
     return _read("/proc/sys/kernel/random/boot_id").decode().strip()
+
+
+def machine_id() -> str:
+    """Return the id that this installation of a system has for good (machine-id(5)); or nothing."""
+    for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+        text = _read(path).decode("ascii", "replace").strip()
+        if len(text) == MACHINE_ID_LENGTH:  # else it says "uninitialized"
+            return text
+    return ""
 
 
 def pid_namespace() -> str:

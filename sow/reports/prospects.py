@@ -79,7 +79,8 @@ def look_around(workspace: Workspace, database: Database, job: Job, *, now: floa
         running=sum(taken.values()),
         running_alike=taken.get(job.executor.name, 0),
         worker_lives=lease is None or workers.is_alive(workspace, lease.worker_id),
-        caller_lives=job.caller is None or facts.life_of(job.caller) is not Life.DEAD,
+        caller_lives=job.caller is None
+        or facts.life_of(job.caller, workspace.run) is not Life.DEAD,
         in_doubt=is_in_doubt(workspace, database, job),
         task=look_at_task(workspace, job) if job.state.is_final else NOT_LOOKED_AT,
         activity=activity_of(workspace, job, now),

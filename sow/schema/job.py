@@ -54,12 +54,17 @@ class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
     /proc/sys/kernel/random/boot_id, `pid_namespace` the inode of
     /proc/PID/ns/pid. The portable back end puts psutil's create_time in
     `start_ticks`, its boot_time in `boot_id`, and marks `pid_namespace` as its own.
+
+    `machine` is the system's own id of itself, never the host name, which a
+    recreated container has anew; empty where the system has none, and in what
+    an older sow has written.
     """
 
     pid: int
     start_ticks: str
     boot_id: str = ""
     pid_namespace: str = ""
+    machine: str = ""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

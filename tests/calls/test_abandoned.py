@@ -65,14 +65,22 @@ def set_status(workspace: Workspace, status: TaskStatus) -> None:
 
 
 @pytest.mark.parametrize("state", JobState)
-def test_only_a_preparing_job_can_be_abandoned(state: JobState, dead: ProcessIdentity) -> None:
-    assert is_abandoned(make_job(state=state, caller=dead)) is (state is JobState.PREPARING)
+def test_only_a_preparing_job_can_be_abandoned(
+    workspace: Workspace, state: JobState, dead: ProcessIdentity
+) -> None:
+    assert is_abandoned(workspace, make_job(state=state, caller=dead)) is (
+        state is JobState.PREPARING
+    )
 
 
-def test_a_job_whose_caller_lives_is_not_abandoned(dead: ProcessIdentity) -> None:
-    assert not is_abandoned(make_job(caller=facts.identify(os.getpid())))
+def test_a_job_whose_caller_lives_is_not_abandoned(
+    workspace: Workspace, dead: ProcessIdentity
+) -> None:
+    assert not is_abandoned(workspace, make_job(caller=facts.identify(os.getpid())))
     elsewhere = msgspec.structs.replace(dead, pid_namespace="1")
-    assert not is_abandoned(make_job(caller=elsewhere)), "another namespace is never called dead"
+    assert not is_abandoned(workspace, make_job(caller=elsewhere)), (
+        "another namespace is never called dead"
+    )
 
 
 @pytest.mark.parametrize("verb", Verb)

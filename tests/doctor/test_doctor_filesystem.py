@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from capabilities import skip_or_fail
 
-from sow.doctor.filesystem import filesystem_of, is_shared, lock_fault
+from sow.doctor.filesystem import lock_fault
+from sow.processes.disks import filesystem_of, is_shared
 
 MOUNTINFO = r"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 23 22 0:21 / /proc rw - proc proc rw

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from capabilities import skip_or_fail
 
-from sow.processes import facts, portable, procfs
+from sow.processes import facts, linux, portable, procfs
 from sow.processes.facts import Life
 from sow.schema.job import ProcessIdentity
 
@@ -160,6 +160,57 @@ def test_an_identity_is_judged_by_the_back_end_that_made_it(
     process.kill()
     process.wait()
     assert facts.life_of(identity) is Life.DEAD
+
+
+@linux_only
+def test_another_boot_of_another_machine_proves_nothing(
+    start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A folder that two hosts see: what the other one has started is never called dead."""
+    monkeypatch.setattr(procfs, "machine_id", lambda: "a" * 32)
+    monkeypatch.setattr(linux, "is_local", lambda _: True)
+    here = msgspec.structs.replace(identify(start().pid), boot_id="another")
+    assert here.machine == "a" * 32
+    assert facts.life_of(here) is Life.DEAD
+    assert facts.is_of_another_boot(here)
+    elsewhere = msgspec.structs.replace(here, machine="b" * 32)
+    assert facts.life_of(elsewhere, tmp_path) is Life.UNVERIFIABLE
+    assert not facts.is_of_another_boot(elsewhere, tmp_path)
+
+
+@linux_only
+@pytest.mark.parametrize("ours", ["", "a" * 32])
+def test_without_a_machine_a_disk_of_our_own_tells_of_another_boot(
+    ours: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In a container without an id, and of what an older sow has written."""
+    monkeypatch.setattr(procfs, "machine_id", lambda: ours)
+    former = ProcessIdentity(pid=1, start_ticks="1", boot_id="another")
+    assert facts.life_of(former) is Life.UNVERIFIABLE
+    for local, life in ((True, Life.DEAD), (False, Life.UNVERIFIABLE)):
+        monkeypatch.setattr(linux, "is_local", lambda _, local=local: local)
+        assert facts.life_of(former, tmp_path) is life
+
+
+@linux_only
+def test_the_same_boot_is_the_same_machine_whatever_it_calls_itself(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container may have another id than its host, whose kernel it runs on."""
+    identity = identify(start().pid)
+    monkeypatch.setattr(procfs, "machine_id", lambda: "c" * 32)
+    assert facts.life_of(identity) is Life.ALIVE
+
+
+def test_a_process_that_another_machine_saw_is_unverifiable_by_psutil_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mine = portable.identify(os.getpid())
+    assert mine is not None
+    monkeypatch.setattr(portable, "machine", lambda: "a" * 32)
+    elsewhere = msgspec.structs.replace(mine, pid=NOBODY, machine="b" * 32)
+    assert facts.life_of(elsewhere) is Life.UNVERIFIABLE
+    assert not facts.is_of_another_boot(elsewhere)
 
 
 def test_a_process_that_another_system_saw_is_unverifiable() -> None:

@@ -11,11 +11,14 @@ from attempt_cases import wait_until
 from watch_cases import ME, WatchSite, dead_process
 
 from sow.attempts.retry import PATIENT_DEATHS
+from sow.calls.caller import Caller
+from sow.calls.declare_gone import declare_gone
 from sow.config.defaults import DEFAULT_RETRY_WORKER_DEATHS
 from sow.errors import QueueError
 from sow.ids import WorkerId
-from sow.jobs import jobs, leases, workers
+from sow.jobs import doorbell, jobs, leases, workers
 from sow.jobs.doorbell import Bell
+from sow.paths import Workspace
 from sow.processes import facts
 from sow.schema.job import Attempt, Cause, Job, JobState, Lease, ProcessIdentity, WorkerRecord
 from sow.schema.task import TaskStatus
@@ -29,6 +32,7 @@ from worker.running import Running
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
 DEAD = WorkerId("w9-dead00")
+OTHER = WorkerId("w8-dead00")
 
 
 @pytest.fixture
@@ -109,6 +113,79 @@ def test_a_lease_of_a_worker_that_left_no_other_trace_is_taken_over(
     assert monitor.watches(job.id)
 
 
+def of_another_machine() -> str:
+    process = msgspec.structs.replace(dead_process(), boot_id="another", machine="f" * 32)
+    return msgspec.json.encode(process).decode()
+
+
+def test_a_worker_of_another_machine_whose_file_is_gone_is_left_alone_until_a_person_says_so(
+    site: WatchSite, monitor: Monitor, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = site.job()
+    lease = site.lease(job, DEAD)
+    register_dead(site, lock=False)
+    site.database.run("update worker set process = ?", (of_another_machine(),))
+    for _ in range(2):
+        recover_once(site, monitor)
+    assert leases.lease_of(site.database, job.id) == lease
+    assert [one.id for one in workers.registered(site.database)] == [DEAD]
+    assert caplog.text.count("nobody here can tell whether it lives") == 1
+    caller = Caller(site.workspace, {}, site.workspace.root)
+    declare_gone(caller, site.database, site.get(job))
+    recover_once(site, monitor)
+    assert site.get(job).state is JobState.QUEUED
+
+
+def test_a_lock_file_that_may_not_be_opened_stops_nobody_s_recovery(
+    site: WatchSite, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shut, job = WorkerId("w8-shut000"), site.job()
+    site.lease(job, DEAD)
+    register_dead(site)
+    site.workspace.worker_lock(shut).touch()
+    truly = doorbell.is_held
+
+    def is_held(path: Path) -> bool:
+        if path == site.workspace.worker_lock(shut):
+            raise QueueError(f"{path} cannot be opened")
+        return truly(path)
+
+    monkeypatch.setattr(doorbell, "is_held", is_held)
+    recover_once(site, monitor)
+    assert site.get(job).state is JobState.QUEUED
+    assert site.workspace.worker_lock(shut).exists()
+
+
+@pytest.mark.parametrize("state", ["preparing", "queued", "owing"])
+def test_a_damaged_record_is_left_aside_and_told_once(
+    site: WatchSite, monitor: Monitor, state: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    damaged, job = site.job("020"), site.job()
+    site.lease(job, DEAD)
+    register_dead(site)
+    changes = {
+        "preparing": "state = 'preparing', queue_row = null",
+        "queued": "state = 'queued', queue_row = null",
+        "owing": "state = 'cancelled', queue_row = null, owes_task = 1",
+    }[state]
+    site.database.run(f"update job set verb = 'dance', {changes} where id = ?", (damaged.id,))
+    for _ in range(2):
+        recover_once(site, monitor)
+    assert site.get(job).state is JobState.QUEUED
+    assert caplog.text.count(f"Job with id {damaged.id}: ") == 1
+
+
+def test_a_damaged_record_of_a_worker_leaves_that_worker_to_a_person(
+    site: WatchSite, monitor: Monitor
+) -> None:
+    register_dead(site)
+    site.workspace.worker_lock(OTHER).write_text("1 1\n")
+    site.database.run("update worker set process = '{'")
+    recover_once(site, monitor)
+    assert site.workspace.worker_lock(DEAD).exists()
+    assert not site.workspace.worker_lock(OTHER).exists()
+
+
 def test_a_job_that_was_claimed_and_not_begun_is_queued_again(
     site: WatchSite, monitor: Monitor
 ) -> None:
@@ -172,7 +249,6 @@ def test_a_job_whose_workers_die_again_and_again_is_set_aside(
     assert "set aside" in (site.state_file().parent / "log.md").read_text()
 
 
-OTHER = WorkerId("w8-dead00")
 BEFORE_BOOT = ProcessIdentity(pid=1, start_ticks="1", boot_id="of another boot")
 
 
@@ -464,7 +540,7 @@ def test_one_job_of_a_caller_that_nobody_can_tell_of_keeps_no_other_from_recover
     leases.enqueue(site.database, waiting.id, now=0.0)
     site.database.run("delete from task")
 
-    def nobody_can_tell(job: Job) -> bool:
+    def nobody_can_tell(_: Workspace, job: Job) -> bool:
         raise QueueError(f"alive.lock of job {job.id} cannot be opened")
 
     monkeypatch.setattr(recovery, "is_abandoned", nobody_can_tell)
