@@ -88,7 +88,7 @@ def load_named(
     configuration = load_configuration(
         path=path, repository_path=repository_path, environ=environ, roles=roles
     )
-    if environ.get("SOW_CONFIG") and not configuration.exists:
+    if environ.get(own_variables.CONFIG) and not configuration.exists:
         raise NamedFileMissing(path)
     return configuration
 
