@@ -5,6 +5,7 @@ file; knows nothing of what the files hold.
 """
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -193,8 +194,6 @@ def user_config_path(environ: Mapping[str, str]) -> Path:
 
 
 def _user_config_folder() -> Path:
-    import sys
-
     if sys.platform == "win32":
         from platformdirs.windows import Windows
 

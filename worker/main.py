@@ -17,6 +17,7 @@ from huey.consumer import Consumer
 from sow import own_variables
 from sow.agents.roles import AGENTS
 from sow.config.load import load_named
+from sow.environment import own_environment, own_process
 from sow.errors import QueueError
 from sow.faults import passing_fault, what_is_short
 from sow.ids import JobId
@@ -246,8 +247,6 @@ def _look_once_more(workspace: Workspace, options: WorkerOptions, process: Worke
     if database is None:
         return
     if jobs.has_active_jobs(database) and not workers.staff(database, workspace):
-        from sow.environment import own_environment, own_process
-
         os.chdir(workspace.root)
         argv = own_process("sow", "worker", "--background")
         if own_variables.CONFIG in process.context.environ:

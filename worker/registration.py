@@ -5,6 +5,7 @@ Owns both from the first to the last moment. Nobody is on record without a lock.
 
 import fcntl
 import os
+import uuid
 from contextlib import suppress
 
 from sow import __version__
@@ -24,8 +25,6 @@ def take_name(workspace: Workspace) -> tuple[WorkerId, int]:
 
     It gets its name when it is locked, so that a lock file nobody holds is a dead worker's.
     """
-    import uuid
-
     identity = facts.identify(os.getpid())
     assert identity is not None  # noqa: S101 - this very process
     worker_id = WorkerId(f"w{identity.pid}-{uuid.uuid4().hex[:6]}")

@@ -4,12 +4,14 @@ Kept apart from the call itself, so that `sow task set` imports little.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
 
 from sow.calls.report import has_reported
 from sow.errors import StateError
 from sow.ids import ProjectId, TaskId
-from sow.jobs import jobs
-from sow.jobs.database import open_existing_queue
+from sow.jobs import jobs, waiters
+from sow.jobs.database import open_existing_queue, open_queue
 from sow.paths import Workspace
 from sow.schema.job import Job
 from sow.schema.task import TaskStatus
@@ -72,13 +74,8 @@ def _live_job(workspace: Workspace, task_id: TaskId) -> Job | None:
 def _cancel_and_wait(
     workspace: Workspace, environ: Mapping[str, str], job: Job, show: Callable[[Job], None]
 ) -> None:
-    from contextlib import closing
-    from pathlib import Path
-
     from sow.calls.caller import Caller
     from sow.calls.cancel_to_end import cancel_to_end
-    from sow.jobs import waiters
-    from sow.jobs.database import open_queue
 
     with closing(open_queue(workspace)) as database:
         cancelled = cancel_to_end(Caller(workspace, environ, Path.cwd()), database, job)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sow import __version__
 from sow.cli import completing
 from sow.cli.arguments import working_folder
 from sow.cli.config_places import workspace_here
@@ -38,8 +39,6 @@ def doctor(executors: tuple[str, ...], as_json: bool) -> int:
 
 
 def _told(sections: "Iterable[Section]") -> list[Finding]:
-    from sow import __version__
-
     records: list[dict[str, object]] = []
     findings: list[Finding] = []
     for section in sections:

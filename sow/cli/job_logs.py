@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
@@ -155,8 +156,6 @@ def _follow(
     database: Database,
     seconds: float,
 ) -> None:
-    import time
-
     while True:
         ended = jobs.get_job(database, reader.job.id).state.is_final
         _print_all(reader, numbers, paths, several=True)

@@ -3,6 +3,7 @@
 Reads only; places no job, allocates no session, writes nothing.
 """
 
+import shlex
 from collections.abc import Mapping
 from contextlib import closing, nullcontext
 from typing import Any
@@ -131,8 +132,6 @@ def _show(preview: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         echo_json(preview)
         return
-    import shlex
-
     click.echo(f"Would {preview['verb']} {preview['agent']} for task {preview['task']}")
     click.echo(f"Executor: {preview['executor']}")
     click.echo(f"Command: {shlex.join(preview['argv'])}")

@@ -3,6 +3,9 @@
 Owns the one look-up on PATH; reads no configuration.
 """
 
+import os
+import shutil
+
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 
 
@@ -12,9 +15,6 @@ def require_binary(executor: str, binary: str, *, path: str | None, install: str
     A name with a slash in it is taken as a path. `install` ends the error:
     how to get the program. Raises ExecutorBinaryNotFound.
     """
-    import os
-    import shutil
-
     found = shutil.which(binary, path=path)
     if found is None:
         raise ExecutorBinaryNotFound(executor, binary, install=install)
