@@ -141,22 +141,29 @@ def _run(caller: Caller, job: Job, attempt: Attempt, launch: Launch) -> int:
     paths = caller.workspace.attempt(job.id, attempt.number)
     environ = environment_of(caller.workspace, job, attempt.id, launch, caller.environ)
     running: list[subprocess.Popen[bytes]] = []
-    with _lock(caller.workspace.run, paths) as lock, _left_to(running):
+    early: list[int] = []
+    with _lock(caller.workspace.run, paths) as lock, _left_to(running, early):
         running.append(subprocess.Popen(launch.argv, cwd=launch.cwd, env=environ, pass_fds=[lock]))
+        for signum in early:
+            running[0].send_signal(signum)
         return running[0].wait()
 
 
 @contextmanager
-def _left_to(running: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
+def _left_to(running: Sequence[subprocess.Popen[bytes]], early: list[int]) -> Iterator[None]:
     """Leave signals to the CLI: the keyboard's reach it anyway, the others are passed on.
 
     They are caught, not ignored: what is ignored stays so in a program that is started.
+    One that comes while the CLI is being started is kept in `early`.
     """
 
     def pass_on(signum: int, _frame: FrameType | None) -> None:
-        if signum in PASSED_ON:
-            for process in running:
-                process.send_signal(signum)
+        if signum not in PASSED_ON:
+            return
+        for process in running:
+            process.send_signal(signum)
+        if not running:
+            early.append(signum)
 
     before = {signum: signal.signal(signum, pass_on) for signum in (*FROM_KEYBOARD, *PASSED_ON)}
     try:
