@@ -15,7 +15,8 @@ from sow.executors.base import Event, EventKind, Executor
 from sow.executors.registry import make_executor
 from sow.files import open_regular
 from sow.paths import Workspace
-from sow.schema.job import Job, JobState, Verb
+from sow.schema.job import Job, JobState
+from sow.schema.kinds import kind_of
 from sow.terminal_text import printable
 
 TAILS_BYTES = (1 << 16, 1 << 20)
@@ -45,7 +46,7 @@ def activity_of(workspace: Workspace, job: Job, now: float) -> Activity | None:
 
     `now` is in seconds since the epoch. Never raises for what an agent has printed.
     """
-    if job.state is not JobState.RUNNING or job.verb is Verb.OPEN:
+    if job.state is not JobState.RUNNING or kind_of(job).in_persons_hands:
         return None
     number = _newest_attempt(workspace.job(job.id))
     if number is None:

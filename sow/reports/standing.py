@@ -8,7 +8,8 @@ from sow.clock import format_duration
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.prospects import Obstacle, Surroundings, look_around, obstacle_of
-from sow.schema.job import Job, JobState, Verb
+from sow.schema.job import Job, JobState
+from sow.schema.kinds import kind_of
 
 
 def standing_of(workspace: Workspace, database: Database, job: Job, *, now: float) -> str:
@@ -24,7 +25,7 @@ def standing_of(workspace: Workspace, database: Database, job: Job, *, now: floa
 def words_of(job: Job, around: Surroundings, now: float) -> str:
     """Return what a job does or waits for, as its surroundings tell it; empty once it ended."""
     match job.state:
-        case JobState.RUNNING if job.verb is Verb.OPEN:
+        case JobState.RUNNING if kind_of(job).in_persons_hands:
             return "open on a terminal"
         case JobState.RUNNING if job.cancel_requested_at is not None:
             return "it is being ended"
