@@ -27,13 +27,21 @@ class JobState(StrEnum):
     """Where a job stands."""
 
     PREPARING = "preparing"
+    """Its call is placing it; no worker may take it yet."""
     QUEUED = "queued"
+    """It waits for a worker and for a free slot."""
     RUNNING = "running"
+    """A worker has taken it and sees to its agent; or its session is open on a terminal."""
     BACKOFF = "backoff"
+    """It waits until its time has come to be tried again."""
     PARKED = "parked"
+    """It waits until a usage limit resets."""
     DONE = "done"
+    """Its agent has reported and has ended."""
     FAILED = "failed"
+    """It has ended without a report and is not tried again."""
     CANCELLED = "cancelled"
+    """It was ended because somebody asked for that."""
 
     @property
     def is_final(self) -> bool:
