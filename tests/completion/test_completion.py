@@ -63,9 +63,9 @@ def test_no_command_is_imported_to_offer_its_name(site: Site) -> None:
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
     )
     modules = ["sow.cli"] + [
-        f"sow.cli.{name}" for name in ("completing", "failure", "lazy", "output", "root")
+        f"sow.cli.{name}" for name in ("completing", "failure", "lazy", "output", "root", "streams")
     ]
-    modules.append("sow.errors")
+    modules += ["sow.errors", "sow.own_variables"]
     assert done.stdout == f"True {modules}\n"
 
 
