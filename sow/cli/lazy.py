@@ -67,7 +67,8 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that `args` name; for an agent, one that asks for its right first."""
-        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+        named = bool(args) and not args[0].startswith("-") and not ctx.resilient_parsing
+        if named and self.get_command(ctx, args[0]) is None:
             self._refuse(ctx, args[0])
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and own_variables.JOB_ID in os.environ and not ctx.resilient_parsing:
