@@ -32,7 +32,8 @@ class UnmetDependencies(StateError):
         names = ", ".join(f"{task.id} ({task.status})" for task in unmet)
         super().__init__(
             f"task {task_id} depends on tasks that are not completed: {names}",
-            hint="Complete them first, or call again with --ignore-deps.",
+            hint="Complete them first, or call again with --ignore-deps."
+            " `sow task list` shows what each task waits for.",
         )
         self.unmet = tuple(task.id for task in unmet)
 

@@ -14,6 +14,7 @@ from sow.jobs import jobs, waiters
 from sow.jobs.database import open_existing_queue, open_queue
 from sow.paths import Workspace
 from sow.schema.job import Job
+from sow.schema.kinds import kind_of
 from sow.schema.task import TaskStatus
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
@@ -26,7 +27,9 @@ class TaskIsRunning(StateError):
         end = ", or call again with --cancel-job to end it first"
         if not has_option:
             end = f", or end it: `sow agent cancel {job.task_id}`"
-        if has_reported(job, status):  # it would be too late for either
+        if kind_of(job).in_persons_hands:
+            end = "; nobody else can end it: close the session on its terminal"
+        elif has_reported(job, status):  # it would be too late for either
             end = f": its agent has left {status}, and is only ending"
         super().__init__(
             f"task {job.task_id} has a job that has not ended: job {job.id} ({job.state})",

@@ -22,6 +22,7 @@ from sow.ids import TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
 from sow.schema.job import Job
+from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskStatus
 from sow.state.tasks import read_task
 
@@ -31,7 +32,9 @@ class TaskHasJob(StateError):
 
     def __init__(self, job: Job, status: TaskStatus) -> None:
         end = f"End it: `sow agent cancel {job.task_id}`."
-        if has_reported(job, status):
+        if kind_of(job).in_persons_hands:
+            end = "Nobody else can end it: close the session on its terminal."
+        elif has_reported(job, status):
             end = f"Its agent has left {status}, and is only ending."
         super().__init__(
             f"task {job.task_id} has a job that has not ended: "

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import click
 
+from sow.calls.admission import ENDED
 from sow.calls.open import open_session
 from sow.cli import completing
 from sow.cli.arguments import id_option, named_task
@@ -16,6 +17,7 @@ from sow.jobs import jobs
 from sow.jobs.database import open_queue
 from sow.reports.outcome import line_of
 from sow.reports.views import outcome_of
+from sow.state.tasks import read_task
 
 
 @click.command("open")
@@ -35,9 +37,12 @@ def open_task(task: str | None, task_option: str | None, as_json: bool) -> int:
     caller = this_caller()
     task_id = parse_task_id(named_task(task, task_option, caller.environ))
     if not (sys.stdin and sys.stdin.isatty()):
+        found = read_task(caller.workspace, task_id)
+        words = f' Without one, give it your words: `sow agent resume {task_id} "…"`.'
+        can_resume = found.session_started and found.status not in ENDED
         raise UsageError(
             "opening a session needs a terminal",
-            hint=f'Give it your words instead: `sow agent resume {task_id} "…"`.',
+            hint=f"Call it on one.{words if can_resume else ''}",
         )
     config = caller.load_configuration()
     with closing(open_queue(caller.workspace)) as database:

@@ -122,7 +122,7 @@ def _listener(caller: Caller, options: WaitOptions, line: ProgressLine) -> Liste
         line.clear()
         _print(outcome, options)
         for words in [] if options.as_json else words_below(caller.workspace, outcome):
-            click.echo(words)
+            click.echo(words, err=True)  # standard output has a line for each outcome
         if sys.stdout is not None:  # whoever started us may have closed it
             sys.stdout.flush()
 

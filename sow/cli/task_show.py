@@ -11,10 +11,12 @@ from sow.cli.failure import for_each
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sow.paths import Workspace
     from sow.schema.task import Task
 
-HEADER = ("ID", "STATUS", "AGENT", "PHASE", "ITERATION", "NAME")
+HEADER = ("ID", "STATUS", "AGENT", "PHASE", "ITERATION", "WAITS FOR", "NAME")
 
 
 @click.command("list")
@@ -40,7 +42,8 @@ def list_all(status: str | None, phase: str | None, as_json: bool) -> None:
     if as_json:
         echo_json_lines(task_view(workspace, task) for task in shown)
     elif shown:
-        echo_table(HEADER, [_row(task) for task in shown])
+        done = {task.id for task in tasks if task.status.value == "completed"}
+        echo_table(HEADER, [_row(task, done) for task in shown])
     elif not errors:
         first = "No tasks. Add one: sow task add NAME --agent implementer"
         click.echo(_none(status, phase) if tasks else first, err=True)
@@ -55,13 +58,15 @@ def _none(status: str | None, phase: str | None) -> str:
     return f"No task{of}{wanted}. `sow task list` shows them all."
 
 
-def _row(task: "Task") -> tuple[str, ...]:
+def _row(task: "Task", done: "Collection[str]") -> tuple[str, ...]:
+    """Return a task as a line of the table; `done` are the ids of the completed ones."""
     return (
         task.id,
         task.status.value,
         task.assigned_agent,
         task.phase,
         str(task.iteration),
+        ", ".join(other for other in task.depends_on if other not in done) or "-",
         task.name,
     )
 

@@ -6,6 +6,7 @@ Lines also follow the result: 2.1.330 waits for its background tasks, for ever i
 need be, and begins another turn when one ends.
 """
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -21,6 +22,9 @@ RULE_LIMIT = 200
 
 MOST_FAILURES = 1_000_000
 """No request fails as often as that: what claims it is noise."""
+SEVERAL_COMMANDS = re.compile(r"[;&|`]|\$\(|^\s*(?:for|while|until|if|case|\{)\s")
+"""Marks a shell's loop or list. Claude Code holds each command of it against the rules by itself,
+so a rule for the whole would never fit."""
 DIAGNOSTIC = "[ede_diagnostic]"
 """Begins what an interrupted run puts among its errors: nothing for people (measured)."""
 
@@ -226,4 +230,5 @@ def _denied_rule(denial: Denial) -> str:
 
 
 def _fits_a_rule(command: str) -> bool:
-    return command.isprintable() and len(command) <= RULE_LIMIT and ")" not in command
+    plain = command.isprintable() and len(command) <= RULE_LIMIT and ")" not in command
+    return plain and not SEVERAL_COMMANDS.search(command)

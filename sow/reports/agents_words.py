@@ -4,6 +4,7 @@ Owns which entry of the task's log is the agent's own, of this very job. What
 sow itself logs, and what was logged before the job began, is not.
 """
 
+import re
 from collections.abc import Mapping
 
 from sow.errors import StateError
@@ -16,6 +17,7 @@ from sow.state.places import find_task
 from sow.state.task_log import LogEntry, last_entries
 from sow.terminal_text import printable, printable_lines
 
+COMMAND = re.compile(r"`(sow agent [^`]+)`")
 SOW = "sow"
 """Whom an entry names that sow has made."""
 LOOKED_AT = 5
@@ -31,7 +33,7 @@ def words_below(workspace: Workspace, outcome: Outcome) -> list[str]:
     for what is wrong with the task or its log.
     """
     if outcome.state == JobState.FAILED:
-        return [f"  Next: {outcome.next_step}"] if outcome.next_step else []
+        return [] if _is_said(outcome) else [f"  Next: {outcome.next_step}"]
     does = TELLING.get(outcome.status or "")
     if outcome.state != JobState.DONE or does is None:
         return []
@@ -44,6 +46,13 @@ def words_below(workspace: Workspace, outcome: Outcome) -> list[str]:
     if outcome.status == TaskStatus.PAUSED:
         lines.append(f'  Answer: `sow agent resume {outcome.task} "…"`')
     return lines
+
+
+def _is_said(outcome: Outcome) -> bool:
+    """Whether there is no next step, or the reason has named its command already."""
+    commands = COMMAND.findall(outcome.next_step)
+    named = bool(commands) and all(f"`{words}`" in outcome.reason for words in commands)
+    return named or not outcome.next_step
 
 
 def _last_of_agent(workspace: Workspace, outcome: Outcome) -> LogEntry | None:

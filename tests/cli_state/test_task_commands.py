@@ -68,9 +68,9 @@ def test_add_refuses(begun, words, code, message):
 
 def test_list(begun):
     assert begun("task", "list").out == (
-        "ID   STATUS   AGENT        PHASE           ITERATION  NAME\n"
-        "010  pending  implementer  implementation  1          Add JWT auth\n"
-        "020  pending  reviewer     implementation  1          Review it\n"
+        "ID   STATUS   AGENT        PHASE           ITERATION  WAITS FOR  NAME\n"
+        "010  pending  implementer  implementation  1          -          Add JWT auth\n"
+        "020  pending  reviewer     implementation  1          010        Review it\n"
     )
 
 
@@ -298,3 +298,15 @@ def test_a_command_that_is_none_is_told_with_the_nearest(sow, words, message, hi
 @pytest.mark.parametrize("name", ["999", "x1"])
 def test_a_wrong_id_has_one_exit_code(begun, words, name):
     assert begun(*words, name).code == 4
+
+
+def test_the_list_tells_what_each_task_waits_for(begun):
+    def waits_for(*options):
+        header, *rows = begun("task", "list", *options).out.splitlines()
+        return [row[header.index("WAITS FOR") :].split("  ")[0] for row in rows]
+
+    begun("task", "add", "Ship it", "--agent", "integrator", "--depends-on", "010,020")
+    assert waits_for() == ["-", "010", "010, 020"]
+    for status in ("in_progress", "needs_review", "completed"):
+        begun("task", "set", "010", "status", status)
+    assert waits_for("--status", "pending") == ["-", "020"]

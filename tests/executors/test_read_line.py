@@ -413,3 +413,27 @@ def test_an_injection_into_one_line_spoils_no_other(position: int, injected: byt
     assert CLAUDE.read_line(lines[-1])[0].session_id == ID
     for each in lines:
         assert all(map(is_sound, CLAUDE.read_line(each)))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "for f in *.py; do wc -l $f; done",
+        "while read x\ndo y\ndone",
+        "cd sub && npm test",
+        "npm test | tail -3",
+        "if true; then rm x; fi",
+        "npm test & wait",
+        "echo `whoami`",
+        "until test -e x",
+    ],
+)
+def test_no_rule_is_named_for_more_than_one_command(command: str) -> None:
+    denial = {"tool_name": "Bash", "tool_input": {"command": command}}
+    events = CLAUDE.read_line(line("result", result="x", permission_denials=[denial]))
+    assert [event.tool for event in events if event.kind is EventKind.DENIAL] == ["Bash"]
+    fitting = {"tool_name": "Bash", "tool_input": {"command": "npm run format -- --force"}}
+    events = CLAUDE.read_line(line("result", result="x", permission_denials=[fitting]))
+    assert [event.tool for event in events if event.kind is EventKind.DENIAL] == [
+        "Bash(npm run format -- --force)"
+    ]

@@ -67,9 +67,9 @@ def test_the_paused_workflow(site: Site) -> None:
     question = {"sow": ["agent", "log", "Which algorithm for JWT signing?"]}
     pause = {"sow": ["task", "set", "status", "paused"]}
     site.script([[question, pause], [LOG, NEEDS_REVIEW]])
-    outcome, *below = site.sow("agent", "spawn", "implementer", "010").out.splitlines()
-    assert outcome.startswith("010 paused (")
-    assert below == [
+    outcome = site.sow("agent", "spawn", "implementer", "010")
+    assert outcome.out.startswith("010 paused (")
+    assert outcome.err.splitlines() == [
         "  It asks: Which algorithm for JWT signing?",
         '  Answer: `sow agent resume 010 "…"`',
     ]

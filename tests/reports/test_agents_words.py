@@ -89,3 +89,9 @@ def test_a_failed_job_is_followed_by_the_next_step(workspace: Workspace) -> None
     assert line.startswith("  Next: Log in to the CLI of claude-code")
     assert "`sow worker stop`" in line
     assert line.endswith('`sow agent resume 010 "Go on."`.')
+
+
+def test_a_reason_that_names_the_next_step_is_not_followed_by_it(workspace: Workspace) -> None:
+    reason = "it is lost. Choose:\n  - `sow agent spawn implementer 010 --fresh` to start over"
+    made = ended_job(JobState.FAILED, TaskStatus.FAILED, Cause.SESSION_UNKNOWN, reason=reason)
+    assert words_below(workspace, outcome_of(made, ())) == []
