@@ -114,8 +114,8 @@ def test_what_was_pruned_and_another_file_are_said(tried: Sow, tmp_path: Path) -
     [
         (("--since", "x"), 2, "not a cursor: 'x'"),
         (("--since", "0123456789ab-1", "-n", "1"), 2, "--limit counts from the end"),
-        (("--job", "010"), 2, "written as a task's id"),
-        (("--job", "x"), 2, "not a job id"),
+        (("--job", "010"), 4, "written as a task's id"),
+        (("--job", "x"), 4, "not a job id"),
         (("--task", "x"), 4, "not a task id"),
     ],
 )
