@@ -1,6 +1,5 @@
 """`sow agent spawn`."""
 
-import re
 from pathlib import Path
 
 import click
@@ -13,7 +12,6 @@ from sow.cli.calling import place_and_wait, this_caller
 from sow.cli.output import json_option
 from sow.cli.wait_options import call_options, wait_option
 from sow.errors import UsageError
-from sow.ids import TASK_ID_PATTERN
 from sow.schema.job import Verb
 
 
@@ -111,7 +109,7 @@ def spawn(
 
 def _split(words: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
     """Return the role, if the command line names one, and its tasks. Raises UsageError."""
-    if not words or re.fullmatch(TASK_ID_PATTERN, words[0]):
+    if not words or words[0].isdecimal():
         return None, words
     try:
         return get_agent(words[0]).name, words[1:]

@@ -126,7 +126,7 @@ def _wait_for_more(seconds: float) -> None:
 
 
 def change_record(change: Change, cursor: Cursor | None) -> dict[str, Any]:
-    """Return a change as one object; its stable keys are `sow schema change`."""
+    """Return a change as one object; its stable keys are `sow schema changes`."""
     return {
         "cursor": str(cursor),
         "seq": change.seq,

@@ -74,6 +74,6 @@ def _print(job: Job, view: JobDetail, *, note: str, now: float) -> None:
 
 
 def _exit(attempt: AttemptView) -> str | None:
-    if attempt.agent_exit_signal is not None:
-        return f"signal {attempt.agent_exit_signal}"
-    return None if attempt.agent_exit_code is None else f"code {attempt.agent_exit_code}"
+    if attempt.exit_signal is not None:
+        return f"signal {attempt.exit_signal}"
+    return None if attempt.exit_code is None else f"code {attempt.exit_code}"

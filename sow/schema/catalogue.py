@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from sow.errors import UsageError
-from sow.schema.change import ChangeLine
 from sow.schema.config import RepositoryConfigFile, UserConfigFile
 from sow.schema.log_entry import LogFrontmatter
 from sow.schema.output.commands import ERROR, OUTPUTS
@@ -23,7 +22,6 @@ FILES: Mapping[str, tuple[type[msgspec.Struct], str]] = {
     "task": (TaskState, "a task's state.yaml"),
     "project": (ProjectState, "the project's state.yaml"),
     "log": (LogFrontmatter, "the frontmatter of an entry in log.md"),
-    "change": (ChangeLine, "a line of `sow changes --json`"),
     "config": (UserConfigFile, "the user's config.yaml"),
     "repository": (RepositoryConfigFile, "the repository's .sow/config.yaml"),
 }

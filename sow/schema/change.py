@@ -80,22 +80,6 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     data: ChangeData
 
 
-class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A change as `sow changes --json` prints it."""
-
-    cursor: str
-    """What `--since` takes to go on after this line."""
-    seq: int
-    at: str
-    """ISO 8601, UTC."""
-    project: str | None
-    task: str | None
-    job: int | None
-    batch: int | None
-    kind: ChangeKind
-    data: ChangeData
-
-
 class StatusNote(msgspec.Struct, frozen=True, kw_only=True):
     """That a task's `state.yaml` was written: a line of `run/statuses.jsonl`."""
 

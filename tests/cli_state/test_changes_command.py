@@ -14,8 +14,9 @@ from sow.ids import ProjectId
 from sow.jobs import changes, jobs
 from sow.jobs.database import open_queue
 from sow.paths import Workspace
-from sow.schema.change import ChangeKind, ChangeLine
+from sow.schema.change import ChangeKind
 from sow.schema.job import Cause, JobState
+from sow.schema.output.changes import ChangeView
 from sow.state.projects import read_project
 
 Sow = Callable[..., Any]
@@ -69,12 +70,13 @@ def test_programs_go_on_after_a_cursor(tried: Sow) -> None:
 
 def test_each_line_is_as_its_schema_says(tried: Sow, tmp_path: Path) -> None:
     lines = tried("changes", "--json").out.splitlines()
-    fields = set(ChangeLine.__struct_fields__)
+    fields = set(ChangeView.__struct_fields__)
     for line in lines:
         assert set(msgspec.json.decode(line)) == fields
-        msgspec.json.decode(line, type=ChangeLine)
+        msgspec.json.decode(line, type=ChangeView)
     assert (
-        set(tried("schema", "change", "--json").json["$defs"]["ChangeLine"]["properties"]) == fields
+        set(tried("schema", "changes", "--json").json["$defs"]["ChangeView"]["properties"])
+        == fields
     )
 
 
@@ -112,8 +114,8 @@ def test_what_was_pruned_and_another_file_are_said(tried: Sow, tmp_path: Path) -
     [
         (("--since", "x"), 2, "not a cursor: 'x'"),
         (("--since", "0123456789ab-1", "-n", "1"), 2, "--limit counts from the end"),
-        (("--job", "010"), 2, "written as a task's id"),
-        (("--job", "x"), 2, "not a job id"),
+        (("--job", "010"), 4, "written as a task's id"),
+        (("--job", "x"), 4, "not a job id"),
         (("--task", "x"), 4, "not a task id"),
     ],
 )

@@ -49,6 +49,7 @@ WALK: list[tuple[str, str]] = [
     ("agent cancel", "020"),
     ("agent spawn", "020 --detach"),
     ("agent cancel", "020"),
+    ("changes", ""),
     ("job show", "1"),
     ("job explain", "1"),
     ("job logs", "1"),

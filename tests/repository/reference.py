@@ -51,8 +51,9 @@ the words on standard error as without `--json`. Of several tasks, each that is 
 has such a line with its id.
 """
 COLUMNS_INTRODUCTION = """`.sow/run/queue.db` is SQLite. It may be read at any time
-(`sqlite3 -readonly`); only sow may write it. Times are seconds since the epoch, and lists and objects are JSON.
-Besides these tables there are huey's own. The file's form is {format} (`pragma user_version`).
+(`sqlite3 -readonly`); only sow may write it. Times are seconds since
+the epoch, and lists and objects are JSON. Besides these tables there are huey's own. The
+file's form is {format} (`pragma user_version`).
 """
 COLUMNS = {
     "job": {

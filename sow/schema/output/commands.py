@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from sow.schema.output import house, jobs, tasks
+from sow.schema.output import changes, house, jobs, tasks
 
 OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "init": (house.Made,),
@@ -42,6 +42,7 @@ OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "job cancel": (jobs.Cancelled,),
     "job resolve": (jobs.JobView,),
     "job prune": (jobs.Pruned,),
+    "changes": (changes.ChangeView,),
     "queue status": (house.QueueView,),
     "queue pause": (house.Paused,),
     "queue resume": (house.Paused,),

@@ -113,10 +113,10 @@ class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
     session_id: fields.SessionId
     cause: fields.Cause
     reason: fields.Reason
-    agent_exit_code: Annotated[
+    exit_code: Annotated[
         int | None, Meta(description="the exit code of the agent's own process; null if unknown")
     ]
-    agent_exit_signal: Annotated[
+    exit_signal: Annotated[
         int | None, Meta(description="the signal that ended that process; null if none did")
     ]
     tool_uses: Annotated[
@@ -197,4 +197,5 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
     jobs: Annotated[tuple[int, ...], Meta(description="the numbers of the jobs")]
     files: Annotated[tuple[str, ...], Meta(description="the old logs of workers")]
     bytes: Annotated[int, Meta(description="the size of all of it")]
+    changes: Annotated[int, Meta(description="how many rows of the record of changes")]
     dry_run: Annotated[bool, Meta(description="whether nothing was removed")]

@@ -1,0 +1,62 @@
+"""A change on record with `--json`."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from sow.schema.output import fields
+
+
+class ChangeFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a change says besides its kind; what does not belong to the kind is left out."""
+
+    before: (
+        Annotated[str, Meta(description="the state, worker or status before the change")]
+        | UnsetType
+    ) = UNSET
+    verb: fields.Verb | UnsetType = UNSET
+    agent: fields.Agent | UnsetType = UNSET
+    executor: fields.Executor | UnsetType = UNSET
+    parent: (
+        Annotated[int, Meta(description="the number of the job whose agent made the call")]
+        | UnsetType
+    ) = UNSET
+    cause: Annotated[str, Meta(description="why it ended or waits")] | UnsetType = UNSET
+    reason: Annotated[str, Meta(description="the cause in words")] | UnsetType = UNSET
+    status: (
+        Annotated[str, Meta(description="the task's status: now, or when the job ended")]
+        | UnsetType
+    ) = UNSET
+    iteration: Annotated[int, Meta(description="the task's iteration")] | UnsetType = UNSET
+    retry_at: (
+        Annotated[str, Meta(description="when a job that waits is tried again: UTC, ISO 8601")]
+        | UnsetType
+    ) = UNSET
+    attempt: Annotated[int, Meta(description="the attempt's number")] | UnsetType = UNSET
+    worker: Annotated[str, Meta(description="the worker's id")] | UnsetType = UNSET
+    session_id: Annotated[str, Meta(description="the session's id")] | UnsetType = UNSET
+    exit_code: (
+        Annotated[int, Meta(description="the exit code of the agent's own process")] | UnsetType
+    ) = UNSET
+    exit_signal: (
+        Annotated[int, Meta(description="the signal that ended that process")] | UnsetType
+    ) = UNSET
+
+
+class ChangeView(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of a job, an attempt or a task's status, as `sow changes` shows it."""
+
+    cursor: Annotated[str, Meta(description="what `--since` takes to go on after this line")]
+    seq: Annotated[
+        int, Meta(description="its number, which only grows and is never given twice in one file")
+    ]
+    at: Annotated[str, Meta(description="when it was made: UTC, ISO 8601")]
+    project: Annotated[str | None, Meta(description="the project's id; null of a notice")]
+    task: Annotated[str | None, Meta(description="the task's id; null of a notice")]
+    job: Annotated[int | None, Meta(description="the job's number; null where none has a part")]
+    batch: Annotated[
+        int | None, Meta(description="the call that placed several jobs at once; else null")
+    ]
+    kind: Annotated[str, Meta(description="what has changed; a job's new state in its own word")]
+    data: Annotated[ChangeFacts, Meta(description="what it says besides")]
