@@ -332,6 +332,23 @@ def test_the_notes_are_begun_anew_and_none_is_lost(
     assert size_of_notes(workspace) < 300
 
 
+def test_notes_that_somebody_removed_are_read_from_their_new_beginning(
+    workspace: Workspace, database: Database
+) -> None:
+    for status in ("in_progress", "paused", "in_progress"):
+        set_status(workspace, status)
+    statuses.catch_up(workspace, database, now=LATER)
+    before = changes.newest(database).seq
+    workspace.status_notes.unlink()
+    for status in ("paused", "failed"):
+        set_status(workspace, status)
+    statuses.catch_up(workspace, database, now=LATER)
+    assert told(database, before) == [
+        ("010", "in_progress", "paused"),
+        ("010", "paused", "failed"),
+    ]
+
+
 @pytest.mark.parametrize("kind", ["a folder", "a pipe"])
 def test_what_lies_in_the_notes_way_harms_nothing(
     workspace: Workspace, database: Database, kind: str
