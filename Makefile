@@ -15,9 +15,12 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --ed
 # Nothing of the shell's own Python may reach ours.
 unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 
-# The storms take minutes: CI runs them, with one seed each; `proof` with all their seeds.
-ifneq ($(CI),true)
-LEAVE_OUT := -m "not storm"
+# The storms take minutes: CI runs them, with one seed each; `proof` with all their seeds,
+# and a worker in a container, where an engine answers.
+ifeq ($(CI),true)
+LEAVE_OUT := -m "not docker"
+else
+LEAVE_OUT := -m "not storm and not docker"
 endif
 
 # A script's first line cannot name an interpreter whose path holds a space,
@@ -28,7 +31,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-quick check format bench proof clean
+.PHONY: help run test test-quick test-of check format bench proof clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,8 +42,18 @@ run: $(FOR_USE) ## Run the main job once, end to end, with an agent of sow's own
 test: $(FOR_WORK) ## Run the tests; under CI=true one seed of each storm as well.
 	$(BIN)/pytest -n $(JOBS) --dist loadgroup $(LEAVE_OUT)
 
-test-quick: $(FOR_WORK) ## Run the tests that start no worker and no real agent.
-	$(BIN)/pytest -n $(JOBS) -m "not storm and not real" --ignore tests/journeys
+test-quick: $(FOR_WORK) ## Run what takes no minute: no worker, no real agent, nothing slow.
+	$(BIN)/pytest -n $(JOBS) -m "not storm and not real and not slow and not docker" --ignore tests/journeys
+
+# make takes each word for a target: `make test-of sow/calls/wait.py` names two.
+ifeq (test-of,$(firstword $(MAKECMDGOALS)))
+PATHS := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
+.PHONY: $(PATHS)
+$(PATHS): ;@:
+endif
+
+test-of: $(FOR_WORK) ## Run what belongs to files: make test-of sow/calls/wait.py worker/launch.py.
+	@tests=$$($(BIN)/python tests/tests_of.py $(PATHS)) && set -x && $(BIN)/pytest -n $(JOBS) $(LEAVE_OUT) $$tests
 
 check: $(FOR_WORK) ## Check format, lint, types and the import contract.
 	$(BIN)/ruff format --check .

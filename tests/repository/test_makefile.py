@@ -51,8 +51,15 @@ def test_every_target_that_a_text_or_ci_names_is_there() -> None:
 
 
 def test_ci_runs_the_storms_and_nobody_else_does_unasked() -> None:
-    assert '-m "not storm"' in make("-n", "test")
+    assert '-m "not storm and not docker"' in make("-n", "test")
     assert "storm" not in make("-n", "test", ci=True)
+
+
+def test_what_belongs_to_files_is_asked_of_the_script_and_run() -> None:
+    plan = make("-n", "test-of", "sow/calls/wait.py", "worker/launch.py")
+    asked, _, run = plan.partition(") && ")  # what it refuses is not run
+    assert "tests/tests_of.py sow/calls/wait.py worker/launch.py" in asked
+    assert ".venv/bin/pytest" in run
 
 
 def test_ci_ends_with_the_tests() -> None:
