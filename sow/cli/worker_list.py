@@ -16,7 +16,11 @@ from sow.schema.job import WorkerRecord
 @click.command()
 @json_option
 def list_workers(as_json: bool) -> None:
-    """List the workers on record: what they run, and whether they live."""
+    """List the workers on record: what they run, and whether they live.
+
+    SLOTS is counted as `sow queue status` counts: an agent that waits for a job
+    that it has started is among the JOBS, and holds no slot meanwhile.
+    """
     workspace = this_caller().workspace
     database = open_existing_queue(workspace)
     records = [] if database is None else _records(workspace, database)
@@ -40,18 +44,19 @@ def _record(workspace: Workspace, database: Database, one: WorkerRecord) -> dict
         "background": one.background,
         "concurrency": one.concurrency,
         "jobs": [lease.job_id for lease in leases.leases_of(database, one.id)],
+        "slots_taken": leases.slots_of(database, one.id),
         "started_at": format_time(one.started_at),
         "version": one.version,
     }
 
 
 def _echo_table(records: list[dict[str, Any]]) -> None:
-    click.echo(f"{'WORKER':<16}{'PID':<9}{'STATE':<8}{'AGENTS':<9}{'JOBS':<16}SINCE")
+    click.echo(f"{'WORKER':<16}{'PID':<9}{'STATE':<8}{'SLOTS':<9}{'JOBS':<16}SINCE")
     for record in records:
         jobs = ",".join(map(str, record["jobs"])) or "-"
         state = "alive" if record["alive"] else "dead"
-        agents = f"{len(record['jobs'])}/{record['concurrency']}"
+        slots = f"{record['slots_taken']}/{record['concurrency']}"
         click.echo(
-            f"{record['worker']:<16}{record['pid']:<9}{state:<8}{agents:<9}{jobs:<16}"
+            f"{record['worker']:<16}{record['pid']:<9}{state:<8}{slots:<9}{jobs:<16}"
             f"{record['started_at']}"
         )

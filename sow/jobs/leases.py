@@ -164,6 +164,18 @@ def leases_of(database: Database, worker_id: WorkerId) -> list[Lease]:
     return [records.from_row(row, Lease) for row in rows]
 
 
+def slots_of(database: Database, worker_id: WorkerId) -> int:
+    """Return how many slots a worker's jobs hold, counted as the limits count them.
+
+    An agent that waits for a job that it has started holds none meanwhile.
+    """
+    row = database.row(
+        f"select count(*) as n from lease where worker_id = ? and {COUNTED}",  # noqa: S608
+        (worker_id,),
+    )
+    return int(row["n"]) if row is not None else 0
+
+
 def lease_owners(database: Database) -> set[WorkerId]:
     """Return the workers that hold leases, registered or not."""
     return {

@@ -6,7 +6,7 @@ import pytest
 from queue_cases import NOW, insert, leased_job
 
 from sow.ids import JobId
-from sow.jobs import waiters
+from sow.jobs import control, leases, waiters
 from sow.jobs.database import Database
 from sow.jobs.doorbell import Bell
 from sow.paths import Workspace
@@ -98,6 +98,18 @@ def test_a_killed_caller_lends_nothing_for_ever(database: Database, workspace: W
     lenders = database.rows("select id from waiter where on_behalf_of = ?", (parent.job_id,))
     assert [row["id"] for row in lenders] == ["c1"]
     assert sorted(waiters.of_job(database, child)) == ["c1", "c2"]
+    alive.close()
+
+
+def test_a_worker_and_the_queue_count_slots_alike(database: Database, workspace: Workspace) -> None:
+    parent, other = leased_job(database, "010"), leased_job(database, "030")
+    child = insert(database, "020").id
+    assert leases.slots_of(database, parent.worker_id) == 2
+    alive = hang(workspace, "c1")
+    begin(database, "c1", child, parent.job_id)
+    assert other.worker_id == parent.worker_id
+    assert leases.slots_of(database, parent.worker_id) == 1
+    assert sum(control.running_by_executor(database).values()) == 1
     alive.close()
 
 

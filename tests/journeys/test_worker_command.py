@@ -219,11 +219,12 @@ def test_list_tells_who_works_and_on_what(by_hand: Site) -> None:
         "alive": True,
         "background": False,
         "concurrency": 2,
-        "running": [1, 2],
+        "jobs": [1, 2],
+        "slots_taken": 2,
         "version": __version__,
     }
     header, line = by_hand.sow("worker", "list").out.splitlines()
-    assert header.split() == ["WORKER", "PID", "STATE", "AGENTS", "JOBS", "SINCE"]
+    assert header.split() == ["WORKER", "PID", "STATE", "SLOTS", "JOBS", "SINCE"]
     assert line.split() == [worker.name, str(worker.pid), "alive", "2/2", "1,2", started_at]
     open_gate(by_hand, "go")
 

@@ -49,6 +49,13 @@ class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
     background: Annotated[bool, Meta(description="whether it runs without a terminal")]
     concurrency: Annotated[int, Meta(description="how many agents it may run at once")]
     jobs: Annotated[tuple[int, ...], Meta(description="the numbers of the jobs that it runs")]
+    slots_taken: Annotated[
+        int,
+        Meta(
+            description="how many of them hold a slot, as `sow queue status` counts: an agent that"
+            " waits for a job that it has started holds none meanwhile"
+        ),
+    ]
     started_at: Annotated[str, Meta(description="when it was started: UTC, ISO 8601")]
     version: fields.Version
 
