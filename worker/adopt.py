@@ -16,8 +16,9 @@ from sow.errors import SowError, StateError
 from sow.executors.registry import make_executor
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, workers
+from sow.processes import facts
 from sow.schema.causes import Cause
-from sow.schema.job import Job, JobState, Lease
+from sow.schema.job import Attempt, Job, JobState, Lease
 from sow.schema.task import Task
 from sow.state.tasks import read_task
 from worker.blame import NOT_COUNTED, excuse_by_others
@@ -50,8 +51,18 @@ def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running 
         output=OutputReader(paths.output, executor),
         environ=_environment(context, job),
         excuse=excuse,
-        begun_at=time.monotonic() - max(0.0, context.now() - attempt.created_at),
+        begun_at=time.monotonic() - _age_seconds(attempt, now=context.now()),
     )
+
+
+def _age_seconds(attempt: Attempt, *, now: float) -> float:
+    """Return for how long an attempt has run; never longer than its supervisor, if that is known.
+
+    The clock may have been set forward since; nobody is timed out by that.
+    """
+    age = max(0.0, now - attempt.created_at)
+    known = facts.age_seconds(attempt.supervisor) if attempt.supervisor is not None else None
+    return age if known is None else min(age, known)
 
 
 def _task(context: WorkerContext, task_id: TaskId) -> Task | None:
@@ -88,7 +99,9 @@ def _put_back(context: WorkerContext, lease: Lease, excuse: str) -> None:
         )
         fail_before_start(context, job, lease, error, cause=Cause.WORKER_DIED)
         return
-    retry_at = max(job.retry_at, following.retry_at)
+    retry_at = following.retry_at
+    if job.waits_since <= now:  # else the clock was set back, and what it says of then is void
+        retry_at = max(job.retry_at, retry_at)
     try:
         leases.requeue(
             context.database,

@@ -145,8 +145,11 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
 
     def _claim(self, claims: Claims) -> bytes | None:
         waiters.reclaim_lent(self.database, self.workspace)
+        now = utc_now()
+        if mended := leases.mend_waits(self.database, now=now):
+            logger.warning("the clock was set back; the waits of %d jobs begin anew", mended)
         return leases.claim(
-            self.database, claims.worker_id, total=claims.total, own=claims.own, now=utc_now()
+            self.database, claims.worker_id, total=claims.total, own=claims.own, now=now
         )
 
     def _patience(self) -> float:

@@ -179,6 +179,8 @@ def _ensure_row(context: WorkerContext, job: Job) -> None:
     with context.database.transaction():
         if not jobs.lacks_row(context.database, job.id):
             return
+        now = context.now()
+        retry_at = job.retry_at if job.waits_since <= now else now  # else the clock was set back
         jobs.change_job(context.database, job.id, queue_row=None)
-        leases.enqueue(context.database, job.id, now=context.now(), retry_at=job.retry_at)
+        leases.enqueue(context.database, job.id, now=now, retry_at=retry_at)
     tell(job, "queued again: its queue row was gone")

@@ -36,7 +36,8 @@ def enqueue(database: Database, job_id: JobId, *, now: float, retry_at: float = 
     """Put a job into the queue; it is not taken before `retry_at`."""
     with database.transaction():
         state = JobState.BACKOFF if retry_at > now else JobState.QUEUED
-        change_job(database, job_id, retry_at=retry_at)  # first: the change of state tells it
+        # first: the change of state tells it
+        change_job(database, job_id, retry_at=retry_at, waits_since=now)
         enqueue_message(database, job_message(job_id), priority=None, now=now, state=state)
 
 
@@ -144,6 +145,27 @@ def _next_token(database: Database) -> int:
     return int(row["token"])
 
 
+CLOCK_SECONDS = 1.0
+"""How far back a clock may step, as it is kept right, without anybody minding."""
+
+
+def mend_waits(database: Database, *, now: float) -> int:
+    """Have waits begin anew that began later than now: the clock was set back. Return how many.
+
+    So a wait takes twice its length at the most, whoever set the clock and
+    whichever worker notices; one that ends at a time of day (a usage limit's
+    reset) is mended like the others, and asks again where that was too early.
+    """
+    later = {"now": now, "latest": now + CLOCK_SECONDS}
+    sql = "queue_row is not null and retry_at > :now and waits_since > :latest"
+    if database.row(f"select 1 from job where {sql} limit 1", later) is None:  # type: ignore[arg-type] # noqa: S608
+        return 0
+    return database.run(
+        f"update job set retry_at = :now + (retry_at - waits_since), waits_since = :now where {sql}",  # noqa: S608, E501
+        later,  # type: ignore[arg-type] # by name
+    ).rowcount
+
+
 def next_retry_at(database: Database, *, now: float) -> float | None:
     """Return when the next waiting job may be tried again, if any waits for its time."""
     row = database.row(
@@ -231,7 +253,7 @@ def requeue(
     with under(database, lease):
         refuse_if_asked(database, lease.job_id)
         database.run("delete from lease where job_id = ?", (lease.job_id,))
-        change_job(database, lease.job_id, retry_at=retry_at, **changes)
+        change_job(database, lease.job_id, retry_at=retry_at, waits_since=now, **changes)
         enqueue_message(database, job_message(lease.job_id), priority=None, now=now, state=state)
 
 

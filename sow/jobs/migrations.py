@@ -132,6 +132,8 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "update attempt set transcript_seen = 1 where cause is not null",
         # Deaths of workers that were no fault of the job's: they end nothing, and slow it down.
         "alter table job add column excused_deaths integer not null default 0",
+        # A clock that is set back must not make a wait longer: it is counted from here then.
+        "alter table job add column waits_since real not null default 0",
         # Which form of the file a worker knows; one of an older sow says nothing.
         "alter table worker add column format integer not null default 1",
         # The record of changes. Its numbers never come again, though old rows are pruned. SQLite

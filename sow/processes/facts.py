@@ -67,6 +67,15 @@ def life_of(identity: ProcessIdentity, folder: Path | None = None) -> Life:
     return linux.life_of(identity, folder)
 
 
+def age_seconds(identity: ProcessIdentity) -> float | None:
+    """Return how long ago a process of this boot began, whatever the clock; None if unknown."""
+    if sys.platform != "linux" or identity.pid_namespace.startswith(PORTABLE):
+        return None
+    from sow.processes import linux
+
+    return linux.age_seconds(identity)
+
+
 def is_of_another_boot(identity: ProcessIdentity, folder: Path | None = None) -> bool:
     """Whether the machine was started anew since the process was identified; False if unknown.
 

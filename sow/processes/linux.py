@@ -1,6 +1,7 @@
 """The Linux back end: identities and lives from /proc."""
 
 import os
+import time
 from pathlib import Path
 
 from sow.processes import procfs
@@ -69,6 +70,14 @@ def life_of(identity: ProcessIdentity, folder: Path | None = None) -> Life:
 def is_of_another_boot(identity: ProcessIdentity, folder: Path | None = None) -> bool:
     """Whether the process was identified before this boot of this very machine."""
     return identity.boot_id != procfs.boot_id() and _was_here(identity, folder)
+
+
+def age_seconds(identity: ProcessIdentity) -> float | None:
+    """Return how long ago a process of this boot began, dead or not; None for any other."""
+    if identity.boot_id != procfs.boot_id():
+        return None
+    began = int(identity.start_ticks) / os.sysconf("SC_CLK_TCK")
+    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - began)
 
 
 def _was_here(identity: ProcessIdentity, folder: Path | None) -> bool:

@@ -106,6 +106,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     outcome_status: TaskStatus | None = None
     """The task's status when the job ended."""
     retry_at: float = 0.0
+    waits_since: float = 0.0
+    """When it was put into the queue to wait for `retry_at`, by the clock of that moment."""
     retries: int = 0
     """Retries spent, of `executor.retries`."""
     worker_deaths: int = 0

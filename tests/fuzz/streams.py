@@ -48,6 +48,8 @@ ARGUMENTS = {
     ("job", "resolve"): ("2", "--gone"),
     ("job", "logs"): ("1",),
     ("prompt",): ("--list",),
+    ("config", "init"): ("--force",),
+    ("config", "reset"): ("--yes",),
     ("schema",): ("task",),
     ("completion",): ("bash",),
 }

@@ -87,6 +87,16 @@ def test_a_setting_that_fits_into_no_record(arena: Path, place: str) -> None:
     assert (code, "expected an integer <= 1000000" in said) == (3, True)
 
 
+@pytest.mark.parametrize("place", ["workers", "jobs", "waiters"])
+def test_a_file_where_a_folder_of_the_queue_should_be(arena: Path, place: str) -> None:
+    damage(arena / ".sow/run" / place, "text")
+    for words in (["worker", "list"], ["job", "list"], ["agent", "spawn", "040"], ["doctor"]):
+        code, said = sow(arena, *words)
+        assert code in (0, 1, 6), said
+    code, said = sow(arena, "worker", "--drain")
+    assert code == (6 if place == "workers" else 0), said
+
+
 def test_standard_output_that_is_closed(arena: Path) -> None:
     for words in (["doctor"], ["config", "validate"], ["job", "logs", "1"], ["task", "list"]):
         code, said = sow(arena, *words, redirect=">&-")

@@ -375,3 +375,21 @@ def test_a_process_that_only_enqueues_takes_nothing(
     huey.run_job(insert(database).id)
     assert huey.dequeue() is None
     assert len(queue_rows(database)) == 1
+
+
+DAY = 86_400.0
+
+
+def test_a_clock_that_is_set_back_makes_no_wait_longer_than_twice_its_length(
+    database: Database,
+) -> None:
+    job = insert(database, "010")
+    leases.enqueue(database, job.id, now=NOW, retry_at=NOW + 1.2)
+    assert leases.mend_waits(database, now=NOW + 0.5) == 0
+    assert jobs.get_job(database, job.id).retry_at == NOW + 1.2
+    yesterday = NOW - DAY
+    assert leases.mend_waits(database, now=yesterday) == 1
+    mended = jobs.get_job(database, job.id)
+    assert mended.retry_at == pytest.approx(yesterday + 1.2)
+    assert leases.mend_waits(database, now=yesterday) == 0
+    assert leases.claim(database, WORKER, total=1, own=1, now=yesterday + 1.3) is not None

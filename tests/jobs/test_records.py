@@ -59,6 +59,7 @@ FULL_JOB: dict[str, Any] = {
     "prior_status": TaskStatus.PAUSED,
     "outcome_status": TaskStatus.FAILED,
     "retry_at": NOW + 0.125,
+    "waits_since": NOW + 0.0625,
     "retries": 2,
     "worker_deaths": 1,
     "excused_deaths": 1,

@@ -236,6 +236,17 @@ def test_a_clock_that_jumps_ends_nobody() -> None:
     assert lives == [Life.ALIVE, Life.ALIVE, Life.DEAD]
 
 
+@linux_only
+def test_the_age_of_a_process_does_not_go_by_the_clock(start: Start) -> None:
+    identity = identify(start().pid)
+    age = facts.age_seconds(identity)
+    assert age is not None
+    assert age < 60.0
+    older = msgspec.structs.replace(identity, start_ticks="0")
+    assert facts.age_seconds(older) == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=5)
+    assert facts.age_seconds(msgspec.structs.replace(identity, boot_id="another")) is None
+
+
 @pytest.mark.usefixtures("backend")
 def test_the_time_of_a_tree_counts_all_below_it(start: Start, tmp_path: Path) -> None:
     """The parent only waits; what its child in another session has used is counted."""

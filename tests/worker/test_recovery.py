@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -184,6 +185,28 @@ def test_a_damaged_record_of_a_worker_leaves_that_worker_to_a_person(
     recover_once(site, monitor)
     assert site.workspace.worker_lock(DEAD).exists()
     assert not site.workspace.worker_lock(OTHER).exists()
+
+
+def test_a_clock_that_was_set_forward_times_no_adopted_agent_out(site: WatchSite) -> None:
+    job = site.job()
+    lease = site.lease(job, DEAD)
+    mine = facts.identify(os.getpid())
+    site.attempt(job, supervisor=mine, created_at=site.context.now() - 86_400)
+    running = adopt(site.context, lease)
+    assert running is not None
+    assert time.monotonic() - running.begun_at < 43_200
+
+
+def test_a_clock_that_was_set_back_keeps_no_job_of_a_dead_worker_waiting(
+    site: WatchSite, monitor: Monitor
+) -> None:
+    job = site.job()
+    site.lease(job, DEAD)
+    register_dead(site)
+    tomorrow = site.context.now() + 86_400
+    jobs.change_job(site.database, job.id, retry_at=tomorrow, waits_since=tomorrow - 1.2)
+    recover_once(site, monitor)
+    assert site.get(job).retry_at < tomorrow - 43_200
 
 
 def test_a_job_that_was_claimed_and_not_begun_is_queued_again(
