@@ -62,6 +62,8 @@ def line_of(outcome: Outcome) -> str:
         how = f"still {outcome.state}"
     elif outcome.state == JobState.CANCELLED:
         how = f"cancelled, left {outcome.status}"
+    elif outcome.cause == Cause.CLOSED:
+        how = f"closed, left {outcome.status}"
     else:
         how = outcome.status or outcome.state
     took = f", {format_duration(outcome.seconds)}" if outcome.seconds is not None else ""

@@ -149,3 +149,9 @@ def test_an_empty_run_is_a_warning_however_the_job_ended(
     warnings = outcome_of(done, attempts).warnings
     assert len(warnings) == count
     assert all("attempt 1" in each and "without a single tool call" in each for each in warnings)
+
+
+def test_a_session_that_was_closed_has_reported_nothing() -> None:
+    """Its task stands as it stood before: that is no outcome of this session."""
+    closed = ended_job(JobState.DONE, TaskStatus.NEEDS_REVIEW, Cause.CLOSED)
+    assert line_of(outcome_of(closed, ())).startswith("010 closed, left needs_review (")
