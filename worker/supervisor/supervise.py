@@ -1,7 +1,7 @@
 """The supervision of one attempt, step by step: orders, lock, start, wait, end the rest, write.
 
-Owns the order of the steps and the agent's own process. What is below it and
-whose that is, is `own_processes`; the signals are `tree_ending`; the records `exit_file`.
+Owns the order of the steps. The agent's own process is `agent_process`; what is below
+it and whose that is, is `own_processes`; the signals are `tree_ending`; the records `exit_file`.
 Runs inside the supervisor alone (`program`), which must start fast: no
 module that it imports may be heavy.
 """
@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 
+from worker.supervisor.agent_process import Agent
 from worker.supervisor.exit_file import (
     FIRST_RETRY_SECONDS,
     LONGEST_RETRY_SECONDS,
@@ -43,31 +44,6 @@ PASSING = frozenset(
     }
 )
 """Faults of a start that pass: no room on the machine, or a program that is just being replaced."""
-
-
-class Agent:
-    """The agent's process: its pid, then how it ended."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self.status: int | None = None
-        self.cpu_seconds = 0.0
-        self.peak_memory = 0
-        """In the unit of wait4(2), which differs between systems."""
-
-    def reap(self) -> bool:
-        """Collect every child that has ended, orphans we inherited too; tell if any is left."""
-        while True:
-            try:
-                pid, status, usage = os.wait4(-1, os.WNOHANG)
-            except ChildProcessError:
-                return False
-            if pid == 0:
-                return True
-            if pid == self.pid:
-                self.status = status
-                self.cpu_seconds = usage.ru_utime + usage.ru_stime
-                self.peak_memory = usage.ru_maxrss
 
 
 def main(arguments: list[str]) -> int:

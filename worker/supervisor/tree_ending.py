@@ -8,6 +8,7 @@ import os
 import signal
 import time
 
+from worker.supervisor.agent_process import Agent
 from worker.supervisor.exit_file import say
 from worker.supervisor.signals import CHILD_ENDED, wait_for_signal
 
@@ -15,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.processes.stat import Stat
     from worker.supervisor.own_processes import Kin, Left
-    from worker.supervisor.supervise import Agent
 
 Graces = tuple[tuple[signal.Signals, float], ...]
 
@@ -30,7 +30,7 @@ SLOW_LOOK_SECONDS = 1.0
 """The same once a tree has outlived its SIGKILL by the grace."""
 
 
-def end_tree(agent: "Agent", kin: "Kin", graces: Graces) -> None:
+def end_tree(agent: Agent, kin: "Kin", graces: Graces) -> None:
     """Signal everything below us, ever more firmly, until nothing is left.
 
     What outlives SIGKILL (it waits for a dead disk, say) is waited for: an
@@ -49,7 +49,7 @@ def end_tree(agent: "Agent", kin: "Kin", graces: Graces) -> None:
             await_none(agent, kin, grace)
 
 
-def what_is_left(agent: "Agent", kin: "Kin") -> "Left | None":
+def what_is_left(agent: Agent, kin: "Kin") -> "Left | None":
     """Return what is left below us, or None when nothing is.
 
     A subreaper without a child has no descendant either (wait(2)).
@@ -59,7 +59,7 @@ def what_is_left(agent: "Agent", kin: "Kin") -> "Left | None":
     return kin.look() or None
 
 
-def interrupt(agent: "Agent", kin: "Kin", left: "Left", grace: float) -> None:
+def interrupt(agent: Agent, kin: "Kin", left: "Left", grace: float) -> None:
     """Do as a terminal does on ^C, and wait for the agent: its CLI ends its own tools."""
     deadline = time.monotonic() + grace
     group = {pid: one for pid, one in left.targets.items() if one.group == agent.pid}
@@ -71,14 +71,14 @@ def interrupt(agent: "Agent", kin: "Kin", left: "Left", grace: float) -> None:
         agent.reap()
 
 
-def await_none(agent: "Agent", kin: "Kin", grace: float) -> None:
+def await_none(agent: Agent, kin: "Kin", grace: float) -> None:
     """Wait until nothing is left below us, at most `grace` seconds."""
     deadline = time.monotonic() + grace
     while (seconds := deadline - time.monotonic()) > 0 and what_is_left(agent, kin):
         wait_for_signal(CHILD_ENDED, min(seconds, LOOK_SECONDS))
 
 
-def kill_all(agent: "Agent", kin: "Kin", grace: float) -> None:
+def kill_all(agent: Agent, kin: "Kin", grace: float) -> None:
     """Kill until nothing is left that we may kill."""
     deadline = time.monotonic() + grace
     is_late = False
