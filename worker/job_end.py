@@ -130,5 +130,5 @@ def tell_of_end(context: WorkerContext, job: Job) -> None:
 def _story(job: Job) -> str:
     ended_at = job.ended_at or job.created_at
     took = format_duration(ended_at - (job.started_at or ended_at))
-    told = f"{job.state}: {job.outcome_status or 'no status'} after {took}"
-    return f"{told}: {first_line(job.reason)}" if job.reason else told
+    summary = f"{job.state}: {job.outcome_status or 'no status'} after {took}"
+    return f"{summary}: {first_line(job.reason)}" if job.reason else summary

@@ -168,7 +168,9 @@ class Monitor:
     def _behind(self) -> list[Running]:
         """Return those of whose output there is more to read than the last look has read."""
         watched = self._watched.values()
-        return [one for one in watched if one.output.is_behind and not one.is_postponed]
+        return [
+            running for running in watched if running.output.is_behind and not running.is_postponed
+        ]
 
     def _reading_seconds(self) -> float:
         """Return how long one look may read."""

@@ -73,7 +73,7 @@ def _left_of(running: Running) -> Left:
     if not roots:
         return Left({}, set(), has_just_shrunk=False)
     left = left_of(tree, list(roots), str(running.paths.folder))
-    running.left_behind = {pid: one.start_ticks for pid, one in left.targets.items()}
+    running.left_behind = {pid: process.start_ticks for pid, process in left.targets.items()}
     return left
 
 

@@ -120,7 +120,7 @@ def renew_session(context: WorkerContext, job: Job, lease: Lease, executor: Exec
 def take_again(context: WorkerContext, job: Job, lease: Lease, history: Sequence[Attempt]) -> Task:
     """Return the task as it is before an attempt: marked, also where it was put back meanwhile."""
     session_id = history[-1].session_id if history else None
-    started = any(one.tool_uses for one in history if one.session_id == session_id)
+    started = any(earlier.tool_uses for earlier in history if earlier.session_id == session_id)
     return put_on_record(context, job, lease, session_id, started=started)
 
 

@@ -1,9 +1,10 @@
 """A worker's part in keeping state that git takes from under running agents.
 
 Owns when a worker looks: before an agent starts, before an attempt is judged,
-and every few seconds while agents run. What is put back and why is
-`sow.state.kept`. Whether a job lives, a worker's records tell, those of a file
-that was taken too; where they cannot be read, the processes that carry an attempt do.
+and every few seconds while agents run. `sow.state.kept` decides what is put
+back and why. Whether a job lives is asked of the queue's records, also of a
+file that was removed while we had it open. Where the records cannot be read, it
+is asked of the processes: does one of them carry an attempt of this workspace?
 """
 
 import logging

@@ -23,13 +23,13 @@ class JsonLines(logging.Formatter):
         about = {name: getattr(record, name, None) for name in ("job", "task", "agent")}
         trace = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
         words = getattr(record, "words", None) or record.getMessage()
-        told = {
+        fields = {
             "at": format_time(record.created),
             "level": record.levelname.lower(),
             "message": words + trace,
             **about,
         }
-        return json.dumps(told, ensure_ascii=False)
+        return json.dumps(fields, ensure_ascii=False)
 
 
 def configure_logging(*, as_json: bool) -> None:

@@ -3,8 +3,8 @@
 The promises:
 * A job's queue row, its state and its lease change together.
 * A claim checks the limits in the same transaction, so that they hold across
-  every worker of the project. Leases whose agent waits on another job are lent
-  and do not count (`waiters`).
+  every worker of the project. While an agent waits for a job that it started,
+  its own job does not count against them (`waiters`).
 * Every lease has a fencing token. A write under a token that is no longer the
   lease's raises Fenced and changes nothing.
 """

@@ -1,12 +1,14 @@
-"""Who waits for a job's outcome: their bells, what they are owed, what their jobs lend.
+"""Who waits for a job's outcome, which outcomes are owed, and whose slots are free meanwhile.
 
-A waiter has one bell and a row for each job it waits for. The bell hangs
+A waiter has one bell and a row for each job it waits for. The bell is there
 before the call's job is on record, and the row is inserted together with the
-job, so a caller that dies at any moment is owed the outcome: its row is there,
-and its bell nobody holds. Who waits for a job takes up what is owed to one
-that went away (`take_owed`). The row is deleted when the outcome has been
-printed. A waiter that acts on behalf of a running job lends that job's slot
-(`leases.CLAIMABLE` leaves lent leases out of every count).
+job. So a caller that dies at any moment is still owed the outcome: its row is
+there, and nobody holds its bell. A waiter that comes later for the same job
+takes over what is owed to one that has died (`take_owed`). The row is deleted
+when the outcome has been printed.
+
+While an agent waits for a job that it started, its own job does not count
+against the limits: `leases.CLAIMABLE` leaves it out of every count.
 """
 
 from pathlib import Path
@@ -104,7 +106,7 @@ def lapse(database: Database, workspace: Workspace, job_id: JobId) -> None:
 
 
 def reclaim_lent(database: Database, workspace: Workspace) -> None:
-    """End the lending of waiters that are gone, so that a killed caller lends nothing for ever."""
+    """Count the jobs again whose waiting calls have died: a killed caller waits for nothing."""
     rows = database.rows("select id from waiter where on_behalf_of is not null")
     for row in rows:
         if not doorbell.is_held(bell_path(workspace, row["id"])):

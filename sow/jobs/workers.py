@@ -103,7 +103,9 @@ def staff(database: Database, workspace: Workspace) -> list[WorkerRecord]:
     an older sow is about to leave (`dismiss_older`).
     """
     return [
-        one for one in registered(database) if one.format >= FORMAT and is_alive(workspace, one.id)
+        worker
+        for worker in registered(database)
+        if worker.format >= FORMAT and is_alive(workspace, worker.id)
     ]
 
 
@@ -112,21 +114,23 @@ def dismiss_older(database: Database, workspace: Workspace) -> list[WorkerId]:
 
     Each is asked once: a second signal would have it end its agents.
     """
-    older = [one for one in registered(database) if one.format < FORMAT]
-    asked = [one for one in older if is_alive(workspace, one.id) and _may_ask(database, one)]
-    for one in asked:
+    older = [worker for worker in registered(database) if worker.format < FORMAT]
+    asked = [
+        worker for worker in older if is_alive(workspace, worker.id) and _may_ask(database, worker)
+    ]
+    for worker in asked:
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(one.process.pid, signal.SIGTERM)
-    return [one.id for one in asked]
+            os.kill(worker.process.pid, signal.SIGTERM)
+    return [worker.id for worker in asked]
 
 
-def _may_ask(database: Database, one: WorkerRecord) -> bool:
+def _may_ask(database: Database, worker: WorkerRecord) -> bool:
     """Whether a worker can be signalled from here, and nobody has asked it so far."""
-    if facts.life_of(one.process) is not Life.ALIVE:
+    if facts.life_of(worker.process) is not Life.ALIVE:
         return False
     asked = database.run(
         "insert or ignore into control (name, value) values (?, 'asked to leave')",
-        (f"worker {one.id}",),
+        (f"worker {worker.id}",),
     )
     return asked.rowcount > 0
 

@@ -38,8 +38,8 @@ def spared_of(tree: "ModuleType", family: "dict[int, Stat]", folder: str) -> set
     me, folder = os.getpid(), os.path.realpath(folder)
     return {
         pid
-        for pid, one in family.items()
-        if is_registered(pid, one, workers) or (pid != me and is_stranger(tree, pid, folder))
+        for pid, process in family.items()
+        if is_registered(pid, process, workers) or (pid != me and is_stranger(tree, pid, folder))
     }
 
 
@@ -103,7 +103,7 @@ def value_of(variables: bytes, name: str) -> str:
     return os.fsdecode(rest.partition(b"\0")[0]) if found else ""
 
 
-def is_registered(pid: int, one: "Stat", workers: dict[int, tuple[str, str]]) -> bool:
+def is_registered(pid: int, process: "Stat", workers: dict[int, tuple[str, str]]) -> bool:
     """Whether a process is a worker of this checkout that has registered and lives.
 
     Raw start ticks prove it. Where a worker or we use the portable back end,
@@ -112,9 +112,9 @@ def is_registered(pid: int, one: "Stat", workers: dict[int, tuple[str, str]]) ->
     if pid not in workers:
         return False
     ticks, path = workers[pid]
-    if ticks == one.start_ticks:
+    if ticks == process.start_ticks:
         return True
-    return not (ticks.isdigit() and one.start_ticks.isdigit()) and is_held(path)
+    return not (ticks.isdigit() and process.start_ticks.isdigit()) and is_held(path)
 
 
 def registered_workers(run: str) -> dict[int, tuple[str, str]]:

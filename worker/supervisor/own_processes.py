@@ -80,7 +80,7 @@ class Kin:
         roots = [os.getpid(), *self.tree.still_running(self._known), *carriers]
         left = left_of(self.tree, roots, self.folder)
         if not self.tree.INHERITS_ORPHANS:
-            self._known = {pid: one.start_ticks for pid, one in left.targets.items()}
+            self._known = {pid: process.start_ticks for pid, process in left.targets.items()}
         return left
 
     def _carriers(self) -> list[int]:
@@ -112,12 +112,14 @@ def left_of(tree: "ModuleType", roots: list[int], folder: str) -> Left:
     family: dict[int, Stat] = tree.family(roots)
     spared = spared_of(tree, family, folder)
     own = {
-        pid: one for pid, one in family.items() if pid != me and not spared & lineage(pid, family)
+        pid: process
+        for pid, process in family.items()
+        if pid != me and not spared & lineage(pid, family)
     }
     return Left(
-        {pid: one for pid, one in own.items() if not one.is_dead},
+        {pid: process for pid, process in own.items() if not process.is_dead},
         groups_of(own, family, tree.INHERITS_ORPHANS),
-        any(one.is_dead and one.parent == me for one in own.values()),
+        any(process.is_dead and process.parent == me for process in own.values()),
     )
 
 
@@ -127,8 +129,8 @@ def groups_of(own: "dict[int, Stat]", family: "dict[int, Stat]", is_whole: bool)
     A group is joined from below its session's leader only. Where the family is
     `whole`, its groups hold no stranger; else one that is led by a process of ours.
     """
-    groups = {one.group for one in own.values()}
-    shared = {one.group for pid, one in family.items() if pid not in own}
+    groups = {process.group for process in own.values()}
+    shared = {process.group for pid, process in family.items() if pid not in own}
     return {group for group in groups - shared if is_whole or group in own}
 
 

@@ -62,7 +62,7 @@ def what_is_left(agent: Agent, kin: "Kin") -> "Left | None":
 def interrupt(agent: Agent, kin: "Kin", left: "Left", grace: float) -> None:
     """Do as a terminal does on ^C, and wait for the agent: its CLI ends its own tools."""
     deadline = time.monotonic() + grace
-    group = {pid: one for pid, one in left.targets.items() if one.group == agent.pid}
+    group = {pid: process for pid, process in left.targets.items() if process.group == agent.pid}
     send(signal.SIGINT, group)
     while agent.status is None and (seconds := deadline - time.monotonic()) > 0:
         pause = kin.seconds_to_next_look()
@@ -112,10 +112,10 @@ def send(signum: signal.Signals, targets: "dict[int, Stat]") -> set[int]:
     A process that has just ended is no error.
     """
     refused = set()
-    for pid, one in targets.items():
+    for pid, process in targets.items():
         try:
             os.kill(pid, signum)
-            if one.is_stopped:
+            if process.is_stopped:
                 os.kill(pid, signal.SIGCONT)
         except PermissionError:
             refused.add(pid)
