@@ -25,6 +25,8 @@ TESTS = (
     "tests/containers",
 )
 FUZZ_CASES = "5000"
+TELLING = ("-v", "-vv", "-s")
+"""Options of pytest that only show more; any other may leave tests out."""
 INTERRUPTED = 2
 """pytest's exit code for a run that somebody has ended."""
 
@@ -62,7 +64,7 @@ def here(options: list[str]) -> Place:
         python=platform.python_version(),
         cores=os.cpu_count() or 0,
         system=f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}",
-        narrowed_by=shlex.join(options),
+        narrowed_by=shlex.join(option for option in options if option not in TELLING),
     )
 
 

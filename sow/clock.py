@@ -22,17 +22,6 @@ def local_time(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
-def time_and_distance(seconds: float, now: float) -> str:
-    """Return a time for people: local, without today's date, and how far it is from `now`.
-
-    `13:00:00 (3m05s ago)`, `2026-01-31 13:00:00 (in 20h00m)`.
-    """
-    date, clock = local_time(seconds).split()
-    shown = clock if date == local_time(now).split()[0] else f"{date} {clock}"
-    length = format_duration(abs(now - seconds))
-    return f"{shown} ({length} ago)" if seconds <= now else f"{shown} (in {length})"
-
-
 def format_duration(seconds: float) -> str:
     """Return a length of time for people: `0.4s`, `12s`, `3m05s`, `2h07m`."""
     if seconds < 10:

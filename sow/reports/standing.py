@@ -5,21 +5,9 @@ Owns those words. `explain` tells the same at length, by the same rules
 """
 
 from sow.clock import format_duration
-from sow.jobs.database import Database
-from sow.paths import Workspace
-from sow.reports.prospects import Obstacle, Surroundings, look_around, obstacle_of
+from sow.reports.prospects import Obstacle, Surroundings, obstacle_of
 from sow.schema.job import Job, JobState
 from sow.schema.kinds import kind_of
-
-
-def standing_of(workspace: Workspace, database: Database, job: Job, *, now: float) -> str:
-    """Return what a job does or waits for; empty where it has ended or nothing is to be said.
-
-    Raises QueueError when the records cannot be read.
-    """
-    if job.state.is_final:
-        return ""
-    return words_of(job, look_around(workspace, database, job, now=now), now)
 
 
 def words_of(job: Job, around: Surroundings, now: float) -> str:

@@ -166,7 +166,7 @@ def test_no_value_of_env_is_ever_in_the_file(database: Database) -> None:
 def test_an_unknown_job_is_told(database: Database) -> None:
     with pytest.raises(UnknownJob) as caught:
         jobs.get_job(database, JobId(5))
-    assert (caught.value.exit_code, caught.value.message) == (6, "no job 5")
+    assert (caught.value.exit_code, caught.value.message) == (4, "no job 5")
 
 
 def test_the_jobs_of_a_task_are_found(database: Database) -> None:

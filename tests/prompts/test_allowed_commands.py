@@ -11,6 +11,8 @@ from sow.cli.agent_rights import RIGHTS, CallingAgent, refuse_without_right
 from sow.executors.claude import SOW_VERBS
 from sow.prompts.library import FOLDER
 
+BESIDES_SOW = {"Bash(git status:*)", "Bash(git diff:*)", "Bash(npm test:*)"}
+"""What an orchestrator is told to look at and to run, besides commands of sow."""
 GUIDE = Path(__file__).parents[2] / "docs/guide.md"
 
 
@@ -32,7 +34,8 @@ def is_allowed(line: str, rules: list[str]) -> bool:
 def test_the_guides_rules_for_an_orchestrator_cover_what_it_is_told_to_run() -> None:
     """Verb by verb: no rule names a group of commands."""
     rules = [*SOW_VERBS, *rules_of_the_guides_orchestrator()]
-    for rule in rules:
+    assert {rule for rule in rules if not rule.startswith("Bash(sow ")} == BESIDES_SOW
+    for rule in set(rules) - BESIDES_SOW:
         assert tuple(rule.removeprefix("Bash(sow ").removesuffix(":*)").split()) in RIGHTS, rule
     texts = [TEMPLATES / "orchestrator.md", *(FOLDER / "guidance/orchestrator").glob("*.md")]
     named = [one for file in texts for one in commands_of(file.read_text(encoding="utf-8"))]

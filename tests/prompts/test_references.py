@@ -14,9 +14,11 @@ REPOSITORY = Path(__file__).parents[2]
 TEXTS = [
     *sorted(TEMPLATES.glob("*.md")),
     *sorted((FOLDER / "guidance").rglob("*.md")),
-    *sorted((REPOSITORY / "docs").glob("*.md")),
+    *sorted(set((REPOSITORY / "docs").glob("*.md")) - {REPOSITORY / "docs/reference.md"}),
     *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")),
 ]
+
+"""All but the reference, which is written from the commands themselves."""
 
 
 def text_name(file):

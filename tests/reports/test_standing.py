@@ -12,8 +12,8 @@ from sow.jobs import control, jobs, leases
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
 from sow.reports.activity import Activity
-from sow.reports.prospects import Obstacle, Surroundings, obstacle_of
-from sow.reports.standing import standing_of, words_of
+from sow.reports.prospects import Obstacle, Surroundings, look_around, obstacle_of
+from sow.reports.standing import words_of
 from sow.schema.job import Job, JobState, Verb
 
 STAFFED = Surroundings(workers=1, capacity=4, running=1, running_alike=1)
@@ -64,7 +64,8 @@ def test_of_a_real_queue_the_same_is_told(workspace: Workspace, database: Databa
     leases.enqueue(database, job.id, now=NOW)
 
     def standing() -> str:
-        return standing_of(workspace, database, jobs.get_job(database, job.id), now=NOW)
+        stands = jobs.get_job(database, job.id)
+        return words_of(stands, look_around(workspace, database, stands, now=NOW), NOW)
 
     assert standing() == "no worker runs (`sow worker` starts one)"
     control.pause(database, now=NOW)
