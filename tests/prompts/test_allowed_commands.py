@@ -32,7 +32,7 @@ def is_allowed(line: str, rules: list[str]) -> bool:
 def test_the_guides_rules_for_an_orchestrator_cover_what_it_is_told_to_run() -> None:
     """Verb by verb: no rule names a group of commands."""
     rules = [*SOW_VERBS, *rules_of_the_guides_orchestrator()]
-    for rule in rules:
+    for rule in (one for one in rules if one.startswith("Bash(sow")):  # others: its own checks
         assert tuple(rule.removeprefix("Bash(sow ").removesuffix(":*)").split()) in RIGHTS, rule
     texts = [TEMPLATES / "orchestrator.md", *(FOLDER / "guidance/orchestrator").glob("*.md")]
     named = [one for file in texts for one in commands_of(file.read_text(encoding="utf-8"))]
