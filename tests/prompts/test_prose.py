@@ -110,7 +110,7 @@ def test_the_layers_in_the_picture_are_those_of_the_contract():
     layers = contract["tool"]["importlinter"]["contracts"][1]["layers"]
     expected = [name for layer in layers for name in layer.split(" | ")]
     picture = section(REPOSITORY / "CONTRIBUTING.md", "The layers").split("```")[1]
-    drawn = re.findall(r"sow\.[a-z]+", picture)
+    drawn = re.findall(r"sow\.[a-z_]+", picture)
     assert drawn == expected
 
 
