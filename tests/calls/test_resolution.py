@@ -71,21 +71,23 @@ def test_the_same_call_attaches_to_its_job_while_that_lives(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("other", "hint"),
     [
-        {"prompt": "another"},
-        {"fresh": True},
-        {"agent": "tester"},
-        {"verb": Verb.RESUME},
-        {"verb": Verb.OPEN},
+        ({"prompt": "another"}, "`sow agent cancel 010`"),
+        ({"fresh": True}, "`sow agent cancel 010`"),
+        ({"agent": "tester"}, "`sow agent cancel 010`"),
+        ({"verb": Verb.RESUME}, "`sow agent cancel 010`"),
+        ({"verb": Verb.OPEN}, "close the session on its terminal"),
     ],
 )
-def test_another_call_is_refused_while_a_job_lives(desk: Desk, other: dict[str, Any]) -> None:
+def test_another_call_is_refused_while_a_job_lives(
+    desk: Desk, other: dict[str, Any], hint: str
+) -> None:
     job = live(desk, **other)
     with pytest.raises(TaskHasJob) as refusal:
         look(desk, desk.spawn())
     assert refusal.value.job.id == job.id
-    assert "sow agent cancel 010" in refusal.value.hint
+    assert hint in refusal.value.hint
 
 
 def test_the_same_call_by_another_executor_is_another_call(desk: Desk) -> None:

@@ -31,6 +31,7 @@ ARGUMENTS = {
     ("project", "new"): ("Another",),
     ("task", "add"): ("More", "--agent", "implementer"),
     ("task", "show"): ("010",),
+    ("task", "log"): ("010",),
     ("task", "explain"): ("010",),
     ("task", "output"): ("010",),
     ("task", "set"): ("040", "name", "Another"),
