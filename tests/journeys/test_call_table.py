@@ -188,7 +188,7 @@ def test_with_and_without_the_role_it_is_the_same_call(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "guess"), [("implementor", "Did you mean implementer?"), ("0x0", ""), ("10", "")]
+    ("word", "guess"), [("implementor", "Did you mean implementer?"), ("0x0", "")]
 )
 def test_a_first_word_that_is_neither_a_role_nor_a_task(site: Site, word: str, guess: str) -> None:
     site.project("010")
@@ -197,6 +197,12 @@ def test_a_first_word_that_is_neither_a_role_nor_a_task(site: Site, word: str, g
     assert (
         "The first word is an agent (`sow agent list` shows them all) or a task's id" in refused.err
     )
+
+
+def test_a_first_word_of_digits_is_taken_for_a_task(site: Site) -> None:
+    site.project("010")
+    refused = site.sow("agent", "spawn", "10", expect=4)
+    assert refused.err.startswith("Error: not a task id: '10'\n\nDid you mean 010?")
 
 
 def test_a_role_that_somebody_wrote_into_the_file_is_refused_by_name(site: Site) -> None:
