@@ -16,7 +16,9 @@ def test_an_empty_list_does_not_tell_to_spawn_where_only_the_filter_found_nothin
     assert site.sow("job", "list", "--active").err.startswith("No job runs or waits.")
     other = site.sow("job", "list", "--task", "990").err
     assert other.startswith("No job of task 990 is on record.")
-    assert site.sow("task", "list", "--phase", "other").err.startswith("No such tasks.")
+    assert site.sow("task", "list", "--phase", "other").err.startswith(
+        "No task of phase other is there."
+    )
 
 
 def test_a_cancel_of_a_task_that_there_is_not_says_so(site: Site) -> None:
