@@ -5,6 +5,9 @@ blocks in 001, for each of the six roles that they bind.
 """
 
 import json
+import os
+import pty
+import subprocess
 
 import pytest
 from config.seed_examples import (
@@ -15,7 +18,7 @@ from config.seed_examples import (
     STRUCTURE,
     THREE_EXECUTORS,
 )
-from journeys.site import Site
+from journeys.site import SOW, Site
 from standins import Run, read_runs
 
 REPORT = [[{"sow": ["task", "set", "status", "needs_review"]}]]
@@ -89,7 +92,11 @@ def test_the_template_changes_nothing_but_what_is_changed_in_it(site: Site) -> N
     """Seed 000, "Configuration Initialization": init, then one word changed in the editor."""
     site.sow("config", "init")
     editor = {"EDITOR": 'sed -i \'/^    implementer:/s/"claude-code"/"windsurf"/\''}
-    site.sow("config", "edit", env=editor)
+    keyboard, terminal = pty.openpty()  # an editor is opened on a terminal only
+    argv = [str(SOW), "config", "edit"]
+    subprocess.run(argv, stdin=terminal, env=site.environment(editor), cwd=site.root, check=True)
+    os.close(keyboard)
+    os.close(terminal)
     site.project("010", "020")
     site.script(REPORT)
     site.sow("agent", "spawn", "implementer", "010")
