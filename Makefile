@@ -42,7 +42,7 @@ run: $(FOR_USE) ## Run the main job once, end to end, with an agent of sow's own
 test: $(FOR_WORK) ## Run the tests; under CI=true one seed of each storm as well.
 	$(BIN)/pytest -n $(JOBS) --dist loadgroup $(LEAVE_OUT)
 
-test-quick: $(FOR_WORK) ## Run what takes no minute: no worker, no real agent, nothing slow.
+test-quick: $(FOR_WORK) ## Run the tests that start no worker, no real agent and no container.
 	$(BIN)/pytest -n $(JOBS) -m "not storm and not real and not slow and not docker" --ignore tests/journeys
 
 # make takes each word for a target: `make test-of sow/calls/wait.py` names two.
