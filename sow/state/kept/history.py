@@ -7,6 +7,7 @@ What git runs for us runs no hook, filter, pager or helper, and asks nothing.
 
 import os
 
+from sow.errors import SowError
 from sow.paths import SOW_FOLDER
 from sow.state.kept.copies import LOG, digest, versions
 from sow.state.kept.store import Kept
@@ -80,21 +81,10 @@ def _git_knows(kept: Kept, name: str, data: bytes) -> bool:
 
 def _git(kept: Kept, *words: str) -> bytes | None:
     """Return what a git command says; None where it fails."""
-    import subprocess
+    from sow.git.run import git_bytes  # it starts processes: only where a file is in doubt
 
-    quiet = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.pager=cat")
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}
-    options = [word for setting in quiet for word in ("-c", setting)]
+    where = f"--git-dir={kept.checkout.git}"
     try:
-        done = subprocess.run(
-            ["git", f"--git-dir={kept.checkout.git}", *options, *words],
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=GIT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
+        return git_bytes(kept.checkout.root, where, *words, seconds=GIT_SECONDS)
+    except SowError:
         return None
-    return done.stdout if done.returncode == 0 else None

@@ -1,0 +1,67 @@
+"""What can go wrong with git, in words that name the folder and the remedy."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sow.errors import StateError
+
+LONGEST_QUOTE = 400
+"""How many characters of git's own words an error repeats."""
+
+
+class GitMissing(StateError):
+    """There is no `git` on the PATH."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "git is not installed, or is not on the PATH",
+            hint="Install git 2.38 or newer, or run the task without a clone (--no-clone).",
+        )
+
+
+class GitTooOld(StateError):
+    """The installed git lacks what sow asks of it."""
+
+    def __init__(self, version: str, needed: str) -> None:
+        super().__init__(
+            f"git {version} is too old: sow needs git {needed} or newer for clones and merges",
+            hint="Install a newer git, or run the task without a clone (--no-clone).",
+        )
+
+
+class GitRefused(StateError):
+    """Git ended with an error. `words` are the arguments, `complaint` what it printed on stderr."""
+
+    def __init__(self, folder: Path, words: Sequence[str], code: int, complaint: str) -> None:
+        lines = [line for line in complaint.strip().splitlines() if line.strip()]
+        quote = "\n".join(lines)[-LONGEST_QUOTE:] or f"it ended with exit code {code}"
+        super().__init__(
+            f"git {words[0] if words else ''} failed in {folder}: {quote}",
+            hint="Put right what git says, then call again.",
+        )
+        self.folder = folder
+        self.code = code
+        self.complaint = complaint
+
+
+class GitTookTooLong(StateError):
+    """Git did not end in the time that it was given, and was ended."""
+
+    passes = True
+
+    def __init__(self, folder: Path, words: Sequence[str], seconds: float) -> None:
+        super().__init__(
+            f"git {words[0]} did not end within {seconds:g} s in {folder}",
+            hint="See whether another git is at work in that folder, then call again.",
+        )
+
+
+class NoRepository(StateError):
+    """A folder belongs to no git repository with a working tree."""
+
+    def __init__(self, folder: Path, why: str) -> None:
+        super().__init__(
+            f"{folder} {why}",
+            hint="Tasks can have clones of their own only in a repository with at least one commit."
+            " Run the task without a clone (--no-clone), or make that commit first.",
+        )

@@ -1,0 +1,100 @@
+"""What a repository is: its folders, its branch, and whether clones of it can be made.
+
+Reads only.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from sow.git.git_errors import GitMissing, GitRefused, GitTooOld, NoRepository
+from sow.git.run import git, git_answer
+
+NEEDED_VERSION = (2, 38)
+"""`git merge-tree --write-tree`, by which sow merges without a working tree, came with 2.38."""
+
+BARE = "lies in a bare repository, or in git's own folder"
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository with a working tree."""
+
+    top: Path
+    """The root of its working tree, without links."""
+    git_dir: Path
+    """This working tree's own git folder."""
+    common_dir: Path
+    """The git folder that all working trees share: objects and branches."""
+    branch: str | None
+    """The branch that is checked out; None where HEAD is detached."""
+    commit: str
+    """The commit that HEAD names."""
+    is_shallow: bool = False
+
+
+def git_version() -> tuple[int, ...]:
+    """Return git's version, such as (2, 39, 5). Raises GitMissing."""
+    text = git(Path("/"), "version")
+    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
+    if found is None:
+        raise GitMissing
+    return tuple(int(number) for number in found.groups() if number is not None)
+
+
+def refuse_old_git() -> None:
+    """Raise GitTooOld where the installed git cannot do what clones and merges need; GitMissing."""
+    version = git_version()
+    if version < NEEDED_VERSION:
+        raise GitTooOld(".".join(map(str, version)), ".".join(map(str, NEEDED_VERSION)))
+
+
+def repository_of(folder: Path) -> Repository:
+    """Return the repository that `folder` lies in. Raises NoRepository, GitMissing, GitRefused."""
+    code, _, complaint = git_answer(folder, "rev-parse", "--git-dir")
+    if code != 0:
+        if "not a git repository" in complaint:
+            raise NoRepository(folder, "lies in no git repository")
+        if "cannot use bare repository" in complaint:
+            raise NoRepository(folder, BARE)
+        raise GitRefused(folder, ("rev-parse",), code, complaint)
+    if git(folder, "rev-parse", "--is-inside-work-tree", accepted=(0, 128)) != "true":
+        raise NoRepository(folder, BARE)
+    answers = git(
+        folder,
+        "rev-parse",
+        "--path-format=absolute",
+        "--show-toplevel",
+        "--git-dir",
+        "--git-common-dir",
+        "--is-shallow-repository",
+    ).splitlines()
+    top, git_dir, common_dir, shallow = answers
+    code, output, _ = git_answer(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    if code != 0:
+        raise NoRepository(folder, "belongs to a repository without a commit")
+    branch = git(folder, "symbolic-ref", "--quiet", "--short", "HEAD", accepted=(0, 1))
+    return Repository(
+        top=Path(top).resolve(),
+        git_dir=Path(git_dir).resolve(),
+        common_dir=Path(common_dir).resolve(),
+        branch=branch or None,
+        commit=output.decode().strip(),
+        is_shallow=shallow == "true",
+    )
+
+
+def commit_of(folder: Path, name: str) -> str | None:
+    """Return the commit that a name stands for; None where there is none."""
+    code, output, _ = git_answer(
+        folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+    )
+    return output.decode().strip() if code == 0 else None
+
+
+def is_ancestor(folder: Path, older: str, newer: str) -> bool:
+    """Whether one commit is an ancestor of another, or the same. Raises GitRefused."""
+    code, _, complaint = git_answer(folder, "merge-base", "--is-ancestor", older, newer)
+    if code not in (0, 1):
+        raise GitRefused(folder, ("merge-base",), code, complaint)
+    return code == 0

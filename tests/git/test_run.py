@@ -1,0 +1,145 @@
+"""Git as sow runs it: nothing of a repository acts by itself, nothing is asked, all has an end."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sow.git.git_errors import GitMissing, GitRefused, GitTookTooLong, GitTooOld, NoRepository
+from sow.git.repository import commit_of, is_ancestor, refuse_old_git, repository_of
+from sow.git.run import git, git_environment
+
+
+@pytest.fixture
+def repository(tmp_path):
+    folder = tmp_path / "a repository"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "config", "user.name", "A Person")
+    git(folder, "config", "user.email", "person@example.org")
+    (folder / "file").write_text("first\n")
+    git(folder, "add", "file")
+    git(folder, "commit", "-q", "-m", "First")
+    return folder
+
+
+def acting(folder: Path, name: str) -> Path:
+    """Make a program that leaves a trace when it is run."""
+    program = folder / name
+    program.write_text(f"#!/bin/sh\ntouch '{folder}/acted-{name}'\ncat\nexit 0\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_no_hook_and_no_monitor_of_a_repository_is_run(repository, tmp_path):
+    hooks = repository / ".git" / "hooks"
+    for name in ("pre-commit", "commit-msg", "post-commit", "reference-transaction"):
+        acting(hooks, name)
+    own = tmp_path / "own"
+    own.mkdir()
+    acting(own, "pre-commit")
+    git(repository, "config", "core.hooksPath", str(own))
+    git(repository, "config", "core.fsmonitor", str(acting(tmp_path, "monitor")))
+    git(repository, "config", "core.pager", str(acting(tmp_path, "pager")))
+    git(repository, "config", "commit.gpgSign", "true")
+    git(repository, "config", "gpg.program", str(acting(tmp_path, "gpg")))
+
+    (repository / "file").write_text("second\n")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "Second")
+    git(repository, "log", "-1")
+
+    assert list(tmp_path.rglob("acted-*")) == []
+    # the same commands act where they are not run by us
+    environ = {**os.environ, "HOME": str(tmp_path)}
+    git(repository, "config", "commit.gpgSign", "false")
+    subprocess.run(
+        ["git", "commit", "-q", "--allow-empty", "-m", "Third"],
+        cwd=repository,
+        env=environ,
+        check=True,
+    )
+    assert [path.name for path in tmp_path.rglob("acted-*")] != []
+
+
+def test_the_variables_of_a_caller_lead_git_nowhere_else():
+    environ = git_environment({"GIT_DIR": "/elsewhere", "GIT_INDEX_FILE": "x", "HOME": "/h"})
+    assert "GIT_DIR" not in environ
+    assert "GIT_INDEX_FILE" not in environ
+    assert environ["HOME"] == "/h"
+    assert environ["GIT_TERMINAL_PROMPT"] == "0"
+
+
+def test_an_error_of_git_names_the_folder_and_gits_own_words(repository):
+    with pytest.raises(GitRefused) as caught:
+        git(repository, "checkout", "no-such-branch")
+    assert str(repository) in caught.value.message
+    assert "no-such-branch" in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_missing_folder_and_a_missing_git_are_told_apart(repository, tmp_path, monkeypatch):
+    with pytest.raises(GitRefused, match="no folder"):
+        git(tmp_path / "nowhere", "status")
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    with pytest.raises(GitMissing):
+        git(repository, "status")
+
+
+def test_a_git_that_does_not_end_is_ended_with_all_that_it_started(repository):
+    git(repository, "config", "alias.wait", "!sleep 1000 & echo $! > pid; wait")
+    with pytest.raises(GitTookTooLong):
+        git(repository, "wait", seconds=1.0)
+    pid = int((repository / "pid").read_text())
+    stat = Path(f"/proc/{pid}/stat")
+    assert not stat.exists() or stat.read_text().split()[2] == "Z"
+
+
+def test_a_repository_is_told_with_its_branch_and_commit(repository):
+    inside = repository / "deep" / "er"
+    inside.mkdir(parents=True)
+    found = repository_of(inside)
+    assert found.top == repository.resolve()
+    assert found.git_dir == found.common_dir == repository.resolve() / ".git"
+    assert found.branch == "main"
+    assert found.commit == git(repository, "rev-parse", "HEAD")
+    assert not found.is_shallow
+    git(repository, "checkout", "-q", "--detach")
+    assert repository_of(repository).branch is None
+
+
+def test_what_is_no_repository_to_clone_is_refused_in_words(repository, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    with pytest.raises(NoRepository, match="no git repository"):
+        repository_of(outside)
+    git(outside, "init", "-q")
+    with pytest.raises(NoRepository, match="without a commit"):
+        repository_of(outside)
+    git(tmp_path, "clone", "-q", "--bare", str(repository), "bare")
+    with pytest.raises(NoRepository, match="bare"):
+        repository_of(tmp_path / "bare")
+    with pytest.raises(NoRepository, match="git's own folder"):
+        repository_of(repository / ".git")
+
+
+def test_commits_and_their_order(repository):
+    first = git(repository, "rev-parse", "HEAD")
+    git(repository, "commit", "-q", "--allow-empty", "-m", "Second")
+    second = commit_of(repository, "main")
+    assert second is not None
+    assert is_ancestor(repository, first, second)
+    assert not is_ancestor(repository, second, first)
+    assert commit_of(repository, "nothing") is None
+    assert commit_of(repository, "--all") is None
+
+
+def test_an_old_git_is_refused_by_its_version(tmp_path, monkeypatch):
+    refuse_old_git()
+    stand_in = tmp_path / "git"
+    stand_in.write_text("#!/bin/sh\necho git version 2.37.9\n")
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(GitTooOld, match=r"2\.37\.9.*2\.38"):
+        refuse_old_git()
