@@ -51,6 +51,15 @@ class LaunchRequest:
     task_dir: Path
     cwd: Path
     as_root: bool
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The variables that the agent will have, by which its CLI finds the user's own files."""
+    readable: tuple[Path, ...] = ()
+    """Folders outside `cwd` that the agent is to read, and must not write."""
+    checkout: Path | None = None
+    """What `cwd` stands for in the main checkout, where the agent runs in a clone: what the user
+    has allowed there holds in the clone too."""
+    is_isolated: bool = False
+    """Whether nothing that lies in `cwd` may act in the CLI by itself: hooks, servers, rules."""
 
     @property
     def required_session(self) -> Session:

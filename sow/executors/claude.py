@@ -26,6 +26,7 @@ from sow.executors.base import (
     Verdict,
 )
 from sow.executors.binary import require_binary
+from sow.executors.claude_folders import last_arguments
 from sow.executors.claude_stream import EVENT_LINES, TELLING_LINES, read_claude_line
 from sow.executors.endings import classify_ending
 from sow.executors.lines import read_matching
@@ -98,7 +99,13 @@ class ClaudeExecutor:
         skips = ("--dangerously-skip-permissions",) if self.config.yolo_mode else self._rules()
         session = ("--resume", request.required_session.id)
         return Launch(
-            argv=(self.binary, *skips, *self._model(), *session, *self.config.custom_args),
+            argv=(
+                self.binary,
+                *skips,
+                *self._model(),
+                *session,
+                *last_arguments(request, self.config.custom_args),
+            ),
             stdin="",
             cwd=request.cwd,
             env=self._environment(request),
@@ -140,7 +147,7 @@ class ClaudeExecutor:
         argv = (self.binary, *STREAM, *self._permissions(), *self._model())
         session = (session_flag, request.required_session.id)
         return Launch(
-            argv=(*argv, *session, *self.config.custom_args),
+            argv=(*argv, *session, *last_arguments(request, self.config.custom_args)),
             stdin=request.prompt,
             cwd=request.cwd,
             env=self._environment(request),

@@ -6,6 +6,7 @@ Knows nothing of HTTP; the server keeps the one fact between two requests, the
 tool use that still lacks its result.
 """
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ REPORT = (
 )
 """What an agent that does its job runs, one shell command a turn."""
 
+OTHER_TOOL = re.compile(r"!(\w+) (\{.*\})", re.DOTALL)
 HANG = "tail -f /dev/null"
 """A command that never ends. (Claude Code 2.1.330 refuses a mere `sleep`.)"""
 
@@ -41,7 +43,8 @@ class Behaviour:
     """
 
     commands: tuple[str, ...] = REPORT
-    """Shell commands, one a turn, each with `{task_id}` for the id in the prompt."""
+    """Shell commands, one a turn, each with `{task_id}` for the id in the prompt. Another tool is
+    used by `!NAME {"its": "input"}`."""
     status: int | None = None
     headers: tuple[tuple[str, str], ...] = ()
     """What responses of the main loop carry besides their body; `{soon}` is a time, in seconds
@@ -136,17 +139,24 @@ def next_answer(conversation: Conversation, behaviour: Behaviour, *, number: int
         return Answer(answer_id, "I have reported the task's status.")
     template = behaviour.commands[done]
     task_id = conversation.task_id if "{task_id}" in template else ""
+    tool, tool_input = _use(template.replace("{task_id}", task_id))
+    if template in behaviour.in_background:
+        tool_input["run_in_background"] = True
     return Answer(
         answer_id,
         f"Step {done + 1}.",
-        tool=SHELL_TOOL,
+        tool=tool,
         tool_use_id=f"toolu_{number:04d}",
-        tool_input={
-            "command": template.replace("{task_id}", task_id),
-            "description": "Follow the task's protocol",
-            **({"run_in_background": True} if template in behaviour.in_background else {}),
-        },
+        tool_input=tool_input,
     )
+
+
+def _use(command: str) -> tuple[str, Json]:
+    """Return the tool that a command stands for, with its input."""
+    other = OTHER_TOOL.fullmatch(command)
+    if other is not None:
+        return other[1], json.loads(other[2])
+    return SHELL_TOOL, {"command": command, "description": "Follow the task's protocol"}
 
 
 def side_answer(body: Json, *, number: int) -> Answer:
