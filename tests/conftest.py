@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,17 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("anywhere"), max_examples=10)
 settings.load_profile("anywhere")
-"""Nothing timed is asserted: a machine may be busy."""
+"""Nothing timed is asserted: a machine may be busy. `make test-quick` asks for `quick`."""
 
 LEAVE_SECONDS = 5.0
 """How long a process that was told to leave may take."""
 KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "CI", "TERM")
+
+
+HOMES = count()
+"""A number for each home: finding a free one by itself, pytest looks at all that are there."""
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +29,8 @@ def poisoned_home(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """Give the test a HOME of its own and nothing else of the user's environment."""
-    home = tmp_path_factory.mktemp("home")
+    home = tmp_path_factory.getbasetemp() / "homes" / str(next(HOMES))
+    home.mkdir(parents=True)
     for name in list(os.environ):
         if name not in KEPT and not name.startswith(("PYTEST_", "COV_")):
             monkeypatch.delenv(name)
@@ -42,11 +49,15 @@ def surroundings_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_running(tmp_path: Path) -> Iterator[None]:
+def nothing_left_running(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail a test that leaves a process behind which works in its folder."""
+    if "tmp_path" not in request.fixturenames:
+        yield
+        return
+    folder = str(request.getfixturevalue("tmp_path"))
     yield
     deadline = time.monotonic() + LEAVE_SECONDS
-    while (left := _working_in(tmp_path)) and time.monotonic() < deadline:
+    while (left := _working_in(folder)) and time.monotonic() < deadline:
         time.sleep(0.02)
     for pid in left:
         os.kill(pid, 9)
@@ -56,21 +67,23 @@ def nothing_left_running(tmp_path: Path) -> Iterator[None]:
 def _pids() -> list[int]:
     if not Path("/proc/self").exists():
         return []
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
 
 
-def _working_in(folder: Path) -> list[int]:
+def _working_in(folder: str) -> list[int]:
     return [pid for pid in _pids() if _works_in(pid, folder)]
 
 
-def _works_in(pid: int, folder: Path) -> bool:
+def _works_in(pid: int, folder: str) -> bool:
+    """Whether a process works in a folder. Asked of each process after each test: no `Path`."""
     try:
-        cwd = str(Path(f"/proc/{pid}/cwd").readlink())
+        cwd = os.readlink(f"/proc/{pid}/cwd")  # noqa: PTH115
+        if cwd != folder and not cwd.startswith(f"{folder}/"):
+            return False
         state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except OSError:
         return False
-    inside = cwd == str(folder) or cwd.startswith(f"{folder}/")
-    return inside and state not in "ZX" and pid != os.getpid()
+    return state not in "ZX" and pid != os.getpid()
 
 
 def _command(pid: int) -> str:
