@@ -15,7 +15,7 @@ from typing import Any
 
 from sow.attempts.judge import CANCELLED
 from sow.attempts.retry import Next, Step
-from sow.clock import format_duration, format_time
+from sow.clock import format_duration
 from sow.errors import StateError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault
@@ -254,9 +254,7 @@ def _again(
     parked = following.step is Step.PARK
     waits = following.retry_at > now
     state = JobState.PARKED if parked else JobState.BACKOFF if waits else JobState.QUEUED
-    when = f"until {format_time(following.retry_at)}" if parked else ""
-    if waits and not parked:
-        when = f"again in {format_duration(following.retry_at - now)}"
+    when = f"again in {format_duration(following.retry_at - now)}" if waits else ""
     tell(job, f"{verdict.cause}: {first_line(verdict.reason)}; {state} {when}".rstrip())
     leases.requeue(
         context.database,

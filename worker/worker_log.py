@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 
-from sow.clock import format_time
+from sow.clock import format_time, local_time
 from sow.ids import WorkerId
 from sow.paths import Workspace
 from worker.context import logger
@@ -32,11 +32,21 @@ class JsonLines(logging.Formatter):
         return json.dumps(fields, ensure_ascii=False)
 
 
+class Lines(logging.Formatter):
+    """A line for people, its local time before it: a log is read on other days too."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s  %(message)s")
+
+    def formatTime(self, record: logging.LogRecord, _form: str | None = None) -> str:  # noqa: N802 - logging's name
+        """Return when a record was made, as every log tells it."""
+        return local_time(record.created)
+
+
 def configure_logging(*, as_json: bool) -> None:
     """Write what the worker does, a line a thing, with the time."""
     handler = logging.StreamHandler(sys.stdout if as_json else sys.stderr)
-    people = logging.Formatter("%(asctime)s  %(message)s", datefmt="%H:%M:%S")
-    handler.setFormatter(JsonLines() if as_json else people)
+    handler.setFormatter(JsonLines() if as_json else Lines())
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False

@@ -122,7 +122,7 @@ def call(
                 )
                 course.placed.add(found.job.id)
                 if found.owed and waiter is None:
-                    raise OutcomeIsOwed(found.job, found.anew_with)
+                    raise OutcomeIsOwed(found.job, found.anew_with, now=caller.now())
             except SowError as error:
                 if len(requests) == 1:
                     raise

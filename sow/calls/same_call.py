@@ -15,7 +15,7 @@ from sow.calls.report import has_reported
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import is_same_call, resolve
 from sow.calls.unrecorded_agents import refuse_strays
-from sow.clock import format_time
+from sow.clock import clock_time
 from sow.config.configuration import Configuration
 from sow.errors import SowError, StateError
 from sow.ids import TaskId
@@ -47,8 +47,8 @@ class TaskHasJob(StateError):
 class OutcomeIsOwed(StateError):
     """A call that will not wait would queue nothing: what it asks for has ended, untold."""
 
-    def __init__(self, job: Job, anew_with: str | None) -> None:
-        ended = f", which ended {format_time(job.ended_at)}" if job.ended_at else ""
+    def __init__(self, job: Job, anew_with: str | None, *, now: float) -> None:
+        ended = f", which ended at {clock_time(job.ended_at, now)}" if job.ended_at else ""
         anew = f" To run it anew, make the same call with {anew_with}." if anew_with else ""
         how = job.outcome_status or job.state
         super().__init__(

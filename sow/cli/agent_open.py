@@ -10,7 +10,7 @@ from sow.calls.open import open_session
 from sow.cli import completing
 from sow.cli.arguments import id_option, named_task
 from sow.cli.calling import this_caller
-from sow.cli.output import echo_json, json_option
+from sow.cli.output import echo_json, json_option, shown_state
 from sow.errors import ExitCode, UsageError
 from sow.ids import parse_task_id
 from sow.jobs import jobs
@@ -51,7 +51,7 @@ def open_task(task: str | None, task_option: str | None, as_json: bool) -> int:
     if as_json:
         echo_json(outcome)
     else:
-        click.echo(line_of(outcome))
+        click.echo(line_of(outcome, now=caller.now(), paint=shown_state))
     if code:
         click.echo(f"Warning: {job.executor.name} ended with exit code {code}", err=True)
     return int(ExitCode.FAILED if code else ExitCode.OK)

@@ -26,9 +26,10 @@ from sow.cli.detaching import (
     say_detached,
 )
 from sow.cli.failure import show_refusal
-from sow.cli.output import echo_json
+from sow.cli.output import echo_json, shown_state
 from sow.cli.progress import ProgressLine
 from sow.cli.wait_options import WaitOptions, bound_of
+from sow.clock import utc_now
 from sow.errors import SowError
 from sow.ids import TaskId
 from sow.jobs import jobs
@@ -147,7 +148,7 @@ def _print(outcome: Outcome, options: WaitOptions) -> None:
     if options.as_json:
         echo_json(outcome)
         return
-    click.echo(line_of(outcome))
+    click.echo(line_of(outcome, now=utc_now(), paint=shown_state))
     for warning in outcome.warnings:
         if not (outcome.reason and warning.endswith(outcome.reason)):  # it stands in the line
             click.echo(f"Warning: {outcome.task}: {warning}", err=True)

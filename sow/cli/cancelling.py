@@ -11,7 +11,7 @@ from sow.calls.cancel import Cancelled, NothingToCancel, TooLate, job_to_cancel
 from sow.calls.cancel_to_end import cancel_to_end, not_ended
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
 from sow.cli.failure import for_each
-from sow.cli.output import echo_json
+from sow.cli.output import echo_json, shown_state
 from sow.errors import ExitCode
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
@@ -111,7 +111,8 @@ def _show(caller: Caller, database: Database, cancelled: Cancelled, *, as_json: 
         echo_json(_view(caller, database, cancelled))
     elif not as_json:
         for job in shown:
-            click.echo(line_of(outcome_of(job, jobs.attempts(database, job.id))))
+            outcome = outcome_of(job, jobs.attempts(database, job.id))
+            click.echo(line_of(outcome, now=caller.now(), paint=shown_state))
         for job in cancelled.kept:
             click.echo(f"{job.task_id} goes on (job {job.id}, {_how(job)})")
     if sys.stdout is not None:

@@ -2,7 +2,8 @@
 
 import select
 import sys
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import closing, suppress
 from typing import Any
 
 import click
@@ -11,8 +12,8 @@ import msgspec
 from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.job_record import job_id_of
-from sow.cli.output import echo_json, json_option
-from sow.clock import format_time, utc_now
+from sow.cli.output import echo_json, json_option, shown_state
+from sow.clock import clock_time, format_time, local_time, parse_time, utc_now
 from sow.ids import ProjectId, parse_task_id
 from sow.jobs.change_feed import ChangeFeed
 from sow.jobs.changes import Cursor, Filter, parse_cursor
@@ -22,7 +23,7 @@ from sow.state.kept.store import project_id_at
 
 FOLLOW_SECONDS = 0.5
 """How often whoever follows asks for new rows: a query by number, a tenth of a millisecond."""
-ROW = "{:<20}  {:<5}  {:<5}  {}"
+ROW = "{:<19}  {:<5}  {:<5}  {}"
 NOTICES = (ChangeKind.PRUNED, ChangeKind.OTHER_QUEUE)
 
 
@@ -100,7 +101,7 @@ def _print_row(change: Change) -> None:
         click.echo(f"Note: {change.data.reason}", err=True)
         return
     job = str(change.job) if change.job is not None else "-"
-    click.echo(ROW.format(format_time(change.at), change.task, job, words_of(change)))
+    click.echo(ROW.format(local_time(change.at), change.task, job, words_of(change, shown_state)))
 
 
 def _none(*, since: str | None, task: str | None, job: str | None) -> str:
@@ -140,8 +141,8 @@ def change_record(change: Change, cursor: Cursor | None) -> dict[str, Any]:
     }
 
 
-def words_of(change: Change) -> str:
-    """Return a change in words for people, on one line."""
+def words_of(change: Change, paint: Callable[[str], str] = str) -> str:
+    """Return a change in words for people, on one line, with local times and painted states."""
     data, kind = change.data, change.kind
     reason = (data.reason or "").strip().partition("\n")[0]
     match kind:
@@ -158,17 +159,25 @@ def words_of(change: Change) -> str:
         case ChangeKind.STATUS:
             before = f"{data.before} → " if data.before not in (None, data.status) else ""
             iteration = f" (iteration {data.iteration})" if (data.iteration or 1) > 1 else ""
-            return f"status {before}{data.status}{iteration}"
+            return f"status {before}{paint(data.status or '')}{iteration}"
         case ChangeKind.BACKOFF | ChangeKind.PARKED:
-            return _joined(f"{kind} until {data.retry_at}", reason or data.cause or "")
+            return _joined(f"{kind} until {_until(change)}", reason or data.cause or "")
         case ChangeKind.QUEUED if data.before not in (None, "preparing"):
             return _joined("queued again", reason or data.cause or "")
         case ChangeKind.FAILED | ChangeKind.CANCELLED:
-            return _joined(f"job {kind}", reason)
+            return _joined(f"job {paint(kind)}", reason)
         case ChangeKind.DONE:
             return "job done"
         case _:
-            return kind
+            return paint(kind)
+
+
+def _until(change: Change) -> str:
+    """Return when a job that waits goes on; its date only where it is not that of the change."""
+    text = change.data.retry_at or ""
+    with suppress(ValueError, OverflowError, OSError):  # beyond all calendars: as it stands
+        return clock_time(parse_time(text), change.at)
+    return text
 
 
 def _joined(words: str, reason: str) -> str:

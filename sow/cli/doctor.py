@@ -12,6 +12,7 @@ from sow.cli.arguments import working_folder
 from sow.cli.config_places import workspace_here
 from sow.cli.findings import counted, echo_findings, finding_record
 from sow.cli.output import echo_json, json_option
+from sow.clock import utc_now
 from sow.errors import ExitCode
 from sow.findings import Finding, Level, count
 
@@ -32,7 +33,7 @@ def doctor(executors: tuple[str, ...], as_json: bool) -> int:
     """
     from sow.doctor.examination import Surroundings, examine
 
-    here = Surroundings(os.environ, working_folder(), workspace_here(os.environ))
+    here = Surroundings(os.environ, working_folder(), workspace_here(os.environ), utc_now())
     sections = examine(here, executors)
     findings = _told(sections) if as_json else _shown(sections)
     return int(ExitCode.FAILED if count(findings, Level.ERROR) else ExitCode.OK)

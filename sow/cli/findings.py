@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sow.cli.output import shown_state
 from sow.findings import Finding, Level, count
 
 MARKS = {
@@ -28,7 +29,8 @@ def echo_findings(findings: Sequence[Finding]) -> None:
     """Print each finding with its mark, and below those that share a remedy, that remedy."""
     marks = MARKS if _can_print("✓⚠✗") else PLAIN_MARKS
     for finding, following in zip_longest(findings, findings[1:]):
-        click.echo(f"{marks[finding.level]}{finding.text}")
+        mark = shown_state(finding.level, marks[finding.level])
+        click.echo(f"{mark}{finding.text}")
         if following is None or following.remedy != finding.remedy:
             for line in finding.remedy.splitlines():
                 click.echo(f"  {line}".rstrip())

@@ -7,7 +7,7 @@ from sow.cli.arguments import here
 from sow.cli.job_record import find_job, open_jobs
 from sow.cli.output import echo_json, json_option
 from sow.cli.shown import outcome_is_shown
-from sow.clock import utc_now
+from sow.clock import Times, utc_now
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
@@ -34,7 +34,7 @@ def tell_story(workspace: Workspace, database: Database, job: Job, *, as_json: b
     now = utc_now()
     attempts = jobs.attempts(database, job.id)
     around = look_around(workspace, database, job, now=now)
-    lines = explain_job(job, attempts, around, now=now)
+    lines = explain_job(job, attempts, around, Times(now, in_utc=as_json))
     if as_json:
         echo_json(job_story(job, attempts, seen_in(job, around, now), lines))
     else:

@@ -7,14 +7,14 @@ from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.job_record import note_on, open_jobs, took
 from sow.cli.output import COUNT, echo_json_lines, echo_table, json_option
-from sow.clock import utc_now
+from sow.clock import ago, utc_now
 from sow.ids import parse_task_id
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.reports.views import Seen, read_views, see_jobs
 from sow.schema.job import Job
 
-HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "TOOK", "NOTE")
+HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "QUEUED", "TOOK", "NOTE")
 
 
 @click.command("list")
@@ -58,7 +58,7 @@ def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None
     else:
         seen = see_jobs(workspace, database, shown, now)
         rows = [_row(job, now, each) for job, each in zip(shown, seen, strict=True)]
-        echo_table(HEADER, rows)
+        echo_table(HEADER, rows, states=["STATE", "STATUS"])
     if len(found) > limit:
         click.echo(f"Note: there are more than these {limit} jobs; --limit shows more.", err=True)
 
@@ -82,6 +82,7 @@ def _row(job: Job, now: float, seen: Seen) -> tuple[str, ...]:
         job.executor.name,
         job.state.value,
         job.outcome_status.value if job.outcome_status else "-",
+        ago(job.created_at, now),
         took(job, now),
         note_on(job, seen),
     )

@@ -16,7 +16,7 @@ from sow.cli.arguments import here
 from sow.cli.job_record import find_job, open_jobs
 from sow.cli.output import COUNT, echo_json_lines, json_option
 from sow.cli.shown import outcome_is_shown
-from sow.clock import format_time
+from sow.clock import format_time, utc_now
 from sow.errors import UsageError
 from sow.executors.base import Event, EventKind
 from sow.executors.lines import WholeLines
@@ -134,7 +134,8 @@ def _refuse_no_attempt(database: Database, job: Job, options: LogOptions) -> Non
 def _print_end(workspace: Workspace, database: Database, job: Job) -> None:
     """Tell on stderr how a job ended; stdout is the agents' own."""
     if job.state.is_final:
-        click.echo(line_of(outcome_of(job, jobs.attempts(database, job.id))), err=True)
+        outcome = outcome_of(job, jobs.attempts(database, job.id))
+        click.echo(line_of(outcome, now=utc_now()), err=True)
         outcome_is_shown(workspace, database, job)
 
 

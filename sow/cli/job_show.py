@@ -7,9 +7,9 @@ import click
 from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.job_record import echo_facts, find_job, note_on, open_jobs, took
-from sow.cli.output import echo_json, json_option
+from sow.cli.output import echo_json, json_option, shown_state
 from sow.cli.shown import outcome_is_shown
-from sow.clock import utc_now
+from sow.clock import Times, utc_now
 from sow.jobs import jobs
 from sow.reports.views import job_detail, see_job
 from sow.schema.job import Job
@@ -36,23 +36,24 @@ def show(job_id: str, as_json: bool) -> None:
 
 
 def _print(job: Job, view: JobDetail, *, note: str, now: float) -> None:
+    times = Times(now)
     echo_facts(
         [
             (
                 "job",
                 f"{job.id} ({job.verb} {job.agent} for task {job.task_id} by {job.executor.name})",
             ),
-            ("state", job.state.value),
+            ("state", shown_state(job.state.value)),
             ("note", note),
-            ("status", job.outcome_status),
+            ("status", shown_state(job.outcome_status) if job.outcome_status else None),
             ("cause", view.cause),
             ("took", took(job, now)),
             ("cost", f"${job.cost_usd:.4f}" if job.cost_usd is not None else None),
             ("denied tools", ", ".join(job.denied_tools)),
             ("called by", f"job {job.parent}" if job.parent else None),
             ("prompt", job.prompt.strip()),
-            ("queued", view.created_at),
-            ("ended", view.ended_at),
+            ("queued", times.when(job.created_at)),
+            ("ended", times.when(job.ended_at) if job.ended_at else None),
         ]
     )
     for attempt in view.attempts:

@@ -1,11 +1,13 @@
 """How commands speak: JSON for programs, plain lines for people.
 
-Owns the format of `--json` (one object, or one a line; stable keys) and
-whether stdout is a person's terminal. Knows nothing of what is shown.
+Owns the format of `--json` (one object, or one a line; stable keys), how a table
+is aligned, and whether stdout shows colours: on a person's terminal only. Knows
+nothing of what is shown.
 """
 
+import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -44,15 +46,33 @@ def echo_json_lines(records: "Iterable[Mapping[str, Any] | Struct]") -> None:
         echo_json(record)
 
 
-def echo_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows in aligned columns below their header."""
+def echo_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], states: Collection[str] = ()
+) -> None:
+    """Print rows in aligned columns below their header; those named in `states` hold states."""
     table = [header, *rows]
     widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
     for row in table:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        cells = [
+            (shown_state(cell) if name in states else cell) + " " * (width - len(cell))
+            for name, cell, width in zip(header, row, widths, strict=True)
+        ]
         click.echo("  ".join(cells).rstrip())
 
 
-def is_person() -> bool:
-    """Whether stdout is a terminal."""
-    return sys.stdout.isatty()
+def shown_state(word: str, text: str | None = None) -> str:
+    """Return the word of a state, or a text that stands for it, in its colour if any is shown."""
+    if not shows_colours():
+        return word if text is None else text
+    from sow.cli.colour import coloured
+
+    return coloured(word, text)
+
+
+def shows_colours() -> bool:
+    """Whether stdout is a terminal with colours, and its user wants them (no-color.org)."""
+    return (
+        sys.stdout.isatty()
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM", "") not in ("", "dumb")
+    )

@@ -66,7 +66,7 @@ def show_dry_run(caller: Caller, request: Request, *, as_json: bool, detach: boo
         _show(_preview(caller, job_for(caller, config, found), found), as_json=as_json)
         return
     if found.owed and detach:
-        raise OutcomeIsOwed(found.job, found.anew_with)
+        raise OutcomeIsOwed(found.job, found.anew_with, now=caller.now())
     _show_found(found, as_json=as_json)
 
 

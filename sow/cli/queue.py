@@ -8,8 +8,8 @@ from sow.calls.caller import Caller
 from sow.cli.calling import this_caller
 from sow.cli.job_record import echo_facts
 from sow.cli.lazy import LazyGroup
-from sow.cli.output import echo_json, json_option
-from sow.clock import format_time, utc_now
+from sow.cli.output import echo_json, json_option, shown_state
+from sow.clock import Times, format_time, utc_now
 from sow.jobs import control, workers
 from sow.jobs.database import Database, open_existing_queue, open_queue
 
@@ -31,7 +31,8 @@ def status(as_json: bool) -> None:
     if as_json:
         echo_json(record)
         return
-    alive = record["worker_count"]
+    times = Times(utc_now())
+    alive, paused = record["worker_count"], record["paused_since"]
     slots = f"{sum(record['running_by_executor'].values())} of {record['concurrency']}"
     executors = ", ".join(
         f"{name} {count}" for name, count in record["running_by_executor"].items()
@@ -40,7 +41,7 @@ def status(as_json: bool) -> None:
         [
             (
                 "queue",
-                f"paused since {record['paused_since']}" if record["paused_since"] else "open",
+                f"{shown_state('paused')} since {times.of_record(paused)}" if paused else "open",
             ),
             ("workers", str(alive) if alive else "none (a call starts one)"),
             ("slots taken", f"{slots} ({executors})" if executors else slots),
@@ -52,8 +53,9 @@ def status(as_json: bool) -> None:
             ("set aside", len(record["set_aside"])),
         ]
     )
-    for one in record["set_aside"]:
-        click.echo(f"  {one['at']}  {one['reason']}: {one['data']}")
+    for message in record["set_aside"]:
+        at = times.of_record(message["at"])
+        click.echo(f"  {at}  {message['reason']}: {message['data']}")
 
 
 @queue.command()

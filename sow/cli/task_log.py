@@ -6,14 +6,13 @@ Owns how an entry of a log reads: its local time with its date, who did it, what
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime
 
 import click
 
 from sow.cli import completing
 from sow.cli.arguments import here, id_option, named_task
 from sow.cli.output import echo_json, echo_json_lines, json_option
-from sow.clock import local_time
+from sow.clock import local_time, parse_time
 from sow.files import NotAFile, read_regular, unreadable
 from sow.schema.output.tasks import Description, LogEntryView
 from sow.state.places import TaskPlace, find_task
@@ -62,7 +61,7 @@ def head_line(entry: LogEntry) -> str:
     """Return an entry's one line."""
     at = entry.timestamp
     with suppress(ValueError, OverflowError, OSError):  # a year that no calendar of the system has
-        at = local_time(datetime.fromisoformat(at).timestamp())
+        at = local_time(parse_time(at))
     result = f" ({printable(entry.result)})" if entry.result else ""
     return f"{at}  {printable(entry.agent)}  {printable(entry.action)}{result}"
 

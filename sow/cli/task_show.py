@@ -8,7 +8,8 @@ import click
 from sow.cli import completing
 from sow.cli.arguments import here, ids_option, named_tasks
 from sow.cli.failure import for_each
-from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
+from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option, shown_state
+from sow.clock import Times, ago, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from sow.paths import Workspace
     from sow.schema.task import Task
 
-HEADER = ("ID", "STATUS", "AGENT", "PHASE", "ITERATION", "WAITS FOR", "NAME")
+HEADER = ("ID", "STATUS", "AGENT", "PHASE", "ITERATION", "UPDATED", "WAITS FOR", "NAME")
 
 
 @click.command("list")
@@ -43,7 +44,8 @@ def list_all(status: str | None, phase: str | None, as_json: bool) -> None:
         echo_json_lines(task_view(workspace, task) for task in shown)
     elif shown:
         done = {task.id for task in tasks if task.status.value == "completed"}
-        echo_table(HEADER, [_row(task, done) for task in shown])
+        now = utc_now()
+        echo_table(HEADER, [_row(task, done, now) for task in shown], states=["STATUS"])
     elif not errors:
         first = "No tasks. Add one: sow task add NAME --agent implementer"
         click.echo(_none(status, phase) if tasks else first, err=True)
@@ -58,7 +60,7 @@ def _none(status: str | None, phase: str | None) -> str:
     return f"No task{of}{wanted}. `sow task list` shows them all."
 
 
-def _row(task: "Task", done: "Collection[str]") -> tuple[str, ...]:
+def _row(task: "Task", done: "Collection[str]", now: float) -> tuple[str, ...]:
     """Return a task as a line of the table; `done` are the ids of the completed ones."""
     return (
         task.id,
@@ -66,6 +68,7 @@ def _row(task: "Task", done: "Collection[str]") -> tuple[str, ...]:
         task.assigned_agent,
         task.phase,
         str(task.iteration),
+        ago(task.updated_at.timestamp(), now),
         ", ".join(other for other in task.depends_on if other not in done) or "-",
         task.name,
     )
@@ -113,14 +116,15 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
     """Return what there is to say of `task`, a line each."""
     from sow.reports.task_views import task_folder
 
+    times = Times(utc_now())
     facts = [
-        ("status", task.status.value),
+        ("status", shown_state(task.status.value)),
         ("agent", task.assigned_agent),
         ("phase", task.phase),
         ("iteration", str(task.iteration)),
         ("depends on", ", ".join(task.depends_on)),
         ("session", _session(task)),
-        *((name, _time(getattr(task, f"{name}_at"))) for name in _TIMES),
+        *((name, _time(getattr(task, f"{name}_at"), times)) for name in _TIMES),
         ("references", ", ".join(map(str, task.references))),
         ("feedback", ", ".join(map(str, task.feedback))),
         ("files", ", ".join(task.files_modified)),
@@ -141,9 +145,7 @@ def _session(task: "Task") -> str:
     return f"{task.session_id} ({executor}, {begun})"
 
 
-def _time(value: object) -> str:
+def _time(value: object, times: Times) -> str:
     from datetime import datetime
 
-    from sow.clock import format_time
-
-    return format_time(value.timestamp()) if isinstance(value, datetime) else ""
+    return times.when(value.timestamp()) if isinstance(value, datetime) else ""

@@ -6,7 +6,7 @@ import click
 
 from sow.cli.calling import this_caller
 from sow.cli.output import echo_json_lines, json_option
-from sow.clock import format_time
+from sow.clock import Times, format_time, utc_now
 from sow.jobs import leases, workers
 from sow.jobs.database import Database, open_existing_queue
 from sow.paths import Workspace
@@ -52,11 +52,12 @@ def _record(workspace: Workspace, database: Database, one: WorkerRecord) -> dict
 
 def _echo_table(records: list[dict[str, Any]]) -> None:
     click.echo(f"{'WORKER':<16}{'PID':<9}{'STATE':<8}{'SLOTS':<9}{'JOBS':<16}SINCE")
+    times = Times(utc_now())
     for record in records:
         jobs = ",".join(map(str, record["jobs"])) or "-"
         state = "alive" if record["alive"] else "dead"
         slots = f"{record['slots_taken']}/{record['concurrency']}"
         click.echo(
             f"{record['worker']:<16}{record['pid']:<9}{state:<8}{slots:<9}{jobs:<16}"
-            f"{record['started_at']}"
+            f"{times.of_record(record['started_at'])}"
         )

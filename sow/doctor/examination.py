@@ -31,6 +31,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     environ: Mapping[str, str]
     cwd: Path
     workspace: Workspace | None
+    now: float
 
     @property
     def agents_folder(self) -> Path:
@@ -55,7 +56,7 @@ def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
         yield Section("Repository", [Finding(check="repository", level=Level.NOTE, text=text)])
         return
     if configuration is not None:
-        yield Section("Queue", list(examine_queue(here.workspace, configuration)))
+        yield Section("Queue", list(examine_queue(here.workspace, configuration, now=here.now)))
         yield from _environment(here, here.workspace, configuration)
     state = list(examine_state(here.workspace))
     if state:

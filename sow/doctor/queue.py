@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from sow import __version__
+from sow.clock import Times
 from sow.config.configuration import Configuration
 from sow.errors import QueueError
 from sow.findings import Finding, Level
@@ -19,7 +20,9 @@ from sow.paths import Workspace
 from sow.schema.job import WorkerRecord
 
 
-def examine_queue(workspace: Workspace, configuration: Configuration) -> Iterator[Finding]:
+def examine_queue(
+    workspace: Workspace, configuration: Configuration, *, now: float
+) -> Iterator[Finding]:
     """Yield what is found of the queue."""
     try:
         database = open_existing_queue(workspace)
@@ -29,7 +32,7 @@ def examine_queue(workspace: Workspace, configuration: Configuration) -> Iterato
             return
         with closing(database):
             yield _file(workspace, database)
-            yield from _contents(workspace, database)
+            yield from _contents(workspace, database, now)
             yield from _workers(workspace, database, configuration)
     except QueueError as error:
         text = error.message[:1].upper() + error.message[1:]
@@ -58,14 +61,15 @@ def _file(workspace: Workspace, database: Database) -> Finding:
     )
 
 
-def _contents(workspace: Workspace, database: Database) -> Iterator[Finding]:
+def _contents(workspace: Workspace, database: Database, now: float) -> Iterator[Finding]:
     paused = control.paused_since(database)
     if paused is not None:
         yield Finding(
             check="paused",
             level=Level.WARNING,
-            text=f"The queue has been paused since {paused}",
+            text=f"The queue has been paused since {Times(now).of_record(paused)}",
             remedy="`sow queue resume` lets it go on.",
+            facts={"paused_since": paused},
         )
     aside = len(control.set_aside(database))
     if aside:

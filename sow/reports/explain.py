@@ -7,7 +7,7 @@ What a person can do is `advice`'s.
 
 from collections.abc import Sequence
 
-from sow.clock import format_duration, format_time
+from sow.clock import Times, format_duration
 from sow.executors.endings import SILENT
 from sow.reports.advice import advice
 from sow.reports.prospects import Obstacle, Surroundings, obstacle_of
@@ -16,19 +16,17 @@ from sow.schema.job import Attempt, Job, JobState
 from sow.schema.kinds import kind_of
 
 
-def explain(
-    job: Job, attempts: Sequence[Attempt], around: Surroundings, *, now: float
-) -> list[str]:
-    """Return the story of a job, a sentence or two a line."""
-    told = [
-        _beginning(job, now),
-        *(line for attempt in attempts for line in _attempt(attempt, now)),
+def explain(job: Job, attempts: Sequence[Attempt], around: Surroundings, times: Times) -> list[str]:
+    """Return the story of a job, a sentence or two a line; `times` tells its times."""
+    lines = [
+        _beginning(job, times),
+        *(line for attempt in attempts for line in _attempt(attempt, times)),
         *_ending_without_attempt(job, attempts),
         *_accounts(job),
-        *(_doubt(job) if around.in_doubt else _now(job, attempts, around, now)),
+        *(_doubt(job) if around.in_doubt else _now(job, attempts, around, times)),
         "" if around.in_doubt else advice(job, attempts, around.task),
     ]
-    return [line for line in told if line]
+    return [line for line in lines if line]
 
 
 def _doubt(job: Job) -> list[str]:
@@ -40,25 +38,24 @@ def _doubt(job: Job) -> list[str]:
     ]
 
 
-def _beginning(job: Job, now: float) -> str:
+def _beginning(job: Job, times: Times) -> str:
     asked = f"{job.verb} {job.agent} for task {job.task_id} by {job.executor.name}"
-    when = f"{format_time(job.created_at)}, {format_duration(now - job.created_at)} ago"
     by = f", by the agent of job {job.parent}" if job.parent is not None else ""
-    return f"Job {job.id}: {asked}, asked for at {when}{by}."
+    return f"Job {job.id}: {asked}, asked for at {times.when(job.created_at)}{by}."
 
 
-def _attempt(attempt: Attempt, now: float) -> list[str]:
+def _attempt(attempt: Attempt, times: Times) -> list[str]:
     did = kind_of(attempt).deed
     begun = attempt.started_at or attempt.created_at
-    told = f"Attempt {attempt.number} {did} at {format_time(begun)}"
+    which = f"Attempt {attempt.number} {did} at"
     if attempt.cause is None:
         if attempt.ended_at:
-            return [f"{told} and has ended; it is not judged yet."]
-        return [f"{told}, {format_duration(now - begun)} ago, and has not ended."]
+            return [f"{which} {times.at(begun)} and has ended; it is not judged yet."]
+        return [f"{which} {times.when(begun)} and has not ended."]
     took = f" after {format_duration(attempt.ended_at - begun)}" if attempt.ended_at else ""
     what = WITHOUT_CALL if attempt.reason == WITHOUT_CALL else CAUSES[attempt.cause].words
     ended = "was ended" if _is_by_sow(attempt) else "ended"
-    lines = [f"{told} and {ended}{took}{_exit(attempt)}: {what}."]
+    lines = [f"{which} {times.at(begun)} and {ended}{took}{_exit(attempt)}: {what}."]
     if attempt.cause is not Cause.REPORTED and not _is_said(attempt, what):
         lines += _quoted(attempt.reason)
     return lines
@@ -120,19 +117,19 @@ def _accounts(job: Job) -> list[str]:
     return lines
 
 
-def _now(job: Job, attempts: Sequence[Attempt], around: Surroundings, now: float) -> list[str]:
+def _now(job: Job, attempts: Sequence[Attempt], around: Surroundings, times: Times) -> list[str]:
     """Tell where the job stands, and what happens to it next."""
     match job.state:
         case JobState.PREPARING:
             return [_placing(around)]
         case JobState.QUEUED:
-            return [f"Next: {_start(job, around)}"]
+            return [f"Next: {_start(job, around, times)}"]
         case JobState.RUNNING if kind_of(job).in_persons_hands:
             return ["Next: the task is free again when the session is closed there."]
         case JobState.RUNNING:
-            return _running(job, attempts, around)
+            return _running(job, attempts, around, times)
         case JobState.BACKOFF | JobState.PARKED:
-            return _waiting(job, around, now)
+            return _waiting(job, around, times)
         case JobState.CANCELLED:
             return [f"It was cancelled; the task was left {job.outcome_status or 'as it was'}."]
         case JobState.FAILED:
@@ -158,13 +155,14 @@ def _placing(around: Surroundings) -> str:
     )
 
 
-def _start(job: Job, around: Surroundings) -> str:
+def _start(job: Job, around: Surroundings, times: Times) -> str:
     """Tell when a job that is due starts, and what stands in its way."""
     name = job.executor.name
     match obstacle_of(job, around):
         case Obstacle.PAUSED:
+            since = times.of_record(around.paused_since or "")
             return (
-                f"nothing: the queue has been paused since {around.paused_since}."
+                f"nothing: the queue has been paused since {since}."
                 " `sow queue resume` lets it go on."
             )
         case Obstacle.NO_WORKER:
@@ -187,9 +185,11 @@ def _start(job: Job, around: Surroundings) -> str:
             return "it starts as soon as a worker takes it; nothing stands in its way."
 
 
-def _running(job: Job, attempts: Sequence[Attempt], around: Surroundings) -> list[str]:
+def _running(
+    job: Job, attempts: Sequence[Attempt], around: Surroundings, times: Times
+) -> list[str]:
     if job.cancel_requested_at is not None:
-        asked = format_time(job.cancel_requested_at)
+        asked = times.when(job.cancel_requested_at)
         return [f"Now: it is being ended, as was asked at {asked}."]
     if not attempts or attempts[-1].cause is not None:
         standing = "Now: a worker has taken it and starts its agent."
@@ -202,26 +202,26 @@ def _running(job: Job, attempts: Sequence[Attempt], around: Surroundings) -> lis
     lines = [standing]
     if not around.worker_lives:
         lines.append("Its worker has died. The agent goes on, and the next worker takes it over.")
-    return [*lines, f"Next: its end is judged by the task's status.{_limits(job, attempts)}"]
+    return [*lines, f"Next: its end is judged by the task's status.{_limits(job, attempts, times)}"]
 
 
-def _limits(job: Job, attempts: Sequence[Attempt]) -> str:
+def _limits(job: Job, attempts: Sequence[Attempt], times: Times) -> str:
     """Tell when a running agent is ended by force."""
-    told = ""
+    limits = ""
     if job.executor.timeout_seconds is not None and attempts:
         begun = attempts[-1].started_at or attempts[-1].created_at
-        latest = format_time(begun + job.executor.timeout_seconds)
-        told += f" It is ended at {latest} (timeout)."
+        latest = times.at(begun + job.executor.timeout_seconds)
+        limits += f" It is ended at {latest} (timeout)."
     if job.executor.stall_timeout_seconds is not None:
         quiet = format_duration(job.executor.stall_timeout_seconds)
-        told += f" It is ended after {quiet} without a sign of life (stall_timeout)."
-    return told
+        limits += f" It is ended after {quiet} without a sign of life (stall_timeout)."
+    return limits
 
 
-def _waiting(job: Job, around: Surroundings, now: float) -> list[str]:
-    if job.retry_at <= now:
-        return [f"Its time to go on has come. Next: {_start(job, around)}"]
-    when = f"in {format_duration(job.retry_at - now)}, at {format_time(job.retry_at)}"
+def _waiting(job: Job, around: Surroundings, times: Times) -> list[str]:
+    if job.retry_at <= times.now:
+        return [f"Its time to go on has come. Next: {_start(job, around, times)}"]
+    when = f"in {format_duration(job.retry_at - times.now)}, at {times.at(job.retry_at)}"
     if job.state is JobState.PARKED:
         return ["Now: it is parked, until the usage limit resets.", f"Next: it goes on {when}."]
     if job.cause is None and job.reason:

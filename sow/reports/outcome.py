@@ -4,9 +4,9 @@ Pure: a job record and its attempts come in.
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from sow.clock import format_duration
+from sow.clock import Times, format_duration
 from sow.errors import ExitCode
 from sow.executors.registry import make_executor
 from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause
@@ -56,16 +56,16 @@ def is_empty(attempt: Attempt) -> bool:
     return attempt.cause is Cause.NO_STATUS and attempt.tool_uses == 0
 
 
-def line_of(outcome: Outcome) -> str:
-    """Return an outcome as one line for people."""
+def line_of(outcome: Outcome, *, now: float, paint: Callable[[str], str] = str) -> str:
+    """Return an outcome as one line for people; `paint` gives the word of its state a colour."""
     if not JobState(outcome.state).is_final:
-        how = f"still {outcome.state}"
+        how = f"still {paint(outcome.state)}"
     elif outcome.state == JobState.CANCELLED:
-        how = f"cancelled, left {outcome.status}"
+        how = f"cancelled, left {paint(str(outcome.status))}"
     elif outcome.cause == Cause.CLOSED:
-        how = f"closed, left {outcome.status}"
+        how = f"closed, left {paint(str(outcome.status))}"
     else:
-        how = outcome.status or outcome.state
+        how = paint(outcome.status or outcome.state)
     took = f", {format_duration(outcome.seconds)}" if outcome.seconds is not None else ""
     tries = f", {outcome.attempt_count} attempts" if outcome.attempt_count > 1 else ""
     line = (
@@ -74,7 +74,8 @@ def line_of(outcome: Outcome) -> str:
     )
     if outcome.owed:
         anew = f"; `{outcome.anew_with}` runs it anew" if outcome.anew_with else ""
-        line = f"outcome of job {outcome.job}, which ended {outcome.ended_at}{anew}: {line}"
+        ended = Times(now).of_record(outcome.ended_at or "")
+        line = f"outcome of job {outcome.job}, which ended at {ended}{anew}: {line}"
     if outcome.standing:
         line = f"{line}: {outcome.standing}"
     elif outcome.reason and outcome.state == JobState.FAILED:

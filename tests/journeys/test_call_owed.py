@@ -24,6 +24,8 @@ from journeys.calls import (
 from journeys.site import Site, wait_until
 from standins import read_runs
 
+from sow.clock import clock_time, parse_time, utc_now
+
 SPAWN = ("agent", "spawn", "implementer", "010")
 RESUME = ("agent", "resume", "010", "Go on.")
 
@@ -55,7 +57,7 @@ def test_the_same_call_prints_the_outcome_once(site: Site, leave: object) -> Non
     open_gate(site, "go")
     job = await_end(site, "010")
     again = site.sow(*SPAWN)
-    assert again.out.startswith(f"outcome of job {job.id}, which ended 20")
+    assert again.out.startswith(f"outcome of job {job.id}, which ended at ")
     assert "010 needs_review (spawn implementer by claude-code, job 1" in again.out
     third = site.sow(*SPAWN, expect=4)
     assert "task 010 is needs_review" in third.err
@@ -70,7 +72,7 @@ def test_a_resumes_outcome_is_owed_once_and_the_third_call_runs_anew(site: Site)
     killed_caller(site, *RESUME)
     open_gate(site, "go")
     await_end(site, "010")
-    assert site.sow(*RESUME).out.startswith("outcome of job 2, which ended 20")
+    assert site.sow(*RESUME).out.startswith("outcome of job 2, which ended at ")
     assert site.sow(*RESUME).out.startswith("010 needs_review (resume implementer")
     assert [run.verb for run in read_runs(site.root)] == ["spawn", "resume", "resume"]
 
@@ -112,7 +114,7 @@ def test_a_caller_that_came_back_again_and_again_is_owed_one_outcome(site: Site)
     assert len(claimants_of(site, 2)) == 1
     open_gate(site, "go")
     await_end(site, "010")
-    assert site.sow(*RESUME).out.startswith("outcome of job 2, which ended 20")
+    assert site.sow(*RESUME).out.startswith("outcome of job 2, which ended at ")
     assert site.sow(*RESUME).out.startswith("010 needs_review (resume implementer")
 
 
@@ -356,13 +358,12 @@ def test_a_job_that_runs_is_shown_and_its_outcome_stays_owed(site: Site) -> None
 
 def test_an_owed_outcome_is_said_to_be_one_with_the_way_to_run_anew(site: Site) -> None:
     owed_resume(site)
-    ended = site.job(1)["ended_at"]
     owed_line = site.sow(*RESUME, "--json", "--dry-run").json
     assert owed_line["job"] == 2
     told = site.sow(*RESUME).out
-    assert told.startswith("outcome of job 2, which ended 20")
+    assert told.startswith("outcome of job 2, which ended at ")
     assert "; `--again` runs it anew: 010 needs_review (resume" in told
-    assert ended not in told
+    assert clock_time(parse_time(site.job(2)["ended_at"]), utc_now()) in told
 
 
 def test_json_tells_the_option_that_runs_an_owed_one_anew(site: Site) -> None:
@@ -380,7 +381,7 @@ def test_detach_queues_nothing_where_an_outcome_is_owed_and_says_so(site: Site) 
         refused = site.sow(*words, expect=4)
         assert refused.out == "" or refused.json["error"]["exit_code"] == 4
         assert "nothing was queued for task 010" in refused.err
-        assert "job 2, which ended 20" in refused.err
+        assert "job 2, which ended at " in refused.err
         assert "(needs_review)" in refused.err
         assert "`sow agent wait 010` prints it" in refused.err
         assert "--again" in refused.err

@@ -34,6 +34,7 @@ from journeys.staff import (
 from standins import read_runs
 
 from sow import __version__
+from sow.clock import clock_time, parse_time, utc_now
 from sow.schema.job import Cause, JobState
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -58,7 +59,7 @@ def test_it_shows_what_it_takes_runs_and_ends(by_hand: Site) -> None:
     spawn(by_hand, "010", "020")
     worker = drain(by_hand)
     lines = worker.said.splitlines()
-    assert all(re.match(r"\d\d:\d\d:\d\d  ", line) for line in lines), worker.said
+    assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  ", line) for line in lines), worker.said
     job = r"job 1 +010 +implementer +"
     for words in (
         r"worker w\S+ started; runs up to 4 agents",
@@ -225,7 +226,10 @@ def test_list_tells_who_works_and_on_what(by_hand: Site) -> None:
     }
     header, line = by_hand.sow("worker", "list").out.splitlines()
     assert header.split() == ["WORKER", "PID", "STATE", "SLOTS", "JOBS", "SINCE"]
-    assert line.split() == [worker.name, str(worker.pid), "alive", "2/2", "1,2", started_at]
+    *facts, clock, since = line.split(maxsplit=6)
+    assert facts == [worker.name, str(worker.pid), "alive", "2/2", "1,2"]
+    assert clock == clock_time(parse_time(started_at), utc_now())
+    assert re.fullmatch(r"\((just now|\d+ (s|min) ago)\)", since)
     open_gate(by_hand, "go")
 
 

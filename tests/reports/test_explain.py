@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from reports.job_cases import EXECUTORS, NOW, ended_job, make_attempt, make_job
 
-from sow.clock import format_time
+from sow.clock import Times, format_time
 from sow.reports.advice import advice
 from sow.reports.explain import explain
 from sow.reports.prospects import Surroundings
@@ -15,12 +15,14 @@ from sow.schema.task import TaskStatus
 
 BUSY = Surroundings(workers=1, capacity=4, running=1, running_alike=1)
 LATER = NOW + 60
+UTC = Times(LATER, in_utc=True)
+PAUSED = 1_769_860_800.0
 FAILING = [cause for cause in Cause if cause not in (Cause.REPORTED, Cause.CANCELLED)]
 SESSION = "3f0c0b5e-1111-4222-8333-444455556667"
 
 
 def story(job: Job, *attempts: object, around: Surroundings = BUSY) -> str:
-    return "\n".join(explain(job, attempts, around, now=LATER))  # type: ignore[arg-type]
+    return "\n".join(explain(job, attempts, around, UTC))  # type: ignore[arg-type]
 
 
 def failed(cause: Cause, **fields: object) -> Job:
@@ -119,8 +121,8 @@ def test_nothing_in_the_way() -> None:
 
 
 def test_the_queue_is_paused() -> None:
-    paused = Surroundings(paused_since="2026-01-31T12:00:00Z", workers=1, capacity=4)
-    assert "paused since 2026-01-31T12:00:00Z. `sow queue resume`" in story(queued(), around=paused)
+    paused = Surroundings(paused_since=format_time(PAUSED), workers=1, capacity=4)
+    assert f"paused since {UTC.when(PAUSED)}. `sow queue resume`" in story(queued(), around=paused)
 
 
 def test_no_worker_runs() -> None:
@@ -151,7 +153,7 @@ def test_a_time_that_has_come_says_what_else_it_waits_for(state: JobState) -> No
 def test_a_running_job_that_is_being_cancelled() -> None:
     job = make_job(state=JobState.RUNNING, cancel_requested_at=NOW)
     told = story(job, make_attempt())
-    assert f"Now: it is being ended, as was asked at {format_time(NOW)}." in told
+    assert f"Now: it is being ended, as was asked at {UTC.when(NOW)}." in told
 
 
 def test_a_running_job_between_two_attempts() -> None:

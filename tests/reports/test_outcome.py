@@ -5,6 +5,7 @@ import itertools
 import pytest
 from reports.job_cases import NOW, ended_job, make_attempt, make_job
 
+from sow.clock import clock_time
 from sow.errors import ExitCode
 from sow.reports.outcome import combined_exit_code, exit_code_of, line_of
 from sow.reports.views import outcome_of
@@ -86,7 +87,7 @@ def test_a_live_job_names_the_command_that_goes_on_waiting(state: JobState) -> N
     outcome = outcome_of(make_job(state=state), ())
     assert outcome.continue_with == "sow agent wait 010"
     assert (outcome.status, outcome.seconds, outcome.ended_at) == ("in_progress", None, None)
-    assert f"still {state}" in line_of(outcome)
+    assert f"still {state}" in line_of(outcome, now=NOW)
 
 
 def test_a_final_job_has_nothing_to_wait_for() -> None:
@@ -94,7 +95,7 @@ def test_a_final_job_has_nothing_to_wait_for() -> None:
     outcome = outcome_of(job, [make_attempt(session_id="s1"), make_attempt(2, session_id="s2")])
     assert outcome.continue_with is None
     assert (outcome.attempt_count, outcome.session_id, outcome.seconds) == (2, "s2", 2.0)
-    assert line_of(outcome) == (
+    assert line_of(outcome, now=NOW) == (
         "010 needs_review (spawn implementer by claude-code, job 1, 2 attempts, 2.0s)"
     )
 
@@ -102,8 +103,8 @@ def test_a_final_job_has_nothing_to_wait_for() -> None:
 def test_an_owed_outcome_names_its_job_and_its_end() -> None:
     job = ended_job(JobState.DONE, TaskStatus.PAUSED, Cause.REPORTED, started_at=NOW)
     outcome = outcome_of(job, [make_attempt()], owed=True)
-    assert line_of(outcome).startswith(
-        f"outcome of job 1, which ended {outcome.ended_at}: 010 paused"
+    assert line_of(outcome, now=NOW).startswith(
+        f"outcome of job 1, which ended at {clock_time(NOW + 2, NOW)} (just now): 010 paused"
     )
 
 
@@ -111,12 +112,12 @@ def test_a_failure_says_its_reasons_first_line() -> None:
     job = ended_job(
         JobState.FAILED, TaskStatus.FAILED, Cause.CRASHED, reason="exit code 3\nTraceback: …"
     )
-    assert line_of(outcome_of(job, [make_attempt()])).endswith("): exit code 3")
+    assert line_of(outcome_of(job, [make_attempt()]), now=NOW).endswith("): exit code 3")
 
 
 def test_a_cancelled_job_says_what_it_left() -> None:
     job = ended_job(JobState.CANCELLED, TaskStatus.PENDING, Cause.CANCELLED)
-    assert line_of(outcome_of(job, ())).startswith("010 cancelled, left pending (")
+    assert line_of(outcome_of(job, ()), now=NOW).startswith("010 cancelled, left pending (")
 
 
 def test_denied_tools_of_a_done_job_are_a_warning() -> None:
@@ -154,4 +155,4 @@ def test_an_empty_run_is_a_warning_however_the_job_ended(
 def test_a_session_that_was_closed_has_reported_nothing() -> None:
     """Its task stands as it stood before: that is no outcome of this session."""
     closed = ended_job(JobState.DONE, TaskStatus.NEEDS_REVIEW, Cause.CLOSED)
-    assert line_of(outcome_of(closed, ())).startswith("010 closed, left needs_review (")
+    assert line_of(outcome_of(closed, ()), now=NOW).startswith("010 closed, left needs_review (")

@@ -8,6 +8,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[2]
 TEXTS = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`+[^`]+`+")
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
@@ -40,7 +41,7 @@ def steps(transcript: str) -> Iterator[Step]:
 
 def prose(text: str) -> str:
     """Return a text without its code, which may look like links and headings."""
-    return BLOCK.sub("", text)
+    return FENCED.sub("", text)
 
 
 def links(text: str) -> list[str]:

@@ -19,6 +19,7 @@ HEAVY = frozenset(
         "platformdirs",
         "psutil",
         "socket",
+        "sow.cli.colour",
         "sqlite3",
         "subprocess",
         "tempfile",
@@ -49,7 +50,9 @@ PROGRAM = """
 import json, sys
 from sow.cli.root import run
 code = run(json.loads(sys.argv[1]))
-print(json.dumps([code, sorted({name.partition(".")[0] for name in sys.modules})]))
+parts = {name.partition(".")[0] for name in sys.modules}
+ours = {name for name in sys.modules if name.startswith("sow.")}
+print(json.dumps([code, sorted(parts | ours)]))
 """
 
 
