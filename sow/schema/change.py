@@ -5,8 +5,10 @@ Owns the words for what can have changed. What writes them is
 """
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from sow.ids import JobId, ProjectId, TaskId
 from sow.schema.task import TaskIdText, TaskStatus
@@ -81,12 +83,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatusNote(msgspec.Struct, frozen=True, kw_only=True):
-    """That a task's `state.yaml` was written: a line of `run/statuses.jsonl`."""
+    """That a task's `state.yaml` was written: a line of `run/statuses.jsonl`.
 
-    project: ProjectId
-    task: TaskIdText
+    Anybody may write into that file. What goes beyond these bounds, no record can hold.
+    """
+
+    project: Annotated[ProjectId, Meta(max_length=200)]
+    task: Annotated[TaskIdText, Meta(max_length=200)]
     at: float
     status: TaskStatus
-    iteration: int
-    file: str
+    iteration: Annotated[int, Meta(ge=1, le=2**63 - 1)]
+    file: Annotated[str, Meta(max_length=200)]
     """Which version of the file that is: its inode, time and size."""
