@@ -62,7 +62,7 @@ def find_prunable(
     going = tuple(job.id for job in candidates if job.id in aged | by_size)
     strays = tuple(_strays(workspace, database, oldest=now - limits.seconds))
     size = sum(sizes[job_id] for job_id in going) + sum(map(size_of, strays))
-    old = changes.count_before(database, now - limits.seconds)
+    old = changes.count_before(database, now - limits.seconds, now=now)
     return Pruned(going, strays, size, old)
 
 
@@ -70,7 +70,7 @@ def prune(workspace: Workspace, database: Database, limits: Limits, *, now: floa
     """Remove what goes beyond the limits, the records first, and return what went."""
     found = find_prunable(workspace, database, limits, now=now)
     history.forget(database, found.jobs)
-    changes.forget_before(database, now - limits.seconds)
+    changes.forget_before(database, now - limits.seconds, now=now)
     for job_id in found.jobs:
         _remove(workspace.job(job_id))
     for path in found.logs:

@@ -84,7 +84,7 @@ def _changed_files(
             with suppress(StateError, OSError):
                 task = read_task_at(place)
                 changed_at = os.stat(place.state).st_mtime  # noqa: PTH116
-                standing = _standing(project, task, version, min(now, changed_at))
+                standing = _standing(project, task, version, min(max(changed_at, 0.0), now))
                 found.append((place, standing))
     return found
 

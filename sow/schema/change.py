@@ -70,7 +70,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     seq: int
     """Its number: grows with each commit, and never comes again in the same file."""
-    at: float
+    at: Annotated[float, Meta(ge=0, lt=1e11)]
     """When it happened, in seconds since the epoch; of an edit by hand, when its file says."""
     project: ProjectId
     task: TaskId

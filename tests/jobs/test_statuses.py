@@ -124,6 +124,15 @@ def test_an_edit_by_hand_is_found_once(workspace: Workspace, database: Database)
     assert [row.at for row in changes.read_after(database, 2)] == [edited_at]
 
 
+def test_an_edit_with_a_time_before_all_times_is_told(
+    workspace: Workspace, database: Database
+) -> None:
+    edit(workspace, "paused")
+    os.utime(find_task(workspace, "010").state, (-5000, -5000))
+    statuses.catch_up(workspace, database, now=LATER)
+    assert [row.at for row in changes.read_after(database, 2)] == [0.0]
+
+
 def test_a_command_that_was_killed_before_its_note_is_found_once(
     workspace: Workspace, database: Database
 ) -> None:
