@@ -14,6 +14,7 @@ from sow.errors import SowError, StateError
 from sow.ids import JobId, WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.faults import QueueChanged
+from sow.jobs.run_names import worker_locks
 from sow.processes.facts import Life
 from sow.schema.job import Job, Lease, WorkerRecord
 from worker.adopt import adopt
@@ -79,7 +80,7 @@ def _dead_among(context: WorkerContext, records: Mapping[WorkerId, WorkerRecord]
     `workers.life_of` says what proves it. One of which nobody can tell is left alone.
     """
     known = set(records) | leases.lease_owners(context.database)
-    known |= {WorkerId(path.stem) for path in context.workspace.workers.glob("*.lock")}
+    known |= set(worker_locks(context.workspace.workers))
     known -= {context.worker_id, *context.skipped.workers}
     dead = []
     for worker_id in sorted(known):

@@ -21,6 +21,7 @@ from sow.environment import own_process, worker_environment
 from sow.errors import QueueError
 from sow.jobs import workers
 from sow.jobs.database import Database
+from sow.jobs.run_names import changed_at, worker_logs
 from sow.paths import Workspace, user_config_path
 
 MOST_STARTS = 3
@@ -80,15 +81,7 @@ class Staffing:
         return bool(workers.staff(self.database, self.caller.workspace))
 
     def _newest_log(self) -> Path | None:
-        logs = self.caller.workspace.workers.glob("*.log")
-        return max(logs, key=_changed_at, default=None)
-
-
-def _changed_at(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
+        return max(worker_logs(self.caller.workspace.workers), key=changed_at, default=None)
 
 
 @contextmanager

@@ -80,7 +80,7 @@ def _wanted(workspace: Workspace, task: str | None, job: str | None) -> Filter:
 
 def _print(feed: ChangeFeed, *, as_json: bool, heading: bool) -> int:
     """Print what is new, and return how many lines that were."""
-    lagging, count = feed.lagging, 0
+    lagging, damaged, count = feed.lagging, feed.damaged, 0
     for change in feed.read(now=utc_now()):
         if as_json:
             echo_json(change_record(change, feed.cursor))
@@ -91,6 +91,8 @@ def _print(feed: ChangeFeed, *, as_json: bool, heading: bool) -> int:
         count += 1
     if feed.lagging and feed.lagging != lagging:
         click.echo(f"Note: statuses may be missing for now: {feed.lagging}", err=True)
+    if feed.damaged != damaged:
+        click.echo(f"Note: a change cannot be shown: {feed.damaged}", err=True)
     if count:
         sys.stdout.flush()
     return count

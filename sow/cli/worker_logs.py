@@ -6,6 +6,7 @@ import click
 
 from sow.cli.arguments import here
 from sow.cli.output import MOST, echo_json_lines, json_option
+from sow.jobs.run_names import changed_at, worker_logs
 
 SHOWN_WORKERS = 5
 """Older workers' logs stay on disk and are not shown."""
@@ -30,7 +31,7 @@ def logs(lines: int, follow: bool, as_json: bool) -> None:
     show = _show_json if as_json else _Headed().show
 
     def paths() -> list[Path]:
-        return sorted(folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
+        return sorted(worker_logs(folder), key=changed_at)
 
     newest = paths()[-SHOWN_WORKERS:]
     if not newest and not as_json:

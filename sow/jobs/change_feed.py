@@ -5,6 +5,7 @@ rows that were pruned. Opens the queue where there is one, and the new one when
 it was replaced, so that whoever follows outlives the file.
 """
 
+import sqlite3
 import time
 from collections.abc import Iterator
 
@@ -14,6 +15,7 @@ from sow.jobs import changes, statuses
 from sow.jobs.changes import EVERYTHING, Cursor, Filter
 from sow.jobs.database import Database, open_existing_queue
 from sow.jobs.faults import QueueChanged, QueueReplaced
+from sow.jobs.records import DamagedRecord
 from sow.paths import Workspace
 from sow.schema.change import Change, ChangeData, ChangeKind
 
@@ -43,6 +45,8 @@ class ChangeFeed:
         self.last = last
         self.lagging = ""
         """Why a status may be missing that was set by now; empty where none is."""
+        self.damaged = ""
+        """What is wrong with the last row that was passed over; empty where none was."""
         self._database: Database | None = None
         self._look_at = 0.0
 
@@ -57,7 +61,7 @@ class ChangeFeed:
                 return
             self._catch_up(database, now)
             yield from self._notices(database, now)
-            yield from self._rows(database)
+            yield from self._rows(database, now)
         except QueueReplaced:  # the next time reads the file that is there then
             self.close()
 
@@ -92,30 +96,48 @@ class ChangeFeed:
     def _notices(self, database: Database, now: float) -> Iterator[Change]:
         """Yield what the reader must know before it goes on from where it stands."""
         here = changes.newest(database)
-        before, pruned = self.cursor, changes.forgotten(database)
+        before = self.cursor
         if before is None:
-            first = pruned
+            first = changes.forgotten(database)
             if self.last is not None:
                 first = max(first, changes.seq_before_last(database, self.last, self.wanted))
             self.cursor = Cursor(here.file, first)
         elif before.file != here.file or before.seq > here.seq:
-            self.cursor = Cursor(here.file, pruned)
+            self.cursor = Cursor(here.file, changes.forgotten(database))
             reason = "the cursor belongs to another queue file; all that this one has follows"
             yield _notice(ChangeKind.OTHER_QUEUE, self.cursor, reason, now)
-        elif before.seq < pruned:
-            self.cursor = Cursor(here.file, pruned)
-            reason = f"{pruned - before.seq} changes after the cursor were pruned, and are missing"
-            yield _notice(ChangeKind.PRUNED, self.cursor, reason, now)
 
-    def _rows(self, database: Database) -> Iterator[Change]:
+    def _rows(self, database: Database, now: float) -> Iterator[Change]:
         assert self.cursor is not None  # noqa: S101 - set before
         upto = changes.newest(database)
-        while rows := changes.read_after(database, self.cursor.seq, self.wanted):
-            for change in rows:
-                self.cursor = Cursor(upto.file, change.seq)
-                yield change
+        while True:
+            rows = changes.rows_after(database, self.cursor.seq, self.wanted)
+            yield from self._gap(database, rows, now)
+            if not rows:
+                break
+            for row in rows:
+                self.cursor = Cursor(upto.file, row["seq"])
+                yield from self._change(row)
         if upto.seq > self.cursor.seq:
             self.cursor = upto  # what is left out needs no second look
+
+    def _gap(self, database: Database, rows: list[sqlite3.Row], now: float) -> Iterator[Change]:
+        """Yield that what comes before these rows was pruned, if it was before they were read."""
+        assert self.cursor is not None  # noqa: S101 - set before
+        before, pruned = self.cursor.seq, changes.forgotten(database)
+        if before < pruned and (not rows or rows[0]["seq"] > pruned):
+            self.cursor = Cursor(self.cursor.file, pruned)
+            reason = f"{pruned - before} changes after the cursor were pruned, and are missing"
+            yield _notice(ChangeKind.PRUNED, self.cursor, reason, now)
+
+    def _change(self, row: sqlite3.Row) -> Iterator[Change]:
+        """Yield the change that a row tells of; a damaged row hides no other."""
+        try:
+            change = changes.change_of(row)
+        except DamagedRecord as error:
+            self.damaged = error.message
+        else:
+            yield change
 
 
 def _notice(kind: ChangeKind, cursor: Cursor, reason: str, now: float) -> Change:

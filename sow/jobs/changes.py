@@ -5,6 +5,7 @@ written by triggers (`migrations`), rows of tasks by `statuses`. A row's number
 grows with the commits: who has read up to one misses none that comes later.
 """
 
+import math
 import re
 import sqlite3
 from typing import NamedTuple
@@ -14,6 +15,7 @@ import msgspec
 from sow.errors import UsageError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs.database import Database
+from sow.jobs.records import DamagedRecord
 from sow.schema.change import Change, ChangeData
 
 FORGOTTEN = "changes forgotten up to"
@@ -83,10 +85,17 @@ def forgotten(database: Database) -> int:
 def read_after(
     database: Database, seq: int, wanted: Filter = EVERYTHING, *, limit: int = AT_ONCE
 ) -> list[Change]:
-    """Return the first changes after a number, oldest first."""
+    """Return the first changes after a number, oldest first. Raises DamagedRecord."""
+    return [change_of(row) for row in rows_after(database, seq, wanted, limit=limit)]
+
+
+def rows_after(
+    database: Database, seq: int, wanted: Filter = EVERYTHING, *, limit: int = AT_ONCE
+) -> list[sqlite3.Row]:
+    """Return the rows of the first changes after a number, oldest first, each to be read alone."""
     where, values = _conditions(wanted)
     sql = f"select * from change where seq > ?{where} order by seq limit ?"  # noqa: S608 - ours
-    return [_change(row) for row in database.rows(sql, (seq, *values, limit))]
+    return database.rows(sql, (seq, *values, limit))
 
 
 def seq_before_last(database: Database, count: int, wanted: Filter = EVERYTHING) -> int:
@@ -102,27 +111,32 @@ def _conditions(wanted: Filter) -> tuple[str, tuple[object, ...]]:
     return "".join(f" and {name} = ?" for name in given), tuple(given.values())
 
 
-def _change(row: sqlite3.Row) -> Change:
-    fields = {name: row[name] for name in Change.__struct_fields__ if name != "data"}
-    data = msgspec.json.decode(str(row["data"]), type=ChangeData)
-    return msgspec.convert({**fields, "data": data}, Change)
+def change_of(row: sqlite3.Row) -> Change:
+    """Return a row as the change that it tells of. Raises DamagedRecord."""
+    try:
+        fields = {name: row[name] for name in Change.__struct_fields__ if name != "data"}
+        data = msgspec.json.decode(str(row["data"]), type=ChangeData)
+        return msgspec.convert({**fields, "data": data}, Change)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise DamagedRecord(Change, row, str(error)) from error
 
 
-def count_before(database: Database, at: float) -> int:
+def count_before(database: Database, at: float, *, now: float = math.inf) -> int:
     """Return how many changes `forget_before` would remove."""
-    row = database.row(
-        "select count(*) as n from change where seq < ?", (_first_since(database, at),)
-    )
+    first = _first_since(database, at, now)
+    row = database.row("select count(*) as n from change where seq < ?", (first,))
     return int(row["n"]) if row is not None else 0
 
 
-def forget_before(database: Database, at: float) -> int:
+def forget_before(database: Database, at: float, *, now: float = math.inf) -> int:
     """Remove the changes up to the first one that is not older than `at`; return how many.
 
-    What is left has no gap, so that one number tells a reader what is gone.
+    What is left has no gap, so that one number tells a reader what is gone. A
+    time after `now` was written while the clock was wrong. It keeps nothing
+    where there are others, or the record would grow until that time has come.
     """
     with database.transaction():
-        first = _first_since(database, at)
+        first = _first_since(database, at, now)
         gone = database.run("delete from change where seq < ?", (first,)).rowcount
         if gone:
             database.run(
@@ -132,6 +146,10 @@ def forget_before(database: Database, at: float) -> int:
         return gone
 
 
-def _first_since(database: Database, at: float) -> int:
-    row = database.row("select seq from change where at >= ? order by seq limit 1", (at,))
-    return int(row["seq"]) if row is not None else newest(database).seq + 1
+def _first_since(database: Database, at: float, now: float) -> int:
+    for latest in (now, math.inf):
+        sql = "select seq from change where at between ? and ? order by seq limit 1"
+        row = database.row(sql, (at, latest))
+        if row is not None:
+            return int(row["seq"])
+    return newest(database).seq + 1

@@ -4,6 +4,7 @@ Owns the promise that a task has at most one live job (a unique index keeps it
 across processes). Leases and the queue's own rows are `leases`.
 """
 
+import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import Database
+from sow.jobs.run_names import job_numbers
 from sow.schema.causes import Cause
 from sow.schema.job import LIVE_STATES, WAITING_STATES, Attempt, Job
 from sow.schema.kinds import verbs_of
@@ -70,9 +72,9 @@ def _next_id(database: Database) -> int:
     row = database.row("select seq from sqlite_sequence where name = 'job'")
     number = 1 + (row["seq"] if row is not None else 0)
     folder = database.path.with_name("jobs")
-    if not (folder / str(number)).exists():
+    if not os.path.lexists(folder / str(number)):
         return number
-    return 1 + max(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal())
+    return 1 + max([number, *job_numbers(folder)])
 
 
 def get_job(database: Database, job_id: JobId) -> Job:

@@ -20,6 +20,7 @@ from sow.jobs.faults import SUFFIXES, aside_folder
 from sow.jobs.migrations import FIRST_FORMAT, FORMAT, TABLES, take_step
 from sow.jobs.private_folders import make_private
 from sow.jobs.queue_files import begin_count, connect, count_commit
+from sow.jobs.run_names import job_numbers
 from sow.paths import Workspace
 
 LOCK_SECONDS = 20.0
@@ -143,10 +144,9 @@ def _write_new(draft: Path, workspace: Workspace) -> None:
 
 def _start_ids_after_folders(connection: sqlite3.Connection, workspace: Workspace) -> None:
     """Never reuse the number of a job whose output still lies in `run/jobs`."""
-    jobs = workspace.run / "jobs"
-    numbers = [int(folder.name) for folder in jobs.glob("*") if folder.name.isdecimal()]
-    if numbers:
-        connection.execute("insert into sqlite_sequence values ('job', ?)", (max(numbers),))
+    last = max(job_numbers(workspace.run / "jobs"), default=0)
+    if last:
+        connection.execute("insert into sqlite_sequence values ('job', ?)", (last,))
 
 
 def _put_leftovers_aside(path: Path) -> None:

@@ -9,7 +9,9 @@ goes by age alone.
 
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import changes, doorbell, history
 from sow.jobs.database import Database
 from sow.jobs.history import Ended
+from sow.jobs.run_names import changed_at, job_numbers, worker_logs
 from sow.paths import Workspace
 from sow.state.projects import read_project
 from sow.state.state_errors import NoProject, UnknownTask
@@ -59,7 +62,7 @@ def find_prunable(
     going = tuple(job.id for job in candidates if job.id in aged | by_size)
     strays = tuple(_strays(workspace, database, oldest=now - limits.seconds))
     size = sum(sizes[job_id] for job_id in going) + sum(map(size_of, strays))
-    old = changes.count_before(database, now - limits.seconds)
+    old = changes.count_before(database, now - limits.seconds, now=now)
     return Pruned(going, strays, size, old)
 
 
@@ -67,26 +70,41 @@ def prune(workspace: Workspace, database: Database, limits: Limits, *, now: floa
     """Remove what goes beyond the limits, the records first, and return what went."""
     found = find_prunable(workspace, database, limits, now=now)
     history.forget(database, found.jobs)
-    changes.forget_before(database, now - limits.seconds)
+    changes.forget_before(database, now - limits.seconds, now=now)
     for job_id in found.jobs:
-        shutil.rmtree(workspace.job(job_id), ignore_errors=True)
+        _remove(workspace.job(job_id))
     for path in found.logs:
+        _remove(path)
+    return found
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a whole folder; what cannot be removed now is found again the next time.
+
+    A link is not followed. Folders can lie in each other deeper than Python can follow.
+    """
+    with suppress(OSError, RecursionError):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
-    return found
 
 
 def size_of(path: Path) -> int:
-    """Return the size of a file, or of all files below a folder, in bytes; 0 if it is gone."""
-    try:
-        if not path.is_dir():
-            return path.stat().st_size
-        with os.scandir(path) as entries:
-            return sum(size_of(Path(entry.path)) for entry in entries)
-    except OSError:
-        return 0
+    """Return the size of a file, or of all files below a folder, in bytes; 0 if it is gone.
+
+    Agents may lay anything there: no link is followed, and no depth is too much.
+    """
+    size, left = 0, [str(path)]
+    while left:
+        name = left.pop()
+        with suppress(OSError):
+            facts = os.lstat(name)
+            if not stat.S_ISDIR(facts.st_mode):
+                size += facts.st_size
+                continue
+            left += [f"{name}/{entry}" for entry in os.listdir(name)]  # noqa: PTH208
+    return size
 
 
 def _free(workspace: Workspace, candidates: Iterable[Ended]) -> Iterable[Ended]:
@@ -141,17 +159,16 @@ def _beyond_size(
 
 
 def _strays(workspace: Workspace, database: Database, *, oldest: float) -> Iterable[Path]:
-    """Return what belongs to no record and was last changed before `oldest`."""
-    known = {str(row["id"]) for row in database.rows("select id from job")}
-    folders = [path for path in (workspace.run / "jobs").glob("*") if path.name not in known]
-    for path in (*folders, *workspace.workers.glob("*.log")):
+    """Return what belongs to no record and was last changed before `oldest`.
+
+    Nothing lies in our folder of jobs that is not ours; another one, to which
+    a link leads, may be full of folders whose names are numbers.
+    """
+    known = {int(row["id"]) for row in database.rows("select id from job")}
+    jobs = workspace.run / "jobs"
+    numbers = [] if jobs.is_symlink() else sorted(set(job_numbers(jobs)) - known)
+    folders = [jobs / str(number) for number in numbers]
+    for path in (*folders, *sorted(worker_logs(workspace.workers))):
         locks = path.glob("*/alive.lock") if path.is_dir() else [path.with_suffix(".lock")]
-        if _changed_at(path) <= oldest and not any(doorbell.is_held(lock) for lock in locks):
+        if changed_at(path) <= oldest and not any(doorbell.is_held(lock) for lock in locks):
             yield path
-
-
-def _changed_at(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0

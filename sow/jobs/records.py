@@ -44,7 +44,7 @@ class DamagedRecord(QueueError):
     """A row of the queue's file that somebody else has written: it is no record of ours."""
 
     def __init__(self, kind: type, row: sqlite3.Row, reason: str) -> None:
-        names = [name for name in ("id", "job_id", "number") if name in row.keys()]  # noqa: SIM118
+        names = [name for name in ("id", "job_id", "number", "seq") if name in row.keys()]  # noqa: SIM118
         which = ", ".join(f"{name} {row[name]}" for name in names)
         self.worker_id = WorkerId(str(row["id"])) if kind is WorkerRecord else None
         """The worker whose own record it is, if it is one's."""

@@ -30,6 +30,10 @@ READ_UP_TO = "status notes read up to"
 """The row of `control` that says where the notes go on."""
 ENOUGH_BYTES = 1 << 16
 """When so many bytes of notes were read, the file is begun anew."""
+LONGEST_BACKLOG_BYTES = 4 << 20
+"""Of more notes only the last so many bytes are read, some ten thousand statuses: they are read in
+the commit that ends a job, and anybody may write a file of any size there. What is passed over
+harms nothing: the files are compared too."""
 LARGEST = 2**63 - 1
 
 
@@ -80,7 +84,7 @@ def _changed_files(
             with suppress(StateError, OSError):
                 task = read_task_at(place)
                 changed_at = os.stat(place.state).st_mtime  # noqa: PTH116
-                standing = _standing(project, task, version, min(now, changed_at))
+                standing = _standing(project, task, version, min(max(changed_at, 0.0), now))
                 found.append((place, standing))
     return found
 
@@ -110,6 +114,7 @@ def take_notes(workspace: Workspace, database: Database, *, now: float) -> None:
     with database.transaction():
         before, size = _position(database), size_of_notes(workspace)
         position = before if before <= size else 0  # begun anew since
+        position = max(position, size - LONGEST_BACKLOG_BYTES)
         while size > position:
             notes, after = read_notes(workspace, position)
             for note in notes:

@@ -5,8 +5,10 @@ Owns the words for what can have changed. What writes them is
 """
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from sow.ids import JobId, ProjectId, TaskId
 from sow.schema.task import TaskIdText, TaskStatus
@@ -68,7 +70,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     seq: int
     """Its number: grows with each commit, and never comes again in the same file."""
-    at: float
+    at: Annotated[float, Meta(ge=0, lt=1e11)]
     """When it happened, in seconds since the epoch; of an edit by hand, when its file says."""
     project: ProjectId
     task: TaskId
@@ -81,12 +83,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatusNote(msgspec.Struct, frozen=True, kw_only=True):
-    """That a task's `state.yaml` was written: a line of `run/statuses.jsonl`."""
+    """That a task's `state.yaml` was written: a line of `run/statuses.jsonl`.
 
-    project: ProjectId
-    task: TaskIdText
+    Anybody may write into that file. What goes beyond these bounds, no record can hold.
+    """
+
+    project: Annotated[ProjectId, Meta(max_length=200)]
+    task: Annotated[TaskIdText, Meta(max_length=200)]
     at: float
     status: TaskStatus
-    iteration: int
-    file: str
+    iteration: Annotated[int, Meta(ge=1, le=2**63 - 1)]
+    file: Annotated[str, Meta(max_length=200)]
     """Which version of the file that is: its inode, time and size."""

@@ -104,14 +104,14 @@ def test_a_call_whose_workers_keep_dying_gives_up_and_names_the_log(desk: Desk) 
         care.ensure()
     assert "Run `sow worker` to see why" in refusal.value.hint
     desk.workspace.workers.mkdir(parents=True, exist_ok=True)
-    for number, name in enumerate(("a.log", "b.log")):
+    for number, name in enumerate(("w1-a.log", "w2-b.log")):
         path = desk.workspace.workers / name
         path.touch()
         os.utime(path, (number, number))
-    (desk.workspace.workers / "gone.log").symlink_to("nowhere")
+    (desk.workspace.workers / "w3-gone.log").symlink_to("nowhere")
     with pytest.raises(WorkerKeepsDying) as refusal:
         care.ensure()
-    assert str(desk.workspace.workers / "b.log") in refusal.value.hint
+    assert str(desk.workspace.workers / "w2-b.log") in refusal.value.hint
 
 
 def test_while_another_call_starts_a_worker_none_is_started(desk: Desk) -> None:

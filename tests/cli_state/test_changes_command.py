@@ -68,6 +68,17 @@ def test_programs_go_on_after_a_cursor(tried: Sow) -> None:
     assert [one["seq"] for one in tried("changes", "--json", "-n", "2").lines] == [4, 5]
 
 
+def test_a_row_that_somebody_else_wrote_is_passed_over_and_said(tried: Sow, tmp_path: Path) -> None:
+    with closing(open_queue(Workspace(tmp_path))) as database:
+        database.run("insert into change (project, task, kind, data) values ('', '', 'k', '5')")
+    tried("task", "abandon", "020")
+    for words in (("changes",), ("changes", "--json")):
+        shown = tried(*words)
+        assert "abandoned" in shown.out
+        (note,) = shown.err.splitlines()
+        assert note.startswith("Note: a change cannot be shown: a record in the queue file is")
+
+
 def test_each_line_is_as_its_schema_says(tried: Sow, tmp_path: Path) -> None:
     lines = tried("changes", "--json").out.splitlines()
     fields = set(ChangeView.__struct_fields__)

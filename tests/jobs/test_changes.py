@@ -321,6 +321,74 @@ def test_numbers_never_come_again_and_a_gap_is_told(
     assert [row.seq for row in read(feed())] == [4], "without a cursor nothing is missed"
 
 
+@pytest.mark.parametrize("wanted", [changes.EVERYTHING, Filter(task=TaskId("010"))])
+def test_what_is_pruned_while_a_reader_reads_is_a_gap_too(
+    database: Database,
+    feed: Callable[..., ChangeFeed],
+    monkeypatch: pytest.MonkeyPatch,
+    wanted: Filter,
+) -> None:
+    monkeypatch.setattr(changes.rows_after, "__kwdefaults__", {"limit": 2})
+    job = insert(database)
+    for _ in range(3):
+        jobs.change_job(database, job.id, state=JobState.BACKOFF)
+        jobs.change_job(database, job.id, state=JobState.QUEUED)
+    reader = feed(wanted=wanted).read(now=NOW)
+    seen = [next(reader), next(reader)]
+    database.run("update change set at = ? where seq < 5", (NOW - 100,))
+    changes.forget_before(database, NOW)
+    seen += reader
+    kinds = [(row.seq, row.kind) for row in seen]
+    assert kinds[2] == (4, "pruned")
+    assert seen[2].data.reason == "2 changes after the cursor were pruned, and are missing"
+    assert [row.seq for row in seen if row.kind != "pruned"] == [1, 2, 5, 6, 7]
+
+
+def test_what_was_read_before_it_was_pruned_is_no_gap(
+    database: Database, feed: Callable[..., ChangeFeed]
+) -> None:
+    for task in ("010", "020", "030"):
+        insert(database, task)
+    reader = feed().read(now=NOW)
+    seen = [next(reader)]
+    database.run("update change set at = ?", (NOW - 100,))
+    changes.forget_before(database, NOW)
+    seen += reader
+    assert [(row.seq, row.kind) for row in seen] == [(n, "placed") for n in (1, 2, 3)]
+
+
+def test_a_row_that_somebody_else_wrote_hides_no_other(
+    database: Database, feed: Callable[..., ChangeFeed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes.rows_after, "__kwdefaults__", {"limit": 2})
+    insert(database, "010")
+    for data, at in (("5", 1), ("{", 1), (b"\xff", 1), ('{"attempt":"x"}', 1), ("{}", 1e300)):
+        database.run(
+            "insert into change (at, project, task, kind, data) values (?, 'p', '010', 'k', ?)",
+            (at, data),
+        )
+    insert(database, "020")
+    reader = feed()
+    assert [(row.seq, row.task) for row in read(reader)] == [(1, "010"), (7, "020")]
+    assert "Change with seq 6" in reader.damaged
+    assert reader.cursor is not None
+    assert reader.cursor.seq == 7
+
+
+def test_a_time_that_is_still_to_come_keeps_no_old_changes(database: Database) -> None:
+    """The clock was wrong for a moment, long ago."""
+    for task in ("010", "020", "030", "040"):
+        insert(database, task)
+    database.run("update change set at = ?", (NOW - 100,))
+    database.run("update change set at = ? where seq = 2", (NOW + 1e9,))
+    database.run("update change set at = ? where seq = 4", (NOW - 1,))
+    assert changes.count_before(database, NOW - 50, now=NOW) == 3
+    assert changes.forget_before(database, NOW - 50, now=NOW) == 3
+    assert [row.seq for row in changes.read_after(database, 0)] == [4]
+    database.run("update change set at = ?", (NOW + 1e9,))
+    assert changes.forget_before(database, NOW - 50, now=NOW) == 0, "perhaps now is wrong"
+
+
 def test_what_is_left_has_no_gap(database: Database) -> None:
     """A clock that was set back leaves an old time between newer ones."""
     for task in ("010", "020", "030"):
@@ -347,14 +415,14 @@ def test_many_changes_are_read_in_pieces(
                 (f"{number % 7:03d}",),
             )
     asked: list[int] = []
-    whole = changes.read_after
+    whole = changes.rows_after
 
-    def noting(*args: object, **more: object) -> list[Change]:
+    def noting(*args: object, **more: object) -> list[sqlite3.Row]:
         found = whole(*args, **more)  # type: ignore[arg-type]
         asked.append(len(found))
         return found
 
-    monkeypatch.setattr(changes, "read_after", noting)
+    monkeypatch.setattr(changes, "rows_after", noting)
     assert [row.seq for row in read(feed())] == list(range(1, 10_001))
     assert asked == [1000] * 10 + [0]
 

@@ -124,6 +124,15 @@ def test_an_edit_by_hand_is_found_once(workspace: Workspace, database: Database)
     assert [row.at for row in changes.read_after(database, 2)] == [edited_at]
 
 
+def test_an_edit_with_a_time_before_all_times_is_told(
+    workspace: Workspace, database: Database
+) -> None:
+    edit(workspace, "paused")
+    os.utime(find_task(workspace, "010").state, (-5000, -5000))
+    statuses.catch_up(workspace, database, now=LATER)
+    assert [row.at for row in changes.read_after(database, 2)] == [0.0]
+
+
 def test_a_command_that_was_killed_before_its_note_is_found_once(
     workspace: Workspace, database: Database
 ) -> None:
@@ -286,6 +295,48 @@ def test_what_is_no_note_is_passed_over(workspace: Workspace, database: Database
     set_status(workspace, "failed")
     statuses.catch_up(workspace, database, now=LATER)
     assert told(database) == [("010", "pending", "paused"), ("010", "paused", "failed")]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("iteration", str(-(10**23))),
+        ("iteration", str(10**23)),
+        ("iteration", str(2**63)),
+        ("project", f'"{"p" * 300_000}"'),
+        ("file", f'"{"f" * 300_000}"'),
+        ("task", f'"{"1" * 300_000}"'),
+    ],
+)
+def test_a_note_that_no_record_can_hold_bars_nobody(
+    workspace: Workspace, database: Database, field: str, value: str
+) -> None:
+    """Agents may write there too, and a job that ends puts the notes on record first."""
+    fields = {"project": '"x"', "task": '"010"', "at": "1", "status": '"failed"', "file": '"f"'}
+    fields |= {"iteration": "1", field: value}
+    with workspace.status_notes.open("a") as file:
+        file.write("{" + ",".join(f'"{name}":{text}' for name, text in fields.items()) + "}\n")
+    set_status(workspace, "paused")
+    statuses.catch_up(workspace, database, now=LATER)
+    assert told(database) == [("010", "pending", "paused")]
+    assert {row.project for row in changes.read_after(database, 0)} == {PROJECT}
+
+
+def test_of_endless_notes_only_the_last_are_read(workspace: Workspace, database: Database) -> None:
+    """Whoever ends a job reads them in its commit: nobody else can write meanwhile."""
+    set_status(workspace, "in_progress")
+    os.truncate(workspace.status_notes, 1 << 40)
+    set_status(workspace, "paused")
+    statuses.take_notes(workspace, database, now=LATER)
+    assert told(database) == [], "that line begins with a terabyte of nothing"
+    set_status(workspace, "failed")
+    statuses.take_notes(workspace, database, now=LATER)
+    assert told(database) == [("010", "pending", "failed")]
+    set_status(workspace, "in_progress")
+    statuses.catch_up(workspace, database, now=LATER)
+    statuses.catch_up(workspace, database, now=LATER)
+    assert size_of_notes(workspace) < statuses.ENOUGH_BYTES
+    assert told(database) == [("010", "pending", "failed"), ("010", "failed", "in_progress")]
 
 
 def test_half_a_note_waits_for_its_end(workspace: Workspace, database: Database) -> None:
