@@ -126,14 +126,14 @@ def _tasks(rounds: int) -> list[Growth]:
             for number in range(size):
                 place.add_task(f"{1000 + number * 10:05}")
         every = _each(places, rounds, lambda place: time_call(lambda: list_tasks(place.workspace)))
-        one = _each(
+        first = _each(
             places, rounds, lambda place: time_call(lambda: read_task(place.workspace, "01000"))
         )
         shown = _each(places, rounds, lambda place: _command(place, "task", "show", "01000"))
     of = "tasks in the project"
     return [
         Growth("all states read and validated, in process", of, TASKS, every),
-        Growth("one state read and validated, in process", of, TASKS, one),
+        Growth("one state read and validated, in process", of, TASKS, first),
         Growth("sow task show", of, TASKS, shown),
     ]
 

@@ -136,9 +136,9 @@ def _workers(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
         return []
     with closing(database):
         return [
-            (one.id, f"pid {one.process.pid}")
-            for one in workers.registered(database)
-            if workers.is_alive(workspace, one.id)
+            (worker.id, f"pid {worker.process.pid}")
+            for worker in workers.registered(database)
+            if workers.is_alive(workspace, worker.id)
         ]
 
 

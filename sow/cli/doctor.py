@@ -43,7 +43,9 @@ def _told(sections: "Iterable[Section]") -> list[Finding]:
     findings: list[Finding] = []
     for section in sections:
         findings += section.findings
-        records += [{"section": section.title, **finding_record(one)} for one in section.findings]
+        records += [
+            {"section": section.title, **finding_record(finding)} for finding in section.findings
+        ]
     well = not count(findings, Level.ERROR)
     echo_json({"ok": well, "version": __version__, "findings": records})
     return findings

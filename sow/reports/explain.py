@@ -20,7 +20,7 @@ def explain(
     job: Job, attempts: Sequence[Attempt], around: Surroundings, *, now: float
 ) -> list[str]:
     """Return the story of a job, a sentence or two a line."""
-    told = [
+    lines = [
         _beginning(job, now),
         *(line for attempt in attempts for line in _attempt(attempt, now)),
         *_ending_without_attempt(job, attempts),
@@ -28,7 +28,7 @@ def explain(
         *(_doubt(job) if around.in_doubt else _now(job, attempts, around, now)),
         "" if around.in_doubt else advice(job, attempts, around.task),
     ]
-    return [line for line in told if line]
+    return [line for line in lines if line]
 
 
 def _doubt(job: Job) -> list[str]:
@@ -50,15 +50,15 @@ def _beginning(job: Job, now: float) -> str:
 def _attempt(attempt: Attempt, now: float) -> list[str]:
     did = kind_of(attempt).deed
     begun = attempt.started_at or attempt.created_at
-    told = f"Attempt {attempt.number} {did} at {format_time(begun)}"
+    beginning = f"Attempt {attempt.number} {did} at {format_time(begun)}"
     if attempt.cause is None:
         if attempt.ended_at:
-            return [f"{told} and has ended; it is not judged yet."]
-        return [f"{told}, {format_duration(now - begun)} ago, and has not ended."]
+            return [f"{beginning} and has ended; it is not judged yet."]
+        return [f"{beginning}, {format_duration(now - begun)} ago, and has not ended."]
     took = f" after {format_duration(attempt.ended_at - begun)}" if attempt.ended_at else ""
     what = WITHOUT_CALL if attempt.reason == WITHOUT_CALL else CAUSES[attempt.cause].words
     ended = "was ended" if _is_by_sow(attempt) else "ended"
-    lines = [f"{told} and {ended}{took}{_exit(attempt)}: {what}."]
+    lines = [f"{beginning} and {ended}{took}{_exit(attempt)}: {what}."]
     if attempt.cause is not Cause.REPORTED and not _is_said(attempt, what):
         lines += _quoted(attempt.reason)
     return lines
@@ -207,15 +207,15 @@ def _running(job: Job, attempts: Sequence[Attempt], around: Surroundings) -> lis
 
 def _limits(job: Job, attempts: Sequence[Attempt]) -> str:
     """Tell when a running agent is ended by force."""
-    told = ""
+    limits = ""
     if job.executor.timeout_seconds is not None and attempts:
         begun = attempts[-1].started_at or attempts[-1].created_at
         latest = format_time(begun + job.executor.timeout_seconds)
-        told += f" It is ended at {latest} (timeout)."
+        limits += f" It is ended at {latest} (timeout)."
     if job.executor.stall_timeout_seconds is not None:
         quiet = format_duration(job.executor.stall_timeout_seconds)
-        told += f" It is ended after {quiet} without a sign of life (stall_timeout)."
-    return told
+        limits += f" It is ended after {quiet} without a sign of life (stall_timeout)."
+    return limits
 
 
 def _waiting(job: Job, around: Surroundings, now: float) -> list[str]:
