@@ -19,8 +19,9 @@ from sow.ids import WorkerId
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database, open_queue
 from sow.schema.job import JobState
+from sow.state.log_writing import LogEntry
 from sow.state.places import find_task
-from sow.state.task_log import LogEntry, append_entry
+from sow.state.task_log import append_entry
 from sow.state.tasks import list_tasks, read_task
 
 JOBS = (10, 1_000, 10_000, 100_000)

@@ -7,9 +7,10 @@ import click
 from sow.agents.roles import UnknownAgent, get_agent
 from sow.calls.request import Request
 from sow.cli import completing
-from sow.cli.arguments import ids_option, named_tasks, readable
+from sow.cli.arguments import named_tasks, readable
 from sow.cli.calling import place_and_wait, this_caller
 from sow.cli.output import json_option
+from sow.cli.task_options import ids_option
 from sow.cli.wait_options import call_options, wait_option
 from sow.errors import UsageError
 from sow.schema.job import Verb

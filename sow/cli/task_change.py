@@ -11,17 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import (
-    here,
-    id_option,
-    ids_option,
-    is_own_agent,
-    named_task,
-    named_tasks,
-    readable,
-)
+from sow.cli.arguments import here, is_own_agent, named_task, named_tasks, readable
 from sow.cli.failure import for_each
 from sow.cli.output import echo_json, json_option
+from sow.cli.task_options import id_option, ids_option
 from sow.errors import UsageError
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import here, ids_option, named_tasks
+from sow.cli.arguments import here, named_tasks
 from sow.cli.failure import for_each
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
+from sow.cli.task_options import ids_option
 
 if TYPE_CHECKING:
     from collections.abc import Collection
