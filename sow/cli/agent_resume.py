@@ -59,6 +59,7 @@ def resume(
         again=again,
     )
     if verbose or dry_run:
+        # Few calls ask for a preview.
         from sow.cli.preview import show_dry_run, show_resolution
 
         if verbose:

@@ -72,6 +72,7 @@ def all_or_named(
         return named_tasks(arguments, options, caller.environ)
     if arguments or options:
         raise UsageError("--all names every task, and tasks are named too", hint="Give either.")
+    # It reads the queue, which few of these commands need.
     from sow.calls.live_tasks import live_tasks
 
     found = live_tasks(caller)
@@ -82,6 +83,7 @@ def all_or_named(
 
 def is_own_agent(task_id: str, environ: Mapping[str, str]) -> bool:
     """Whether the caller is the agent of a running job of this very task."""
+    # Only a change of a task asks.
     from sow.cli.agent_rights import calling_agent
 
     agent = calling_agent(environ)

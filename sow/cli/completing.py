@@ -1,7 +1,8 @@
 """What the Tab key offers: roles, tasks, executors, jobs and the like, as they are here and now.
 
 Owns the look-ups. They are light, and silent: whatever is wrong (no project, a
-broken configuration), the shell is offered nothing and prints nothing.
+broken configuration), the shell is offered nothing and prints nothing. Every
+command imports this module, so each look-up imports what it needs by itself.
 """
 
 import os

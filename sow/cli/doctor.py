@@ -12,6 +12,7 @@ from sow.cli.arguments import working_folder
 from sow.cli.config_places import workspace_here
 from sow.cli.findings import counted, echo_findings, finding_record
 from sow.cli.output import echo_json, json_option
+from sow.doctor.examination import Surroundings, examine
 from sow.errors import ExitCode
 from sow.findings import Finding, Level, count
 
@@ -30,8 +31,6 @@ def doctor(executors: tuple[str, ...], as_json: bool) -> int:
 
     Exit: 0 agents can run; 1 something is in their way.
     """
-    from sow.doctor.examination import Surroundings, examine
-
     here = Surroundings(os.environ, working_folder(), workspace_here(os.environ))
     sections = examine(here, executors)
     findings = _told(sections) if as_json else _shown(sections)

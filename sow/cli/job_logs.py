@@ -13,6 +13,7 @@ import click
 
 from sow.cli import completing
 from sow.cli.arguments import here
+from sow.cli.following import LOOK_SECONDS
 from sow.cli.job_record import find_job, open_jobs
 from sow.cli.output import COUNT, echo_json_lines, json_option
 from sow.cli.shown import outcome_is_shown
@@ -112,8 +113,6 @@ def print_logs(workspace: Workspace, database: Database, job: Job, options: LogO
 
     _print_all(reader, numbers, paths, several=not options.attempt)
     if options.follow:
-        from sow.cli.following import LOOK_SECONDS
-
         _follow(reader, numbers, paths, database, LOOK_SECONDS)
     _print_end(workspace, database, jobs.get_job(database, job.id))
 

@@ -140,6 +140,6 @@ def _joined(entries: Sequence[str], hidden: int) -> str:
 
 
 def _terminal_width() -> int:
-    import shutil
+    import shutil  # heavy, and for terminals alone
 
     return shutil.get_terminal_size().columns

@@ -1,7 +1,8 @@
 """`sow task set`, `abandon`, `reopen`, and the agents' `set-status`.
 
 Owns who may end a task: its own agent at any time, anybody else only while no
-job of it lives.
+job of it lives. Each step imports what it needs by itself: agents run `sow task set`
+all the time, and most of the steps belong to rare commands.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""`sow task list` and `sow task show`: plain text, so that they start fast."""
+"""`sow task list` and `sow task show`: plain text, so that they start fast.
+
+Each imports what it needs by itself, so that neither waits for the other's modules.
+"""
 
 import os
 from typing import TYPE_CHECKING

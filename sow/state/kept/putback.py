@@ -190,6 +190,7 @@ def _is_valid(name: str, data: bytes) -> bool:
     """Whether a state file can be read; what cannot never becomes the copy."""
     if not name.endswith(STATE):
         return True
+    # Logs and descriptions need neither schema nor YAML.
     from sow.schema.project import ProjectState
     from sow.schema.task import TaskState
     from sow.yamlfile import YamlProblem, read_yaml
