@@ -12,7 +12,7 @@ import click
 
 from sow import own_variables
 from sow.calls.caller import Caller
-from sow.calls.wait import shell_bound
+from sow.calls.shell_bound import shell_bound
 from sow.config.durations import parse_duration
 from sow.errors import UsageError
 from sow.reports.outcome import waiting_command
