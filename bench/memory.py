@@ -86,7 +86,7 @@ def _start_agents(place: Place, database: Database, count: int) -> None:
 
     def started() -> bool:
         attempts = [place.workspace.attempt(job.id, 1) for job in jobs.active_jobs(database)]
-        return sum(one.started.exists() for one in attempts) == count
+        return sum(attempt.started.exists() for attempt in attempts) == count
 
     _wait(started, f"{count} agents run")
     _wait(lambda: len(_worker(database).children()) == count + 1, "the next supervisor waits")

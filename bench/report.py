@@ -72,7 +72,9 @@ class Results:
 
     def _commands(self) -> Table:
         bare = self.processes[0].median
-        rows = [_row(one, one.median / bare, BARS.get(one.name)) for one in self.processes]
+        rows = [
+            _row(figure, figure.median / bare, BARS.get(figure.name)) for figure in self.processes
+        ]
         rows = [_with_time_bar(row) if row[0] == "sow agent log" else row for row in rows]
         header = ("whole process", "p50 ms", "p95 ms", "× bare", "bar", "held")
         return Table("Commands, and one job", header, [*rows, *self._spawn_rows()])
@@ -81,19 +83,19 @@ class Results:
         by_name = {figure.name: figure for figure in self.spawns}
         bare = by_name["python -c pass"].median
         script, start = by_name["the agent's script alone"], by_name["supervisor's own start"]
-        for one in self.spawns[1:]:
-            if one.name == "sow agent spawn, warm worker":
-                yield _row(one, (one.median - script.median) / bare, BARS[one.name])
-            elif one.name == "commit → agent's exec":
-                over = one.p95 - start.p95
+        for figure in self.spawns[1:]:
+            if figure.name == "sow agent spawn, warm worker":
+                yield _row(figure, (figure.median - script.median) / bare, BARS[figure.name])
+            elif figure.name == "commit → agent's exec":
+                over = figure.p95 - start.p95
                 held = "yes" if over <= PICK_UP_BAR_SECONDS else "NO"
                 bar = f"start + {PICK_UP_BAR_SECONDS * 1000:.0f} ms at p95"
-                yield (*_row(one, one.median / bare, None)[:4], bar, held)
+                yield (*_row(figure, figure.median / bare, None)[:4], bar, held)
             else:
-                yield _row(one, one.median / bare, None)
+                yield _row(figure, figure.median / bare, None)
 
     def _steps(self) -> Table:
-        rows = [(one.name, f"{one.median * 1000:.1f}") for one in self.steps]
+        rows = [(figure.name, f"{figure.median * 1000:.1f}") for figure in self.steps]
         return Table("One job, step by step", ("step", "p50 ms"), rows)
 
     def _memory(self) -> Table:
@@ -129,13 +131,13 @@ class Results:
         return Table("Growth", header, [_growth_row(growth) for growth in self.growths])
 
     def _references(self) -> Table:
-        rows = [(one.name, f"{one.median * 1000:.0f}") for one in self.references]
+        rows = [(figure.name, f"{figure.median * 1000:.0f}") for figure in self.references]
         if self.output:
             size = self.output["bytes"] / MEGABYTE
             cpu, growth = self.output["worker_cpu_seconds"], self.output["worker_growth_bytes"]
-            told = f"{self.output['seconds'] * 1000:.0f} (worker: {cpu:.2f} s of CPU time, "
+            took = f"{self.output['seconds'] * 1000:.0f} (worker: {cpu:.2f} s of CPU time, "
             rows.append(
-                (f"an agent that prints {size:.0f} MB", f"{told}+{growth / MEGABYTE:.0f} MB)")
+                (f"an agent that prints {size:.0f} MB", f"{took}+{growth / MEGABYTE:.0f} MB)")
             )
         return Table("For comparison", ("what", "median ms"), rows)
 
@@ -156,13 +158,13 @@ def _with_time_bar(row: tuple[str, ...]) -> tuple[str, ...]:
     """Return the row of a log entry, which has two bars."""
     name, median, p95, ratio, bar, held = row
     in_time = float(median) < LOG_BAR_SECONDS * 1000
-    told = f"{bar}, < {LOG_BAR_SECONDS * 1000:.0f} ms"
-    return name, median, p95, ratio, told, held if in_time else "NO"
+    bars = f"{bar}, < {LOG_BAR_SECONDS * 1000:.0f} ms"
+    return name, median, p95, ratio, bars, held if in_time else "NO"
 
 
 def _growth_row(growth: Growth) -> tuple[str, ...]:
     medians = growth.medians
-    told = ", ".join(
+    by_size = ", ".join(
         f"{size:,}: {median * 1000:.{1 if median >= 0.01 else 2}f}"
         for size, median in zip(growth.sizes, medians, strict=True)
     )
@@ -173,18 +175,18 @@ def _growth_row(growth: Growth) -> tuple[str, ...]:
     elif 10_000 in growth.sizes and growth.of == "finished jobs on record":
         ratio = medians[list(growth.sizes).index(10_000)] / medians[0]
         bar, held = f"10,000 ≤ {GROWTH_BAR:g} × 10", "yes" if ratio <= GROWTH_BAR else "NO"
-    return (growth.what, growth.of, told, bar, held)
+    return (growth.what, growth.of, by_size, bar, held)
 
 
 def as_text(table: Table) -> str:
     """Return a table for a terminal."""
     lines = [table.header, *table.rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(table.header))]
-    told = (
+    rows = (
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     )
-    return "\n".join(told)
+    return "\n".join(rows)
 
 
 def as_markdown(table: Table) -> str:

@@ -19,8 +19,9 @@ from sow.ids import WorkerId
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database, open_queue
 from sow.schema.job import JobState
+from sow.state.log_writing import LogEntry
 from sow.state.places import find_task
-from sow.state.task_log import LogEntry, append_entry
+from sow.state.task_log import append_entry
 from sow.state.tasks import list_tasks, read_task
 
 JOBS = (10, 1_000, 10_000, 100_000)
@@ -126,14 +127,14 @@ def _tasks(rounds: int) -> list[Growth]:
             for number in range(size):
                 place.add_task(f"{1000 + number * 10:05}")
         every = _each(places, rounds, lambda place: time_call(lambda: list_tasks(place.workspace)))
-        one = _each(
+        first = _each(
             places, rounds, lambda place: time_call(lambda: read_task(place.workspace, "01000"))
         )
         shown = _each(places, rounds, lambda place: _command(place, "task", "show", "01000"))
     of = "tasks in the project"
     return [
         Growth("all states read and validated, in process", of, TASKS, every),
-        Growth("one state read and validated, in process", of, TASKS, one),
+        Growth("one state read and validated, in process", of, TASKS, first),
         Growth("sow task show", of, TASKS, shown),
     ]
 

@@ -26,12 +26,12 @@ STEPS = (
 
 def measure(place: Place, rounds: int) -> list[Figure]:
     """Return how long each step of a spawn takes, with a worker that is warm."""
-    rows = [_one(place, f"{50_000 + number * 10}") for number in range(rounds + 1)][1:]
+    rows = [_one_spawn(place, f"{50_000 + number * 10}") for number in range(rounds + 1)][1:]
     columns = zip(*rows, strict=True)
     return [Figure(name, seconds) for name, seconds in zip(STEPS, columns, strict=True)]
 
 
-def _one(place: Place, task_id: str) -> Sequence[float]:
+def _one_spawn(place: Place, task_id: str) -> Sequence[float]:
     place.add_task(task_id)
     begun = time.time()
     words = place.sow("agent", "spawn", "implementer", task_id)

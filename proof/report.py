@@ -69,16 +69,16 @@ class Results:
     def storms(self) -> dict[str, list[Mapping[str, Any]]]:
         """What storms have handed in, by their kind, in the order of their seeds."""
         found: dict[str, list[Mapping[str, Any]]] = {}
-        for one in sorted(self.handed_in, key=lambda one: (one["name"], one["seed"])):
-            if "kills" in one:
-                found.setdefault(one["name"], []).append(one)
+        for entry in sorted(self.handed_in, key=lambda entry: (entry["name"], entry["seed"])):
+            if "kills" in entry:
+                found.setdefault(entry["name"], []).append(entry)
         return found
 
     @property
     def others(self) -> list[Mapping[str, Any]]:
         """What other tests have handed in."""
-        plain = (one for one in self.handed_in if "kills" not in one)
-        return sorted(plain, key=lambda one: (one["name"], one["seed"]))
+        plain = (entry for entry in self.handed_in if "kills" not in entry)
+        return sorted(plain, key=lambda entry: (entry["name"], entry["seed"]))
 
     @property
     def all_held(self) -> bool:
@@ -193,10 +193,10 @@ def _kills_by(
 
 
 def _others(handed_in: Sequence[Mapping[str, Any]]) -> str:
-    def facts(one: Mapping[str, Any]) -> str:
-        return ", ".join(f"{k} {v}" for k, v in one.items() if k not in ("name", "seed"))
+    def facts(entry: Mapping[str, Any]) -> str:
+        return ", ".join(f"{k} {v}" for k, v in entry.items() if k not in ("name", "seed"))
 
-    rows = [(one["name"], one["seed"], facts(one)) for one in handed_in]
+    rows = [(entry["name"], entry["seed"], facts(entry)) for entry in handed_in]
     return "## Beside the storms\n\n" + table(("what", "seed", "what it has come to"), rows)
 
 

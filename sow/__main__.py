@@ -19,6 +19,7 @@ def main() -> NoReturn:
     nothing. A command has closed what it opened; what it said is flushed here.
     """
     gc.set_threshold(ALLOCATIONS)
+    # The threshold above is to hold for what this imports.
     from sow.cli.root import run
 
     code = run(sys.argv[1:])

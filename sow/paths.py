@@ -195,9 +195,11 @@ def user_config_path(environ: Mapping[str, str]) -> Path:
 
 def _user_config_folder() -> Path:
     if sys.platform == "win32":
+        # Every command imports this module; few ask where the user's configuration is.
         from platformdirs.windows import Windows
 
         return Path(Windows("sow", appauthor=False, roaming=True).user_config_dir)
+    # As above.
     from platformdirs.unix import Unix
 
     return Path(Unix("sow").user_config_dir)

@@ -1,38 +1,32 @@
 """The thread that watches every running attempt of a worker and settles what has ended.
 
-Owns the set of attempts under watch. It sleeps on the supervisors' pidfds
-(pidfd_open(2); elsewhere it looks again every tick) and on a pipe by which
-other threads wake it. Started and adopted attempts are the same to it, so a
-worker needs no thread for each agent and a new one takes over where a dead
-one stopped.
+Owns the set of attempts under watch, and what one look at them does, in which
+order. It sleeps until something wakes it (`wakeups`) or a look is due. Started
+and adopted attempts are the same to it, so a worker needs no thread for each
+agent and a new one takes over where a dead one stopped.
 """
 
 import logging
-import os
-import select
-import signal
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
 
 from sow.errors import SowError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault
 from sow.ids import JobId
 from sow.jobs import workers
-from sow.jobs.attempt_evidence import declare_void
 from sow.jobs.faults import QueueChanged
-from sow.jobs.leases import Fenced
-from sow.processes import facts
-from sow.processes.facts import Life
+from sow.jobs.leases import Fenced, end_is_asked
 from sow.schema.causes import CAUSES, Cause
+from worker.attempt_over import ask_to_end, has_ended, supervisor_lives
 from worker.context import WorkerContext, tell
-from worker.orphans import is_carried, pids_of, press, remove_fence
+from worker.orphans import press, remove_fence
 from worker.running import Running
 from worker.settle import persist_session, settle_attempt
 from worker.standstill import keep_going
 from worker.task_state import has_reported
+from worker.wakeups import Wakeups
 from worker.watchdog import overdue
 
 TICK_SECONDS = 0.5
@@ -60,11 +54,7 @@ class Monitor:
         self._on_change = on_change
         self._incoming: list[Running] = []
         self._watched: dict[JobId, Running] = {}
-        self._wake_read, self._wake_write = os.pipe()
-        os.set_blocking(self._wake_read, False)
-        os.set_blocking(self._wake_write, False)
-        self._poller = select.poll()
-        self._poller.register(self._wake_read, select.POLLIN)
+        self._wakeups = Wakeups()
         self._asked = False
         self._next_look = 0.0
         self._stopping = threading.Event()
@@ -84,17 +74,13 @@ class Monitor:
     def wake(self) -> None:
         """Have the thread look at every attempt now; safe from any thread and signal handler."""
         self._asked = True
-        self._nudge()
+        self._wakeups.nudge()
 
     def watch(self, running: Running) -> None:
         """Watch one more attempt."""
         with self._idle:
             self._incoming.append(running)
-        self._nudge()
-
-    def _nudge(self) -> None:
-        with suppress(BlockingIOError):
-            os.write(self._wake_write, b"!")
+        self._wakeups.nudge()
 
     def watches(self, job_id: JobId) -> bool:
         """Whether an attempt of a job is under watch."""
@@ -147,11 +133,7 @@ class Monitor:
         patience = max(0.0, self._next_look - time.monotonic()) if self._watched else None
         if self._behind():
             patience = 0.0
-        ready = self._poller.poll(None if patience is None else patience * 1000)
-        with suppress(BlockingIOError):
-            while os.read(self._wake_read, 4096):
-                pass
-        return {fd for fd, _ in ready}
+        return self._wakeups.sleep(patience)
 
     def _due(self, ready: Collection[int]) -> list[Running]:
         """Return whom to look at: all when asked to or every tick.
@@ -185,25 +167,15 @@ class Monitor:
             for running in arrivals:
                 self._watched[running.job.id] = running
         for running in arrivals:
-            self._open_pidfd(running)
+            self._wakeups.open_pidfd(running)
             if running.pidfd is None:
                 self._asked = True  # it may have ended already
-
-    def _open_pidfd(self, running: Running) -> None:
-        identity = running.attempt.supervisor
-        if identity is None or not hasattr(os, "pidfd_open"):
-            return
-        with suppress(OSError):
-            running.pidfd = os.pidfd_open(identity.pid)
-            self._poller.register(running.pidfd, select.POLLIN)
-            if facts.life_of(identity) is not Life.ALIVE:
-                self._close_pidfd(running)
 
     def _look_at(self, running: Running) -> None:
         """Read what is new of one attempt and settle it if it has ended. The boundary of it."""
         try:
             if has_ended(running):
-                self._close_pidfd(running)
+                self._wakeups.close_pidfd(running)
                 running.output.ends_here()
                 running.output.read_for(self._reading_seconds())
                 if not running.output.is_behind:
@@ -216,7 +188,7 @@ class Monitor:
             persist_session(self.context, running)
             self._end_if_overdue(running)
             if not supervisor_lives(running):
-                self._close_pidfd(running)
+                self._wakeups.close_pidfd(running)
                 press(running, now=time.monotonic())
             running.failures = 0
         except Fenced:
@@ -245,17 +217,10 @@ class Monitor:
         workers.wake(self.context.workspace)  # a slot is free; and we may have nothing left to do
 
     def _forget(self, running: Running) -> None:
-        self._close_pidfd(running)
+        self._wakeups.close_pidfd(running)
         with self._idle:
             self._watched.pop(running.job.id, None)
             self._idle.notify_all()
-
-    def _close_pidfd(self, running: Running) -> None:
-        """Stop sleeping on a supervisor: once it is dead, its pidfd is readable for ever."""
-        if running.pidfd is not None:
-            self._poller.unregister(running.pidfd)
-            os.close(running.pidfd)
-            running.pidfd = None
 
     def _end_if_overdue(self, running: Running) -> None:
         if running.asked_to_end:
@@ -271,10 +236,7 @@ class Monitor:
     def _pass_on_cancellation(self, running: Running) -> None:
         if running.asked_to_end:
             return
-        row = self.context.database.row(
-            "select cancel_requested_at from job where id = ?", (running.job.id,)
-        )
-        if row is not None and row["cancel_requested_at"] is not None:
+        if end_is_asked(self.context.database, running.job.id):
             ask_to_end(running)
 
 
@@ -284,39 +246,3 @@ def _note_ends(due: Sequence[Running], ready: Collection[int]) -> None:
     for running in due:
         if running.over_since is None and running.pidfd in ready and running.paths.exit.exists():
             running.over_since = now
-
-
-def has_ended(running: Running) -> bool:
-    """Whether an attempt is over: its supervisor has gone, and nothing of the agent is left.
-
-    A supervisor that was killed leaves its agent behind; such an agent is left
-    to run, and has ended when no process carries the attempt's id. One that
-    cannot be verified is over when a person has given it up. A record of the
-    end proves nothing while the agent is seen at work: it may have made that
-    file itself, and a second agent would be started beside it.
-    """
-    if running.paths.exit.exists() or running.paths.void.exists():
-        return not is_carried(running)
-    if supervisor_lives(running):
-        return False
-    return not pids_of(running) and declare_void(running.paths)
-
-
-def supervisor_lives(running: Running) -> bool:
-    """Whether the attempt has a supervisor to end it; one elsewhere is never called dead."""
-    if running.process is not None:
-        return running.process.poll() is None
-    identity = running.attempt.supervisor
-    folder = running.paths.folder
-    return identity is not None and facts.life_of(identity, folder) is not Life.DEAD
-
-
-def ask_to_end(running: Running) -> None:
-    """Ask the supervisor to end its whole tree; without one, the monitor's looks end it."""
-    if running.asked_to_end:
-        return
-    running.asked_to_end = True
-    identity = running.attempt.supervisor
-    if identity is not None and facts.life_of(identity) is Life.ALIVE:
-        with suppress(ProcessLookupError):
-            os.kill(identity.pid, signal.SIGTERM)

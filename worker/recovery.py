@@ -32,7 +32,9 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
     under way meanwhile. What is wrong with one file or record keeps nobody
     from the others.
     """
-    records = {one.id: one for one in workers.registered(context.database, context.skipped.skip)}
+    records = {
+        record.id: record for record in workers.registered(context.database, context.skipped.skip)
+    }
     dead = _dead_among(context, records)
     for worker_id in dead:
         record = records.get(worker_id)
@@ -71,7 +73,7 @@ def give_back_tasks(context: WorkerContext) -> None:
 def dead_workers(context: WorkerContext) -> list[WorkerId]:
     """Return the workers on record, holding leases or leaving a file, that are proved dead."""
     records = workers.registered(context.database, context.skipped.skip)
-    return _dead_among(context, {one.id: one for one in records})
+    return _dead_among(context, {record.id: record for record in records})
 
 
 def _dead_among(context: WorkerContext, records: Mapping[WorkerId, WorkerRecord]) -> list[WorkerId]:

@@ -25,7 +25,8 @@ from sow.schema.job import Attempt, Job, Lease
 from sow.schema.kinds import SessionUse, kind_of
 from sow.schema.task import Task
 from sow.state import transitions
-from sow.state.task_log import LogEntry, append_entry
+from sow.state.log_writing import LogEntry
+from sow.state.task_log import append_entry
 from sow.state.tasks import find_task, read_task
 from worker.context import WorkerContext, tell
 from worker.task_state import change_under_lease, put_on_record

@@ -23,8 +23,9 @@ from sow.schema.causes import NEVER_BEGAN, Cause
 from sow.schema.job import Job, Lease
 from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.state import statefiles, transitions
+from sow.state.log_writing import LogEntry
 from sow.state.statefiles import STATE_LIMIT
-from sow.state.task_log import LogEntry, append_entry
+from sow.state.task_log import append_entry
 from sow.state.tasks import change_task, find_task, read_task
 from worker.context import WorkerContext, tell
 from worker.running import Running

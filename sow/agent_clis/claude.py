@@ -12,6 +12,7 @@ from sow.agent_clis.description import (
     Questions,
     Refusal,
     Setting,
+    ShellTimeout,
 )
 from sow.schema.causes import Cause
 
@@ -56,6 +57,11 @@ CLI = AgentCli(
         "CLAUDE_CODE_SESSION_ID",
         "CLAUDE_CODE_SSE_PORT",
         "AI_AGENT",
+    ),
+    shell_timeout=ShellTimeout(  # measured, 2.1.197
+        marker="CLAUDECODE",
+        milliseconds_variable="BASH_DEFAULT_TIMEOUT_MS",
+        default_seconds=120.0,
     ),
     words=(  # measured
         (r"Session ID \S+ is already in use", Cause.SESSION_IN_USE),

@@ -104,6 +104,17 @@ class Questions(msgspec.Struct, frozen=True):
     """Variables that keep it from looking for updates meanwhile."""
 
 
+class ShellTimeout(msgspec.Struct, frozen=True):
+    """How a call of sow that an agent of this CLI makes learns how long it may block."""
+
+    marker: str
+    """A variable that says, where it is set, that this CLI runs the command."""
+    milliseconds_variable: str
+    """The variable that may tell its time-out."""
+    default_seconds: float
+    """Its time-out where that variable does not tell."""
+
+
 class AgentCli(msgspec.Struct, frozen=True, kw_only=True):
     """One agents' CLI."""
 
@@ -120,6 +131,8 @@ class AgentCli(msgspec.Struct, frozen=True, kw_only=True):
     hard to see."""
     nesting_markers: tuple[str, ...] = ()
     """Variables that it sets for its children to describe itself: no agent of ours sees them."""
+    shell_timeout: ShellTimeout | None = None
+    """The time-out of the commands that its agents run; None where none is known."""
     words: tuple[tuple[str, Cause], ...] = ()
     """Patterns of what it says of its failures, the first that is found counts. They are looked
     for on standard error and in the final result only, whatever the case of letters."""

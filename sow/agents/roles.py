@@ -144,7 +144,7 @@ def load_template(agent: Agent) -> str:
 
 
 def _nearest(name: str) -> str | None:
-    from difflib import get_close_matches
+    from difflib import get_close_matches  # heavy, and for an error's hint alone
 
     matches = get_close_matches(name.lower(), [agent.name for agent in AGENTS], n=1)
     return matches[0] if matches else None

@@ -32,7 +32,7 @@ class WouldEndItself(StateError):
     """The call would end the very job that makes it, and with it all that this has queued."""
 
     def __init__(self, job: Job, chain: Sequence[Job]) -> None:
-        way = " → ".join(f"{one.task_id} (job {one.id})" for one in chain)
+        way = " → ".join(f"{step.task_id} (job {step.id})" for step in chain)
         super().__init__(
             f"job {job.id} of task {job.task_id} is the caller's own, or above it: {way}",
             hint="Name the task that you mean; without an id a command means your own. To end "
@@ -84,8 +84,8 @@ def refuse_ending_ancestor(caller: Caller, database: Database, job: Job) -> None
     """Refuse to let an agent end its own job, or one above it. Raises WouldEndItself."""
     if caller.job_id is not None:
         chain = jobs.ancestors(database, caller.job_id)
-        for index, one in enumerate(chain):
-            if one.id == job.id and not one.state.is_final:
+        for index, ancestor in enumerate(chain):
+            if ancestor.id == job.id and not ancestor.state.is_final:
                 raise WouldEndItself(job, chain[: index + 1])
 
 

@@ -148,17 +148,17 @@ def cancel_job(
             _refuse(database, current, family, reports)
             _end_or_ask(caller, database, current)
         chosen = [] if keep_children else _endable(family)
-        for one in chosen:
+        for below in chosen:
             # An agent that has reported is only ending: its report stands.
-            if one.id not in reports or not _has_an_agent(database, one):
-                _end_or_ask(caller, database, one)
-    _conclude_all(caller, database, [job.id, *(one.id for one in chosen)])
+            if below.id not in reports or not _has_an_agent(database, below):
+                _end_or_ask(caller, database, below)
+    _conclude_all(caller, database, [job.id, *(below.id for below in chosen)])
     workers.wake(caller.workspace)
-    taken = {one.id for one in chosen}
+    taken = {below.id for below in chosen}
     return Cancelled(
         job=jobs.get_job(database, job.id),
-        children=tuple(jobs.get_job(database, one.id) for one in chosen),
-        kept=tuple(one for one in family if one.id not in taken),
+        children=tuple(jobs.get_job(database, below.id) for below in chosen),
+        kept=tuple(member for member in family if member.id not in taken),
     )
 
 
@@ -169,7 +169,7 @@ def _endable(family: Sequence[Job]) -> list[Job]:
 
 def _left_by_request(job: Job, family: Sequence[Job]) -> list[Job]:
     """Return what an earlier request for an ended job has left to end. Raises NothingToCancel."""
-    left = [one for one in family if one.cancel_requested_at is not None]
+    left = [member for member in family if member.cancel_requested_at is not None]
     if job.state is JobState.CANCELLED and (left or job.owes_task):
         return left
     raise NothingToCancel(job.task_id, job, _endable(family))

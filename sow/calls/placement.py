@@ -33,8 +33,9 @@ from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
 from sow.state.kept.guard import see_to
 from sow.state.kept.store import kept_at
+from sow.state.log_writing import LogEntry
 from sow.state.projects import read_project
-from sow.state.task_log import LogEntry, append_entry
+from sow.state.task_log import append_entry
 from sow.state.tasks import change_task, find_task
 
 

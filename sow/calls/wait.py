@@ -8,7 +8,7 @@ which is how the outcome comes to be owed.
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -23,9 +23,6 @@ from sow.schema.job import Job
 
 FALLBACK_SECONDS = 2.0
 """How long a waiter sleeps at most without being rung."""
-DEFAULT_SHELL_SECONDS = 120.0
-"""How long an orchestrating Claude Code lets a command run (its own tool's default)."""
-SHELL_MARGIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -35,19 +32,6 @@ class Progress:
     job_ids: Sequence[JobId]
     """Those that have not ended."""
     waited_seconds: float
-
-
-def shell_bound(environ: Mapping[str, str]) -> float | None:
-    """Return how long a call may block, in seconds, where the caller's shell has a time-out.
-
-    Claude Code marks its shell with CLAUDECODE and tells its default time-out,
-    in milliseconds, in BASH_DEFAULT_TIMEOUT_MS (measured, 2.1.197).
-    """
-    if not environ.get("CLAUDECODE"):
-        return None
-    told = environ.get("BASH_DEFAULT_TIMEOUT_MS", "")
-    seconds = int(told) / 1000 if told.isdecimal() else DEFAULT_SHELL_SECONDS
-    return max(1.0, seconds - SHELL_MARGIN_SECONDS)
 
 
 class Waiter:

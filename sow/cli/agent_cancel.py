@@ -3,10 +3,11 @@
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import all_or_named, ids_option
+from sow.cli.arguments import all_or_named
 from sow.cli.calling import this_caller
 from sow.cli.cancelling import cancel_tasks, keep_children_option
 from sow.cli.output import json_option
+from sow.cli.task_options import ids_option
 
 
 @click.command()

@@ -11,9 +11,10 @@ from sow.cli.arguments import here
 from sow.cli.output import echo_json, json_option
 from sow.clock import format_time
 from sow.errors import UsageError
+from sow.state.log_writing import LogEntry
 from sow.state.places import find_task, has_project
 from sow.state.state_errors import NoProject
-from sow.state.task_log import LogEntry, append_entry
+from sow.state.task_log import append_entry
 
 DEFAULT_AGENT = "orchestrator"
 

@@ -6,10 +6,11 @@ import click
 
 from sow.calls.request import Request
 from sow.cli import completing
-from sow.cli.arguments import id_option, named_task, readable
+from sow.cli.arguments import named_task, readable
 from sow.cli.calling import place_and_wait, this_caller
 from sow.cli.given import read_given
 from sow.cli.output import json_option
+from sow.cli.task_options import id_option
 from sow.cli.wait_options import call_options, wait_option
 from sow.errors import UsageError
 from sow.ids import parse_task_id
@@ -58,6 +59,7 @@ def resume(
         again=again,
     )
     if verbose or dry_run:
+        # Few calls ask for a preview.
         from sow.cli.preview import show_dry_run, show_resolution
 
         if verbose:

@@ -1,5 +1,6 @@
 """`sow agent spawn`."""
 
+import os
 from pathlib import Path
 
 import click
@@ -7,11 +8,13 @@ import click
 from sow.agents.roles import UnknownAgent, get_agent
 from sow.calls.request import Request
 from sow.cli import completing
-from sow.cli.arguments import ids_option, named_tasks, readable
+from sow.cli.arguments import named_tasks, readable
 from sow.cli.calling import place_and_wait, this_caller
 from sow.cli.output import json_option
+from sow.cli.task_options import ids_option
 from sow.cli.wait_options import call_options, wait_option
 from sow.errors import UsageError
+from sow.paths import display_path, user_config_path
 from sow.schema.job import Verb
 
 
@@ -20,10 +23,6 @@ class SpawnCommand(click.Command):
 
     def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the path last, and never break it over lines: it is there to be copied."""
-        import os
-
-        from sow.paths import display_path, user_config_path
-
         path = display_path(user_config_path(os.environ))
         formatter.write_paragraph()
         with formatter.indentation():
@@ -95,6 +94,7 @@ def spawn(
         for task_id in named_tasks(tasks, task_options, caller.environ)
     ]
     if verbose or dry_run:
+        # Few calls ask for a preview.
         from sow.cli.preview import show_dry_run, show_resolution
 
         for request in requests:

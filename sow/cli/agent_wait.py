@@ -3,9 +3,10 @@
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import all_or_named, ids_option
+from sow.cli.arguments import all_or_named
 from sow.cli.calling import this_caller, wait_for
 from sow.cli.output import json_option
+from sow.cli.task_options import ids_option
 from sow.cli.wait_options import WaitOptions, wait_option
 
 

@@ -5,14 +5,13 @@ is looked for, and what becomes of bytes that are no UTF-8.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from sow import own_variables
-from sow.cli import completing
 from sow.errors import StateError, UsageError
 from sow.ids import TaskId, parse_task_id
 from sow.paths import Workspace
@@ -20,8 +19,6 @@ from sow.state.kept.lost import find_or_bring_back
 
 if TYPE_CHECKING:
     from sow.calls.caller import Caller
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def here() -> Workspace:
@@ -37,29 +34,6 @@ def working_folder() -> Path:
         raise StateError(
             "the working folder no longer exists", hint="Change to a folder that does."
         ) from None
-
-
-def id_option(function: F) -> F:
-    """Give a command `--id`, passed to it as `task_option`."""
-    return click.option(
-        "--id",
-        "task_option",
-        metavar="TASK",
-        help="The task's id, such as 010.",
-        shell_complete=completing.tasks,
-    )(function)
-
-
-def ids_option(function: F) -> F:
-    """Give a command of several tasks `--id`, passed to it as `task_options`."""
-    return click.option(
-        "--id",
-        "task_options",
-        metavar="TASK",
-        multiple=True,
-        help="A task's id; may be repeated.",
-        shell_complete=completing.tasks,
-    )(function)
 
 
 def named_task(argument: str | None, option: str | None, environ: Mapping[str, str]) -> str:
@@ -98,6 +72,7 @@ def all_or_named(
         return named_tasks(arguments, options, caller.environ)
     if arguments or options:
         raise UsageError("--all names every task, and tasks are named too", hint="Give either.")
+    # It reads the queue, which few of these commands need.
     from sow.calls.live_tasks import live_tasks
 
     found = live_tasks(caller)
@@ -108,6 +83,7 @@ def all_or_named(
 
 def is_own_agent(task_id: str, environ: Mapping[str, str]) -> bool:
     """Whether the caller is the agent of a running job of this very task."""
+    # Only a change of a task asks.
     from sow.cli.agent_rights import calling_agent
 
     agent = calling_agent(environ)

@@ -1,7 +1,8 @@
 """What the Tab key offers: roles, tasks, executors, jobs and the like, as they are here and now.
 
 Owns the look-ups. They are light, and silent: whatever is wrong (no project, a
-broken configuration), the shell is offered nothing and prints nothing.
+broken configuration), the shell is offered nothing and prints nothing. Every
+command imports this module, so each look-up imports what it needs by itself.
 """
 
 import os
@@ -136,9 +137,9 @@ def _workers(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
         return []
     with closing(database):
         return [
-            (one.id, f"pid {one.process.pid}")
-            for one in workers.registered(database)
-            if workers.is_alive(workspace, one.id)
+            (worker.id, f"pid {worker.process.pid}")
+            for worker in workers.registered(database)
+            if workers.is_alive(workspace, worker.id)
         ]
 
 

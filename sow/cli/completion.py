@@ -1,6 +1,7 @@
 """`sow completion`: the script by which a shell asks sow what the Tab key may offer."""
 
 import click
+from click.shell_completion import get_completion_class
 
 from sow.cli.completing import VARIABLE
 from sow.cli.output import echo_json, json_option
@@ -23,8 +24,6 @@ def completion(ctx: click.Context, shell: str, as_json: bool) -> None:
     fish, once:
       sow completion fish > ~/.config/fish/completions/sow.fish
     """  # noqa: D301 - \b is click's own mark, a true backspace
-    from click.shell_completion import get_completion_class
-
     found = get_completion_class(shell)
     assert found is not None  # noqa: S101 - click has all three
     script = found(ctx.find_root().command, {}, "sow", VARIABLE).source()

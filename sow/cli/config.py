@@ -1,8 +1,11 @@
 """`sow config`: which CLI plays which role. Works anywhere, with or without a repository."""
 
+import os
+
 import click
 
 from sow.cli.lazy import LazyCommand, LazyGroup
+from sow.paths import display_path, user_config_path
 
 COMMANDS = {
     "init": LazyCommand("sow.cli.config_init:init", "Make your config file, with every setting."),
@@ -19,10 +22,6 @@ class ConfigGroup(LazyGroup):
 
     def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write where the file lies."""
-        import os
-
-        from sow.paths import display_path, user_config_path
-
         path = display_path(user_config_path(os.environ))
         formatter.write_paragraph()
         with formatter.indentation():

@@ -10,6 +10,7 @@ from sow.cli.config_places import roles
 from sow.cli.confirming import is_somebody_there
 from sow.cli.editor import find_editor, run_editor
 from sow.cli.output import echo_json, json_option
+from sow.config import userfile
 from sow.errors import ExitCode, UsageError
 from sow.findings import Finding
 from sow.paths import display_path, user_config_path
@@ -36,8 +37,6 @@ def edit(as_json: bool) -> int:
 
     Exit: 0 valid; 3 not valid, and left as it is.
     """
-    from sow.config import userfile
-
     if not is_somebody_there():
         raise NoTerminal(user_config_path(os.environ))
     path, argv = user_config_path(os.environ), find_editor(os.environ)

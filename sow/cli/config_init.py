@@ -7,6 +7,7 @@ import click
 from sow.cli.config_places import roles
 from sow.cli.confirming import confirm
 from sow.cli.output import echo_json, json_option
+from sow.config import userfile
 from sow.errors import ExitCode
 from sow.paths import display_path, user_config_path
 
@@ -20,8 +21,6 @@ def init(force: bool, as_json: bool) -> int:
     A file that is there already is overwritten only if you say so, and is
     kept as a backup beside it.
     """
-    from sow.config import userfile
-
     path = user_config_path(os.environ)
     stands = userfile.exists(path)
     question = f"{display_path(path)} exists already. Overwrite it?"

@@ -7,6 +7,7 @@ and the roles in the form that the configuration wants.
 from collections.abc import Mapping
 from pathlib import Path
 
+from sow.agents.roles import AGENTS
 from sow.errors import StateError
 from sow.paths import Workspace, find_workspace
 
@@ -27,6 +28,4 @@ def repository_settings(environ: Mapping[str, str]) -> Path | None:
 
 def roles() -> dict[str, str]:
     """Return every role and what it does."""
-    from sow.agents.roles import AGENTS
-
     return {agent.name: agent.description for agent in AGENTS}

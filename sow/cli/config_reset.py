@@ -6,6 +6,7 @@ import click
 
 from sow.cli.confirming import confirm
 from sow.cli.output import echo_json, json_option
+from sow.config import userfile
 from sow.errors import ExitCode
 from sow.paths import display_path, user_config_path
 
@@ -19,8 +20,6 @@ def reset(yes: bool, as_json: bool) -> int:
     The file is kept beside it as config.yaml.backup, or under the next name
     that is free: no older backup is overwritten.
     """
-    from sow.config import userfile
-
     path = user_config_path(os.environ)
     stands = userfile.exists(path)
     question = f"Remove {display_path(path)} and go back to the defaults?"

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sow.agents.roles import AGENTS
 from sow.cli.config_places import repository_settings
 from sow.cli.output import echo_json, json_option
+from sow.config.effective import effective_settings
+from sow.config.load import load_configuration
 from sow.paths import user_config_path
 
 if TYPE_CHECKING:
@@ -51,9 +54,6 @@ def show(as_json: bool) -> None:
 
 
 def _load() -> "Configuration":
-    from sow.agents.roles import AGENTS
-    from sow.config.load import load_configuration
-
     return load_configuration(
         path=user_config_path(os.environ),
         repository_path=repository_settings(os.environ),
@@ -89,8 +89,6 @@ def _overrides(configuration: "Configuration") -> dict[str, str]:
 
 def _document(configuration: "Configuration") -> Iterator[str]:
     """Yield the settings as YAML that loads as a configuration, a comment behind every value."""
-    from sow.config.effective import effective_settings
-
     above: Key = ()
     for setting in effective_settings(configuration):
         parents = setting.key[:-1]
@@ -119,8 +117,6 @@ def _yaml_key(name: str) -> str:
 
 
 def _record(configuration: "Configuration") -> dict[str, Any]:
-    from sow.config.effective import effective_settings
-
     settings: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for setting in effective_settings(configuration):

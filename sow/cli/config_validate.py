@@ -8,6 +8,8 @@ import click
 from sow.cli.config_places import repository_settings, roles
 from sow.cli.findings import counted, echo_findings, finding_record
 from sow.cli.output import echo_json, json_option
+from sow.config.validation import validate as check_files
+from sow.doctor.programs import missing_programs
 from sow.errors import ExitCode
 from sow.findings import Finding, Level, count
 from sow.paths import user_config_path
@@ -30,9 +32,6 @@ def validate(as_json: bool) -> int:
 
 def check(environ: Mapping[str, str]) -> list[Finding]:
     """Return all that can be said of the configuration here."""
-    from sow.config.validation import validate as check_files
-    from sow.doctor.programs import missing_programs
-
     validation = check_files(
         path=user_config_path(environ),
         repository_path=repository_settings(environ),

@@ -5,8 +5,10 @@ ours behind a `command` executor, so that no agent CLI need be installed; all
 else is what any user has.
 """
 
+import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -115,8 +117,6 @@ def demo(keep: Path | None, as_json: bool) -> None:
     finally:
         _quietly(("worker", "stop"), folder, environ)
     if keep is None:
-        import shutil
-
         shutil.rmtree(folder)
     else:
         click.echo(f"\nEverything is left in {folder}", err=as_json)
@@ -133,8 +133,6 @@ def _folder(keep: Path | None) -> Path:
 
 def _environment(folder: Path) -> dict[str, str]:
     """Return an environment whose only configuration is the demo's own."""
-    import json
-
     agent = [sys.executable, "-P", "-m", "sow.cli.demo_agent", "{session_id}"]
     config = folder / "demo-config.yaml"
     config.write_text(

@@ -13,6 +13,7 @@ from sow.cli.config_places import workspace_here
 from sow.cli.findings import counted, echo_findings, finding_record
 from sow.cli.output import echo_json, json_option
 from sow.clock import utc_now
+from sow.doctor.examination import Surroundings, examine
 from sow.errors import ExitCode
 from sow.findings import Finding, Level, count
 
@@ -31,8 +32,6 @@ def doctor(executors: tuple[str, ...], as_json: bool) -> int:
 
     Exit: 0 agents can run; 1 something is in their way.
     """
-    from sow.doctor.examination import Surroundings, examine
-
     here = Surroundings(os.environ, working_folder(), workspace_here(os.environ), utc_now())
     sections = examine(here, executors)
     findings = _told(sections) if as_json else _shown(sections)
@@ -44,7 +43,9 @@ def _told(sections: "Iterable[Section]") -> list[Finding]:
     findings: list[Finding] = []
     for section in sections:
         findings += section.findings
-        records += [{"section": section.title, **finding_record(one)} for one in section.findings]
+        records += [
+            {"section": section.title, **finding_record(finding)} for finding in section.findings
+        ]
     well = not count(findings, Level.ERROR)
     echo_json({"ok": well, "version": __version__, "findings": records})
     return findings

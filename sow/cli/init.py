@@ -11,6 +11,7 @@ from sow.cli.arguments import working_folder
 from sow.cli.output import echo_json, json_option
 from sow.errors import StateError
 from sow.paths import SOW_FOLDER, display_path, find_workspace
+from sow.state.workspace_init import init_workspace
 
 
 @click.command()
@@ -20,8 +21,6 @@ def init(as_json: bool) -> None:
 
     What stands already is left as it is.
     """
-    from sow.state.workspace_init import init_workspace
-
     root = _root(working_folder(), os.environ)
     result = init_workspace(root)
     if as_json:

@@ -13,6 +13,7 @@ import click
 
 from sow.cli import completing
 from sow.cli.arguments import here
+from sow.cli.following import LOOK_SECONDS
 from sow.cli.job_record import find_job, open_jobs
 from sow.cli.output import COUNT, echo_json_lines, json_option
 from sow.cli.shown import outcome_is_shown
@@ -104,7 +105,7 @@ def print_logs(workspace: Workspace, database: Database, job: Job, options: LogO
     reader = _Reader(job, raw=options.raw, errors=options.errors, as_json=options.as_json)
 
     def numbers() -> list[int]:
-        found = [one.number for one in jobs.attempts(database, job.id)]
+        found = [attempt.number for attempt in jobs.attempts(database, job.id)]
         return [number for number in found if options.attempt in (None, number)]
 
     def paths(number: int) -> AttemptPaths:
@@ -112,8 +113,6 @@ def print_logs(workspace: Workspace, database: Database, job: Job, options: LogO
 
     _print_all(reader, numbers, paths, several=not options.attempt)
     if options.follow:
-        from sow.cli.following import LOOK_SECONDS
-
         _follow(reader, numbers, paths, database, LOOK_SECONDS)
     _print_end(workspace, database, jobs.get_job(database, job.id))
 
@@ -195,7 +194,7 @@ class _Reader:
         lines = self.lines.setdefault(number, WholeLines())
         events = self.executor.read(lines.feed(chunk))
         if self.as_json:
-            echo_json_lines(event_record(number, one) for one in events)
+            echo_json_lines(event_record(number, event) for event in events)
             return
         for event in events:
             for words in describe(event):
@@ -219,7 +218,7 @@ def _chunks(path: Path, position: int) -> Iterator[bytes]:
 
 def event_record(attempt: int, event: Event) -> dict[str, Any]:
     """Return an event as one object; what its kind does not tell is left out."""
-    told = {
+    record = {
         "attempt": attempt,
         "kind": event.kind.value,
         "text": event.text or None,
@@ -231,7 +230,7 @@ def event_record(attempt: int, event: Event) -> dict[str, Any]:
         "cost_usd": dollars(event.cost_usd),
         "count": event.count if event.kind is EventKind.BACKGROUND else None,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in record.items() if value is not None}
 
 
 def describe(event: Event) -> Iterator[str]:

@@ -31,9 +31,11 @@ def json_option(function: F) -> F:
 
 def echo_json(record: "Mapping[str, Any] | Struct") -> None:
     """Print one object on one line."""
+    # Only `--json` needs it; a person's output starts faster.
     import json
 
     if not isinstance(record, Mapping):
+        # Light commands have no structs.
         from msgspec import to_builtins
 
         record = to_builtins(record)

@@ -59,12 +59,12 @@ class ProgressLine:
         width = click.get_current_context().terminal_width or _terminal_width()
         now = time.time()
         shown = [get_job(self.database, job_id) for job_id in progress.job_ids[:MOST_SHOWN]]
-        told = [
+        forms_by_job = [
             forms_of(job, look_around(self.workspace, self.database, job, now=now), now)
             for job in shown
             if not job.state.is_final
         ]
-        line = fitted(told, len(progress.job_ids) - len(shown), width - 1)
+        line = fitted(forms_by_job, len(progress.job_ids) - len(shown), width - 1)
         click.echo("\r\x1b[K" + line, nl=False, err=True)
         self._shown = True
 
@@ -116,21 +116,23 @@ def _cut(text: str, width: int) -> str:
     return textwrap.shorten(text, width, placeholder=" …")
 
 
-def fitted(told: Sequence[tuple[str, ...]], hidden: int, width: int) -> str:
+def fitted(forms_by_job: Sequence[tuple[str, ...]], hidden: int, width: int) -> str:
     """Return a line of at most `width` columns: all jobs in the longest form that fits.
 
     Where not even the shortest does, the last jobs are counted instead; `hidden`
     more are counted in any case.
     """
     for form in range(FORMS):
-        line = _joined([forms[form] for forms in told], hidden)
+        line = _joined([forms[form] for forms in forms_by_job], hidden)
         if len(line) <= width:
             return line
-    for count in range(len(told) - 1, 0, -1):
-        line = _joined([forms[-1] for forms in told[:count]], hidden + len(told) - count)
+    for count in range(len(forms_by_job) - 1, 0, -1):
+        line = _joined(
+            [forms[-1] for forms in forms_by_job[:count]], hidden + len(forms_by_job) - count
+        )
         if len(line) <= width:
             return line
-    return f"+{hidden + len(told)}"
+    return f"+{hidden + len(forms_by_job)}"
 
 
 def _joined(entries: Sequence[str], hidden: int) -> str:
@@ -138,6 +140,6 @@ def _joined(entries: Sequence[str], hidden: int) -> str:
 
 
 def _terminal_width() -> int:
-    import shutil
+    import shutil  # heavy, and for terminals alone
 
     return shutil.get_terminal_size().columns

@@ -1,4 +1,7 @@
-"""`sow project`: begin the branch's project and see where it stands."""
+"""`sow project`: begin the branch's project and see where it stands.
+
+Each command imports what it needs by itself: the group's help and completion need none of it.
+"""
 
 import os
 import time

@@ -99,7 +99,7 @@ def _record(caller: Caller, database: Database | None) -> dict[str, Any]:
     alive = [] if database is None else workers.registered(database)
     return {
         **facts,
-        "worker_count": sum(workers.is_alive(caller.workspace, one.id) for one in alive),
+        "worker_count": sum(workers.is_alive(caller.workspace, worker.id) for worker in alive),
         "concurrency": config.worker.concurrency,
     }
 
@@ -112,10 +112,10 @@ def _facts(database: Database) -> dict[str, Any]:
         "waiting": control.waiting_messages(database),
         "set_aside": [
             {
-                "at": format_time(one.set_aside_at),
-                "reason": one.reason,
-                "data": one.data[:SHOWN_BYTES].decode("utf-8", "replace"),
+                "at": format_time(message.set_aside_at),
+                "reason": message.reason,
+                "data": message.data[:SHOWN_BYTES].decode("utf-8", "replace"),
             }
-            for one in control.set_aside(database)
+            for message in control.set_aside(database)
         ],
     }

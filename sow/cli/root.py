@@ -54,6 +54,7 @@ def run(arguments: Sequence[str]) -> int:
     have_streams()
     if completing.VARIABLE in os.environ:
         return _complete()
+    # The answer to a shell that completes a word needs none of it.
     from sow.state.kept import keeper_hooks
 
     keeper_hooks.install(_who_lives, _tell)
@@ -87,6 +88,7 @@ def _main(arguments: Sequence[str], *, as_json: bool) -> object:
 
 
 def _who_lives(root_folder: Path, project_id: str) -> str:
+    # It reads the queue, and is asked only where git took something.
     from sow.calls.state_witness import who_lives
 
     return who_lives(root_folder, project_id)
@@ -132,6 +134,7 @@ def _show_file(error: OSError, *, as_json: bool) -> int:
 
 
 def _show_bug(error: Exception, *, as_json: bool) -> int:
+    # Heavy, and for bugs alone.
     import tempfile
     import traceback
 

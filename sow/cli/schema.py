@@ -6,6 +6,7 @@ import click
 
 from sow.cli import completing
 from sow.cli.output import echo_json_lines, echo_table, json_option
+from sow.schema.catalogue import descriptions, json_schema
 
 
 @click.command()
@@ -17,8 +18,6 @@ def schema(words: tuple[str, ...], as_json: bool) -> None:
     A file has one word (sow schema task). What a command prints with --json
     has the command's words (sow schema task show), an error the word error.
     """
-    from sow.schema.catalogue import descriptions, json_schema
-
     if words:
         click.echo(json.dumps(json_schema(" ".join(words)), indent=None if as_json else 2))
     elif as_json:

@@ -5,11 +5,15 @@ from pathlib import Path
 
 import click
 
+from sow.agents.roles import get_agent
 from sow.cli import completing
 from sow.cli.arguments import here, readable
 from sow.cli.given import read_given
 from sow.cli.output import echo_json, json_option
 from sow.errors import UsageError
+from sow.reports.task_views import task_folder, task_view
+from sow.state.fields import parse_list
+from sow.state.tasks import add_task
 
 
 @click.command()
@@ -54,11 +58,6 @@ def add(
     as_json: bool,
 ) -> None:
     """Add the task NAME to the project."""
-    from sow.agents.roles import get_agent
-    from sow.reports.task_views import task_folder, task_view
-    from sow.state.fields import parse_list
-    from sow.state.tasks import add_task
-
     workspace = here()
     added = add_task(
         workspace,

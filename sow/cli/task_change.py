@@ -1,7 +1,8 @@
 """`sow task set`, `abandon`, `reopen`, and the agents' `set-status`.
 
 Owns who may end a task: its own agent at any time, anybody else only while no
-job of it lives.
+job of it lives. Each step imports what it needs by itself: agents run `sow task set`
+all the time, and most of the steps belong to rare commands.
 """
 
 import os
@@ -11,17 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import (
-    here,
-    id_option,
-    ids_option,
-    is_own_agent,
-    named_task,
-    named_tasks,
-    readable,
-)
+from sow.cli.arguments import here, is_own_agent, named_task, named_tasks, readable
 from sow.cli.failure import for_each
 from sow.cli.output import echo_json, json_option
+from sow.cli.task_options import id_option, ids_option
 from sow.errors import UsageError
 
 if TYPE_CHECKING:

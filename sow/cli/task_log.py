@@ -10,13 +10,15 @@ from contextlib import suppress
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import here, id_option, named_task
+from sow.cli.arguments import here, named_task
 from sow.cli.output import echo_json, echo_json_lines, json_option
+from sow.cli.task_options import id_option
 from sow.clock import local_time, parse_time
 from sow.files import NotAFile, read_regular, unreadable
 from sow.schema.output.tasks import Description, LogEntryView
+from sow.state.log_writing import LogEntry
 from sow.state.places import TaskPlace, find_task
-from sow.state.task_log import LogEntry, last_entries, read_entries
+from sow.state.task_log import last_entries, read_entries
 from sow.terminal_text import printable, printable_lines
 
 SHOWN_ENTRIES = 3

@@ -7,10 +7,11 @@ import click
 
 from sow.calls.last_job import open_last_job
 from sow.cli import completing
-from sow.cli.arguments import here, id_option, named_task
+from sow.cli.arguments import here, named_task
 from sow.cli.job_explain import tell_story
 from sow.cli.job_logs import LogOptions, log_options, print_logs
 from sow.cli.output import json_option
+from sow.cli.task_options import id_option
 from sow.ids import parse_task_id
 
 

@@ -1,4 +1,7 @@
-"""`sow task list` and `sow task show`: plain text, so that they start fast."""
+"""`sow task list` and `sow task show`: plain text, so that they start fast.
+
+Each imports what it needs by itself, so that neither waits for the other's modules.
+"""
 
 import os
 from typing import TYPE_CHECKING
@@ -6,9 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import here, ids_option, named_tasks
+from sow.cli.arguments import here, named_tasks
 from sow.cli.failure import for_each
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option, shown_state
+from sow.cli.task_options import ids_option
 from sow.clock import Times, ago, utc_now
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import click
 
 from sow import own_variables
 from sow.calls.caller import Caller
-from sow.calls.wait import shell_bound
+from sow.calls.shell_bound import shell_bound
 from sow.config.durations import parse_duration
 from sow.errors import UsageError
 from sow.reports.outcome import waiting_command
@@ -54,12 +54,12 @@ def wait_option(function: F) -> F:
 
 def bound_of(options: WaitOptions, caller: Caller) -> float | None:
     """Return how long to wait in seconds: `--wait`, SOW_WAIT, else what the shell allows."""
-    told = options.wait or caller.environ.get(own_variables.WAIT)
-    if not told:
+    bound = options.wait or caller.environ.get(own_variables.WAIT)
+    if not bound:
         return shell_bound(caller.environ)
     try:
-        return parse_duration(told)
+        return parse_duration(bound)
     except ValueError:
         raise UsageError(
-            f"not a length of time: {told!r}", hint="Write a number and a unit: 90s, 9m, 2h."
+            f"not a length of time: {bound!r}", hint="Write a number and a unit: 90s, 9m, 2h."
         ) from None

@@ -59,6 +59,7 @@ def worker(
         environ[own_variables.CONFIG] = str(config.absolute())
     if background:
         _cut_loose(workspace)
+    # The one line that starts the other package: `sow worker list` needs none of it.
     from worker.main import WorkerOptions, serve
 
     serve(workspace, WorkerOptions(concurrency, drain, background, as_json), environ)
@@ -66,6 +67,7 @@ def worker(
 
 def _cut_loose(workspace: Workspace) -> None:
     """Go on as a process of our own session that nobody waits for, speaking into a log file."""
+    # As above: only a worker opens the queue here.
     from sow.jobs.database import open_queue
 
     open_queue(workspace).close()

@@ -33,20 +33,20 @@ def list_workers(as_json: bool) -> None:
 
 
 def _records(workspace: Workspace, database: Database) -> list[dict[str, Any]]:
-    return [_record(workspace, database, one) for one in workers.registered(database)]
+    return [_record(workspace, database, worker) for worker in workers.registered(database)]
 
 
-def _record(workspace: Workspace, database: Database, one: WorkerRecord) -> dict[str, Any]:
+def _record(workspace: Workspace, database: Database, worker: WorkerRecord) -> dict[str, Any]:
     return {
-        "worker": one.id,
-        "pid": one.process.pid,
-        "alive": workers.is_alive(workspace, one.id),
-        "background": one.background,
-        "concurrency": one.concurrency,
-        "jobs": [lease.job_id for lease in leases.leases_of(database, one.id)],
-        "slots_taken": leases.slots_of(database, one.id),
-        "started_at": format_time(one.started_at),
-        "version": one.version,
+        "worker": worker.id,
+        "pid": worker.process.pid,
+        "alive": workers.is_alive(workspace, worker.id),
+        "background": worker.background,
+        "concurrency": worker.concurrency,
+        "jobs": [lease.job_id for lease in leases.leases_of(database, worker.id)],
+        "slots_taken": leases.slots_of(database, worker.id),
+        "started_at": format_time(worker.started_at),
+        "version": worker.version,
     }
 
 

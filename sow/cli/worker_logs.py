@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from sow.cli.arguments import here
+from sow.cli.following import follow_files, last_lines
 from sow.cli.output import MOST, echo_json_lines, json_option
 from sow.jobs.run_names import changed_at, worker_logs
 
@@ -25,8 +26,6 @@ SHOWN_WORKERS = 5
 @json_option
 def logs(lines: int, follow: bool, as_json: bool) -> None:
     """Print what background workers have said, the newest worker last."""
-    from sow.cli.following import follow_files, last_lines
-
     folder = here().workers
     show = _show_json if as_json else _Headed().show
 

@@ -31,38 +31,39 @@ def stop(names: tuple[str, ...], end_agents: bool, as_json: bool) -> None:
     workspace = this_caller().workspace
     database = open_existing_queue(workspace)
     found = [] if database is None else workers.registered(database)
-    chosen = [one for one in found if not names or one.id in names]
-    unknown = set(names) - {one.id for one in chosen}
+    chosen = [worker for worker in found if not names or worker.id in names]
+    unknown = set(names) - {worker.id for worker in chosen}
     if unknown:
         raise QueueError(
             f"no such worker: {', '.join(sorted(unknown))}",
             hint="`sow worker list` shows the workers.",
         )
-    alive = [one for one in chosen if workers.is_alive(workspace, one.id)]
-    for one in alive:
-        _signal(one, workers.END_AGENTS if end_agents else signal.SIGTERM)
+    alive = [worker for worker in chosen if workers.is_alive(workspace, worker.id)]
+    for worker in alive:
+        _signal(worker, workers.END_AGENTS if end_agents else signal.SIGTERM)
     _await_leave(workspace, alive)
     if as_json:
-        echo_json_lines({"worker": one.id, "pid": one.process.pid} for one in alive)
+        echo_json_lines({"worker": worker.id, "pid": worker.process.pid} for worker in alive)
     else:
-        for one in alive:
-            click.echo(f"stopped {one.id}")
+        for worker in alive:
+            click.echo(f"stopped {worker.id}")
         if not alive:
             click.echo("No worker runs.")
 
 
-def _signal(one: WorkerRecord, signum: signal.Signals) -> None:
-    if facts.life_of(one.process) is not Life.ALIVE:
+def _signal(worker: WorkerRecord, signum: signal.Signals) -> None:
+    if facts.life_of(worker.process) is not Life.ALIVE:
         raise QueueError(
-            f"worker {one.id} runs where it cannot be signalled from here (pid {one.process.pid})",
+            f"worker {worker.id} runs where it cannot be signalled from here"
+            f" (pid {worker.process.pid})",
             hint="Stop it where it was started: in its container, or on its host.",
         )
-    os.kill(one.process.pid, signum)
+    os.kill(worker.process.pid, signum)
 
 
 def _await_leave(workspace: Workspace, leaving: list[WorkerRecord]) -> None:
     deadline = time.monotonic() + STOP_SECONDS
-    while any(workers.is_alive(workspace, one.id) for one in leaving):
+    while any(workers.is_alive(workspace, worker.id) for worker in leaving):
         if time.monotonic() > deadline:
             raise QueueError(
                 f"workers have not left within {STOP_SECONDS:.0f} s",

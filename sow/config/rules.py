@@ -123,7 +123,7 @@ def check_roles(source: Source[UserConfigFile], bound: Sequence[str], roles: Seq
 
 def nearest(word: str, known: Sequence[str]) -> str:
     """Return the known word that `word` was probably meant to be, as a hint, or all of them."""
-    from difflib import get_close_matches
+    from difflib import get_close_matches  # heavy, and for an error's hint alone
 
     near = get_close_matches(word, known, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known)}"

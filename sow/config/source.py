@@ -31,6 +31,7 @@ class Source(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
     def fault(self, *keys: str | int, reason: str, remedy: str = "") -> InvalidConfiguration:
         """Return the error about what stands at `keys`, for the caller to raise."""
+        # Heavy, and without a configuration file nothing is read.
         from sow.yamlfile import problem_in
 
         problem = problem_in(self.text, keys, reason, path=self.path)
@@ -73,6 +74,7 @@ def _says_nothing(text: bytes) -> bool:
 
 
 def _parse(text: bytes, type: type[T], path: Path) -> T:
+    # Heavy, and without a configuration file nothing is read.
     from sow.yamlfile import YamlProblem, read_yaml
 
     try:

@@ -73,9 +73,9 @@ def _configuration(here: Surroundings) -> tuple[list[Finding], Configuration | N
         environ=here.environ,
         roles=[agent.name for agent in AGENTS],
     )
-    told = [finding for finding in validation.findings if finding.level is not Level.OK]
+    amiss = [finding for finding in validation.findings if finding.level is not Level.OK]
     well = Finding(check="configuration", level=Level.OK, text=f"{display_path(path)} is valid")
-    return told or [well], validation.configuration
+    return amiss or [well], validation.configuration
 
 
 def _environment(

@@ -142,8 +142,8 @@ def _flags(need: Need, path: str, asked: Asked, questions: Questions) -> Finding
     missing = missing_flags(executor, questions, text)
     facts = {"executor": executor.name, "missing": missing}
     if not missing:
-        said = f"{executor.name}: its help lists every flag that sow uses"
-        return Finding(check="flags", level=Level.OK, text=said, facts=facts)
+        text = f"{executor.name}: its help lists every flag that sow uses"
+        return Finding(check="flags", level=Level.OK, text=text, facts=facts)
     return Finding(
         check="flags",
         level=Level.WARNING,
@@ -160,12 +160,12 @@ def _login(executor: Executor, environ: Mapping[str, str], questions: Questions)
     sign = ", ".join(variables) or signs_of_login(questions.login_files, environ)
     facts = {"executor": executor.name, "logged_in": bool(sign) if sign is not None else None}
     if sign:
-        said = f"{executor.name}: logged in, by {sign}"
-        return Finding(check="login", level=Level.OK, text=said, facts=facts)
+        text = f"{executor.name}: logged in, by {sign}"
+        return Finding(check="login", level=Level.OK, text=text, facts=facts)
     if sign is None:
-        said = f"{executor.name}: whether it is logged in cannot be told without asking its maker"
+        text = f"{executor.name}: whether it is logged in cannot be told without asking its maker"
         return Finding(
-            check="login", level=Level.NOTE, text=said, remedy=questions.login, facts=facts
+            check="login", level=Level.NOTE, text=text, remedy=questions.login, facts=facts
         )
     keys = ", ".join(questions.key_variables[:3])
     return Finding(

@@ -65,19 +65,19 @@ def examine_inheritance(
     alive: Sequence[WorkerRecord], configuration: Configuration, environ: Mapping[str, str]
 ) -> Iterator[Finding]:
     """Yield what each living worker's environment lacks or has besides, where it can be read."""
-    for one in alive:
-        known = facts.life_of(one.process) is Life.ALIVE
-        theirs = facts.variables(one.process.pid) if known else None
+    for worker in alive:
+        known = facts.life_of(worker.process) is Life.ALIVE
+        theirs = facts.variables(worker.process.pid) if known else None
         if theirs is None:
-            text = f"The environment of worker {one.id} cannot be read from here"
+            text = f"The environment of worker {worker.id} cannot be read from here"
             yield Finding(check="environment", level=Level.NOTE, text=text)
         else:
-            yield _compare(one, difference(theirs, environ))
-            yield from _unset(one, theirs, configuration)
+            yield _compare(worker, difference(theirs, environ))
+            yield from _unset(worker, theirs, configuration)
 
 
-def _compare(one: WorkerRecord, found: Difference) -> Finding:
-    told = {"worker": one.id, **msgspec.to_builtins(found)}
+def _compare(worker: WorkerRecord, found: Difference) -> Finding:
+    known = {"worker": worker.id, **msgspec.to_builtins(found)}
     parts = {
         "without": found.missing,
         "with another": found.other,
@@ -85,20 +85,20 @@ def _compare(one: WorkerRecord, found: Difference) -> Finding:
     }
     words = [f"{word} {', '.join(names)}" for word, names in parts.items() if names]
     if not words:
-        text = f"Worker {one.id} has the environment of this shell"
-        return Finding(check="environment", level=Level.OK, text=text, facts=told)
+        text = f"Worker {worker.id} has the environment of this shell"
+        return Finding(check="environment", level=Level.OK, text=text, facts=known)
     return Finding(
         check="environment",
         level=Level.WARNING,
-        text=f"Worker {one.id} was started {'; '.join(words)}",
+        text=f"Worker {worker.id} was started {'; '.join(words)}",
         remedy=f"Its agents see what it was started with. If they need this shell's: "
-        f"`sow worker stop {one.id}`,\nthen call again from here. Agents that run go on.",
-        facts=told,
+        f"`sow worker stop {worker.id}`,\nthen call again from here. Agents that run go on.",
+        facts=known,
     )
 
 
 def _unset(
-    one: WorkerRecord, theirs: Mapping[str, str], configuration: Configuration
+    worker: WorkerRecord, theirs: Mapping[str, str], configuration: Configuration
 ) -> Iterator[Finding]:
     """Yield the `${NAME}`s of the configuration that are not set for this worker."""
     bound = set(configuration.bindings.values())
@@ -108,6 +108,6 @@ def _unset(
             yield Finding(
                 check="env",
                 level=Level.ERROR if executor in bound else Level.WARNING,
-                text=f"Worker {one.id} lacks {name}, which {place} needs: its jobs fail",
-                remedy=f"`sow worker stop {one.id}`, set {name}, and call again.",
+                text=f"Worker {worker.id} lacks {name}, which {place} needs: its jobs fail",
+                remedy=f"`sow worker stop {worker.id}`, set {name}, and call again.",
             )

@@ -45,7 +45,11 @@ def live_workers(workspace: Workspace) -> list[WorkerRecord]:
     if database is None:
         return []
     with closing(database):
-        return [one for one in workers.registered(database) if workers.is_alive(workspace, one.id)]
+        return [
+            worker
+            for worker in workers.registered(database)
+            if workers.is_alive(workspace, worker.id)
+        ]
 
 
 def _file(workspace: Workspace, database: Database) -> Finding:
@@ -93,10 +97,10 @@ def _workers(
     workspace: Workspace, database: Database, configuration: Configuration
 ) -> Iterator[Finding]:
     records = workers.registered(database)
-    alive = [one for one in records if workers.is_alive(workspace, one.id)]
-    for one in alive:
-        yield _alive(one)
-    dead = [one.id for one in records if one not in alive]
+    alive = [worker for worker in records if workers.is_alive(workspace, worker.id)]
+    for worker in alive:
+        yield _alive(worker)
+    dead = [worker.id for worker in records if worker not in alive]
     if dead:
         text = f"On record and dead: {', '.join(dead)}"
         remedy = "The next worker goes on with what they left."
@@ -105,16 +109,16 @@ def _workers(
         yield _nobody(database, configuration)
 
 
-def _alive(one: WorkerRecord) -> Finding:
-    facts = {"worker": one.id, "pid": one.process.pid, "version": one.version}
-    text = f"Worker {one.id} lives (pid {one.process.pid}, sow {one.version})"
-    if one.version == __version__:
+def _alive(worker: WorkerRecord) -> Finding:
+    facts = {"worker": worker.id, "pid": worker.process.pid, "version": worker.version}
+    text = f"Worker {worker.id} lives (pid {worker.process.pid}, sow {worker.version})"
+    if worker.version == __version__:
         return Finding(check="worker", level=Level.OK, text=text, facts=facts)
     return Finding(
         check="worker",
         level=Level.WARNING,
         text=f"{text}, and this is sow {__version__}",
-        remedy=f"`sow worker stop {one.id}`: the next call starts a new one, and agents go on.",
+        remedy=f"`sow worker stop {worker.id}`: the next call starts a new one, and agents go on.",
         facts=facts,
     )
 

@@ -151,8 +151,8 @@ class Observation:
                 session_id = event.session_id or self.session_id
                 return replace(self, session_id=session_id, concluded=False)
             case EventKind.TEXT:
-                said = event.text or self.last_text
-                return replace(self, last_text=said, api_status=None, concluded=False)
+                text = event.text or self.last_text
+                return replace(self, last_text=text, api_status=None, concluded=False)
             case EventKind.TOOL_USE:
                 uses = self.tool_uses + 1
                 return replace(self, tool_uses=uses, api_status=None, concluded=False)

@@ -186,8 +186,8 @@ def _background(tasks: Any) -> Event:
     running = tasks if isinstance(tasks, list) else []
     names = [task.get("description") for task in running if isinstance(task, dict)]
     words = ", ".join(name for name in names if isinstance(name, str))
-    told = f"in the background: {words}" if words else ""
-    return Event(EventKind.BACKGROUND, text=excerpt(told, 500), count=len(running))
+    text = f"in the background: {words}" if words else ""
+    return Event(EventKind.BACKGROUND, text=excerpt(text, 500), count=len(running))
 
 
 def _rate_limit(info: RateLimitInfo) -> Event:

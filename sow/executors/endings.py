@@ -70,8 +70,8 @@ def _killing_signal(ending: Ending) -> str | None:
 
 def _own_words(ending: Ending, failed: Event | None, *, output_is_own: bool) -> list[str]:
     """Return the lines that the CLI itself wrote about its failure; no events, whole or torn."""
-    told = [failed.text if failed else "", ending.output_tail if output_is_own else ""]
-    lines = [line.strip() for line in "\n".join([*told, ending.stderr_tail]).splitlines()]
+    sources = [failed.text if failed else "", ending.output_tail if output_is_own else ""]
+    lines = [line.strip() for line in "\n".join([*sources, ending.stderr_tail]).splitlines()]
     return [line for line in lines if line and not line.startswith("{") and not line.endswith("}")]
 
 

@@ -37,7 +37,7 @@ def decode_line(line: bytes, decoder: msgspec.json.Decoder[T]) -> list[T]:
 
 def _salvage(line: bytes, wanted: Any) -> list[Any]:
     """Return the whole objects that start as our events do, outermost first."""
-    import json
+    import json  # only where a line is torn
 
     text = line.decode("utf-8", "replace")
     scan = json.JSONDecoder().raw_decode

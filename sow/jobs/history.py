@@ -58,5 +58,5 @@ def forget(database: Database, job_ids: Sequence[JobId]) -> None:
     ids = [(job_id,) for job_id in job_ids]
     with database.transaction():
         for table, column in (("waiter", "job_id"), ("attempt", "job_id"), ("job", "id")):
-            for one in ids:
-                database.run(f"delete from {table} where {column} = ?", one)  # noqa: S608
+            for key in ids:
+                database.run(f"delete from {table} where {column} = ?", key)  # noqa: S608

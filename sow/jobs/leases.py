@@ -223,10 +223,15 @@ def under(database: Database, lease: Lease) -> Iterator[None]:
         yield
 
 
+def end_is_asked(database: Database, job_id: JobId) -> bool:
+    """Whether somebody has asked for the end of a job."""
+    row = database.row("select cancel_requested_at from job where id = ?", (job_id,))
+    return row is not None and row["cancel_requested_at"] is not None
+
+
 def refuse_if_asked(database: Database, job_id: JobId) -> None:
     """Raise EndIsAsked if the job's end was asked for; a transaction keeps the answer true."""
-    row = database.row("select cancel_requested_at from job where id = ?", (job_id,))
-    if row is not None and row["cancel_requested_at"] is not None:
+    if end_is_asked(database, job_id):
         raise EndIsAsked(job_id)
 
 

@@ -126,8 +126,8 @@ def refuse_unfit(path: Path) -> None:
     Raises QueueError.
     """
     found = path.stat()
-    for one in (found, _stat(f"{path}-wal"), _stat(f"{path}-shm")):
-        if one is not None and not stat.S_ISREG(one.st_mode):  # a FIFO would block for ever
+    for facts in (found, _stat(f"{path}-wal"), _stat(f"{path}-shm")):
+        if facts is not None and not stat.S_ISREG(facts.st_mode):  # a FIFO would block for ever
             raise damaged(
                 path, "or what belongs to it is not a regular file; it was left untouched"
             )

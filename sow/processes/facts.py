@@ -4,7 +4,7 @@ Owns the choice of back end: Linux reads /proc, elsewhere psutil is asked.
 `SOW_PROCESSES=portable` chooses the portable one on Linux too, for its tests.
 An identity is judged by the back end that made it, so processes that use
 different ones never take each other for dead. Knows nothing of jobs, leases or
-signals.
+signals. Imports a back end when it is asked: the other one may not exist here.
 """
 
 import os

@@ -28,7 +28,7 @@ def machine() -> str:
 
 def _hardware_uuid() -> str:
     """Return macOS's own id of the machine (gethostuuid(2))."""
-    import ctypes
+    import ctypes  # heavy, and for macOS alone
 
     class Timespec(ctypes.Structure):
         _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))

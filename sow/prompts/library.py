@@ -16,7 +16,7 @@ class UnknownPrompt(UsageError):
     """A prompt was asked for that does not exist."""
 
     def __init__(self, name: str, known: list[str]) -> None:
-        from difflib import get_close_matches
+        from difflib import get_close_matches  # heavy, and for an error's hint alone
 
         self.name = name
         self.nearest = get_close_matches(name, known, n=3, cutoff=0.5)

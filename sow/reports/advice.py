@@ -47,7 +47,7 @@ def advice(job: Job, attempts: Sequence[Attempt], task: TaskNow = NOT_LOOKED_AT)
 def go_on(job: Job, attempts: Sequence[Attempt]) -> str:
     """Return the command that goes on with a job's task after its end."""
     continues = kind_of(job).session is SessionUse.CONTINUES
-    has_session = continues or any(one.session_id is not None for one in attempts)
+    has_session = continues or any(attempt.session_id is not None for attempt in attempts)
     if has_session and make_executor(job.executor).supports_resumption:
         return f'`sow agent resume {job.task_id} "Go on."`'
     return f"`sow agent spawn {job.agent} {job.task_id}`"

@@ -13,8 +13,9 @@ from sow.paths import Workspace
 from sow.schema.job import JobState
 from sow.schema.output.jobs import Outcome
 from sow.schema.task import TaskStatus
+from sow.state.log_writing import LogEntry
 from sow.state.places import find_task
-from sow.state.task_log import LogEntry, last_entries
+from sow.state.task_log import last_entries
 from sow.terminal_text import printable, printable_lines
 
 COMMAND = re.compile(r"`(sow agent [^`]+)`")

@@ -43,7 +43,9 @@ def waiting_command(
 
 def warnings_of(job: Job, attempts: Sequence[Attempt]) -> tuple[str, ...]:
     """Return what a person should look at, however the job ended."""
-    empty = [f"attempt {one.number}: {WITHOUT_CALL}" for one in attempts if is_empty(one)]
+    empty = [
+        f"attempt {attempt.number}: {WITHOUT_CALL}" for attempt in attempts if is_empty(attempt)
+    ]
     warnings = [*job.warnings, *empty]
     if job.denied_tools and job.state is JobState.DONE:
         remedy = make_executor(job.executor).remedy

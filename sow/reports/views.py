@@ -70,8 +70,8 @@ def read_views(
     """Return some jobs as they stand now. Raises QueueError."""
     seen = see_jobs(workspace, database, found, now)
     return [
-        job_view(job, jobs.attempts(database, job.id), one)
-        for job, one in zip(found, seen, strict=True)
+        job_view(job, jobs.attempts(database, job.id), job_seen)
+        for job, job_seen in zip(found, seen, strict=True)
     ]
 
 

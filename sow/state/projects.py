@@ -98,7 +98,7 @@ def new_project(
 
 def _build(workspace: Workspace, text: bytes, phases: Sequence[PhaseName]) -> None:
     """Make the folder under a name of its own and put it in place by one rename."""
-    import shutil
+    import shutil  # heavy, and for new projects alone
 
     draft = workspace.sow / f".project.{os.urandom(6).hex()}.tmp"
     try:

@@ -116,7 +116,7 @@ def _known_hint(task_id: str, known: Sequence[str]) -> str:
         return "There is none yet: sow task add NAME --agent implementer"
     if len(known) <= SHOWN_IDS:
         return f"There are: {', '.join(known)}"
-    from difflib import get_close_matches
+    from difflib import get_close_matches  # heavy, and for an error's hint alone
 
     near = get_close_matches(task_id, known, n=3, cutoff=0.5)
     nearest = f"The nearest: {', '.join(near)}. " if near else ""
@@ -139,7 +139,7 @@ class UnknownPhase(StateError):
     """A phase that the project does not have, and that nobody asked to make."""
 
     def __init__(self, phase: str, known: Sequence[str]) -> None:
-        from difflib import get_close_matches
+        from difflib import get_close_matches  # heavy, and for an error's hint alone
 
         self.phase = phase
         near = get_close_matches(phase, known, n=1)

@@ -90,6 +90,7 @@ def rewrite_state(path: Path, text: bytes, changes: Changes, type: type[T]) -> T
 
     Raises RefusedChange, with nothing written, where the result is invalid.
     """
+    # A reader needs no writer.
     from sow.yamlfile.editing import edit_yaml
 
     try:
@@ -123,6 +124,7 @@ def restore_state(path: Path, otherwise: bytes | None) -> None:
 
 def new_state(data: Mapping[str, object], type: type[T], *, path: Path) -> bytes:
     """Return the text of a new state file, proven to read as a `type`. Raises RefusedChange."""
+    # A reader needs no writer.
     from sow.yamlfile.editing import dump_yaml
 
     text = HEADER + dump_yaml(data)

@@ -151,6 +151,7 @@ def add_task(
     TaskExists, UnknownPhase, RefusedDependency, RefusedChange, NoProject,
     StateLocked, NotWritten.
     """
+    # Only a new task needs what changes a project.
     from sow.state.projects import add_phase, read_project
 
     project = read_project(workspace)
@@ -208,7 +209,7 @@ def _first_state(
 
 def _build(place: TaskPlace, files: Mapping[Path, bytes]) -> None:
     """Make the folder under a name of its own and put it in place by one rename."""
-    import shutil
+    import shutil  # heavy, and for new tasks alone
 
     draft = place.folder.with_name(f".{place.task_id}.{os.urandom(6).hex()}.tmp")
     try:

@@ -1,7 +1,8 @@
 """Reading YAML fast and strictly, with PyYAML's C loader.
 
 Owns what sow takes for YAML: UTF-8, one document, no key twice, and the types
-of a schema. Raises nothing but `YamlProblem`.
+of a schema. Raises nothing but `YamlProblem`. Imports PyYAML when it reads: much imports
+this module for its types and errors alone.
 """
 
 from collections.abc import Iterator

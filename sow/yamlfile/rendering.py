@@ -35,7 +35,7 @@ def render_item(item: object) -> str:
 
 
 def _dump(data: object) -> str:
-    import yaml
+    import yaml  # heavy: see `reading`
 
     text: str = yaml.dump(
         data, Dumper=_dumper(), sort_keys=False, width=NO_WRAP, allow_unicode=True
@@ -53,7 +53,7 @@ class _BlockList(list[Any]):
 
 @cache
 def _dumper() -> Any:
-    import yaml
+    import yaml  # heavy: see `reading`
 
     class Dumper(yaml.CSafeDumper):
         def ignore_aliases(self, _: Any) -> bool:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sow.agent_clis.description import AgentCli, ShellTimeout
 from sow.calls.caller import Caller
-from sow.calls.wait import shell_bound
+from sow.calls.shell_bound import shell_bound
 from sow.cli.calling import WaitOptions, bound_of
 from sow.errors import ExitCode, UsageError
 from sow.paths import Workspace
@@ -46,6 +47,20 @@ def test_the_bound_is_never_less_than_a_second(milliseconds: str) -> None:
 def test_the_shells_timeout_alone_binds_nobody(claudecode: str | None) -> None:
     environ = {"BASH_DEFAULT_TIMEOUT_MS": "60000"}
     assert shell_bound(environ if claudecode is None else {**environ, "CLAUDECODE": ""}) is None
+
+
+def test_the_shortest_time_counts_of_all_whose_marks_are_there() -> None:
+    def cli(name: str, seconds: float) -> AgentCli:
+        shell = ShellTimeout(
+            marker=name, milliseconds_variable=f"{name}_MS", default_seconds=seconds
+        )
+        return AgentCli(title=name, settings={}, shell_timeout=shell)
+
+    clis = [cli("LONG", 90), cli("SHORT", 30), AgentCli(title="none", settings={})]
+    assert shell_bound({}, clis) is None
+    assert shell_bound({"LONG": "1"}, clis) == 80.0
+    assert shell_bound({"LONG": "1", "SHORT": "1"}, clis) == 20.0
+    assert shell_bound({"LONG": "1", "SHORT": "1", "SHORT_MS": "70000"}, clis) == 60.0
 
 
 def test_sow_wait_comes_before_the_shells_timeout() -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sow.state.task_log import LogEntry, append_entry, last_entries, read_entries
+from sow.state.log_writing import LogEntry
+from sow.state.task_log import append_entry, last_entries, read_entries
 
 FOLDER = Path(".sow/project/phases/implementation/tasks/010")
 

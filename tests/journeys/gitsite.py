@@ -9,7 +9,8 @@ from journeys.staff import shell_executor
 
 from sow.paths import Workspace
 from sow.schema.task import TaskStatus
-from sow.state.task_log import LogEntry, append_entry
+from sow.state.log_writing import LogEntry
+from sow.state.task_log import append_entry
 from sow.state.tasks import change_task, find_task
 from sow.state.transitions import enter
 

@@ -14,9 +14,10 @@ from sow.schema.causes import Cause
 from sow.schema.job import JobState
 from sow.schema.output.jobs import Outcome
 from sow.schema.task import TaskStatus
+from sow.state.log_writing import LogEntry
 from sow.state.places import find_task
 from sow.state.projects import new_project
-from sow.state.task_log import LogEntry, append_entry
+from sow.state.task_log import append_entry
 from sow.state.tasks import add_task
 from sow.state.workspace_init import init_workspace
 

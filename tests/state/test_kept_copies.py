@@ -17,8 +17,9 @@ from sow.state.kept.guard import see_to_project
 from sow.state.kept.history import added_since
 from sow.state.kept.putback import adopt
 from sow.state.kept.store import Checkout, kept_at
+from sow.state.log_writing import LogEntry, format_entry, write_entry
 from sow.state.projects import read_project
-from sow.state.task_log import LogEntry, append_entry, format_entry, read_entries
+from sow.state.task_log import append_entry, read_entries
 from sow.state.tasks import add_task, change_task, find_task, read_task
 from sow.state.transitions import enter
 
@@ -172,8 +173,8 @@ def test_entries_that_follow_a_log_which_git_has_just_taken_cost_no_other(worksp
     beginning = log.read_bytes()
     append_entry(task.folder, entry("two"))
     log.write_bytes(beginning)
-    append_entry(task.folder, entry("three"), looks=False)
-    append_entry(task.folder, entry("four"), looks=False)
+    write_entry(task.folder, entry("three"))
+    write_entry(task.folder, entry("four"))
     append_entry(task.folder, entry("five"))
     actions = [one.action for one in read_entries(log)]
     told = ["one", "two", "three", "four", "five"]

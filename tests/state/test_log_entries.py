@@ -5,7 +5,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sow.state.task_log import LogEntry, append_entry, format_entry, quote, read_entries
+from sow.state.log_writing import LogEntry, format_entry, quote
+from sow.state.task_log import append_entry, read_entries
 
 steady = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """A loaded machine is no failure."""

@@ -31,7 +31,8 @@ for _ in range(10):
 """
 
 LOG = """
-from sow.state.task_log import LogEntry, append_entry
+from sow.state.log_writing import LogEntry
+from sow.state.task_log import append_entry
 from sow.state.places import find_task
 folder = find_task(workspace, "010").folder
 for number in range(10):

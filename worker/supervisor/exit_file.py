@@ -69,6 +69,7 @@ def try_to_put_in_place(folder: str, name: str, record: dict[str, object]) -> bo
     What the agent has laid in its way is no hindrance: a pipe would hold us up for ever, and
     over a folder nothing can be renamed.
     """
+    # `supervise` has imported it while there was time.
     import json
 
     draft, target = f"{folder}/.{name}", f"{folder}/{name}"

@@ -84,7 +84,7 @@ def agent_pid_of(folder: str) -> int | None:
 
 def started(folder: str) -> "dict[str, object]":
     """Return what an attempt's supervisor has written down of its agent's start, if anything."""
-    import json
+    import json  # as in `exit_file`
 
     try:
         record = json.loads(read_small(folder + "/started.json"))

@@ -2,7 +2,8 @@
 
 Owns the look at an attempt's tree, and the memory that a tree needs where
 orphans are not inherited. Which processes of a tree are not the attempt's is
-`foreign_processes`. Sends no signal. Light: the supervisor runs on it.
+`foreign_processes`. Sends no signal. Light: the supervisor runs on it,
+and imports the one back end that it was told.
 """
 
 import os

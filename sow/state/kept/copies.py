@@ -145,7 +145,7 @@ def end_of(path: str) -> tuple[int, bytes] | None:
 
 def digest(data: bytes) -> str:
     """Return the short name of a version."""
-    from hashlib import sha256
+    from hashlib import sha256  # heavy: an entry in a log needs none
 
     return sha256(data).hexdigest()[:32]
 
@@ -221,6 +221,6 @@ def _make_room(kept: Kept) -> None:
             ours = [entry for entry in entries if entry.name.startswith(prefix)]
         ours.sort(key=lambda entry: entry.stat().st_mtime_ns)
         for entry in ours[: max(0, len(ours) - MOST_BRANCHES + 1)]:
-            import shutil
+            import shutil  # heavy, and rarely needed
 
             shutil.rmtree(entry.path, ignore_errors=True)

@@ -58,6 +58,7 @@ def _keeps_branch(git: str, writes: int, waited: float) -> bool:
         return writes >= MANY_WRITES and waited >= MANY_SECONDS
     if waited < PATIENCE_SECONDS:
         return False
+    # Asked only while git is at work.
     from sow.processes import facts
 
     return not facts.is_open_somewhere(lock)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
+from sow.clock import format_time, utc_now
 from sow.errors import StateError
 from sow.files import locked_once, write_atomically
 from sow.state.kept import keeper_hooks
@@ -17,6 +18,7 @@ from sow.state.kept.copies import LOG, UNREADABLE, agrees, forget, keep, read
 from sow.state.kept.git_rest import is_at_rest
 from sow.state.kept.history import came_before
 from sow.state.kept.store import Kept
+from sow.state.log_writing import LogEntry, write_entry
 
 STATE = "state.yaml"
 PROJECT_STATE = f"project/{STATE}"
@@ -188,6 +190,7 @@ def _is_valid(name: str, data: bytes) -> bool:
     """Whether a state file can be read; what cannot never becomes the copy."""
     if not name.endswith(STATE):
         return True
+    # Logs and descriptions need neither schema nor YAML.
     from sow.schema.project import ProjectState
     from sow.schema.task import TaskState
     from sow.yamlfile import YamlProblem, read_yaml
@@ -203,9 +206,6 @@ def _is_valid(name: str, data: bytes) -> bool:
 
 def _tell(kept: Kept, names: list[str], alive: str) -> None:
     """Say what was put back: to whoever runs this, and in the log of each task."""
-    from sow.clock import format_time, utc_now
-    from sow.state.task_log import LogEntry, append_entry
-
     taker = "git" if kept.checkout.git else "somebody"
     reason = f"{taker} had taken them away or to an earlier version, and {alive} has not ended"
     folders: dict[str, list[str]] = {}
@@ -217,11 +217,8 @@ def _tell(kept: Kept, names: list[str], alive: str) -> None:
             continue
         action = f"Put back: {', '.join(files)}; {reason}"
         try:
-            append_entry(
-                Path(f"{kept.sow}/{folder}"),
-                LogEntry(timestamp=format_time(utc_now()), agent="sow", action=action),
-                looks=False,
-            )
+            entry = LogEntry(timestamp=format_time(utc_now()), agent="sow", action=action)
+            write_entry(Path(f"{kept.sow}/{folder}"), entry)
         except StateError:
             continue  # it was said to the caller
 

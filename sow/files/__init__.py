@@ -1,0 +1,32 @@
+"""Files that two processes may write at once: locks, whole-file writes, appends, safe reads.
+
+The one door to them; knows nothing of what the files hold.
+"""
+
+from sow.files.file_errors import FolderMissing, NotAFile, NotWritten, StateLocked, unreadable
+from sow.files.locking import locked_folder, locked_once
+from sow.files.reading import open_regular, read_regular
+from sow.files.writing import (
+    append_durably,
+    remove_empty,
+    sync_folder,
+    write_atomically,
+    write_new,
+)
+
+__all__ = [
+    "FolderMissing",
+    "NotAFile",
+    "NotWritten",
+    "StateLocked",
+    "append_durably",
+    "locked_folder",
+    "locked_once",
+    "open_regular",
+    "read_regular",
+    "remove_empty",
+    "sync_folder",
+    "unreadable",
+    "write_atomically",
+    "write_new",
+]

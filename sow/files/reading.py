@@ -1,0 +1,85 @@
+"""Reading what others may have written, or put in a file's place.
+
+Owns that no reader is ever held up, nor reads more than it asked for.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+from sow.files.file_errors import NotAFile, unreadable
+
+KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int:
+    """Open a regular file and return its descriptor; never waits, whatever lies there.
+
+    A pipe without a writer would hold its reader up for ever. Raises NotAFile
+    for anything else, OSError.
+    """
+    try:
+        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, mode)
+    except OSError:
+        if kind := _kind_at(path):  # a socket, or a pipe that nobody reads
+            raise NotAFile(path, kind) from None
+        raise
+    kind = _kind(os.fstat(descriptor).st_mode)
+    if kind:
+        os.close(descriptor)
+        raise NotAFile(path, kind)
+    return descriptor
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """Return all of a regular file of at most `limit` bytes; reads no more than that.
+
+    Raises FileNotFoundError, NotAFile.
+    """
+    try:
+        descriptor = open_regular(path)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise unreadable(path, error) from error
+    try:
+        if os.fstat(descriptor).st_size > limit:
+            raise _too_large(path, limit)
+        parts, left = [], limit + 1
+        while left and (part := os.read(descriptor, left)):
+            parts.append(part)
+            left -= len(part)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    finally:
+        os.close(descriptor)
+    if not left:
+        raise _too_large(path, limit)
+    return b"".join(parts)
+
+
+def _too_large(path: Path, limit: int) -> NotAFile:
+    size = f"{limit >> 20} MiB" if limit >= 1 << 20 else f"{limit >> 10} KiB"
+    return NotAFile(
+        path,
+        f"it is larger than {size}",
+        hint="Take out of it what does not belong there, or restore it with git.",
+    )
+
+
+def _kind_at(path: Path) -> str:
+    try:
+        return _kind(path.stat().st_mode)
+    except OSError:
+        return ""
+
+
+def _kind(mode: int) -> str:
+    """Return what a thing is that is no regular file; nothing for a regular one."""
+    return next((f"it is {name}, not a file" for holds, name in KINDS if holds(mode)), "")

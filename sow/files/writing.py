@@ -1,0 +1,137 @@
+"""Writing a file whole or not at all, and adding to a log.
+
+Owns the protocol of every write below `.sow/project`: a temporary file renamed
+into place, one `O_APPEND` write for logs, and what makes both survive a loss of
+power. Knows nothing of what the files hold.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from sow.files.file_errors import NotWritten
+from sow.files.locking import is_held
+from sow.files.reading import open_regular
+
+
+def write_atomically(path: Path, data: bytes, *, mode: int = 0o644, durable: bool = True) -> None:
+    """Replace the whole of `path` by `data`, or leave it as it is.
+
+    A reader, and a machine that loses power, sees the old bytes or the new
+    ones; the machine only with `durable`. An existing file keeps its mode;
+    `mode` is for a new one. Raises NotWritten.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
+    if is_held(path.parent):  # nobody else writes here now
+        _sweep(path)
+    try:
+        try:
+            _write_new(temporary, data, _mode_of(path, mode), durable=durable)
+            temporary.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        if durable:
+            sync_folder(path.parent)
+    except OSError as error:
+        raise NotWritten(path, error) from error
+
+
+def _sweep(path: Path) -> None:
+    """Remove the drafts of `path` that killed writers have left.
+
+    Only under the lock of its folder: whoever writes a file there holds it, so
+    nobody is writing one of them now.
+    """
+    with suppress(OSError):
+        for name in os.listdir(path.parent):  # noqa: PTH208 - every write does this
+            if name.startswith(f".{path.name}.") and name.endswith(".tmp"):
+                os.unlink(path.parent / name)  # noqa: PTH108
+
+
+def write_new(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Make `path` with the whole of `data`, never over another file.
+
+    Raises FileExistsError where there is one, NotWritten.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
+    try:
+        try:
+            _write_new(temporary, data, mode)
+            os.link(temporary, path)
+        finally:
+            with suppress(OSError):
+                temporary.unlink()
+        sync_folder(path.parent)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise NotWritten(path, error) from error
+
+
+def _mode_of(path: Path, otherwise: int) -> int:
+    try:
+        return path.stat().st_mode & 0o7777
+    except FileNotFoundError:
+        return otherwise
+
+
+def _write_new(path: Path, data: bytes, mode: int, *, durable: bool = True) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(descriptor, mode)
+        _write_all(descriptor, data)
+        if durable:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove `folder` and the folders below it as far as they are empty; no file ever goes."""
+    for path, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):
+            Path(path).rmdir()
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in `folder` survive a loss of power. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def append_durably(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Add `data` at the end of `path` by one `O_APPEND` write, and make it durable.
+
+    Two writers never mix; where the disk fills up midway, what was there is
+    restored as long as nobody else appends, so callers hold the folder's
+    lock. Raises NotWritten, NotAFile.
+    """
+    try:
+        descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
+        try:
+            _append(descriptor, data)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise NotWritten(path, error) from error
+
+
+def _append(descriptor: int, data: bytes) -> None:
+    before = os.fstat(descriptor).st_size
+    try:
+        _write_all(descriptor, data)
+        os.fsync(descriptor)
+    except OSError:
+        os.ftruncate(descriptor, before)
+        raise
