@@ -84,8 +84,7 @@ def test_changes_that_the_index_hides_are_found(site):
 def test_names_of_any_kind_are_taken(site):
     names = [b"-n", b"--help", b":(glob)*", b":!file", b"a\nb", b"\xff\xfe", b"a b", b'"q"', b"*"]
     for name in names:
-        with open(os.fsencode(site.clone) + b"/" + name, "w") as file:
-            file.write("x")
+        (site.clone / os.fsdecode(name)).write_text("x")
     done = leave(site)
     assert sorted(os.fsencode(name) for name in done.files) == sorted(names)
     assert status(site) == []
