@@ -1,0 +1,155 @@
+"""A task's branch, fetched from its clone into the main repository, so that people see it there.
+
+Of the main repository only that one branch changes, and objects are added:
+nothing of the clone's own settings is read, no reflog and no FETCH_HEAD is
+written, no other ref moves.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sow.clones.facts import CloneFacts
+from sow.clones.leftovers import no_step
+from sow.errors import StateError
+from sow.files import NotAFile, read_regular, write_atomically
+from sow.git.inert_refs import read_ref
+from sow.git.private_view import private_view, real_git_dir, view_folder
+from sow.git.repository import Repository
+from sow.git.run import LONG_SECONDS
+from sow.git.view import View, view_of
+
+NOTES = "sow/brought"
+"""Below the git folder: for each task's branch the commits that sow itself has put there."""
+NOTE_LIMIT = 4096
+UNLOGGED = ("-c", "core.logAllRefUpdates=false")
+FETCH = (
+    *UNLOGGED,
+    "-c",
+    "fetch.fsckObjects=true",
+    "-c",
+    "transfer.fsckObjects=true",
+    "-c",
+    "fetch.writeCommitGraph=false",
+    "-c",
+    "protocol.file.allow=always",
+    "fetch",
+    "--quiet",
+    "--no-tags",
+    "--no-write-fetch-head",
+    "--no-auto-maintenance",
+    "--no-recurse-submodules",
+    "--no-prune",
+    "--refmap=",
+)
+"""A fetch that only adds objects. Its last words are a folder and a ref."""
+
+
+class BranchInTheWay(StateError):
+    """The branch cannot have the commit that its clone has, because of somebody's own work."""
+
+    def __init__(self, branch: str, why: str, hint: str) -> None:
+        self.branch = branch
+        super().__init__(f"the branch {branch} {why}", hint=hint)
+
+
+@dataclass(frozen=True)
+class BroughtBack:
+    """A task's branch as it is in the main repository now."""
+
+    commit: str
+    former: str | None
+    """What it named before; None where it was not there."""
+    is_rewritten: bool = False
+    """Whether the agent has rewritten its own branch: `former` is no part of it any more."""
+
+
+def bring_back(
+    facts: CloneFacts, main: Repository, *, step: Callable[[str], None] = no_step
+) -> BroughtBack | None:
+    """Fetch the clone's branch into the main repository; None where the clone has none.
+
+    A commit that somebody has put on the branch in the main repository is never
+    lost: BranchInTheWay. Raises UnsafeClone, GitRefused (also for objects that
+    `git fsck` refuses).
+    """
+    git_dir = real_git_dir(facts.path)
+    commit = read_ref(git_dir, f"refs/heads/{facts.branch}")
+    if commit is None:
+        return None
+    view = view_of(main.top)
+    ref = f"refs/heads/{facts.branch}"
+    former = view.text("rev-parse", "--verify", "--quiet", ref, accepted=(0, 1)) or None
+    if former == commit:
+        return BroughtBack(commit, former)
+    _refuse_a_branch_above(view, facts.branch)
+    _refuse_checked_out(view, facts.branch)
+    with private_view(facts.path, main) as clone:
+        fetch_objects(view, view_folder(clone), commit)
+    step("objects fetched")
+    rewritten = former is not None and not view.is_ancestor(former, commit)
+    own = _own_commits(main, facts.branch)
+    if rewritten and former not in own and former != facts.base:
+        raise BranchInTheWay(
+            facts.branch,
+            "holds commits in the main repository that its clone does not have",
+            f"Keep them under another name (`git branch -m {facts.branch} NAME`), and call again.",
+        )
+    _note(main, facts.branch, [commit] if former is None else [former, commit])
+    step("noted")
+    view.text(*UNLOGGED, "update-ref", "--no-deref", ref, commit, former or "0" * len(commit))
+    step("branch moved")
+    return BroughtBack(commit, former, rewritten)
+
+
+def fetch_objects(view: View, source: Path, commit: str) -> None:
+    """Fetch a commit and all that it needs from a git folder of ours. Raises GitRefused."""
+    name = "refs/heads/brought"
+    folder = {"GIT_DIR": str(source)}
+    view.text("update-ref", "--no-deref", name, commit, variables=folder)
+    view.text(*FETCH, str(source), name, seconds=LONG_SECONDS)
+
+
+def _refuse_a_branch_above(view: View, branch: str) -> None:
+    """Raise BranchInTheWay where a branch `sow` leaves no room for branches below `sow/`."""
+    parts = branch.split("/")
+    for count in range(1, len(parts)):
+        above = "/".join(parts[:count])
+        code, _, _ = view.answer("show-ref", "--verify", "--quiet", f"refs/heads/{above}")
+        if code == 0:
+            raise BranchInTheWay(
+                above,
+                f"stands in the way of the branch {branch}: git keeps no branch below a branch",
+                f"Give it another name: git branch -m {above} NAME",
+            )
+
+
+def _refuse_checked_out(view: View, branch: str) -> None:
+    """Raise BranchInTheWay where a working tree has the branch: its files would seem changed."""
+    form = "--format=%(worktreepath)"
+    folder = view.text("for-each-ref", form, f"refs/heads/{branch}").strip()
+    if folder:
+        raise BranchInTheWay(
+            branch,
+            f"is checked out in {folder}, so its new commits cannot be brought there",
+            f"Check out another branch there, or look at it with: git -C {folder} checkout "
+            f"--detach {branch}",
+        )
+
+
+def _note_path(main: Repository, branch: str) -> Path:
+    return main.common_dir / NOTES / branch
+
+
+def _own_commits(main: Repository, branch: str) -> list[str]:
+    """Return which commits sow has put on the branch last, or was about to."""
+    with suppress(FileNotFoundError, NotAFile):
+        return read_regular(_note_path(main, branch), NOTE_LIMIT).decode().split()
+    return []
+
+
+def _note(main: Repository, branch: str, commits: list[str]) -> None:
+    path = _note_path(main, branch)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, "".join(f"{commit}\n" for commit in commits).encode())

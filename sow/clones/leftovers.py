@@ -1,0 +1,171 @@
+"""What an agent left uncommitted in its clone, committed on its task's branch.
+
+Whatever cannot be taken is told, and lies as it lay. The clone's index and
+branch are written in an order that bears a kill at any point: the index first,
+which then only holds what is about to be committed.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sow.clones.facts import CloneFacts
+from sow.clones.unsolved import unsolved_paths
+from sow.clones.work_tree import Untaken, WorkTree, take, work_tree
+from sow.git.identity import identity_of
+from sow.git.inert_refs import (
+    check_out_name,
+    read_head,
+    read_ref,
+    read_text,
+    remove_file,
+    write_branch,
+    write_file,
+)
+from sow.git.private_view import index_of, private_view, real_git_dir
+from sow.git.repository import Repository
+from sow.git.view import View
+
+UNFINISHED = {
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase, or a series of patches,",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisection",
+}
+"""What git leaves in its folder while an operation of several steps is under way."""
+MERGE_FILES = ("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "AUTO_MERGE")
+TEXT_LIMIT = 1 << 20
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """What became of an agent's uncommitted work."""
+
+    commit: str | None
+    """The last commit of the task's branch now; None where the branch has none."""
+    made: str | None = None
+    """The commit that was made; None where there was nothing to commit."""
+    files: tuple[str, ...] = ()
+    """What it holds."""
+    notes: tuple[str, ...] = ()
+    """What else was done, in sentences."""
+    untaken: tuple[Untaken, ...] = ()
+
+
+def no_step(name: str) -> None:
+    """Do nothing between two steps: tests kill there."""
+
+
+def commit_leftovers(
+    facts: CloneFacts,
+    main: Repository,
+    *,
+    task: str,
+    attempt: str,
+    known: str | None = None,
+    withheld: Sequence[str] = (),
+    step: Callable[[str], None] = no_step,
+) -> Leftovers:
+    """Commit what is not committed in a clone on its task's branch, and say what was not taken.
+
+    No process may be at work in the clone. `known` is the branch's last commit
+    that sow knows of, for a clone whose agent has deleted the branch;
+    `withheld` are the paths that sow copied there. Work on another branch, or
+    on none, is taken where it goes on from the task's. Raises UnsafeClone,
+    GitRefused.
+    """
+    git_dir = real_git_dir(facts.path)
+    head = read_head(git_dir)
+    on_branch = read_ref(git_dir, f"refs/heads/{facts.branch}")
+    for name, what in UNFINISHED.items():
+        if (git_dir / name).exists():
+            return _untouched(on_branch, f"{what} is under way in the clone: finish or abort it")
+    with private_view(facts.path, main) as view:
+        here = view.commit_of(head.commit) if head.commit else None
+        if here is None:
+            return _untouched(on_branch, "no commit is checked out in the clone")
+        tip = next(filter(view.commit_of, filter(None, (on_branch, known, facts.base))), here)
+        found = work_tree(view, facts, here, withheld)
+        if head.branch != facts.branch and not view.is_ancestor(tip, here):
+            return _elsewhere(view, facts, here, tip, found, on_branch)
+        merged = _merge_head(view, git_dir, here)
+        if merged and (unsolved := unsolved_paths(view, facts, here, merged)):
+            reason = "a merge is under way in the clone, and these conflicts are not solved"
+            return replace(_untouched(on_branch, ""), untaken=(Untaken(reason, unsolved),))
+        text = f"Task {task}: what attempt {attempt} left uncommitted\n"
+        commit = _commit(view, main, found, here, merged, text)
+        step("commit made")
+        if commit != here:
+            write_file(git_dir, "index", index_of(view).read_bytes())
+            remove_file(git_dir, "index.lock")  # of a git that was killed with its agent
+            step("index written")
+        notes = _moved(git_dir, facts, head.branch, on_branch, commit)
+        step("branch moved")
+    if commit != here or merged:
+        for name in MERGE_FILES:
+            remove_file(git_dir, name)
+    if commit == here:
+        return Leftovers(commit, notes=notes, untaken=found.untaken)
+    return Leftovers(commit, commit, found.paths, notes, found.untaken)
+
+
+def _untouched(commit: str | None, reason: str) -> Leftovers:
+    return Leftovers(commit, untaken=(Untaken(reason),))
+
+
+def _elsewhere(
+    view: View,
+    facts: CloneFacts,
+    here: str,
+    tip: str,
+    found: WorkTree,
+    on_branch: str | None,
+) -> Leftovers:
+    """Tell of work that does not go on from the task's branch: it is left where it is."""
+    commits = view.text("rev-list", "--count", here, f"^{tip}")
+    untaken = list(found.untaken)
+    if commits != "0":
+        words = f"{commits} commits on {here[:12]}, which does not go on from {facts.branch}"
+        untaken.append(Untaken(words))
+    if found.paths:
+        words = f"uncommitted on {here[:12]}, which does not go on from {facts.branch}"
+        untaken.append(Untaken(words, found.paths))
+    return Leftovers(on_branch, untaken=tuple(untaken))
+
+
+def _merge_head(view: View, git_dir: Path, here: str) -> str | None:
+    """Return the commit that is being merged in the clone; None where none is, or it is done."""
+    text = (read_text(git_dir, "MERGE_HEAD", TEXT_LIMIT) or "").split()
+    merged = view.commit_of(text[0]) if text else None
+    return None if merged is None or view.is_ancestor(merged, here) else merged
+
+
+def _commit(
+    view: View, main: Repository, found: WorkTree, here: str, merged: str | None, text: str
+) -> str:
+    """Return the commit that holds all that can be taken; `here` where there is nothing."""
+    if not found.paths and not merged:
+        return here
+    tree = take(view, found)
+    if not merged and tree == view.text("rev-parse", f"{here}^{{tree}}"):
+        return here
+    parents = [word for parent in (here, merged) if parent for word in ("-p", parent)]
+    variables = identity_of(main.top)
+    return view.text("commit-tree", tree, *parents, stdin=text.encode(), variables=variables)
+
+
+def _moved(
+    git_dir: Path, facts: CloneFacts, checked_out: str | None, on_branch: str | None, commit: str
+) -> tuple[str, ...]:
+    """Make the task's branch name `commit`, and be the one that is checked out."""
+    notes = []
+    if on_branch != commit:
+        write_branch(git_dir, facts.branch, commit)
+    if on_branch is None:
+        notes.append(f"{facts.branch} was gone from the clone, and was made again")
+    if checked_out != facts.branch:
+        check_out_name(git_dir, facts.branch)
+        was = checked_out or "no branch"
+        notes.append(f"{was} was checked out in the clone; its work is on {facts.branch} now")
+    return tuple(notes)

@@ -1,0 +1,146 @@
+"""What lies in a clone's working tree and is not committed, seen without trusting its index.
+
+The index is made anew from the commit, so that nothing an agent wrote into its
+own (files marked as unchanged, a monitor's word, a damaged file) hides a
+change. Nested repositories are never entered: git would run their monitors.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sow.clones.facts import CloneFacts
+from sow.git.private_view import is_sparse
+from sow.git.run import LONG_SECONDS
+from sow.git.view import View, as_records
+
+GITLINK = "160000"
+
+NESTED = "repositories of their own: what is in them is not part of the clone"
+STATE = "below .sow/project: the project's state is kept by the main checkout alone"
+COPIED = "copied into the clone by sow (clones.copy): they stay out of every commit"
+SPECIAL = "neither files nor links, or not readable"
+
+
+@dataclass(frozen=True)
+class Untaken:
+    """Work that was left where it lies, and why."""
+
+    reason: str
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WorkTree:
+    """What differs from a commit: what can be taken into the next one, and what cannot."""
+
+    commit: str
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    absent: tuple[str, ...]
+    """Not there because the clone is checked out without them: no removal."""
+    untaken: tuple[Untaken, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All that can be taken."""
+        return tuple(sorted((*self.changed, *self.removed)))
+
+
+def work_tree(view: View, facts: CloneFacts, commit: str, withheld: Sequence[str] = ()) -> WorkTree:
+    """Compare the working tree with `commit`, and leave the view's index at that commit.
+
+    `withheld` are paths, files or folders, that sow has copied into the clone.
+    Raises GitRefused.
+    """
+    view.text("read-tree", commit, seconds=LONG_SECONDS)
+    links = _gitlinks(view)
+    gone = set(view.records("ls-files", "-z", "--deleted", seconds=LONG_SECONDS)) - links
+    words = ("ls-files", "-z", "--modified", "--others", "--exclude-standard")
+    found = set(view.records(*words, seconds=LONG_SECONDS)) - gone
+    reasons: dict[str, list[str]] = {}
+    changed = []
+    for path in sorted(found):
+        reason = _why_not(facts, path, links, withheld)
+        if reason is None:
+            changed.append(path)
+        else:
+            reasons.setdefault(reason, []).append(path)
+    state = {path for path in gone if facts.holds_state(path)}
+    absent = state | _left_out(view, gone - state)
+    return WorkTree(
+        commit=commit,
+        changed=tuple(changed),
+        removed=tuple(sorted(gone - absent)),
+        absent=tuple(sorted(absent)),
+        untaken=tuple(Untaken(reason, tuple(paths)) for reason, paths in reasons.items()),
+    )
+
+
+def take(view: View, found: WorkTree) -> str:
+    """Put all that can be taken into the view's index, and return the tree. Raises GitRefused."""
+    removals = [f"0 {'0' * len(found.commit)}\t{path}" for path in found.removed]
+    view.text("update-index", "-z", "--index-info", stdin=as_records(removals))
+    words = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+    view.text(*words, stdin=as_records(found.changed), seconds=LONG_SECONDS)
+    tree = view.text("write-tree")
+    hide_absent(view, found.absent)
+    return tree
+
+
+def hide_absent(view: View, paths: Iterable[str]) -> None:
+    """Note in the view's index which paths are not checked out, and the files' times."""
+    words = ("update-index", "--skip-worktree", "-z", "--stdin")
+    view.text(*words, stdin=as_records(sorted(paths)))
+    view.answer("update-index", "-q", "--refresh", seconds=LONG_SECONDS)
+
+
+def _gitlinks(view: View) -> set[str]:
+    records = view.records("ls-files", "-z", "--stage")
+    split = (record.partition("\t") for record in records)
+    return {path for facts, _, path in split if facts.startswith(GITLINK)}
+
+
+def _why_not(facts: CloneFacts, path: str, links: set[str], withheld: Sequence[str]) -> str | None:
+    """Return why a changed path cannot be taken; None where it can."""
+    if facts.holds_state(path.removesuffix("/")):
+        return STATE
+    if path in links or path.endswith("/"):
+        return NESTED
+    if any(path == copy or path.startswith(f"{copy.rstrip('/')}/") for copy in withheld):
+        return COPIED
+    whole = facts.path / path
+    try:
+        mode = whole.lstat().st_mode
+    except OSError:
+        return SPECIAL
+    if stat.S_ISDIR(mode) and (whole / ".git").exists():
+        return NESTED
+    if stat.S_ISLNK(mode) or (stat.S_ISREG(mode) and os.access(whole, os.R_OK)):
+        return None
+    return SPECIAL
+
+
+def _left_out(view: View, gone: set[str]) -> set[str]:
+    """Return which missing paths the clone is checked out without, by its own patterns.
+
+    Git says it itself: it checks empty files of these names out into a folder
+    that is thrown away, by the same patterns.
+    """
+    if not gone or not is_sparse(view):
+        return set()
+    empty = view.text("hash-object", "-w", "--stdin", stdin=b"")
+    with TemporaryDirectory(prefix="sow-sparse-") as name:
+        tree = Path(name) / "tree"
+        tree.mkdir()
+        elsewhere = {"GIT_WORK_TREE": str(tree), "GIT_INDEX_FILE": str(Path(name) / "index")}
+        entries = as_records([f"100644 {empty}\t{path}" for path in sorted(gone)])
+        view.text("update-index", "-z", "--index-info", stdin=entries, variables=elsewhere)
+        listed = view.text("write-tree", variables=elsewhere)
+        words = ("read-tree", "--reset", "-u", listed)
+        view.text(*words, variables=elsewhere, seconds=LONG_SECONDS)
+        records = view.records("ls-files", "-z", "-t", variables=elsewhere)
+    return {record[2:] for record in records if record.startswith("S ")}

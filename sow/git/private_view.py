@@ -1,0 +1,183 @@
+"""A clone that an agent has had, seen through a git folder of our own.
+
+Whatever an agent may have written into its clone's `.git` (filters, diff
+drivers, textconv, monitors, hooks, includes, aliases, another working tree,
+replaced objects, grafts, borrowed objects) is unknown to the git that runs
+here: of that folder it sees the objects alone. Our folder has the settings of
+this module, and what the *main* repository ignores. The user's own global
+settings hold, as everywhere.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sow.files import NotAFile, read_regular
+from sow.git.inert_refs import UnsafeClone, read_text
+from sow.git.repository import Repository
+from sow.git.run import git
+from sow.git.view import View
+
+LIST_LIMIT = 1 << 20
+"""The longest list of patterns, or of borrowed folders, that is read."""
+INDEX = "index"
+
+SETTINGS = """\
+[core]
+	repositoryFormatVersion = 1
+	bare = false
+	commitGraph = false
+	multiPackIndex = false
+	untrackedCache = false
+	splitIndex = false
+	logAllRefUpdates = false
+	sparseCheckout = {sparse}
+	sparseCheckoutCone = false
+[index]
+	sparse = false
+[extensions]
+	objectFormat = {object_format}
+[lfs]
+	storage = {lfs}
+"""
+
+
+@contextmanager
+def private_view(clone: Path, main: Repository) -> Iterator[View]:
+    """Give a view of a clone of `main` in which nothing of the clone's settings acts.
+
+    Its index is empty and lies in our folder, as do its HEAD and its refs. New
+    objects go to the clone; those of `main` can be read. The folder ends with
+    the block. Raises UnsafeClone where clone or git folder are not real
+    folders, or where it borrows objects that `main` does not borrow itself.
+    """
+    git_dir = real_git_dir(clone)
+    _refuse_borrowing(git_dir, main)
+    with TemporaryDirectory(prefix="sow-git-") as name:
+        folder = Path(name)
+        _make(folder, git_dir, main)
+        yield View(
+            clone,
+            {
+                "GIT_DIR": name,
+                "GIT_WORK_TREE": str(clone),
+                "GIT_INDEX_FILE": str(folder / INDEX),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(str(main.common_dir / "objects")),
+            },
+        )
+
+
+def view_folder(view: View) -> Path:
+    """Return the git folder of a private view: a repository of its own, for git's `fetch`."""
+    return Path(view.variables["GIT_DIR"])
+
+
+def index_of(view: View) -> Path:
+    """Return the index of a private view."""
+    return Path(view.variables["GIT_INDEX_FILE"])
+
+
+def is_sparse(view: View) -> bool:
+    """Whether the clone says that it is checked out in part."""
+    return (view_folder(view) / "info" / "sparse-checkout").exists()
+
+
+def real_git_dir(clone: Path) -> Path:
+    """Return a clone's git folder. Raises UnsafeClone where it, or the clone, is no real folder."""
+    git_dir = clone / ".git"
+    for folder in (clone, git_dir, git_dir / "objects", git_dir / "refs"):
+        try:
+            mode = folder.lstat().st_mode
+        except OSError as error:
+            raise UnsafeClone(folder, f"cannot be read ({error.strerror})") from error
+        if not stat.S_ISDIR(mode):
+            raise UnsafeClone(folder, "is not a folder of its own")
+    with os.scandir(git_dir / "objects") as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                raise UnsafeClone(Path(entry.path), "is a link to elsewhere")
+    return git_dir
+
+
+def _refuse_borrowing(git_dir: Path, main: Repository) -> None:
+    """Raise UnsafeClone where the clone reads the objects of a repository that is not its own."""
+    own = _borrowed(read_text(git_dir, "objects/info/alternates", LIST_LIMIT) or "", git_dir)
+    if not own:
+        return
+    objects = main.common_dir / "objects"
+    try:
+        text = read_regular(objects / "info" / "alternates", LIST_LIMIT).decode("utf-8", "replace")
+    except (FileNotFoundError, NotAFile):
+        text = ""
+    if foreign := own - _borrowed(text, main.common_dir) - {objects.resolve()}:
+        path = git_dir / "objects" / "info" / "alternates"
+        raise UnsafeClone(path, f"borrows objects from {min(foreign)}")
+
+
+def _borrowed(text: str, git_dir: Path) -> set[Path]:
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return {(git_dir / "objects" / line).resolve() for line in lines}
+
+
+def _make(folder: Path, git_dir: Path, main: Repository) -> None:
+    for name in ("refs/heads", "info"):
+        (folder / name).mkdir(parents=True)
+    (folder / "objects").symlink_to(git_dir / "objects")
+    (folder / "HEAD").write_text("ref: refs/heads/nothing\n")
+    for name in ("info/exclude", "shallow"):
+        _copy(main.common_dir / name, folder / name)
+    object_format = git(main.top, "rev-parse", "--show-object-format")
+    sparse = _sparse_patterns(git_dir)
+    if sparse is not None:
+        (folder / "info" / "sparse-checkout").write_bytes(sparse)
+    (folder / "config").write_text(
+        SETTINGS.format(
+            sparse=str(sparse is not None).lower(),
+            object_format=object_format,
+            lfs=_setting(str(main.common_dir / "lfs")),
+        )
+    )
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        target.write_bytes(read_regular(source, LIST_LIMIT))
+    except (FileNotFoundError, NotAFile):
+        return
+
+
+def _sparse_patterns(git_dir: Path) -> bytes | None:
+    """Return which part of the clone is checked out, as it says; None where it is the whole.
+
+    Its settings are handed to git as text: nothing that they include is read.
+    """
+    patterns = read_text(git_dir, "info/sparse-checkout", LIST_LIMIT)
+    if patterns is None:
+        return None
+    answers = []
+    for name in ("config.worktree", "config"):
+        text = read_text(git_dir, name, LIST_LIMIT)
+        if text is not None:
+            words = ("config", "--file", "-", "--no-includes", "--type=bool", "core.sparseCheckout")
+            stdin = text.encode("utf-8", "surrogateescape")
+            answer = git(Path("/"), *words, stdin=stdin, accepted=range(256))
+            answers.append(answer.splitlines()[-1] if answer else "")
+    if "true" in answers:
+        return patterns.encode("utf-8", "surrogateescape")
+    return None
+
+
+def _quoted(path: str) -> str:
+    """Return a path as one entry of a list of folders."""
+    if ":" not in path and not path.startswith('"'):
+        return path
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _setting(value: str) -> str:
+    """Return text as the value of a setting in git's own form."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
