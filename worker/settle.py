@@ -22,8 +22,10 @@ from sow.faults import passing_fault
 from sow.jobs import jobs, leases
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Lease
+from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskStatus
 from sow.state.transitions import NO_REPORTS
+from sow.state.verdicts import addressed
 from worker.context import WorkerContext, tell
 from worker.decision import decide_next, judge_ending, spent_by
 from worker.job_end import cancel_unstarted, end, end_unwritten, tell_of_end
@@ -185,6 +187,8 @@ def _follow(
                 return both(session, lambda task: interrupts(task, now))(task)
             case Step.FAIL:
                 return both(session, lambda task: fails(task, now))(task)
+            case Step.DONE if kind_of(job).makes_work:
+                return both(session, addressed)(task)
             case _:
                 return session(task)
 

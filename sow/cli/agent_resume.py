@@ -26,6 +26,9 @@ from sow.schema.job import Verb
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Read the prompt from a file.",
 )
+@click.option(
+    "--feedback", is_flag=True, help="Hand over the corrections that a review has asked for."
+)
 @click.option("--again", is_flag=True, help="Run anew even where an outcome is owed to you.")
 @wait_option
 @click.option("--detach", is_flag=True, help="Queue it and return at once.")
@@ -36,6 +39,7 @@ def resume(
     words: tuple[str, ...],
     task_option: str | None,
     file: Path | None,
+    feedback: bool,
     again: bool,
     wait: str | None,
     detach: bool,
@@ -45,19 +49,26 @@ def resume(
 ) -> int:
     """Continue the session of TASK with PROMPT (an answer, corrections), and wait.
 
-    PROMPT - reads standard input. The words are written into the task's log
+    PROMPT - reads standard input; --feedback takes the open feedback of the
+    task, and PROMPT may add to it. The words are written into the task's log
     first, so that they survive whatever happens.
 
     Exit: as for spawn; 5 where the executor cannot resume or there is no session.
     """
-    argument, prompt = _split(words, task_is_told=task_option is not None, file=file)
-    caller = this_caller()
-    request = Request(
-        verb=Verb.RESUME,
-        task_id=parse_task_id(named_task(argument, task_option, caller.environ)),
-        prompt=_read_prompt(prompt, file),
-        again=again,
+    argument, prompt = _split(
+        words, task_is_told=task_option is not None, has_prompt=file is not None or feedback
     )
+    caller = this_caller()
+    task_id = parse_task_id(named_task(argument, task_option, caller.environ))
+    if feedback:
+        # Few calls hand over feedback.
+        from sow.calls.feedback_call import feedback_prompt
+
+        more = _read_prompt(prompt, file) if prompt is not None or file is not None else ""
+        text = feedback_prompt(caller, task_id, more)
+    else:
+        text = _read_prompt(prompt, file)
+    request = Request(verb=Verb.RESUME, task_id=task_id, prompt=text, again=again)
     if verbose or dry_run:
         # Few calls ask for a preview.
         from sow.cli.preview import show_dry_run, show_resolution
@@ -73,13 +84,13 @@ def resume(
 
 
 def _split(
-    words: tuple[str, ...], *, task_is_told: bool, file: Path | None
+    words: tuple[str, ...], *, task_is_told: bool, has_prompt: bool
 ) -> tuple[str | None, str | None]:
     """Return task and prompt of the command line's words; either may be told elsewhere."""
     match words:
         case ():
             return None, None
-        case (word,) if task_is_told or not (word.isdecimal() or file):
+        case (word,) if task_is_told or not (word.isdecimal() or has_prompt):
             return None, word
         case (task_id,):
             return task_id, None

@@ -25,6 +25,9 @@ ORCHESTRATING = frozenset({"orchestrator"})
 """The roles that hand out work and judge it: to them, every command is open."""
 PLANNING = frozenset({"planner"})
 """The roles whose product is tasks."""
+REVIEWING = frozenset({"reviewer", "security-reviewer"})
+"""The roles whose product is a verdict. That nobody judges what it has made itself is asked where
+a verdict is given (`sow.calls.judging`)."""
 
 
 class Right(Enum):
@@ -33,6 +36,7 @@ class Right(Enum):
     READS = "every agent: it changes nothing of the project, the queue or the configuration"
     OWN_TASK = "every agent, for its own task"
     PLANNERS = "agents that plan or orchestrate"
+    REVIEWERS = "agents that review or orchestrate, for work that is not their own"
     ORCHESTRATORS = "agents that orchestrate"
 
 
@@ -57,6 +61,9 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("agent", "list"): Right.READS,
     ("agent", "log"): Right.OWN_TASK,
     ("agent", "task", "state", "set-status"): Right.OWN_TASK,
+    ("review", "accept"): Right.REVIEWERS,
+    ("review", "correct"): Right.REVIEWERS,
+    ("review", "show"): Right.READS,
     ("worker",): Right.ORCHESTRATORS,
     ("worker", "list"): Right.READS,
     ("worker", "stop"): Right.ORCHESTRATORS,
@@ -86,6 +93,13 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("demo",): Right.READS,
 }
 """Every command, by its words. A command without a row is refused to agents, and fails a test."""
+
+
+ROLES_WITH: Mapping[Right, frozenset[str]] = {
+    Right.PLANNERS: PLANNING,
+    Right.REVIEWERS: REVIEWING,
+}
+"""The roles that have a right besides those that orchestrate."""
 
 
 class CallingAgent(NamedTuple):
@@ -158,14 +172,14 @@ def refuse_without_right(
 
     `words` name the command, `parameters` are what click has read.
     """
-    right, command = RIGHTS.get(words), " ".join(("sow", *words))
+    right, command = RIGHTS.get(words, Right.ORCHESTRATORS), " ".join(("sow", *words))
     if agent.orchestrates or right is Right.READS:
         return
     if right is Right.OWN_TASK:
         for other in _tasks_named(parameters):
             if other != agent.task_id:
                 raise NotItsTask(command, agent, other)
-    elif right is not Right.PLANNERS or agent.role not in PLANNING:
+    elif agent.role not in ROLES_WITH.get(right, ()):
         raise NotForThisAgent(command, agent)
 
 

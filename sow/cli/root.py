@@ -18,6 +18,7 @@ COMMANDS = {
     "project": LazyCommand("sow.cli.project:project", "Begin a project and see where it stands."),
     "task": LazyCommand("sow.cli.task:task", "Add, list, show and change tasks."),
     "agent": LazyCommand("sow.cli.agent:agent", "Spawn agents, resume them, wait, log."),
+    "review": LazyCommand("sow.cli.review:review", "Accept a task's work, or ask for corrections."),
     "worker": LazyCommand("sow.cli.worker:worker", "Run the queue's worker; list, stop workers."),
     "job": LazyCommand("sow.cli.job:job", "See what was queued, run, and how it ended."),
     "changes": LazyCommand("sow.cli.changes:changes", "See what has changed, and go on seeing it."),

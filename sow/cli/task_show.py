@@ -13,6 +13,7 @@ from sow.cli.arguments import here, named_tasks
 from sow.cli.failure import for_each
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option, shown_state
 from sow.cli.task_options import ids_option
+from sow.cli.verdict_words import feedback_words, verdict_words
 from sow.clock import Times, ago, utc_now
 
 if TYPE_CHECKING:
@@ -130,7 +131,8 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
         ("session", _session(task)),
         *((name, _time(getattr(task, f"{name}_at"), times)) for name in _TIMES),
         ("references", ", ".join(map(str, task.references))),
-        ("feedback", ", ".join(map(str, task.feedback))),
+        ("review", verdict_words(task)),
+        ("feedback", ", ".join(map(feedback_words, task.feedback))),
         ("files", ", ".join(task.files_modified)),
         *((key, str(value)) for key, value in task.metadata.items()),
         ("folder", task_folder(workspace, task)),

@@ -44,6 +44,9 @@ SOW_VERBS = (
     "Bash(sow agent list:*)",
     "Bash(sow agent log:*)",
     "Bash(sow agent task state set-status:*)",
+    "Bash(sow review accept:*)",
+    "Bash(sow review correct:*)",
+    "Bash(sow review show:*)",
     "Bash(sow prompt:*)",
     "Bash(sow project status:*)",
 )

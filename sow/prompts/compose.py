@@ -9,6 +9,8 @@ composed from: a CLI may take a first character such as `/` for a command of
 its own (Claude Code 2.1.197 answers `/clear` with silence and exit code 0).
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from sow.ids import TaskId
@@ -61,6 +63,12 @@ def resume_prompt(task: TaskBrief, message: str) -> str:
         CHECK_THE_TREE,
         REPORT,
     )
+
+
+def feedback_message(found: Sequence[tuple[str, str]], more: str = "") -> str:
+    """Return the message that hands over corrections: each file's name with its words."""
+    quoted = "\n\n".join(f"feedback/{name}:\n\n{words}" for name, words in found)
+    return _join("A review asks for these corrections.", quoted, more)
 
 
 def why_again(cause: Cause, detail: str = "") -> str:
@@ -139,9 +147,14 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def _join(*parts: str) -> str:
+    """Join what is not blank with blank lines."""
+    return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
 def _compose(*parts: str) -> str:
-    """Join what is not blank with blank lines, and keep the promise of the first character."""
-    text = "\n\n".join(part.strip() for part in parts if part.strip())
+    """Join what is not blank, and keep the promise of the first character."""
+    text = _join(*parts)
     if not text[:1].isalnum():
         text = f"Your role:\n\n{text}"
     return text + "\n"

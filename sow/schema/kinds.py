@@ -39,6 +39,8 @@ class JobKind(msgspec.Struct, frozen=True, kw_only=True):
     is_leased: bool
     """Whether a worker takes it from the queue and holds a lease on it; any other job goes on as
     long as the process of its caller, or what that has started, does."""
+    makes_work: bool
+    """Whether what it does to the files is its task's work; who does it never judges that work."""
     in_persons_hands: bool
     """Whether a person sits before it: nobody else may end it, and what it queues is that
     person's, not part of the job that it was begun from."""
@@ -54,6 +56,7 @@ KINDS: Mapping[Verb, JobKind] = {
             holds_task=True,
             reports_status=True,
             is_leased=True,
+            makes_work=True,
             in_persons_hands=False,
         ),
         JobKind(
@@ -63,6 +66,7 @@ KINDS: Mapping[Verb, JobKind] = {
             holds_task=True,
             reports_status=True,
             is_leased=True,
+            makes_work=True,
             in_persons_hands=False,
         ),
         JobKind(
@@ -72,6 +76,7 @@ KINDS: Mapping[Verb, JobKind] = {
             holds_task=True,
             reports_status=True,
             is_leased=False,
+            makes_work=True,
             in_persons_hands=True,
         ),
     )

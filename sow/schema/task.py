@@ -48,6 +48,52 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Which of its CLI's dialects made it, where there are several."""
 
 
+CommitText = Annotated[
+    str, Meta(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$", description="a commit's id")
+]
+
+
+class ReviewVerdict(StrEnum):
+    """How a piece of work was judged."""
+
+    ACCEPTED = "accepted"
+    CORRECTIONS = "corrections"
+    """Something is to be changed; the feedback says what."""
+
+
+class TaskReview(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The last verdict on a task's work. It holds for one commit."""
+
+    verdict: ReviewVerdict
+    by: str
+    """The role of the agent that judged; `person` where it was none."""
+    at: Moment
+    commit: CommitText | UnsetType = UNSET
+    """The commit that was judged; absent where there is no git."""
+    summary: str = ""
+    steers: list[str] = []
+    """Files of the change that steer agents or machines; whoever merges it should look at them."""
+    job: int | UnsetType = UNSET
+    """The job whose agent judged."""
+
+
+class FeedbackStatus(StrEnum):
+    """Where a feedback file stands."""
+
+    OPEN = "open"
+    ADDRESSED = "addressed"
+    """The author has run since it was written."""
+    SETTLED = "settled"
+    """A later verdict has been given; what is still wrong was written anew."""
+
+
+class Feedback(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of `feedback` as sow writes it. Older ones may be any text."""
+
+    file: Annotated[str, Meta(pattern=r"^[0-9]{3,}\.md$", description="a file in feedback/")]
+    status: FeedbackStatus
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One task."""
 
@@ -64,6 +110,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     updated_at: Moment
     started_at: Moment | UnsetType = UNSET
     completed_at: Moment | UnsetType = UNSET
+    review: TaskReview | UnsetType = UNSET
     references: list[Any] = []
     feedback: list[Any] = []
     files_modified: list[str] = []

@@ -38,6 +38,7 @@ _REFUSED = {
     "updated_at": "sow keeps the times",
     "started_at": "sow keeps the times",
     "completed_at": "sow keeps the times",
+    "review": "`sow review accept` and `sow review correct` write it",
     "metadata": "name the key as well",
 }
 

@@ -25,7 +25,7 @@ def fingerprint(main: Path, branch: str) -> dict[str, str]:
             folders[:] = [name for name in folders if name not in ("objects", "sow")]
         for name in [*files, *(name for name in folders if (Path(folder) / name).is_symlink())]:
             path = Path(folder) / name
-            data = os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
+            data = bytes(path.readlink()) if path.is_symlink() else path.read_bytes()
             mode = path.lstat().st_mode
             found[str(relative / name)] = hashlib.sha256(data).hexdigest() + oct(mode)
     found.pop(f".git/refs/heads/{branch}", None)

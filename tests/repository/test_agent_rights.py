@@ -8,6 +8,7 @@ from sow.agents.roles import AGENTS
 from sow.cli.agent_rights import (
     ORCHESTRATING,
     PLANNING,
+    REVIEWING,
     RIGHTS,
     CallingAgent,
     Right,
@@ -20,11 +21,12 @@ from sow.executors.claude import SOW_VERBS
 
 READS = """
 agent list, changes, completion, config path, config show, config validate, demo, doctor,
-job explain, job list, job logs, job show, project status, prompt, queue status, schema,
-task explain, task list, task log, task output, task show, worker list, worker logs
+job explain, job list, job logs, job show, project status, prompt, queue status, review show,
+schema, task explain, task list, task log, task output, task show, worker list, worker logs
 """
 OWN_TASK = "agent log, agent task state set-status, task abandon, task reopen, task set"
 PLANNERS = "task add"
+REVIEWERS = "review accept, review correct"
 ORCHESTRATORS = """
 agent cancel, agent open, agent resume, agent spawn, agent wait, config edit, config init,
 config reset, init, job cancel, job prune, job resolve, project new, queue pause, queue resume,
@@ -52,12 +54,15 @@ def test_every_command_is_judged(words: tuple[str, ...]) -> None:
         Right.READS: words_of(READS),
         Right.OWN_TASK: words_of(OWN_TASK),
         Right.PLANNERS: words_of(PLANNERS),
+        Right.REVIEWERS: words_of(REVIEWERS),
         Right.ORCHESTRATORS: words_of(ORCHESTRATORS),
     }
     right = RIGHTS[words]
     assert [one for one, commands in written.items() if words in commands] == [right]
-    assert may_run("implementer", words) is (right in (Right.READS, Right.OWN_TASK))
-    assert may_run("planner", words) is (right is not Right.ORCHESTRATORS)
+    own = (Right.READS, Right.OWN_TASK)
+    assert may_run("implementer", words) is (right in own)
+    assert may_run("planner", words) is (right in (*own, Right.PLANNERS))
+    assert may_run("reviewer", words) is (right in (*own, Right.REVIEWERS))
     assert may_run("orchestrator", words)
     assert may_run("implementer", words, task="020") is (right is Right.READS)
 
@@ -84,7 +89,7 @@ def test_every_group_asks() -> None:
 
 
 def test_the_roles_named_are_roles() -> None:
-    assert {agent.name for agent in AGENTS} >= ORCHESTRATING | PLANNING
+    assert {agent.name for agent in AGENTS} >= ORCHESTRATING | PLANNING | REVIEWING
 
 
 def test_the_rules_of_claude_name_single_commands_that_agents_may_run() -> None:

@@ -31,11 +31,35 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     completed_at: Annotated[
         str | None, Meta(description="when it was completed: UTC, ISO 8601; null before")
     ]
+    review: Annotated[
+        dict[str, Any] | None,
+        Meta(description="the last verdict on its work (`sow schema task`); null before one"),
+    ]
     references: Annotated[tuple[Any, ...], Meta(description="what its agent should read")]
     feedback: Annotated[tuple[Any, ...], Meta(description="the corrections that were asked for")]
     files_modified: Annotated[tuple[str, ...], Meta(description="the files that were changed")]
     metadata: Annotated[dict[str, Any], Meta(description="whatever else was set for it")]
     folder: Annotated[str, Meta(description="where it lies, relative to the workspace's root")]
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on a task's work, and where the task stands."""
+
+    task: fields.TaskKey
+    status: Annotated[str, Meta(description="where the task stands now")]
+    verdict: Annotated[
+        str | None, Meta(description="accepted or corrections; null where nobody has judged")
+    ]
+    by: Annotated[str | None, Meta(description="the role of the agent that judged, or `person`")]
+    at: Annotated[str | None, Meta(description="when that was: UTC, ISO 8601")]
+    commit: Annotated[str | None, Meta(description="the commit that was judged; null without git")]
+    summary: Annotated[str, Meta(description="what the judge says of the whole; often empty")]
+    steers: Annotated[
+        tuple[str, ...], Meta(description="files of the change that steer agents or machines")
+    ]
+    feedback: Annotated[
+        tuple[Any, ...], Meta(description="the corrections that were asked for, with their status")
+    ]
 
 
 class ProjectView(msgspec.Struct, frozen=True, kw_only=True):

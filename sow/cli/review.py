@@ -1,0 +1,160 @@
+"""`sow review`: a verdict on a task's work, by a reviewer, an orchestrator or a person."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import UNSET
+
+from sow.cli import completing
+from sow.cli.arguments import here, named_task, readable
+from sow.cli.given import read_given
+from sow.cli.lazy import LazyGroup
+from sow.cli.output import echo_json, json_option, shown_state
+from sow.cli.task_options import id_option
+from sow.cli.verdict_words import feedback_words
+from sow.clock import local_time
+from sow.errors import UsageError
+from sow.ids import parse_task_id
+from sow.terminal_text import printable, printable_lines
+
+if TYPE_CHECKING:
+    from sow.schema.output.tasks import Judged
+    from sow.schema.task import Task
+
+
+@click.group(cls=LazyGroup)
+def review() -> None:
+    """Accept a task's work, or ask for corrections.
+
+    A verdict belongs to the commit on which the work stands. The author of a
+    task cannot judge it.
+    """
+
+
+@review.command()
+@click.argument("task", required=False, shell_complete=completing.tasks)
+@id_option
+@click.option("--summary", required=True, help="What you think of the work, in a sentence or two.")
+@click.option("--complete", is_flag=True, help="Complete the task with it.")
+@json_option
+def accept(
+    task: str | None, task_option: str | None, summary: str, complete: bool, as_json: bool
+) -> None:
+    """Accept the work of TASK as it stands now.
+
+    The task keeps its status, unless --complete completes it.
+    """
+    from sow.calls.judging import judgement_of
+    from sow.cli.calling import this_caller
+    from sow.state import verdicts
+
+    caller = this_caller()
+    task_id = parse_task_id(named_task(task, task_option, os.environ))
+    judgement = judgement_of(caller, task_id, _one_text(summary, "--summary"))
+    judged = verdicts.accept(
+        caller.workspace, task_id, judgement, complete=complete, now=caller.now()
+    )
+    line = f"Task {task_id}: accepted by {judgement.by}; it is {shown_state(judged.status)}"
+    _print(judged, line, as_json=as_json)
+
+
+@review.command()
+@click.argument("task", required=False, shell_complete=completing.tasks)
+@id_option
+@click.option(
+    "--file",
+    "file",
+    type=click.Path(path_type=Path, allow_dash=True),
+    required=True,
+    help="What is to be changed, in Markdown; - is standard input.",
+)
+@click.option("--summary", default="", help="What you think of the work, in a sentence or two.")
+@json_option
+def correct(
+    task: str | None, task_option: str | None, file: Path, summary: str, as_json: bool
+) -> None:
+    """Ask for corrections of TASK; they become its next feedback file.
+
+    `sow agent resume TASK --feedback` hands them to its author.
+    """
+    from sow.calls.judging import judgement_of
+    from sow.cli.calling import this_caller
+    from sow.state import verdicts
+
+    findings = read_given(None if str(file) == "-" else file, "--file")
+    if not findings.strip():
+        raise UsageError(f"{file} is empty", hint="Say what should be changed, and where.")
+    caller = this_caller()
+    task_id = parse_task_id(named_task(task, task_option, os.environ))
+    judgement = judgement_of(caller, task_id, readable(summary).strip())
+    judged, written = verdicts.correct(
+        caller.workspace, task_id, judgement, findings, now=caller.now()
+    )
+    line = (
+        f"Task {task_id}: corrections asked for by {judgement.by}, in feedback/{written.name}\n"
+        f"  sow agent resume {task_id} --feedback"
+    )
+    _print(judged, line, as_json=as_json)
+
+
+@review.command()
+@click.argument("task", required=False, shell_complete=completing.tasks)
+@id_option
+@json_option
+def show(task: str | None, task_option: str | None, as_json: bool) -> None:
+    """Show the last verdict on TASK, and what became of the feedback."""
+    from sow.state.tasks import read_task
+
+    found = read_task(here(), parse_task_id(named_task(task, task_option, os.environ)))
+    _print(found, "\n".join(_story(found)), as_json=as_json)
+
+
+def _one_text(text: str, option: str) -> str:
+    shown = readable(text).strip()
+    if not shown:
+        raise UsageError(f"{option} is empty", hint="Say in a sentence what you think of it.")
+    return shown
+
+
+def _story(task: "Task") -> list[str]:
+    if task.review is UNSET:
+        return [f"Nobody has judged task {task.id} yet; it is {shown_state(task.status)}."]
+    review = task.review
+    of = f", of commit {review.commit[:12]}" if review.commit is not UNSET else ""
+    at = local_time(review.at.timestamp())
+    lines = [
+        f"Task {task.id}: {review.verdict} by {printable(review.by)}, {at}{of};"
+        f" it is {shown_state(task.status)}."
+    ]
+    lines += [f"  {line}" for line in printable_lines(review.summary)]
+    lines += [f"  steers agents or machines: {printable(name)}" for name in review.steers]
+    lines += [f"  feedback: {printable(words)}" for words in map(feedback_words, task.feedback)]
+    return lines
+
+
+def _print(task: "Task", lines: str, *, as_json: bool) -> None:
+    if as_json:
+        echo_json(_view(task))
+    else:
+        click.echo(lines)
+
+
+def _view(task: "Task") -> "Judged":
+    from sow.clock import format_time
+    from sow.schema.output.tasks import Judged
+
+    review = None if task.review is UNSET else task.review
+    commit = review.commit if review else UNSET
+    return Judged(
+        task=task.id,
+        status=task.status,
+        verdict=review.verdict if review else None,
+        by=review.by if review else None,
+        at=format_time(review.at.timestamp()) if review else None,
+        commit=None if commit is UNSET else commit,
+        summary=review.summary if review else "",
+        steers=tuple(review.steers) if review else (),
+        feedback=tuple(task.feedback),
+    )

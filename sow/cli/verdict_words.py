@@ -1,0 +1,23 @@
+"""A verdict and its feedback for people, in a few words each. Light, for `sow task show`."""
+
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET
+
+if TYPE_CHECKING:
+    from sow.schema.task import Task
+
+
+def verdict_words(task: "Task") -> str:
+    """Return the last verdict, who gave it and on which commit; empty before one."""
+    if task.review is UNSET:
+        return ""
+    of = f", on {task.review.commit[:12]}" if task.review.commit is not UNSET else ""
+    return f"{task.review.verdict} by {task.review.by}{of}"
+
+
+def feedback_words(found: object) -> str:
+    """Return an entry of `feedback`: the file and where it stands, or the text that it is."""
+    if isinstance(found, dict) and "file" in found:
+        return f"{found['file']} ({found.get('status', 'open')})"
+    return str(found)

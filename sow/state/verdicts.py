@@ -1,0 +1,203 @@
+"""Verdicts on a task's work, and what is asked to be changed.
+
+Owns the steps by which a verdict comes into `state.yaml`, and the life of a
+feedback file: open, addressed by the author's next run, settled by the next
+verdict. Who may judge, and which commit is judged, the caller has found out.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from sow.errors import StateError
+from sow.files import NotAFile, read_regular, write_atomically
+from sow.paths import Workspace
+from sow.schema.task import (
+    Feedback,
+    FeedbackStatus,
+    ReviewVerdict,
+    Task,
+    TaskReview,
+    TaskStatus,
+)
+from sow.state.kept.copies import wrote
+from sow.state.places import TaskPlace, find_task
+from sow.state.tasks import change_task
+from sow.state.transitions import FieldChanges, enter, moment
+
+JUDGED = frozenset({TaskStatus.NEEDS_REVIEW, TaskStatus.PAUSED, TaskStatus.FAILED})
+"""The statuses in which there is work to be judged, and nobody is at it."""
+FEEDBACK_LIMIT = 1 << 20
+"""The largest feedback file that is read, in bytes."""
+NUMBERED = re.compile(r"([0-9]{3,9})\.md")
+HINTS: Mapping[TaskStatus, str] = {
+    TaskStatus.PENDING: "Spawn its agent first: `sow agent spawn {task}`.",
+    TaskStatus.IN_PROGRESS: "Wait until its agent has ended: `sow agent wait {task}`.",
+    TaskStatus.COMPLETED: "`sow task reopen {task}` makes it pending again.",
+    TaskStatus.ABANDONED: "`sow task reopen {task}` makes it pending again.",
+}
+
+
+class NothingToJudge(StateError):
+    """The task's status allows no verdict now."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(
+            f"task {task.id} is {task.status}: there is nothing to judge",
+            hint=HINTS[task.status].format(task=task.id),
+        )
+
+
+class NothingIsOpen(StateError):
+    """No feedback of the task waits for its author."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(
+            f"task {task.id} has no open feedback",
+            hint=f"`sow review correct {task.id} --file FILE` asks for corrections."
+            f' To say something else to its agent: `sow agent resume {task.id} "…"`.',
+        )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a judge says, and of what."""
+
+    by: str
+    summary: str = ""
+    commit: str | None = None
+    steers: Sequence[str] = ()
+    job: int | None = None
+
+
+def accept(
+    workspace: Workspace, task_id: str, judgement: Judgement, *, complete: bool, now: float
+) -> Task:
+    """Put on record that the task's work is accepted; `complete` completes the task with it.
+
+    Raises NothingToJudge, and what `change_task` does.
+    """
+
+    def change(task: Task) -> FieldChanges:
+        _refuse_unjudged(task)
+        changes = _verdict(task, ReviewVerdict.ACCEPTED, judgement, now)
+        if complete:
+            changes |= enter(task, TaskStatus.COMPLETED, now=now)
+        return changes
+
+    return change_task(workspace, task_id, change, now=now)
+
+
+def correct(
+    workspace: Workspace, task_id: str, judgement: Judgement, findings: bytes, *, now: float
+) -> tuple[Task, Path]:
+    """Put the findings into the next feedback file; return the task and that file.
+
+    The file comes first: a verdict on record has its words. One that a killed
+    command has left without a verdict is taken up where it holds the same.
+    Raises NothingToJudge, and what `change_task` does.
+    """
+    place = find_task(workspace, task_id)
+    written = place.feedback
+
+    def change(task: Task) -> FieldChanges:
+        nonlocal written
+        _refuse_unjudged(task)
+        written = _write(place, task, findings)
+        changes = _verdict(task, ReviewVerdict.CORRECTIONS, judgement, now)
+        entry = Feedback(file=written.name, status=FeedbackStatus.OPEN)
+        earlier = changes.get("feedback", task.feedback)
+        changes["feedback"] = [*earlier, msgspec.to_builtins(entry)]  # type: ignore[misc] # a list
+        return changes
+
+    return change_task(workspace, task_id, change, now=now), written
+
+
+def addressed(task: Task) -> FieldChanges:
+    """Return what changes when the author of a task has run: what was open is addressed."""
+    return _marked(task, {FeedbackStatus.OPEN: FeedbackStatus.ADDRESSED})
+
+
+def feedback_in(workspace: Workspace, task: Task, status: FeedbackStatus) -> list[tuple[str, str]]:
+    """Return the feedback of a task that stands so: each file's name and words."""
+    place = find_task(workspace, task.id)
+    entries = [_entry(found) for found in task.feedback]
+    names = [entry.file for entry in entries if entry and entry.status is status]
+    return [(name, _words(place.feedback / name)) for name in names]
+
+
+def _refuse_unjudged(task: Task) -> None:
+    if task.status not in JUDGED:
+        raise NothingToJudge(task)
+
+
+def _verdict(task: Task, verdict: ReviewVerdict, judgement: Judgement, now: float) -> FieldChanges:
+    review = TaskReview(
+        verdict=verdict,
+        by=judgement.by,
+        at=moment(now),
+        commit=judgement.commit or UNSET,
+        summary=judgement.summary,
+        steers=list(judgement.steers),
+        job=UNSET if judgement.job is None else judgement.job,
+    )
+    settled = dict.fromkeys(FeedbackStatus, FeedbackStatus.SETTLED)
+    fields: dict[str, object] = {
+        name: value
+        for name in TaskReview.__struct_fields__
+        if (value := getattr(review, name)) is not UNSET and value not in ("", [])
+    }
+    return {"review": fields | {"verdict": verdict.value}, **_marked(task, settled)}
+
+
+def _marked(task: Task, next_status: Mapping[FeedbackStatus, FeedbackStatus]) -> FieldChanges:
+    """Return what changes when each of sow's entries takes its next status."""
+    entries: list[Any] = []
+    for found in task.feedback:
+        entry = _entry(found)
+        if entry is None or entry.status not in next_status:
+            entries.append(found)
+        else:
+            marked = msgspec.structs.replace(entry, status=next_status[entry.status])
+            entries.append(msgspec.to_builtins(marked))
+    return {"feedback": entries} if entries != task.feedback else {}
+
+
+def _entry(found: object) -> Feedback | None:
+    """Return an entry that sow has written; None for any other."""
+    try:
+        return msgspec.convert(found, Feedback)
+    except msgspec.ValidationError:
+        return None
+
+
+def _write(place: TaskPlace, task: Task, findings: bytes) -> Path:
+    """Write the next feedback file, and return it."""
+    place.feedback.mkdir(exist_ok=True)
+    numbers = {
+        int(found[1]): name
+        for name in sorted(path.name for path in place.feedback.iterdir())
+        if (found := NUMBERED.fullmatch(name))
+    }
+    on_record = {entry.file for entry in map(_entry, task.feedback) if entry}
+    if numbers:
+        last = place.feedback / numbers[max(numbers)]
+        if last.name not in on_record and last.is_file() and last.read_bytes() == findings:
+            return last
+    path = place.feedback / f"{max(numbers, default=0) + 1:03d}.md"
+    write_atomically(path, findings)
+    wrote(path, findings)
+    return path
+
+
+def _words(path: Path) -> str:
+    """Return the words of a feedback file; that it is gone, where it is."""
+    try:
+        return read_regular(path, FEEDBACK_LIMIT).decode("utf-8", "replace").strip()
+    except (FileNotFoundError, NotAFile):
+        return f"({path.name} cannot be read any more)"

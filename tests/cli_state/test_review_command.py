@@ -1,0 +1,92 @@
+"""`sow review`, and `sow agent resume --feedback`, through the true commands."""
+
+import subprocess
+
+import pytest
+
+
+@pytest.fixture
+def reviewed(begun, tmp_path):
+    """The commands, in a git repository, with a task that waits for a review."""
+    for words in (
+        ("init", "-q"),
+        ("add", "-A"),
+        ("-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-q", "-m", "First"),
+    ):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    for status in ("in_progress", "needs_review"):
+        assert begun("task", "set", "010", "status", status).code == 0
+    (tmp_path / "findings.md").write_text("Name it better.\n")
+    return begun
+
+
+def head(folder):
+    done = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def test_a_person_accepts_and_completes(reviewed, tmp_path):
+    done = reviewed("review", "accept", "010", "--summary", "Good.")
+    assert (done.code, done.out) == (0, "Task 010: accepted by person; it is needs_review\n")
+    shown = reviewed("review", "show", "010", "--json").json
+    assert shown["verdict"] == "accepted"
+    assert shown["commit"] == head(tmp_path)
+    assert "accepted by person" in reviewed("task", "show", "010").out
+    done = reviewed("review", "accept", "010", "--summary", "Good.", "--complete", "--json")
+    assert (done.code, done.json["status"]) == (0, "completed")
+
+
+def test_corrections_are_asked_for_shown_and_handed_over(reviewed):
+    done = reviewed("review", "correct", "010", "--file", "findings.md", "--summary", "Nearly.")
+    assert done.code == 0
+    assert "feedback/001.md" in done.out
+    assert "sow agent resume 010 --feedback" in done.out
+    assert "001.md (open)" in reviewed("task", "show", "010").out
+    shown = reviewed("review", "show", "010").out
+    assert "corrections by person" in shown
+    assert "Nearly." in shown
+
+
+def test_nobody_has_judged_yet(reviewed):
+    assert "Nobody has judged task 010 yet" in reviewed("review", "show", "010").out
+    assert reviewed("review", "show", "010", "--json").json["verdict"] is None
+    done = reviewed("agent", "resume", "010", "--feedback")
+    assert done.code == 4
+    assert "task 010 has no open feedback" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "part"),
+    [
+        (("accept", "010"), 2, "--summary"),
+        (("accept", "010", "--summary", " "), 2, "--summary is empty"),
+        (("accept", "020", "--summary", "Good."), 4, "task 020 is pending"),
+        (("accept", "090", "--summary", "Good."), 4, "090"),
+        (("correct", "010"), 2, "--file"),
+        (("correct", "010", "--file", "none.md"), 2, "none.md"),
+        (("correct", "010", "--file", "empty.md"), 2, "empty.md is empty"),
+        (("correct", "020", "--file", "findings.md"), 4, "task 020 is pending"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_what_cannot_be_judged_is_refused_in_words(reviewed, tmp_path, words, code, part):
+    (tmp_path / "empty.md").write_text(" \n")
+    done = reviewed("review", *words)
+    assert (done.code, part in done.err) == (code, True), done.err
+
+
+def test_an_author_judges_nothing_of_its_own_and_a_reviewer_what_others_made(reviewed, as_agent):
+    as_agent("010", role="implementer")
+    done = reviewed("review", "accept", "010", "--summary", "I am good.")
+    assert (done.code, "not for the agent of task 010" in done.err) == (4, True)
+    as_agent("010", role="orchestrator")
+    done = reviewed("review", "accept", "010", "--summary", "I am good.", "--complete")
+    assert (done.code, "cannot judge it" in done.err) == (4, True)
+    as_agent("010", role="reviewer")
+    done = reviewed("review", "correct", "010", "--file", "findings.md")
+    assert (done.code, "cannot judge it" in done.err) == (4, True)
+    as_agent("020", role="reviewer")
+    done = reviewed("review", "accept", "010", "--summary", "Good.")
+    assert (done.code, done.out) == (0, "Task 010: accepted by reviewer; it is needs_review\n")
