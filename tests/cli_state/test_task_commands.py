@@ -247,11 +247,11 @@ def test_without_a_workspace_or_project(sow, command):
 
 
 def test_a_newer_folder(begun, tmp_path):
-    (tmp_path / ".sow/.version").write_text("2\n")
+    (tmp_path / ".sow/.version").write_text("3\n")
     for words in (("list",), ("show", "010"), ("set", "010", "name", "x")):
         done = begun("task", *words)
         assert done.code == 4
-        assert "this sow reads version 1 and older" in done.err
+        assert "this sow reads version 2 and older" in done.err
 
 
 def test_show_and_set_take_several_tasks(begun, state):
