@@ -1,7 +1,7 @@
 """Where everything lies: the `.sow` folder of a repository and the user's configuration file.
 
-Owns every path below `.sow` and the search for its root. Reads and writes no
-file; knows nothing of what the files hold.
+Owns every path below `.sow` and the search for its root. Reads no file but the
+mark of a clone, and writes none; knows nothing of what the files hold.
 """
 
 import os
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sow import own_variables
+from sow.clone_mark import workspace_of_clone
 from sow.errors import StateError
 from sow.ids import AttemptId, JobId, PhaseName, TaskId, WorkerId
 
 SOW_FOLDER = ".sow"
-WORKTREES = "worktrees"
 
 
 class Workspace:
@@ -147,10 +147,11 @@ def attempt_id(job_id: JobId, number: int, token: str) -> AttemptId:
 def find_workspace(cwd: Path, environ: Mapping[str, str]) -> Workspace:
     """Find the workspace that `cwd` is in.
 
-    `SOW_ROOT` (the folder that holds `.sow`) overrides the search; a worktree
-    of sow's own, below `.sow/worktrees`, belongs to its main checkout.
+    `SOW_ROOT` (the folder that holds `.sow`) overrides the search. Anywhere in
+    the clone of a task it is the workspace of that task, by the clone's mark,
+    whatever else the clone holds.
 
-    Raises StateError when there is none.
+    Raises StateError when there is none, and for a clone that was copied or moved.
     """
     named = environ.get(own_variables.ROOT)
     if named:
@@ -161,23 +162,16 @@ def find_workspace(cwd: Path, environ: Mapping[str, str]) -> Workspace:
                 hint="Set SOW_ROOT to the folder that holds .sow, or unset it.",
             )
         return Workspace(root)
-    outer = _main_checkout(cwd)
-    for folder in (outer, *outer.parents):
+    owner = workspace_of_clone(str(cwd))
+    if owner is not None:
+        return Workspace(Path(owner))
+    for folder in (cwd, *cwd.parents):
         if (folder / SOW_FOLDER).is_dir():
             return Workspace(folder)
     raise StateError(
         f"no {SOW_FOLDER} folder in {cwd} or above it",
         hint="Run `sow init` in the root of your repository, or set SOW_ROOT.",
     )
-
-
-def _main_checkout(cwd: Path) -> Path:
-    """Return the checkout that owns the sow worktree `cwd` is in, else `cwd` itself."""
-    parts = cwd.parts
-    for index in range(len(parts) - 1):
-        if parts[index] == SOW_FOLDER and parts[index + 1] == WORKTREES:
-            return Path(*parts[:index])
-    return cwd
 
 
 def user_config_path(environ: Mapping[str, str]) -> Path:

@@ -68,10 +68,20 @@ def _header(configuration: "Configuration") -> Iterator[str]:
     if configuration.repository_path:
         found = _found(configuration.repository_path.is_file())
         yield f"# Repository settings: {configuration.repository_path} ({found})"
+    yield from _of_clones(configuration)
     overrides = (f"{name}={value}" for name, value in _overrides(configuration).items())
     yield f"# Environment overrides: {', '.join(overrides) or 'none'}"
     for warning in configuration.warnings:
         yield f"# Warning: {warning}"
+
+
+def _of_clones(configuration: "Configuration") -> Iterator[str]:
+    """Yield what the repository says of clones, as comments: a user's file has no such settings."""
+    from sow.config.effective import clone_settings_given
+
+    for setting in clone_settings_given(configuration):
+        value = json.dumps(setting.value, ensure_ascii=False)
+        yield f"# {'.'.join(setting.key)}: {value} ({setting.origin.label})"
 
 
 def _found(exists: bool) -> str:

@@ -9,6 +9,7 @@ import click
 from sow import own_variables
 from sow.cli.arguments import working_folder
 from sow.cli.output import echo_json, json_option
+from sow.clone_mark import workspace_of_clone
 from sow.errors import StateError
 from sow.paths import SOW_FOLDER, display_path, find_workspace
 from sow.state.workspace_init import init_workspace
@@ -38,12 +39,15 @@ def init(as_json: bool) -> None:
 def _root(cwd: Path, environ: Mapping[str, str]) -> Path:
     """Return the folder to hold `.sow`.
 
-    SOW_ROOT if set; a repository's own root; the workspace that `cwd` is in;
-    else `cwd`.
+    SOW_ROOT if set; in the clone of a task, that task's workspace; a
+    repository's own root; the workspace that `cwd` is in; else `cwd`.
     """
     named = environ.get(own_variables.ROOT)
     if named:
         return Path(os.path.abspath(cwd / named))  # noqa: PTH100 - a link in the path is kept
+    owner = workspace_of_clone(str(cwd))
+    if owner is not None:
+        return Path(owner)
     if (cwd / ".git").exists() and f"/{SOW_FOLDER}/" not in f"{cwd}/":
         return cwd
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from sow.config.clones import CloneSettings
 from sow.config.config_errors import UnknownExecutor
 from sow.config.origin import DEFAULT, Key, Origin
 from sow.schema.executor import ExecutorConfig
@@ -55,6 +56,7 @@ class Configuration(msgspec.Struct, frozen=True):
     """The origin of every value, by its place in the file."""
     repository_path: Path | None = None
     """The repository's settings, which need not exist; None outside a repository."""
+    clones: CloneSettings = CloneSettings()
     warnings: tuple[str, ...] = ()
     """What the files and the environment say without effect, one sentence each."""
 

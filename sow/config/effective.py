@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from sow.agent_clis.known import AGENT_CLIS
+from sow.config.clones import CLONE_KEYS, SECTION
 from sow.config.configuration import Configuration
 from sow.config.durations import write_duration
 from sow.config.merge import EXECUTOR_KEYS, WORKER_KEYS
@@ -43,6 +44,14 @@ def effective_settings(configuration: Configuration) -> Iterator[Setting]:
     yield _setting(configuration, ("retry", "worker_deaths"), configuration.retry_worker_deaths)
 
 
+def clone_settings_given(configuration: Configuration) -> Iterator[Setting]:
+    """Yield what the repository's file says of tasks' clones; the defaults say nothing here."""
+    for field, key in CLONE_KEYS.items():
+        setting = _setting(configuration, (SECTION, key), getattr(configuration.clones, field))
+        if setting.origin.kind is not OriginKind.DEFAULT:
+            yield setting
+
+
 def executor_settings(configuration: Configuration, name: str) -> Iterator[Setting]:
     """Yield the settings of one executor that say something: a default of nothing says nothing."""
     executor = configuration.executors[name]
@@ -65,7 +74,7 @@ def _says_something(executor: ExecutorConfig, key: Key, value: object, origin: O
 
 
 def _setting(configuration: Configuration, key: Key, value: Any) -> Setting:
-    if key[-1] in ("timeout", "stall_timeout", "idle_exit", "keep_for"):
+    if key[-1] in ("timeout", "stall_timeout", "idle_exit", "keep_for", "setup_timeout"):
         value = write_duration(value)
     elif key[-1] == "keep_size":
         value = write_size(value)

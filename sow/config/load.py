@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sow import own_variables
 from sow.agent_clis.known import AGENT_CLIS
+from sow.config.clones import clone_settings
 from sow.config.config_errors import InvalidConfiguration, NamedFileMissing
 from sow.config.configuration import Configuration
 from sow.config.defaults import (
@@ -52,8 +53,9 @@ def load_configuration(
     executors, executor_origins = _executors(user, agents.executors or {})
     bindings, binding_origins = _bindings(user, agents.bindings or {}, roles, environ)
     worker, worker_origins = merge_worker(
-        user.content.worker or WorkerSection(), repository.worker or WorkerSection()
+        user.content.worker or WorkerSection(), repository.content.worker or WorkerSection()
     )
+    clones, clone_origins = clone_settings(repository)
     retry_on_quota, retry_worker_deaths, retry_origins = _retry(
         user.content.retry or RetrySection()
     )
@@ -65,8 +67,9 @@ def load_configuration(
         retry_worker_deaths=retry_worker_deaths,
         executors=executors,
         bindings=bindings,
-        origins=executor_origins | binding_origins | worker_origins | retry_origins,
+        origins=executor_origins | binding_origins | worker_origins | retry_origins | clone_origins,
         repository_path=repository_path,
+        clones=clones,
         warnings=(
             *_idle_settings(executors),
             *_idle_variables(roles, environ),
@@ -93,12 +96,12 @@ def load_named(
     return configuration
 
 
-def _read_repository(repository_path: Path | None, user_path: Path) -> RepositoryConfigFile:
+def _read_repository(repository_path: Path | None, user_path: Path) -> Source[RepositoryConfigFile]:
     """Read the repository's settings; what only the user may choose is refused with the reason."""
     if repository_path is None:
-        return RepositoryConfigFile()
+        return Source(path=user_path, exists=False, text=b"", content=RepositoryConfigFile())
     try:
-        return read_source(repository_path, RepositoryConfigFile).content
+        return read_source(repository_path, RepositoryConfigFile)
     except InvalidConfiguration as error:
         if error.key not in ("agents", "retry"):
             raise

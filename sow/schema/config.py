@@ -84,6 +84,27 @@ class RetrySection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     worker_deaths: Annotated[int, Meta(ge=1, le=MOST)] | UnsetType | None = UNSET
 
 
+class CloneUse(StrEnum):
+    """When a task gets a clone of the repository for itself."""
+
+    NEVER = "never"
+    PARALLEL = "parallel"
+    """Whenever another job of the project is live or held."""
+    ALWAYS = "always"
+
+
+class ClonesSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`clones`, in the repository's file. What no schema can state is `config.clones`' to check."""
+
+    use: CloneUse | UnsetType | None = UNSET
+    folder: NonEmptyText | UnsetType | None = UNSET
+    copy: list[NonEmptyText] | UnsetType | None = UNSET
+    setup: NonEmptyText | UnsetType | None = UNSET
+    setup_timeout: Duration | UnsetType | None = UNSET
+    commit: bool | UnsetType | None = UNSET
+    merge_check: NonEmptyText | UnsetType | None = UNSET
+
+
 class UserConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole of the user's `config.yaml`."""
 
@@ -97,3 +118,4 @@ class RepositoryConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
 
     worker: WorkerSection | None = None
     artifacts: dict[str, str] | None = None
+    clones: ClonesSection | None = None

@@ -94,6 +94,17 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     status: FeedbackStatus
 
 
+class TaskClone(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The clone of the repository that a task has for itself, on the machine that made it."""
+
+    path: Annotated[str, Meta(min_length=1)]
+    """Its folder, absolute. A clone that is removed is made again there."""
+    branch: Annotated[str, Meta(min_length=1)]
+    """The task's branch, in the clone and in the repository."""
+    base: CommitText
+    """The commit at which the branch began."""
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One task."""
 
@@ -106,6 +117,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     depends_on: list[TaskIdText] = []
     session_id: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
     session: SessionFacts | UnsetType = UNSET
+    clone: TaskClone | UnsetType = UNSET
     created_at: Moment
     updated_at: Moment
     started_at: Moment | UnsetType = UNSET

@@ -32,7 +32,6 @@ CONFIG_TEMPLATE = """\
 IGNORED = """\
 # This machine's runtime: queue, output of agents, locks.
 run/
-worktrees/
 # What an interrupted write may leave.
 .*.tmp
 # References are fetched on each machine; their index is shared.

@@ -102,8 +102,8 @@ def test_show_json_has_every_key(begun):
     task = begun("task", "show", "010", "--json").json
     assert list(task) == [
         "task", "name", "phase", "status", "agent", "iteration", "depends_on", "session_id",
-        "session", "created_at", "updated_at", "started_at", "completed_at", "references",
-        "feedback", "files_modified", "metadata", "folder",
+        "session", "created_at", "updated_at", "started_at", "completed_at", "clone",
+        "review", "references", "feedback", "files_modified", "metadata", "folder",
     ]  # fmt: skip
     assert task["session_id"] is None
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", task["created_at"])
@@ -247,11 +247,11 @@ def test_without_a_workspace_or_project(sow, command):
 
 
 def test_a_newer_folder(begun, tmp_path):
-    (tmp_path / ".sow/.version").write_text("2\n")
+    (tmp_path / ".sow/.version").write_text("3\n")
     for words in (("list",), ("show", "010"), ("set", "010", "name", "x")):
         done = begun("task", *words)
         assert done.code == 4
-        assert "this sow reads version 1 and older" in done.err
+        assert "this sow reads version 2 and older" in done.err
 
 
 def test_show_and_set_take_several_tasks(begun, state):

@@ -18,7 +18,7 @@ EXAMPLES = re.findall(r"^```yaml( repository)?\n(.*?)^```$", PAGE, re.DOTALL | r
 
 def test_there_are_examples_of_both_files():
     assert len([text for repository, text in EXAMPLES if not repository]) >= 5
-    assert len([text for repository, text in EXAMPLES if repository]) == 1
+    assert len([text for repository, text in EXAMPLES if repository]) >= 2
 
 
 @pytest.mark.parametrize(("repository", "text"), EXAMPLES)
@@ -43,6 +43,7 @@ def test_every_example_loads_and_says_something(tmp_path, repository, text):
         schema.WorkerSection,
         schema.RetrySection,
         schema.AgentsSection,
+        schema.ClonesSection,
         schema.RepositoryConfigFile,
         schema.UserConfigFile,
     ],
@@ -62,6 +63,9 @@ def test_every_type_and_every_default_is_described():
         "| `worker.keep_for` | `30d` |",
         "| `worker.keep_size` | `2GB` |",
         "| `retry.on_quota` | `true` |",
+        "| `clones.use` | `never` |",
+        "| `clones.setup_timeout` | `10m` |",
+        "| `clones.commit` | `true` |",
         "| `retry.worker_deaths` | `5` |",
         "| `retries` | `2` |",
         "| `settings.yolo_mode` | `false` |",

@@ -156,7 +156,7 @@ PLACES = (
         for name in ("output.jsonl", "stderr.log", "exit.json", "started.json", "alive.lock")
     ),
     *(".sow/run/jobs/1/1/prompt.md", ".sow/run/jobs/1/1/state.yaml", ".sow/run/jobs/1/1/void"),
-    *(".sow/run/jobs/1/1/supervisor.log", ".sow/worktrees", ".git", ".git/HEAD", "given.md"),
+    *(".sow/run/jobs/1/1/supervisor.log", ".git", ".git/HEAD", "given.md"),
     *("home", "home/.config", "home/.config/sow", "home/.config/sow/config.yaml", "bin/claude"),
 )
 KINDS = (

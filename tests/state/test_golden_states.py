@@ -41,6 +41,13 @@ def test_the_full_task_of_version_1():
     assert task.metadata == {"estimate": 3, "labels": ["auth", "api"]}
 
 
+def test_the_full_task_of_version_2():
+    task = read("task-v2-full.yaml", TaskState).task
+    assert task.clone.path == "/home/ada/.local/state/sow/clones/shop-3f6c2a90/0b5f4b7e/030"
+    assert task.clone.branch == "sow/shop-0b5f4b7e/030"
+    assert task.clone.base == "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+
 def test_the_smallest_task_of_version_1():
     task = read("task-v1-smallest.yaml", TaskState).task
     assert (task.status, task.iteration) == (TaskStatus.PENDING, 1)

@@ -113,7 +113,7 @@ def test_git_sees_what_is_shared_and_nothing_of_this_machine(tmp_path):
     init_workspace(tmp_path)
     workspace = Workspace(tmp_path)
     begin(workspace)
-    for name in ("run/queue.db", "worktrees/a/x", "refs/r/file", "project/.state.yaml.1-a.tmp"):
+    for name in ("run/queue.db", "refs/r/file", "project/.state.yaml.1-a.tmp"):
         (workspace.sow / name).parent.mkdir(parents=True, exist_ok=True)
         (workspace.sow / name).write_text("x")
     (workspace.sow / "refs/index.json").write_text("{}")

@@ -28,19 +28,19 @@ def begin(workspace):
 
 @pytest.fixture
 def newer(monkeypatch):
-    """A sow for which `started_at` came with form 2; call it to be the older one again."""
-    monkeypatch.setattr(version, "SCHEMA_VERSION", 2)
-    monkeypatch.setattr(version, "SINCE", {"task.started_at": 2})
+    """A sow for which `started_at` came with form 3; call it to be the older one again."""
+    monkeypatch.setattr(version, "SCHEMA_VERSION", 3)
+    monkeypatch.setattr(version, "SINCE", {"task.started_at": 3})
     return monkeypatch.undo
 
 
 def test_a_file_of_a_later_form_is_named_with_its_version_not_with_its_keys(workspace, state):
-    state.write_text(state.read_text() + "version: 3\nbatch: spring\n")
+    state.write_text(state.read_text() + "version: 4\nbatch: spring\n")
     before = state.read_bytes()
     with pytest.raises(NewerState) as caught:
         read_task(workspace, "010")
     assert caught.value.exit_code is ExitCode.STATE
-    assert caught.value.message == f"{state} says '3'; this sow reads version 1 and older"
+    assert caught.value.message == f"{state} says '4'; this sow reads version 2 and older"
     assert "Upgrade sow" in caught.value.hint
     with pytest.raises(NewerState):
         begin(workspace)
@@ -59,11 +59,11 @@ def test_the_number_is_raised_with_the_first_newer_field_and_not_before(workspac
     assert "version:" not in state.read_text()
     assert folder_version(file) == 1
     begin(workspace)
-    assert "\nversion: 2\n" in state.read_text()
-    assert folder_version(file) == 2
+    assert "\nversion: 3\n" in state.read_text()
+    assert folder_version(file) == 3
     assert read_task(workspace, "010").status is TaskStatus.IN_PROGRESS
     newer()
-    with pytest.raises(NewerState, match="says '2'"):
+    with pytest.raises(NewerState, match="says '3'"):
         read_task(workspace, "010")
 
 
@@ -71,7 +71,7 @@ def test_a_file_that_came_without_the_folders_number_speaks_for_itself(workspace
     begin(workspace)
     (workspace.sow / VERSION_FILE).write_text("1\n")
     newer()
-    with pytest.raises(NewerState, match=r"state\.yaml says '2'"):
+    with pytest.raises(NewerState, match=r"state\.yaml says '3'"):
         read_task(workspace, "010")
 
 
@@ -88,3 +88,12 @@ def test_two_numbers_that_a_merge_has_left_are_told_as_such(workspace, state):
     with pytest.raises(StateError, match="holds no version number") as caught:
         read_task(workspace, "010")
     assert "keep the higher" in caught.value.hint
+
+
+def test_a_clone_on_record_takes_the_form_in_which_it_came(workspace, state):
+    clone = {"path": "/clones/010", "branch": "sow/a-project-0b5f4b7e/010", "base": "a" * 40}
+    assert "version:" not in state.read_text()
+    change_task(workspace, "010", lambda _: {"clone": clone}, now=NOON)
+    assert "\nversion: 2\n" in state.read_text()
+    assert folder_version(workspace.sow / VERSION_FILE) == 2
+    assert read_task(workspace, "010").clone.branch == "sow/a-project-0b5f4b7e/010"

@@ -290,7 +290,7 @@ def test_a_state_in_the_wrong_folder_is_told(workspace, old, new, key):
     assert caught.value.key == key
 
 
-@pytest.mark.parametrize("version", ["2\n", "99", "one"])
+@pytest.mark.parametrize("version", ["3\n", "99", "one"])
 def test_a_folder_of_a_newer_sow_is_refused(workspace, version):
     add(workspace)
     before = state_file(workspace).read_bytes()
@@ -301,7 +301,7 @@ def test_a_folder_of_a_newer_sow_is_refused(workspace, version):
         lambda: abandon(workspace, "010", now=NOON),
         lambda: add(workspace),
     ):
-        with pytest.raises(NewerState, match="this sow reads version 1 and older"):
+        with pytest.raises(NewerState, match="this sow reads version 2 and older"):
             act()
     assert state_file(workspace).read_bytes() == before
 

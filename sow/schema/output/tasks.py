@@ -31,6 +31,10 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     completed_at: Annotated[
         str | None, Meta(description="when it was completed: UTC, ISO 8601; null before")
     ]
+    clone: Annotated[
+        dict[str, Any] | None,
+        Meta(description="its own clone: path, branch and base commit; null without one"),
+    ]
     review: Annotated[
         dict[str, Any] | None,
         Meta(description="the last verdict on its work (`sow schema task`); null before one"),

@@ -1,0 +1,103 @@
+"""The settings of tasks' clones: their defaults, their merging, and what no schema can state.
+
+Owns these settings alone; they stand in the repository's file. What a clone is
+and where it lies is `sow.clones`.
+"""
+
+from pathlib import PurePosixPath
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from sow.config.durations import parse_duration
+from sow.config.origin import DEFAULT, REPOSITORY, Key, Origin
+from sow.config.source import Source
+from sow.schema.config import ClonesSection, CloneUse, RepositoryConfigFile
+
+SECTION = "clones"
+
+
+class CloneSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How tasks' clones are made and kept."""
+
+    use: CloneUse = CloneUse.NEVER
+    folder: str | None = None
+    """Where they lie, as it was written; None is the user's state folder."""
+    copy: tuple[str, ...] = ()
+    """Patterns of files that git does not know and a clone needs, from the workspace's root."""
+    setup: str | None = None
+    """A command line that makes a new clone ready for work."""
+    setup_timeout_seconds: float = 600.0
+    commit: bool = True
+    """Whether what an agent leaves uncommitted is committed when its attempt ends."""
+    merge_check: str | None = None
+    """The name of the check that a merge's result has to pass."""
+
+
+CLONE_KEYS: dict[str, str] = {
+    "use": "use",
+    "folder": "folder",
+    "copy": "copy",
+    "setup": "setup",
+    "setup_timeout_seconds": "setup_timeout",
+    "commit": "commit",
+    "merge_check": "merge_check",
+}
+"""The field of CloneSettings, and its key below `clones`."""
+
+
+def clone_settings(
+    source: Source[RepositoryConfigFile],
+) -> tuple[CloneSettings, dict[Key, Origin]]:
+    """Return the settings in effect, with origins. Raises InvalidConfiguration."""
+    section = source.content.clones or ClonesSection()
+    _check(source, section)
+    given = _given(section)
+    origins: dict[Key, Origin] = {
+        (SECTION, key): REPOSITORY if field in given else DEFAULT
+        for field, key in CLONE_KEYS.items()
+    }
+    return CloneSettings(**given), origins
+
+
+def _given(section: ClonesSection) -> dict[str, Any]:
+    fields = {field: getattr(section, key) for field, key in CLONE_KEYS.items()}
+    given = {name: value for name, value in fields.items() if value not in (UNSET, None)}
+    if "copy" in given:
+        given["copy"] = tuple(given["copy"])
+    if "setup_timeout_seconds" in given:
+        given["setup_timeout_seconds"] = parse_duration(given["setup_timeout_seconds"])
+    return given
+
+
+def _check(source: Source[RepositoryConfigFile], section: ClonesSection) -> None:
+    """Raise InvalidConfiguration for the first setting that breaks a rule."""
+    timeout = section.setup_timeout
+    if isinstance(timeout, str) and parse_duration(timeout) == 0:
+        raise source.fault(SECTION, "setup_timeout", reason="must be longer than nothing")
+    for index, pattern in enumerate(section.copy or ()):
+        reason = pattern_fault(pattern)
+        if reason:
+            raise source.fault(
+                SECTION,
+                "copy",
+                index,
+                reason=f"{pattern!r} {reason}",
+                remedy="Write a path below the folder that holds .sow, such as .env or"
+                " config/*.local.json.",
+            )
+
+
+def pattern_fault(pattern: str) -> str:
+    """Return what is wrong with a pattern of files to copy; nothing where it can be used."""
+    path = PurePosixPath(pattern)
+    if path.is_absolute() or pattern.startswith("~"):
+        return "leads out of the repository"
+    if ".." in path.parts:
+        return "leads out of the folder that holds .sow"
+    if not path.parts:
+        return "names no file"
+    if path.parts[0] == ".sow" or ".git" in path.parts:
+        return "names what belongs to sow or to git"
+    return ""

@@ -1,0 +1,115 @@
+"""Anywhere in the clone of a task, the workspace is that of the task; a stray clone is told so."""
+
+import json
+from pathlib import Path
+
+import pytest
+from clones.clone_site import plain
+
+from sow.clone_mark import MARK_PLACE, DamagedMark, StrayClone, WorkspaceOfCloneGone, read_mark
+from sow.errors import ExitCode, StateError
+from sow.paths import find_workspace
+
+
+@pytest.fixture
+def places(tmp_path):
+    """A workspace in a part of a repository, and a marked clone with that part."""
+    main, clone = tmp_path / "main", tmp_path / "clones" / "010"
+    (main / "part" / ".sow").mkdir(parents=True)
+    (clone / "part" / ".sow").mkdir(parents=True)
+    (clone / "part" / "src").mkdir()
+    (clone / ".git" / "sow").mkdir(parents=True)
+    write_mark_by_hand(clone, main / "part")
+    return main / "part", clone
+
+
+def write_mark_by_hand(clone: Path, workspace: Path) -> None:
+    fields = dict.fromkeys(("checkout", "project", "task", "branch", "base", "stage"), "x")
+    fields |= {"workspace": str(workspace), "path": str(clone), "task": "010", "copied": [".env"]}
+    (clone / MARK_PLACE).write_text(json.dumps(fields))
+
+
+def test_every_folder_of_a_clone_leads_to_the_workspace_of_its_task(places):
+    root, clone = places
+    assert read_mark(str(clone)).copied == (".env",)
+    for folder in (clone, clone / "part", clone / "part" / "src", clone / ".git"):
+        assert find_workspace(folder, {}).root == root
+
+
+def test_a_repository_within_a_clone_leads_there_too(places):
+    root, clone = places
+    inner = clone / "part" / "vendor" / "library"
+    inner.mkdir(parents=True)
+    plain(inner, "init", "-q")
+    (inner / ".sow").mkdir()
+    assert find_workspace(inner, {}).root == root
+
+
+def test_the_variable_wins(places, tmp_path):
+    _, clone = places
+    (tmp_path / "other" / ".sow").mkdir(parents=True)
+    found = find_workspace(clone, {"SOW_ROOT": str(tmp_path / "other")})
+    assert found.root == tmp_path / "other"
+
+
+def test_a_repository_without_a_mark_is_its_own(places):
+    root, clone = places
+    (clone / MARK_PLACE).unlink()
+    assert find_workspace(clone / "part" / "src", {}).root == clone / "part"
+    assert find_workspace(root, {}).root == root
+
+
+def test_a_copied_clone_is_told_so(places, tmp_path):
+    root, clone = places
+    clone.rename(tmp_path / "copy")
+    clone.mkdir()
+    with pytest.raises(StrayClone) as caught:
+        find_workspace(tmp_path / "copy" / "part", {})
+    assert caught.value.exit_code is ExitCode.STATE
+    assert f"{tmp_path / 'copy'} is a copy of the clone of task 010" in caught.value.message
+    assert f"SOW_ROOT={root}" in caught.value.hint
+
+
+def test_a_moved_clone_is_told_so_and_where_it_belongs(places, tmp_path):
+    root, clone = places
+    clone.rename(tmp_path / "elsewhere")
+    with pytest.raises(StrayClone, match="was moved away") as caught:
+        find_workspace(tmp_path / "elsewhere", {})
+    assert f"Move it back to {clone}" in caught.value.hint
+    assert f"SOW_ROOT={root}" in caught.value.hint
+
+
+def test_a_workspace_that_has_gone_is_named(places, tmp_path):
+    root, clone = places
+    root.parent.rename(tmp_path / "renamed")
+    with pytest.raises(WorkspaceOfCloneGone) as caught:
+        find_workspace(clone, {})
+    assert str(root) in caught.value.message
+    assert "SOW_ROOT" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", "{}", '{"workspace": 3}', "[" * 20_000, '{"a": "b"}']
+)
+def test_a_damaged_mark_is_no_reason_to_act_on_the_clones_own_files(places, text):
+    _, clone = places
+    (clone / MARK_PLACE).write_text(text)
+    with pytest.raises(DamagedMark) as caught:
+        find_workspace(clone, {})
+    assert "sow clone remove" in caught.value.hint
+
+
+def test_a_value_of_another_type_is_damage_too(places):
+    _, clone = places
+    for change in ({"workspace": 3}, {"copied": [1]}, {"copied": 7}, {"more": "x"}):
+        fields = {**read_mark(str(clone))._asdict(), **change}
+        kept = (clone / MARK_PLACE).read_text()
+        (clone / MARK_PLACE).write_text(json.dumps(fields))
+        with pytest.raises(DamagedMark):
+            find_workspace(clone, {})
+        (clone / MARK_PLACE).write_text(kept)
+
+
+def test_without_any_there_is_still_the_error(tmp_path):
+    with pytest.raises(StateError, match=r"no \.sow folder"):
+        find_workspace(tmp_path, {})
