@@ -1,4 +1,4 @@
-"""What the Tab key offers: asked for as the shells' scripts ask, and by bash itself."""
+"""What the Tab key offers: asked for as the shells' scripts ask, in process, and by bash itself."""
 
 import shlex
 import shutil
@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from capabilities import skip_or_fail
+from in_process import run_in_process
 from journeys.calls import await_runs, gate, open_gate
-from journeys.site import SOW, Site
+from journeys.site import Site
 
 REPORT = {"sow": ["task", "set", "status", "needs_review"]}
 
@@ -22,18 +23,9 @@ def asked(site: Site, *words: str, shell: str = "bash", **env: str) -> str:
         "COMP_WORDS": line,
         "COMP_CWORD": words[-1] if shell == "fish" else str(len(words)),
     }
-    done = subprocess.run(
-        [str(SOW)],
-        env=site.environment({**question, **env}),
-        cwd=site.root,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, ""), done
-    return done.stdout
+    done = run_in_process(env=site.environment({**question, **env}), cwd=site.root)
+    assert (done.code, done.err) == (0, ""), done
+    return done.out
 
 
 def offered(site: Site, *words: str, **env: str) -> list[str]:
@@ -111,6 +103,7 @@ def test_executors_those_of_your_own_among_them(site: Site) -> None:
     assert offered(site, "doctor", "cl") == ["claude-code", "claude-opus"]
 
 
+@pytest.mark.slow
 def test_jobs_and_workers(site: Site) -> None:
     site.project("010", "020")
     site.script([[REPORT]], task="010")
@@ -182,7 +175,9 @@ def test_an_unknown_question_is_answered_with_silence(site: Site) -> None:
 
 def test_with_a_pythonpath_too(site: Site) -> None:
     """Then the command starts itself again, and has to pass the question on."""
-    assert offered(site, "agent", "spawn", "impl", PYTHONPATH="/nowhere") == ["implementer"]
+    words = {"COMP_WORDS": "sow agent spawn impl", "COMP_CWORD": "3"}
+    question = {"_SOW_COMPLETE": "bash_complete", **words}
+    assert site.sow(env={**question, "PYTHONPATH": "/nowhere"}).out == "plain,implementer\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

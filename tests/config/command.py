@@ -1,22 +1,16 @@
-"""The true `sow config`, run anywhere: without a repository, on a terminal or without one."""
+"""`sow config` where no repository is: in this process, or on a terminal, in one of its own."""
 
 import os
 import pty
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from in_process import Ended, run_in_process
+
 SOW = str(Path(sys.executable).with_name("sow"))
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended, and what it said."""
-
-    code: int
-    out: str
-    err: str
 
 
 @dataclass
@@ -44,14 +38,19 @@ class Place:
 
     def sow(self, *words: str, answers: str | None = None, **env: str) -> Ended:
         """Run a command; with `answers`, on a terminal on which these are typed."""
-        keyboard, stdin = pty.openpty() if answers is not None else (-1, subprocess.DEVNULL)
-        if answers is not None:
-            os.write(keyboard, answers.encode())
         path = f"{self.base}/bin:{Path(SOW).parent}:/usr/bin:/bin"
         home = str(self.base / "home")
+        env = {"HOME": home, "PATH": path, "LANG": "C.UTF-8", **self.env, **env}
+        if answers is None:
+            return run_in_process(*words, env=env, cwd=self.base)
+        return self._on_terminal(words, env, answers)
+
+    def _on_terminal(self, words: Sequence[str], env: Mapping[str, str], answers: str) -> Ended:
+        keyboard, stdin = pty.openpty()
+        os.write(keyboard, answers.encode())
         done = subprocess.run(
             [SOW, *words],
-            env={"HOME": home, "PATH": path, "LANG": "C.UTF-8", **self.env, **env},
+            env=env,
             cwd=self.base,
             stdin=stdin,
             capture_output=True,
@@ -59,6 +58,6 @@ class Place:
             timeout=60,
             check=False,
         )
-        for descriptor in {keyboard, stdin} if answers is not None else ():
+        for descriptor in (keyboard, stdin):
             os.close(descriptor)
         return Ended(done.returncode, done.stdout, done.stderr)

@@ -1,10 +1,12 @@
-"""The true `sow doctor` in a repository of its own, and the reading of what it says."""
+"""`sow doctor`, run in process in a repository of its own, and the reading of what it says."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from journeys.site import Result, Site
+from in_process import Ended, run_in_process
+from journeys.site import Site
 
 REPORT = [[{"sow": ["task", "set", "status", "needs_review"]}]]
 
@@ -31,14 +33,15 @@ class Clinic:
         self.site.script(REPORT)
         self.site.sow("agent", "spawn", "implementer", "010", env=env)
 
-    def told(self, *words: str, **env: str) -> Result:
+    def told(self, *words: str, **env: str) -> Ended:
         """Run the doctor for people."""
-        return self.site.sow("doctor", *words, env=env, expect=None)
+        site = self.site
+        return run_in_process("doctor", *words, env=site.environment(env), cwd=site.root)
 
     def findings(self, *words: str, **env: str) -> list[dict[str, Any]]:
         """Run the doctor for programs; the facts of a finding stand beside its own keys here."""
-        told = self.site.sow("doctor", *words, "--json", env=env, expect=None).json_lines[0]
-        return [{**one["facts"], **one} for one in told["findings"]]
+        found = json.loads(self.told(*words, "--json", **env).out.splitlines()[0])["findings"]
+        return [{**each["facts"], **each} for each in found]
 
     def one(self, check: str, *words: str, **env: str) -> dict[str, Any]:
         """Return the only finding of this check, of those about the named executors if any."""

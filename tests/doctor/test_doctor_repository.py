@@ -3,6 +3,7 @@
 import os
 import sqlite3
 
+import pytest
 from doctor.clinic import Clinic
 from journeys.site import wait_until
 
@@ -15,6 +16,7 @@ def test_before_the_first_call_there_is_no_queue_and_none_is_made(clinic: Clinic
     assert not (clinic.site.root / ".sow/run/queue.db").exists()
 
 
+@pytest.mark.slow
 def test_a_queue_with_a_worker(clinic: Clinic) -> None:
     clinic.run_once()
     told = clinic.told()
@@ -28,6 +30,7 @@ def test_a_queue_with_a_worker(clinic: Clinic) -> None:
         assert f"{line}\n" in told.out
 
 
+@pytest.mark.slow
 def test_a_file_that_is_no_queue_is_an_error_and_is_left_as_it_is(clinic: Clinic) -> None:
     clinic.run_once()
     clinic.site.sow("worker", "stop")
@@ -48,6 +51,7 @@ def change(clinic: Clinic, sql: str, *values: object) -> None:
     database.close()
 
 
+@pytest.mark.slow
 def test_a_queue_of_another_sow_is_an_error(clinic: Clinic) -> None:
     clinic.run_once()
     clinic.site.sow("worker", "stop")
@@ -57,6 +61,7 @@ def test_a_queue_of_another_sow_is_an_error(clinic: Clinic) -> None:
     change(clinic, "pragma user_version = 1")
 
 
+@pytest.mark.slow
 def test_damage_inside_the_file_is_an_error(clinic: Clinic) -> None:
     clinic.run_once()
     clinic.site.sow("worker", "stop")
@@ -71,6 +76,7 @@ def test_damage_inside_the_file_is_an_error(clinic: Clinic) -> None:
     file.write_bytes(whole)
 
 
+@pytest.mark.slow
 def test_what_keeps_jobs_from_running_is_a_warning(clinic: Clinic) -> None:
     clinic.run_once()
     clinic.site.sow("queue", "pause")
@@ -85,6 +91,7 @@ def test_what_keeps_jobs_from_running_is_a_warning(clinic: Clinic) -> None:
     assert told.out.endswith(" warnings.\n")
 
 
+@pytest.mark.slow
 def test_a_dead_worker_and_nobody_else(clinic: Clinic) -> None:
     clinic.run_once()
     (worker,) = clinic.site.workers()
@@ -98,6 +105,7 @@ def test_a_dead_worker_and_nobody_else(clinic: Clinic) -> None:
     assert "⚠ Warning: No worker runs, and worker.autostart is off\n" in clinic.told().out
 
 
+@pytest.mark.slow
 def test_a_worker_of_another_version_is_a_warning(clinic: Clinic) -> None:
     clinic.run_once()
     change(clinic, "update worker set version = '0.0.9'")
@@ -109,6 +117,7 @@ def test_a_worker_of_another_version_is_a_warning(clinic: Clinic) -> None:
     assert f"`sow worker stop {worker['worker']}`" in out
 
 
+@pytest.mark.slow
 def test_names_and_never_values_of_what_the_worker_was_started_with(clinic: Clinic) -> None:
     """The call that started it had other variables than this shell has."""
     clinic.run_once(ONLY_THERE="secret-1", CHANGED="secret-2", SOW_WAIT="9m", SSH_TTY="x")
@@ -129,12 +138,14 @@ def test_names_and_never_values_of_what_the_worker_was_started_with(clinic: Clin
     assert "secret-" not in told.out + str(found)
 
 
+@pytest.mark.slow
 def test_the_pythonpath_that_was_put_aside_is_called_by_its_name(clinic: Clinic) -> None:
     clinic.run_once(PYTHONPATH="/nowhere/lib")
     assert clinic.one("environment")["only_there"] == ["PYTHONPATH"]
     assert clinic.one("environment", PYTHONPATH="/nowhere/lib")["level"] == "ok"
 
 
+@pytest.mark.slow
 def test_a_variable_that_the_configuration_needs_and_the_worker_lacks_is_an_error(
     clinic: Clinic,
 ) -> None:
@@ -147,6 +158,7 @@ def test_a_variable_that_the_configuration_needs_and_the_worker_lacks_is_an_erro
     assert "secret" not in told.out
 
 
+@pytest.mark.slow
 def test_a_run_folder_that_others_can_read_is_a_warning(clinic: Clinic) -> None:
     clinic.run_once()
     run = clinic.site.root / ".sow/run"
