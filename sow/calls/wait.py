@@ -31,7 +31,6 @@ class Progress:
 
     job_ids: Sequence[JobId]
     """Those that have not ended."""
-    waited_seconds: float
 
 
 class Waiter:
@@ -139,7 +138,7 @@ class Waiter:
             time_is_up = seconds is not None and waited >= seconds
             if not left or (any_one and ended) or (time_is_up and looked_once):
                 return [jobs.get_job(self.database, job_id) for job_id in left]
-            on_tick(Progress(left, waited))
+            on_tick(Progress(left))
             looked_once = True
             rest = FALLBACK_SECONDS if seconds is None else seconds - waited
             self.bell.wait(min(FALLBACK_SECONDS, rest))
