@@ -60,8 +60,8 @@ class Waiter:
     def expect(self, job_id: JobId) -> None:
         """Wait for a job of our own; call it in the transaction that inserts the job.
 
-        The slot of the job that we act for, if any, is lent from here on; the
-        workers are rung for it when ours is queued.
+        From here on the job that we act for, if any, counts against no limit; the
+        workers are rung for its slot when ours is queued.
         """
         waiters.begin(
             self.database, self.id, job_id, on_behalf_of=self.caller.job_id, now=self.caller.now()
@@ -90,16 +90,15 @@ class Waiter:
         self._tell_of_free_slot()
 
     def _tell_of_free_slot(self) -> None:
-        """Wake the workers, after the commit: the slot of the job that we act for is lent now."""
+        """Wake the workers, after the commit: the slot of the job that we act for is free now."""
         if self.caller.job_id is not None:
             workers.wake(self.caller.workspace)
 
     def _hang_bell(self) -> Bell:
         path = waiters.bell_path(self.caller.workspace, self.id)
         try:
-            path.parent.mkdir(
-                mode=0o700, exist_ok=True
-            )  # empty, so many a copying tool leaves it out
+            # Many tools that copy a tree leave empty folders out.
+            path.parent.mkdir(mode=0o700, exist_ok=True)
             return Bell(path)
         except OSError as error:
             raise QueueError(
