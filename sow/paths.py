@@ -44,10 +44,6 @@ class Workspace:
         return self.project / "state.yaml"
 
     @property
-    def project_log(self) -> Path:
-        return self.project / "log.md"
-
-    @property
     def phases(self) -> Path:
         return self.project / "phases"
 

@@ -1,6 +1,7 @@
 """What every part of a worker needs: where it works, its records, its name, its limits.
 
-Owns nothing that changes, save what the guard of the state has seen. Knows nothing of huey.
+Owns nothing that changes, save what the guard of the state and recovery remember of their
+looks. Knows nothing of huey.
 """
 
 import logging

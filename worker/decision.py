@@ -40,7 +40,7 @@ def judge_ending(
         task = read_task(context.workspace, TaskId(job.task_id))
     except StateError as error:
         if passing_fault(error) is not None:
-            raise  # it says nothing of the file
+            raise  # the machine is short of something: that says nothing of the file
         task = error
     evidence = Evidence(
         job=job,

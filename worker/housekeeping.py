@@ -66,7 +66,9 @@ class Housekeeping:
         if self._idle_exit_seconds is not None:
             self._leave_if_idle(self._idle_exit_seconds)
         if not self._departure.is_decided:
-            with suppress(SowError, OSError):  # a job's start says it if none can be had
+            with suppress(
+                SowError, OSError
+            ):  # the start of a job reports it if none can be started
                 self._standby.prepare()
 
     def recover_if_due(self) -> None:

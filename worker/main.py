@@ -200,7 +200,7 @@ class WorkerProcess:
             )
         self.monitor.stop()
         if not any(thread.is_alive() for _, thread in self.consumer.worker_threads):
-            self.standby.dismiss()  # else it leaves with us
+            self.standby.dismiss()  # otherwise a start may be using it; it ends when we do
 
     def _say(self, words: str) -> None:
         logger.info(words, self.monitor.count)

@@ -209,7 +209,7 @@ class Monitor:
 
     def _settle(self, running: Running) -> None:
         if running.process is not None:
-            running.process.kill()  # it has done all it had to do; stopped, it would never leave
+            running.process.kill()  # its work is done, and stopped it would not end by itself
             running.process.wait()
         remove_fence(running)
         settle_attempt(self.context, running)

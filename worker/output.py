@@ -43,7 +43,7 @@ class OutputReader:
         self.is_behind = False
         try:
             descriptor = open_regular(self.path)
-        except (OSError, StateError):  # not there yet; or no file, and then it tells nothing
+        except (OSError, StateError):  # not there yet, or no regular file: there is nothing to read
             return
         try:
             while chunk := os.pread(descriptor, self._step(), self.offset):

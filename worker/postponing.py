@@ -59,7 +59,9 @@ def wait_for_project(context: WorkerContext, job: Job, lease: Lease) -> None:
 
 def wait_before(postponements: int) -> float:
     """Return how long a job waits that has been put off so often in a row, in seconds."""
-    doublings = min(postponements, 16)  # far beyond the longest wait, and no huge number
+    doublings = min(
+        postponements, 16
+    )  # more would only make a huge number: the longest wait is reached
     return min(FIRST_WAIT_SECONDS * 2.0**doublings, LONGEST_WAIT_SECONDS)
 
 

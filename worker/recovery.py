@@ -35,7 +35,7 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
     records = {
         record.id: record for record in workers.registered(context.database, context.skipped.skip)
     }
-    dead = _dead_among(context, records)
+    dead = _proved_dead(context, records)
     for worker_id in dead:
         record = records.get(worker_id)
         process = record.process if record is not None else None
@@ -70,14 +70,10 @@ def give_back_tasks(context: WorkerContext) -> None:
                 tell(job, f"its task is given back: {job.state}")
 
 
-def dead_workers(context: WorkerContext) -> list[WorkerId]:
-    """Return the workers on record, holding leases or leaving a file, that are proved dead."""
-    records = workers.registered(context.database, context.skipped.skip)
-    return _dead_among(context, {record.id: record for record in records})
-
-
-def _dead_among(context: WorkerContext, records: Mapping[WorkerId, WorkerRecord]) -> list[WorkerId]:
-    """Return those of all workers of which there is any trace that are proved dead.
+def _proved_dead(
+    context: WorkerContext, records: Mapping[WorkerId, WorkerRecord]
+) -> list[WorkerId]:
+    """Return the workers that are on record, hold leases or have left a file, and are proved dead.
 
     `workers.life_of` says what proves it. One of which nobody can tell is left alone.
     """

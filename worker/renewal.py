@@ -81,7 +81,7 @@ def lacks_session(task: Task, executor: Executor, history: Sequence[Attempt]) ->
     chooses, unless the CLI has called that id taken as well.
     """
     source = executor.session_source
-    if task.session_id is UNSET:  # it was put back to what it was before the job
+    if task.session_id is UNSET:  # somebody put the state back to what it was before the job
         return source in (SessionSource.CHOSEN, SessionSource.CREATED)
     if source is SessionSource.NONE:
         return False

@@ -105,14 +105,14 @@ def _option_for_anew(caller: Caller, resolved: Resolved) -> str | None:
     """Return the option that makes a call whose outcome is owed run anew, if one does.
 
     A session is spawned once: where it has started, a spawn is admitted with
-    `--fresh` only, which is another call. What has been completed takes none.
+    `--fresh` only, which is another call. What has been completed takes none, and
+    a resume that is not admitted is so with `--fresh` neither.
     """
     fresh = replace(resolved, request=replace(resolved.request, fresh=True))
     for option, call in (("--again", resolved), ("--fresh", fresh)):
-        if option == "--again" or resolved.request.begins_session:
-            with suppress(SowError):
-                admit(caller, call, resolved.task)
-                return option
+        with suppress(SowError):
+            admit(caller, call, resolved.task)
+            return option
     return None
 
 

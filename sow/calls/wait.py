@@ -31,7 +31,6 @@ class Progress:
 
     job_ids: Sequence[JobId]
     """Those that have not ended."""
-    waited_seconds: float
 
 
 class Waiter:
@@ -61,8 +60,8 @@ class Waiter:
     def expect(self, job_id: JobId) -> None:
         """Wait for a job of our own; call it in the transaction that inserts the job.
 
-        The slot of the job that we act for, if any, is lent from here on; the
-        workers are rung for it when ours is queued.
+        From here on the job that we act for, if any, counts against no limit; the
+        workers are rung for its slot when ours is queued.
         """
         waiters.begin(
             self.database, self.id, job_id, on_behalf_of=self.caller.job_id, now=self.caller.now()
@@ -91,16 +90,15 @@ class Waiter:
         self._tell_of_free_slot()
 
     def _tell_of_free_slot(self) -> None:
-        """Wake the workers, after the commit: the slot of the job that we act for is lent now."""
+        """Wake the workers, after the commit: the slot of the job that we act for is free now."""
         if self.caller.job_id is not None:
             workers.wake(self.caller.workspace)
 
     def _hang_bell(self) -> Bell:
         path = waiters.bell_path(self.caller.workspace, self.id)
         try:
-            path.parent.mkdir(
-                mode=0o700, exist_ok=True
-            )  # empty, so many a copying tool leaves it out
+            # Many tools that copy a tree leave empty folders out.
+            path.parent.mkdir(mode=0o700, exist_ok=True)
             return Bell(path)
         except OSError as error:
             raise QueueError(
@@ -139,7 +137,7 @@ class Waiter:
             time_is_up = seconds is not None and waited >= seconds
             if not left or (any_one and ended) or (time_is_up and looked_once):
                 return [jobs.get_job(self.database, job_id) for job_id in left]
-            on_tick(Progress(left, waited))
+            on_tick(Progress(left))
             looked_once = True
             rest = FALLBACK_SECONDS if seconds is None else seconds - waited
             self.bell.wait(min(FALLBACK_SECONDS, rest))

@@ -59,7 +59,9 @@ def cancel_and_wait(
             return int(ExitCode.INTERRUPTED)
         except NothingToCancel as refusal:
             if refusal.ended is not None and refusal.ended.state is JobState.CANCELLED:
-                waiters.strike_gone(database, caller.workspace, refusal.ended.id)  # it says so
+                waiters.strike_gone(
+                    database, caller.workspace, refusal.ended.id
+                )  # the refusal tells it
             raise
         for job in cancelled.ending:
             raise not_ended(caller, database, job)

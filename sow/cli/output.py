@@ -66,7 +66,7 @@ def shown_state(word: str, text: str | None = None) -> str:
     """Return the word of a state, or a text that stands for it, in its colour if any is shown."""
     if not shows_colours():
         return word if text is None else text
-    from sow.cli.colour import coloured
+    from sow.cli.colour import coloured  # only for a terminal
 
     return coloured(word, text)
 

@@ -62,7 +62,7 @@ class ChangeFeed:
             self._catch_up(database, now)
             yield from self._notices(database, now)
             yield from self._rows(database, now)
-        except QueueReplaced:  # the next time reads the file that is there then
+        except QueueReplaced:  # the next call reads the file that is there by then
             self.close()
 
     def _opened(self) -> Database | None:
@@ -119,7 +119,7 @@ class ChangeFeed:
                 self.cursor = Cursor(upto.file, row["seq"])
                 yield from self._change(row)
         if upto.seq > self.cursor.seq:
-            self.cursor = upto  # what is left out needs no second look
+            self.cursor = upto  # the rows that the filter leaves out need no second look
 
     def _gap(self, database: Database, rows: list[sqlite3.Row], now: float) -> Iterator[Change]:
         """Yield that what comes before these rows was pruned, if it was before they were read."""

@@ -40,7 +40,7 @@ def counts_by_state(database: Database) -> dict[str, int]:
 
 
 def running_by_executor(database: Database) -> dict[str, int]:
-    """Return how many slots each executor's jobs hold; lent ones are not counted."""
+    """Return how many slots each executor's jobs hold; one that waits for its job holds none."""
     rows = database.rows(
         f"select executor, count(*) as n from lease where {COUNTED} group by executor"  # noqa: S608
     )

@@ -66,7 +66,7 @@ class Database:
                 yield
                 self._commit(before)
             except BaseException:
-                with suppress(sqlite3.Error):  # what led here says more
+                with suppress(sqlite3.Error):  # the error that led here says more
                     self.connection.rollback()
                 raise
             finally:
@@ -164,8 +164,9 @@ def open_queue(workspace: Workspace) -> Database:
     """
     if not _is_there(workspace.queue_db):
         make_queue(workspace)
-    for folder in (workspace.workers, workspace.waiters):  # a copying tool leaves empty ones out
-        with suppress(OSError):  # who needs it says so
+    # Many tools that copy a tree leave empty folders out.
+    for folder in (workspace.workers, workspace.waiters):
+        with suppress(OSError):  # whoever needs the folder reports what is wrong with it
             make_private(folder, below=workspace.run)
     for folder in (workspace.run, workspace.run / "jobs"):
         with suppress(OSError):

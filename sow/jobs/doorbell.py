@@ -53,7 +53,9 @@ def ring(path: Path) -> None:
     with suppress(OSError):
         fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            if stat.S_ISFIFO(os.fstat(fd).st_mode):  # into a file it would write over what is there
+            if stat.S_ISFIFO(
+                os.fstat(fd).st_mode
+            ):  # in a regular file it would write over what is there
                 os.write(fd, b"!")
         finally:
             os.close(fd)

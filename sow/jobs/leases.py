@@ -36,7 +36,7 @@ def enqueue(database: Database, job_id: JobId, *, now: float, retry_at: float = 
     """Put a job into the queue; it is not taken before `retry_at`."""
     with database.transaction():
         state = JobState.BACKOFF if retry_at > now else JobState.QUEUED
-        # first: the change of state tells it
+        # First: the trigger that records the change of state reads `retry_at` from the row.
         change_job(database, job_id, retry_at=retry_at, waits_since=now)
         enqueue_message(database, job_message(job_id), priority=None, now=now, state=state)
 
@@ -75,7 +75,7 @@ def enqueue_message(
 
 
 COUNTED = "not exists (select 1 from waiter where waiter.on_behalf_of = lease.job_id)"
-"""A lease that is lent counts against no limit."""
+"""While an agent waits for a job that it started, its own lease counts against no limit."""
 
 CLAIMABLE = f"""
     select task.id, cast(task.data as blob) as data, job.id as job_id, job.executor_name

@@ -113,7 +113,7 @@ def take_notes(workspace: Workspace, database: Database, *, now: float) -> None:
     """Put the statuses that were noted on record, each once. Raises QueueError."""
     with database.transaction():
         before, size = _position(database), size_of_notes(workspace)
-        position = before if before <= size else 0  # begun anew since
+        position = before if before <= size else 0  # the file of notes was begun anew since
         position = max(position, size - LONGEST_BACKLOG_BYTES)
         while size > position:
             notes, after = read_notes(workspace, position)

@@ -18,9 +18,11 @@ from sow.schema.job import ProcessIdentity
 
 __all__ = [
     "Life",
+    "age_seconds",
     "carriers",
     "identify",
     "is_of_another_boot",
+    "is_open_somewhere",
     "is_stopped",
     "life_of",
     "packages",

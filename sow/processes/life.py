@@ -1,4 +1,4 @@
-"""What can be said of a process that was seen once."""
+"""The answers to the question whether a process that was seen once still runs."""
 
 from enum import StrEnum
 
@@ -12,4 +12,5 @@ class Life(StrEnum):
     ALIVE = "alive"
     DEAD = "dead"
     UNVERIFIABLE = "unverifiable"
-    """It belongs to another pid namespace: never called dead, never signalled."""
+    """It was seen in another pid namespace, or on another machine: never called dead, never
+    signalled."""

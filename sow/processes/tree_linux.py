@@ -22,7 +22,7 @@ open_files = procfs.open_files
 
 def inherit_orphans() -> None:
     """Have orphaned descendants become our children instead of init's."""
-    import ctypes  # heavy: the agent runs by now
+    import ctypes  # heavy: the supervisor has time for it before its orders come
 
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:

@@ -53,9 +53,12 @@ def test_a_spawn_keeps_a_session_that_never_started(desk: Desk) -> None:
     assert desk.read().session_id == SESSION
 
 
-def test_a_fresh_spawn_takes_another_session_and_names_the_old_one_in_the_log(desk: Desk) -> None:
+@pytest.mark.parametrize("started", [True, False])
+def test_a_fresh_spawn_takes_another_session_and_names_the_old_one_in_the_log(
+    desk: Desk, started: bool
+) -> None:
     desk.task(status=TaskStatus.PAUSED)
-    desk.with_session()
+    desk.with_session(started=started)
     put(desk, desk.spawn(fresh=True))
     assert desk.read().session_id not in (SESSION, UNSET)
     assert f"Started over; the session before was {SESSION}" in desk.log()
@@ -76,7 +79,9 @@ def test_a_session_is_made_by_the_executor_s_own_command(desk: Desk) -> None:
     assert (task.session_id, task.session.dialect) == (SESSION, "print")
 
 
-@pytest.mark.parametrize("script", ["exit 3", "echo not an id at all: $$", "kill -9 $$"])
+@pytest.mark.parametrize(
+    "script", ["exit 3", f"echo {SESSION}; exit 3", "echo not an id at all: $$", "kill -9 $$"]
+)
 def test_a_session_that_cannot_be_made_leaves_nothing(desk: Desk, script: str) -> None:
     desk.configure(CURSOR)
     desk.program("cursor-agent", script)
@@ -196,7 +201,7 @@ def cancel(desk: Desk) -> None:
 def test_a_job_that_is_cancelled_while_it_is_placed_is_not_queued(
     desk: Desk, moment: int, waits: bool
 ) -> None:
-    desk.task()
+    before = desk.task()
     looks: list[int] = []
 
     def clock() -> float:
@@ -214,6 +219,8 @@ def test_a_job_that_is_cancelled_while_it_is_placed_is_not_queued(
     assert refusal.value.exit_code is ExitCode.CANCELLED
     assert desk.job(1).state is JobState.CANCELLED
     assert desk.read().status is TaskStatus.PENDING
+    if moment == 1:
+        assert desk.read() == before, "it was never taken"
     assert not desk.is_owed(1)
 
 

@@ -38,8 +38,10 @@ def test_a_role_that_is_none_is_refused(desk: Desk, named: bool) -> None:
 
 
 def test_a_task_that_is_none_is_refused(desk: Desk) -> None:
-    with pytest.raises(UnknownTask):
+    desk.task("010")
+    with pytest.raises(UnknownTask) as refusal:
         look(desk, desk.spawn("999"))
+    assert refusal.value.task_id == "999"
 
 
 def test_a_resume_goes_to_who_made_the_session_and_says_so(desk: Desk) -> None:
@@ -141,11 +143,16 @@ def test_no_option_runs_anew_what_was_completed(desk: Desk) -> None:
     assert found.anew_with is None
 
 
-def test_a_resume_is_never_offered_to_be_made_fresh(desk: Desk) -> None:
+@pytest.mark.parametrize(("has_session", "anew_with"), [(True, "--again"), (False, None)])
+def test_a_resume_is_never_offered_to_be_made_fresh(
+    desk: Desk, has_session: bool, anew_with: str | None
+) -> None:
     ended(desk, TaskStatus.PAUSED, verb=Verb.RESUME, prompt="Go on.")
+    if has_session:
+        desk.with_session()
     found = look(desk, desk.resume())
     assert isinstance(found, Placed)
-    assert found.anew_with is None, "it has no session to resume"
+    assert found.anew_with == anew_with
 
 
 @pytest.mark.parametrize("how", ["again", "another call", "task has moved", "nobody is owed"])

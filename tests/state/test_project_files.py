@@ -36,7 +36,7 @@ def test_a_project_is_whole(empty):
     assert empty.tasks("design").is_dir()
     assert empty.tasks("build").is_dir()
     assert (empty.project / "context").is_dir()
-    assert empty.project_log.read_text() == ""
+    assert (empty.project / "log.md").read_text() == ""
 
 
 def test_there_is_one_project(empty):

@@ -33,12 +33,12 @@ from worker.supervisor import supervise
 for name in ("GRACES", "LEFTOVER_GRACES"):
     graces = getattr(supervise, name)
     setattr(supervise, name, tuple((signum, 0.4) for signum, _ in graces))
-remember = supervise.Kin.remember
-def noting(kin):
-    remember(kin)
+remember = supervise.OwnProcesses.remember
+def noting(own):
+    remember(own)
     with open("looks", "a") as file:
         file.write(".")
-supervise.Kin.remember = noting
+supervise.OwnProcesses.remember = noting
 sys.exit(supervise.main(sys.argv[1:]))
 """
 

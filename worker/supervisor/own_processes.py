@@ -40,7 +40,7 @@ class Left:
         return bool(self.targets) or self.has_just_shrunk
 
 
-class Kin:
+class OwnProcesses:
     """The processes below one supervisor, this one."""
 
     def __init__(self, folder: str, tree: "ModuleType") -> None:

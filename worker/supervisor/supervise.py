@@ -24,7 +24,7 @@ from worker.supervisor.exit_file import (
     try_to_put_in_place,
 )
 from worker.supervisor.instructions import Orders, await_orders
-from worker.supervisor.own_processes import Kin, load_tree
+from worker.supervisor.own_processes import OwnProcesses, load_tree
 from worker.supervisor.signals import REQUESTS, WATCHED, receive, wait_for_signal
 from worker.supervisor.tree_ending import GRACES, LEFTOVER_GRACES, end_tree
 
@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
     if was_begun(folder):
         sys.stderr.write("this attempt was run before; nothing is started\n")
         return 1
-    supervise(folder, orders.cwd, argv, Kin(folder, tree), lock, fence)
+    supervise(folder, orders.cwd, argv, OwnProcesses(folder, tree), lock, fence)
     os.close(lock)
     return 0
 
@@ -98,7 +98,9 @@ def settle_in(folder: str, orders: Orders) -> None:
     os.close(log)
 
 
-def supervise(folder: str, cwd: bytes, argv: list[str], kin: Kin, lock: int, fence: str) -> None:
+def supervise(
+    folder: str, cwd: bytes, argv: list[str], own: OwnProcesses, lock: int, fence: str
+) -> None:
     """Start the agent, wait for its end, end its tree, and say how it went."""
     started_at = time.time()
     try:
@@ -109,10 +111,10 @@ def supervise(folder: str, cwd: bytes, argv: list[str], kin: Kin, lock: int, fen
         return
     started: dict[str, object] = {"agent_pid": agent.pid, "started_at": started_at, "fence": fence}
     try_to_put_in_place(folder, "started.json", started)
-    by_request = wait_for_end(agent, kin)
+    by_request = wait_for_end(agent, own)
     ended_at = time.time()
-    end_tree(agent, kin, LEFTOVER_GRACES)
-    record = exit_of(agent.status, agent.cpu_seconds, kin.kilobytes(agent.peak_memory), by_request)
+    end_tree(agent, own, LEFTOVER_GRACES)
+    record = exit_of(agent.status, agent.cpu_seconds, own.kilobytes(agent.peak_memory), by_request)
     times = {"started_at": started_at, "ended_at": ended_at}
     put_in_place(folder, "exit.json", {**record, **times}, lock)
 
@@ -175,16 +177,16 @@ def start_agent(folder: str, argv: list[str]) -> int:
     )
 
 
-def wait_for_end(agent: Agent, kin: Kin) -> bool:
+def wait_for_end(agent: Agent, own: OwnProcesses) -> bool:
     """Wait until the agent has ended; return whether its end was asked for."""
     asked = False
     while True:
         agent.reap()
         if agent.status is not None:
             return asked
-        requested = wait_for_signal(WATCHED, kin.seconds_to_next_look()) in REQUESTS
-        kin.remember()
+        requested = wait_for_signal(WATCHED, own.seconds_to_next_look()) in REQUESTS
+        own.remember()
         agent.reap()
         if requested and agent.status is None:  # else it had ended before it was asked to
             asked = True
-            end_tree(agent, kin, GRACES)
+            end_tree(agent, own, GRACES)

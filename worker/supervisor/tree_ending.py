@@ -15,7 +15,7 @@ from worker.supervisor.signals import CHILD_ENDED, wait_for_signal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.processes.stat import Stat
-    from worker.supervisor.own_processes import Kin, Left
+    from worker.supervisor.own_processes import OwnProcesses, Left
 
 Graces = tuple[tuple[signal.Signals, float], ...]
 
@@ -30,59 +30,59 @@ SLOW_LOOK_SECONDS = 1.0
 """The same once a tree has outlived its SIGKILL by the grace."""
 
 
-def end_tree(agent: Agent, kin: "Kin", graces: Graces) -> None:
+def end_tree(agent: Agent, own: "OwnProcesses", graces: Graces) -> None:
     """Signal everything below us, ever more firmly, until nothing is left.
 
     What outlives SIGKILL (it waits for a dead disk, say) is waited for: an
     attempt whose processes may still act has not ended.
     """
     for signum, grace in graces:
-        left = what_is_left(agent, kin)
+        left = what_is_left(agent, own)
         if left is None:
             return
         if signum == signal.SIGINT:
-            interrupt(agent, kin, left, grace)
+            interrupt(agent, own, left, grace)
         elif signum == signal.SIGKILL:
-            kill_all(agent, kin, grace)
+            kill_all(agent, own, grace)
         else:
             send(signum, left.targets)
-            await_none(agent, kin, grace)
+            await_none(agent, own, grace)
 
 
-def what_is_left(agent: Agent, kin: "Kin") -> "Left | None":
+def what_is_left(agent: Agent, own: "OwnProcesses") -> "Left | None":
     """Return what is left below us, or None when nothing is.
 
     A subreaper without a child has no descendant either (wait(2)).
     """
-    if not agent.reap() and kin.tree.INHERITS_ORPHANS:
+    if not agent.reap() and own.tree.INHERITS_ORPHANS:
         return None
-    return kin.look() or None
+    return own.look() or None
 
 
-def interrupt(agent: Agent, kin: "Kin", left: "Left", grace: float) -> None:
+def interrupt(agent: Agent, own: "OwnProcesses", left: "Left", grace: float) -> None:
     """Do as a terminal does on ^C, and wait for the agent: its CLI ends its own tools."""
     deadline = time.monotonic() + grace
     group = {pid: process for pid, process in left.targets.items() if process.group == agent.pid}
     send(signal.SIGINT, group)
     while agent.status is None and (seconds := deadline - time.monotonic()) > 0:
-        pause = kin.seconds_to_next_look()
+        pause = own.seconds_to_next_look()
         wait_for_signal(CHILD_ENDED, seconds if pause is None else min(pause, seconds))
-        kin.remember()
+        own.remember()
         agent.reap()
 
 
-def await_none(agent: Agent, kin: "Kin", grace: float) -> None:
+def await_none(agent: Agent, own: "OwnProcesses", grace: float) -> None:
     """Wait until nothing is left below us, at most `grace` seconds."""
     deadline = time.monotonic() + grace
-    while (seconds := deadline - time.monotonic()) > 0 and what_is_left(agent, kin):
+    while (seconds := deadline - time.monotonic()) > 0 and what_is_left(agent, own):
         wait_for_signal(CHILD_ENDED, min(seconds, LOOK_SECONDS))
 
 
-def kill_all(agent: Agent, kin: "Kin", grace: float) -> None:
+def kill_all(agent: Agent, own: "OwnProcesses", grace: float) -> None:
     """Kill until nothing is left that we may kill."""
     deadline = time.monotonic() + grace
     is_late = False
-    while left := what_is_left(agent, kin):
+    while left := what_is_left(agent, own):
         refused = kill(left)
         if not is_late and time.monotonic() > deadline:
             is_late = True
