@@ -4,6 +4,16 @@ Owns what may reach a terminal of what agents and files say. Knows nothing of
 what the text means.
 """
 
+import re
+
+STYLE = r"(\x1b\[(?:[0-3]|3[1-6])m)"
+"""The only escapes that may pass: the colours and weights of our own styles, and their end."""
+CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+"""All control characters but line end and tab."""
+DIRECTION = r"[\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+"""What turns the direction of writing, or ends a line where no other program sees an end."""
+STEERING = f"{STYLE}|{CONTROL}|{DIRECTION}"  # not compiled: few commands have a terminal
+
 
 def printable(text: str) -> str:
     """Return a text on one line, and with nothing in it that steers a terminal."""
@@ -13,3 +23,12 @@ def printable(text: str) -> str:
 def printable_lines(text: str) -> list[str]:
     """Return the lines of a text, each as `printable` gives it; none for an empty one."""
     return [printable(line).rstrip() for line in text.splitlines()]
+
+
+def without_steering(text: str) -> str:
+    """Return a text of any lines without what would steer the terminal that shows it.
+
+    The last fence, whatever a command prints. Colours are let through, because
+    our own words have some; so an agent may colour its words, and nothing else.
+    """
+    return re.sub(STEERING, lambda found: found[1] or " ", text.replace("\r\n", "\n"))

@@ -14,6 +14,7 @@ from types import TracebackType
 import click
 
 from sow.calls.wait import Progress
+from sow.cli.streams import steer
 from sow.clock import format_duration
 from sow.jobs import control
 from sow.jobs.database import Database
@@ -22,6 +23,7 @@ from sow.paths import Workspace
 from sow.reports.prospects import Surroundings, look_around
 from sow.reports.standing import words_of
 from sow.schema.job import Job, JobState
+from sow.terminal_text import without_steering
 
 MOST_SHOWN = 5
 """How many jobs the line tells of; of the others it gives the number."""
@@ -65,13 +67,13 @@ class ProgressLine:
             if not job.state.is_final
         ]
         line = fitted(forms_by_job, len(progress.job_ids) - len(shown), width - 1)
-        click.echo("\r\x1b[K" + line, nl=False, err=True)
+        steer(f"\r\x1b[K{without_steering(line)}")
         self._shown = True
 
     def clear(self) -> None:
         """Take the line away."""
         if self._shown:
-            click.echo("\r\x1b[K", nl=False, err=True)
+            steer("\r\x1b[K")
             self._shown = False
 
     def _say_if_paused(self, progress: Progress) -> None:

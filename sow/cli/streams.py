@@ -4,6 +4,9 @@ Owns that a command always has three of them, and that nothing it says on
 standard error can fail it: what it did stands, and its exit code tells how it
 went. Standard output is different: a program reads it, so a result that could
 not be written there is an error of its own (`sow.cli.root`).
+
+Owns too that nothing which agents and files say steers a person's terminal,
+whichever command shows it; programs get every text as it is.
 """
 
 import errno
@@ -12,6 +15,22 @@ import os
 import sys
 from contextlib import suppress
 from typing import cast
+
+from sow.terminal_text import without_steering
+
+
+class Terminal(io.TextIOWrapper):
+    """A stream that is a person's terminal: what would steer it is left out of any text."""
+
+    def write(self, text: str) -> int:
+        """Write a text, without what would steer the terminal."""
+        super().write(without_steering(text))
+        return len(text)
+
+    def steer(self, text: str) -> None:
+        """Write our own words with whatever is in them."""
+        super().write(text)
+        self.flush()
 
 
 class Heedless(io.FileIO):
@@ -41,9 +60,19 @@ def have_streams() -> None:
             stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115, PTH123 - for good
             setattr(sys, name, stream)
     sys.stderr = _heedless(sys.stderr)
+    sys.stdout = _for_a_person(sys.stdout)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def steer(text: str) -> None:
+    """Write our own words to standard error, a terminal, with what steers it."""
+    if isinstance(sys.stderr, Terminal):
+        sys.stderr.steer(text)
+    else:
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def silence_stdout() -> None:
@@ -79,10 +108,21 @@ def _heedless(stream: object) -> io.TextIOWrapper:
         raw = Heedless(stream.fileno(), "w", closefd=False)
     except (OSError, ValueError):
         return stream
-    return io.TextIOWrapper(
+    form = Terminal if raw.isatty() else io.TextIOWrapper
+    return form(
         io.BufferedWriter(raw),
         encoding=stream.encoding,
         errors="backslashreplace",
         line_buffering=True,
         write_through=True,
     )
+
+
+def _for_a_person(stream: object) -> io.TextIOWrapper:
+    """Return the interpreter's own stdout as a Terminal if it is one; any other as it is."""
+    if stream is not sys.__stdout__ or type(stream) is not io.TextIOWrapper:
+        return cast("io.TextIOWrapper", stream)
+    if not stream.isatty():
+        return stream
+    raw = io.FileIO(stream.fileno(), "w", closefd=False)
+    return Terminal(io.BufferedWriter(raw), encoding=stream.encoding, line_buffering=True)
