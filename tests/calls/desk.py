@@ -29,8 +29,8 @@ from sow.paths import Workspace, attempt_id
 from sow.processes import facts
 from sow.schema.job import Attempt, Job, JobState, ProcessIdentity, Verb, WorkerRecord
 from sow.schema.task import SessionFacts, Task, TaskStatus
-from sow.state.projects import new_project
 from sow.state.log_writing import LogEntry
+from sow.state.projects import new_project
 from sow.state.task_log import append_entry
 from sow.state.tasks import add_task, change_task, find_task, read_task
 from sow.state.workspace_init import init_workspace
