@@ -86,7 +86,7 @@ def _last_of_agent(workspace: Workspace, job: Job) -> LogEntry | None:
     begun = "" if job.started_at is None else format_time(job.started_at)
     said = [entry for entry in entries if entry.timestamp >= begun and not _is_sows(entry)]
     ours = [entry for entry in said if entry.agent == job.agent]  # others may log as well
-    return (ours or said or [None])[-1]
+    return next(reversed(ours or said), None)
 
 
 def _is_sows(entry: LogEntry) -> bool:
