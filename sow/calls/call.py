@@ -23,6 +23,7 @@ from sow.errors import SowError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
+from sow.reports.agents_words import agents_words
 from sow.reports.task_now import look_at_task
 from sow.reports.views import outcome_of, see_job
 from sow.schema.job import Job
@@ -50,8 +51,8 @@ class Listener:
 
     placed: Callable[[Placed], None] = lambda _: None
     """A job of this call is on record, or was found there."""
-    refused: Callable[[Request, SowError], None] = lambda *_: None
-    """One of several requests was refused; the others go on."""
+    refused: Callable[[TaskId, SowError], None] = lambda *_: None
+    """One of several tasks was refused; the others go on."""
     unstaffed: Callable[[NoWorker], None] = lambda _: None
     """What was queued waits for a worker that somebody else has to start; only with `detach`."""
     progress: Callable[[Progress], None] = lambda _: None
@@ -127,7 +128,7 @@ def call(
                 if len(requests) == 1:
                     raise
                 refused.append(error)
-                listener.refused(request, error)
+                listener.refused(request.task_id, error)
             else:
                 placed.append(found)
                 listener.placed(found)
@@ -155,13 +156,23 @@ def wait_for_tasks(
 ) -> Result:
     """Wait for the newest job of each task of the course, and deliver each outcome as it comes.
 
-    Raises NoJobYet, NoJobOnRecord, WaitsForItself, NoWorker and WorkerKeepsDying.
+    Of several tasks, one that is refused does not stop the wait for the others. Raises
+    NoJobYet, NoJobOnRecord and WaitsForItself for a single one, NoWorker and WorkerKeepsDying.
     """
-    placed = [_newest_job(caller, database, task_id) for task_id in course.task_ids]
+    placed: list[Placed] = []
+    refused: list[SowError] = []
+    for task_id in course.task_ids:
+        try:
+            placed.append(_newest_job(caller, database, task_id))
+        except SowError as error:
+            if len(course.task_ids) == 1:
+                raise
+            refused.append(error)
+            listener.refused(task_id, error)
     staffing = Staffing(caller, config, database)
     with Waiter(caller, database) as waiter:
         ended, left = _wait(waiter, staffing, placed, terms, terms.seconds, listener, course)
-    return Result(tuple(placed), ended, left)
+    return Result(tuple(placed), ended, left, tuple(refused))
 
 
 def left_to_wait_for(caller: Caller, database: Database, course: Course) -> list[TaskId]:
@@ -231,6 +242,7 @@ def _outcome(caller: Caller, database: Database, job: Job, owed: Placed | None =
         owed=owed is not None,
         anew_with=owed.anew_with if owed else None,
         task=look_at_task(caller.workspace, job),
+        agent_says=agents_words(caller.workspace, job),
     )
 
 

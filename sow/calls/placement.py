@@ -35,7 +35,7 @@ from sow.state.kept.guard import see_to
 from sow.state.kept.store import kept_at
 from sow.state.log_writing import LogEntry
 from sow.state.projects import read_project
-from sow.state.task_log import append_entry
+from sow.state.task_log import RESUMED, STARTED_OVER, append_entry
 from sow.state.tasks import change_task, find_task
 
 
@@ -146,9 +146,9 @@ def _log_prompt(caller: Caller, resolved: Resolved) -> None:
     request = resolved.request
     lost = resolved.task.session_id
     if request.continues_session:
-        action, text = "Resumed with an answer or corrections", request.prompt
+        action, text = RESUMED, request.prompt
     elif request.fresh and lost is not UNSET:
-        action, text = f"Started over; the session before was {lost}", request.prompt
+        action, text = f"{STARTED_OVER} {lost}", request.prompt
     else:
         return
     who = caller.environ.get(own_variables.AGENT, "orchestrator")

@@ -88,17 +88,18 @@ def _run(
     database = open_queue(caller.workspace)
     with closing(database):
         course = course_of(database)
+        several = len(course.task_ids) > 1
         with detaching_signals(), naming_tasks(caller, database, course.task_ids):
             try:
                 with ProgressLine(caller.workspace, database) as line:
-                    result = run(database, _listener(caller, options, line), course)
+                    result = run(database, _listener(options, line, several=several), course)
                 return _conclude(database, result, options)
             except GONE:
                 return say_detached(caller, database, course, options)
 
 
-def _listener(caller: Caller, options: WaitOptions, line: ProgressLine) -> Listener:
-    """Return who prints what a call tells."""
+def _listener(options: WaitOptions, line: ProgressLine, *, several: bool) -> Listener:
+    """Return who prints what a call tells, of one task or of several."""
 
     def placed(found: Placed) -> None:
         line.clear()
@@ -108,9 +109,9 @@ def _listener(caller: Caller, options: WaitOptions, line: ProgressLine) -> Liste
             does = "attached to" if options.detach else "waiting for"
             click.echo(f"Note: {does} job {found.job.id}, which the same call queued", err=True)
 
-    def refused(request: Request, error: SowError) -> None:
+    def refused(task_id: TaskId, error: SowError) -> None:
         line.clear()
-        show_refusal(request.task_id, error, as_json=options.as_json)
+        show_refusal(task_id, error, as_json=options.as_json)
 
     def unstaffed(error: NoWorker) -> None:
         click.echo(f"Note: {error.message}. {error.hint}", err=True)
@@ -122,7 +123,7 @@ def _listener(caller: Caller, options: WaitOptions, line: ProgressLine) -> Liste
     def ended(outcome: Outcome) -> None:
         line.clear()
         _print(outcome, options)
-        for words in [] if options.as_json else words_below(caller.workspace, outcome):
+        for words in [] if options.as_json else words_below(outcome, among_others=several):
             click.echo(words, err=True)  # standard output has a line for each outcome
         if sys.stdout is not None:  # whoever started us may have closed it
             sys.stdout.flush()

@@ -12,7 +12,7 @@ import msgspec
 from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.job_record import job_id_of
-from sow.cli.output import echo_json, json_option, shown_state
+from sow.cli.output import MOST, echo_json, json_option, shown_state
 from sow.clock import clock_time, format_time, local_time, parse_time, utc_now
 from sow.ids import ProjectId, parse_task_id
 from sow.jobs.change_feed import ChangeFeed
@@ -32,7 +32,7 @@ NOTICES = (ChangeKind.PRUNED, ChangeKind.OTHER_QUEUE)
 @click.option("-f", "--follow", is_flag=True, help="Go on until you end it (Ctrl-C).")
 @click.option("--task", help="Only of this task.", shell_complete=completing.tasks)
 @click.option("--job", help="Only of this job.", shell_complete=completing.jobs)
-@click.option("-n", "--limit", type=click.IntRange(min=0), help="Only the last so many.")
+@click.option("-n", "--limit", type=click.IntRange(0, MOST), help="Only the last so many.")
 @json_option
 def changes(
     since: str | None,
@@ -62,7 +62,7 @@ def changes(
     with closing(feed):
         count = _print(feed, as_json=as_json, heading=True)
         if not count and not follow and not as_json:
-            click.echo(_none(since=since, task=task, job=job), err=True)
+            click.echo(_none(since=since, task=task, job=job, limit=limit), err=True)
         while follow:
             _wait_for_more(FOLLOW_SECONDS)
             count += _print(feed, as_json=as_json, heading=not count)
@@ -106,11 +106,13 @@ def _print_row(change: Change) -> None:
     click.echo(ROW.format(local_time(change.at), change.task, job, words_of(change, shown_state)))
 
 
-def _none(*, since: str | None, task: str | None, job: str | None) -> str:
+def _none(*, since: str | None, task: str | None, job: str | None, limit: int | None) -> str:
     """Return what to say where nothing is shown: a filter is no sign that nothing has changed."""
     of = "".join(f" of {name} {value}" for name, value in (("task", task), ("job", job)) if value)
     if since:
         return f"No changes{of} since then."
+    if limit == 0:
+        return "No changes are shown, for --limit is 0."
     if of:
         return f"No changes{of} are on record. `sow changes` shows all."
     return "No changes. They are recorded from the first job on: sow agent spawn implementer 010"

@@ -15,7 +15,9 @@ BLOCK_BYTES = 1 << 16
 
 
 def last_lines(path: Path, count: int) -> str:
-    """Return the last `count` lines of a file, read from its end."""
+    """Return the last `count` lines of a file, read from its end; none where it is 0."""
+    if not count:
+        return ""
     with os.fdopen(open_regular(path), "rb") as file:
         file.seek(0, 2)
         position = file.tell()

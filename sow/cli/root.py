@@ -1,6 +1,7 @@
 """`sow`: the root command, and the one place where errors become exit codes."""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,12 +27,19 @@ COMMANDS = {
     "prompt": LazyCommand("sow.cli.prompt:prompt", "Print the guidance that agents load."),
     "config": LazyCommand("sow.cli.config:config", "Choose which CLI plays which role."),
     "doctor": LazyCommand("sow.cli.doctor:doctor", "Check what agents need to run here."),
-    "schema": LazyCommand("sow.cli.schema:schema", "Print the JSON Schema of a file."),
+    "schema": LazyCommand("sow.cli.schema:schema", "Print the JSON Schema of a file or an output."),
     "completion": LazyCommand(
         "sow.cli.completion:completion", "Print the script that completes words in your shell."
     ),
     "demo": LazyCommand("sow.cli.demo:demo", "Run the main job once, end to end, visibly."),
 }
+
+PLAIN_WORDS = {
+    re.compile(r"is not in the range (\S+)<=x<=(\S+)$"): r"is not between \1 and \2",
+    re.compile(r"is not in the range x>=(\S+)$"): r"is less than \1",
+    re.compile(r"is not a valid integer( range)?\.?$"): "is not a whole number",
+}
+"""What click says in the words of a programmer, and what we say for it."""
 
 
 @click.group(
@@ -116,7 +124,9 @@ def _show_usage(error: click.ClickException, *, as_json: bool) -> int:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message())
         return 0
-    message = error.format_message()
+    message = " ".join(error.format_message().split())
+    for unclear, plain in PLAIN_WORDS.items():
+        message = unclear.sub(plain, message)
     command = context.command_path if context is not None else "sow"
     message = message[:1].lower() + message[1:].rstrip(".")
     show_failure(message, f"See `{command} --help`.", ExitCode.USAGE, as_json=as_json)

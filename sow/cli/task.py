@@ -7,7 +7,7 @@ from sow.cli.lazy import LazyCommand, LazyGroup
 COMMANDS = {
     "add": LazyCommand("sow.cli.task_add:add", "Add a task."),
     "list": LazyCommand("sow.cli.task_show:list_all", "List the tasks of the project."),
-    "show": LazyCommand("sow.cli.task_show:show", "Show one task."),
+    "show": LazyCommand("sow.cli.task_show:show", "Show tasks."),
     "explain": LazyCommand("sow.cli.task_output:explain", "Tell what happened in its last job."),
     "output": LazyCommand("sow.cli.task_output:output", "Print what its last job's agent said."),
     "log": LazyCommand("sow.cli.task_log:log", "Print what was done, as its agents logged it."),

@@ -12,7 +12,9 @@ from sow.cli.output import COUNT, json_option
 from sow.paths import Workspace
 
 COMMANDS = {
-    "list": LazyCommand("sow.cli.worker_list:list_workers", "List the workers that live."),
+    "list": LazyCommand(
+        "sow.cli.worker_list:list_workers", "List workers, what they run, whether they live."
+    ),
     "stop": LazyCommand("sow.cli.worker_stop:stop", "Ask workers to leave; agents go on."),
     "logs": LazyCommand("sow.cli.worker_logs:logs", "Print what background workers said."),
 }

@@ -36,7 +36,8 @@ def logs(lines: int, follow: bool, as_json: bool) -> None:
     if not newest and not as_json:
         click.echo("No background worker has run here.")
     for path in newest:
-        show(path, last_lines(path, lines))
+        if text := last_lines(path, lines):
+            show(path, text)
     if follow:
         follow_files(paths, show)
 

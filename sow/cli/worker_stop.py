@@ -9,7 +9,7 @@ import click
 from sow.cli import completing
 from sow.cli.calling import this_caller
 from sow.cli.output import echo_json_lines, json_option
-from sow.errors import QueueError
+from sow.errors import QueueError, StateError
 from sow.jobs import workers
 from sow.jobs.database import open_existing_queue
 from sow.paths import Workspace
@@ -34,7 +34,7 @@ def stop(names: tuple[str, ...], end_agents: bool, as_json: bool) -> None:
     chosen = [worker for worker in found if not names or worker.id in names]
     unknown = set(names) - {worker.id for worker in chosen}
     if unknown:
-        raise QueueError(
+        raise StateError(
             f"no such worker: {', '.join(sorted(unknown))}",
             hint="`sow worker list` shows the workers.",
         )

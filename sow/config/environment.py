@@ -88,6 +88,7 @@ def _substitute(
             raise source.fault(
                 *place,
                 reason=f"the variable {match[1]} is not set where the worker runs",
-                remedy=f"Set {match[1]} and start the worker again, or remove the entry.",
+                remedy=f"Export {match[1]} and run `sow worker stop`: the next call starts a"
+                " worker that has it. Or remove the entry.",
             )
     return _REFERENCE.sub(lambda match: environ[match[1]], value)

@@ -19,9 +19,11 @@ class UnknownPrompt(UsageError):
         from difflib import get_close_matches  # heavy, and for an error's hint alone
 
         self.name = name
-        self.nearest = get_close_matches(name, known, n=3, cutoff=0.5)
+        below = [path for path in known if path.startswith(f"{name.rstrip('/')}/")]
+        self.nearest = below or get_close_matches(name, known, n=3, cutoff=0.5)
         guess = "".join(f"\n  - {near}" for near in self.nearest)
-        near = f"The nearest are:{guess}\n\n" if self.nearest else ""
+        heading = "There are" if below else "The nearest are"
+        near = f"{heading}:{guess}\n\n" if self.nearest else ""
         super().__init__(
             f"unknown prompt: {name}", hint=f"{near}Run `sow prompt --list` to see them all."
         )

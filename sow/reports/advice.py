@@ -15,10 +15,17 @@ from sow.schema.kinds import SessionUse, kind_of
 from sow.schema.task import TaskStatus
 
 
-def advice(job: Job, attempts: Sequence[Attempt], task: TaskNow = NOT_LOOKED_AT) -> str:
+def advice(
+    job: Job,
+    attempts: Sequence[Attempt],
+    task: TaskNow = NOT_LOOKED_AT,
+    *,
+    with_words: bool = False,
+) -> str:
     """Return how to act on a job; empty where there is nothing to do.
 
     `task` is how its task stands now: what others have gone on with is not advised on.
+    `with_words` is for readers who are told what its agent asks, or why it gave up, as well.
     """
     if job.state.is_final and task.missing:
         return task.missing
@@ -26,7 +33,7 @@ def advice(job: Job, attempts: Sequence[Attempt], task: TaskNow = NOT_LOOKED_AT)
         return f"Its task is {task.status} now: `sow task show {job.task_id}`."
     match job.state:
         case JobState.DONE:
-            return _about_status(job)
+            return _about_status(job, with_words=with_words)
         case JobState.CANCELLED:
             return f"To go on: {go_on(job, attempts)}."
         case JobState.FAILED:
@@ -48,7 +55,7 @@ def go_on(job: Job, attempts: Sequence[Attempt]) -> str:
     """Return the command that goes on with a job's task after its end."""
     continues = kind_of(job).session is SessionUse.CONTINUES
     has_session = continues or any(attempt.session_id is not None for attempt in attempts)
-    if has_session and make_executor(job.executor).supports_resumption:
+    if has_session and _can_resume(job):
         return f'`sow agent resume {job.task_id} "Go on."`'
     return f"`sow agent spawn {job.agent} {job.task_id}`"
 
@@ -57,21 +64,35 @@ def _to_end(job: Job) -> str:
     return f"To end it: `sow agent cancel {job.task_id}`."
 
 
-def _about_status(job: Job) -> str:
+def _about_status(job: Job, *, with_words: bool) -> str:
     """Return what an agent that has reported waits for."""
     task = job.task_id
+    reply = _reply_to(job)
     match job.outcome_status:
         case TaskStatus.PAUSED:
-            return f'`sow task log {task}` has its question. Answer: `sow agent resume {task} "…"`.'
+            where = "" if with_words else f"`sow task log {task}` has its question. "
+            return f"{where}Answer: {reply}."
         case TaskStatus.NEEDS_REVIEW:
             return (
                 f"Review its work. Accept it: `sow task set {task} status completed`. "
-                f'Send it back: `sow agent resume {task} "…"`.'
+                f"Send it back: {reply}."
             )
         case TaskStatus.FAILED:
-            return f'`sow task log {task}` has its reason. Go on: `sow agent resume {task} "…"`.'
+            where = "" if with_words else f"`sow task log {task}` has its reason. "
+            return f"{where}Go on: {reply}."
         case _:
             return ""
+
+
+def _reply_to(job: Job) -> str:
+    """Return the command that gives its agent a person's words, as its CLI can be given them."""
+    if _can_resume(job):
+        return f'`sow agent resume {job.task_id} "…"`'
+    return f'`sow agent spawn {job.agent} {job.task_id} --prompt "…"`'
+
+
+def _can_resume(job: Job) -> bool:
+    return make_executor(job.executor).supports_resumption
 
 
 def _about_failure(job: Job, again: str) -> str:

@@ -1,21 +1,23 @@
 """What an agent has logged last before it reported: its question, or why it cannot go on.
 
-Owns which entry of the task's log is the agent's own, of this very job. What
-sow itself logs, and what was logged before the job began, is not.
+Owns which entry of the task's log is the agent's own, of this very job, and how an
+outcome's further lines are told. What sow itself logs, the words of a caller that
+resumes, and what was logged before the job began, is not the agent's.
 """
 
 import re
 from collections.abc import Mapping
 
+from sow.clock import format_time
 from sow.errors import StateError
 from sow.ids import TaskId
 from sow.paths import Workspace
-from sow.schema.job import JobState
+from sow.schema.job import Job, JobState
 from sow.schema.output.jobs import Outcome
 from sow.schema.task import TaskStatus
 from sow.state.log_writing import LogEntry
 from sow.state.places import find_task
-from sow.state.task_log import last_entries
+from sow.state.task_log import RESUMED, STARTED_OVER, last_entries
 from sow.terminal_text import printable, printable_lines
 
 COMMAND = re.compile(r"`(sow agent [^`]+)`")
@@ -23,30 +25,50 @@ SOW = "sow"
 """Whom an entry names that sow has made."""
 LOOKED_AT = 5
 """How many entries are looked at: sow adds one or two of its own behind the agent's."""
-TELLING: Mapping[str, str] = {TaskStatus.PAUSED: "It asks", TaskStatus.FAILED: "It says"}
+TELLING: Mapping[str, str] = {TaskStatus.PAUSED: "asks", TaskStatus.FAILED: "says"}
 """The statuses that send their reader to the log, with what the agent does by that entry."""
 
 
-def words_below(workspace: Workspace, outcome: Outcome) -> list[str]:
-    """Return what to print below the outcome of a job whose agent asks or gave up, line by line.
+def agents_words(workspace: Workspace, job: Job) -> str | None:
+    """Return what the agent of a job asks, or why it gave up, as it has logged it.
 
-    Of a job that has failed the next step, of any other outcome nothing. Never raises
-    for what is wrong with the task or its log.
+    None where it has logged nothing, and of a job that ended otherwise. Never raises for
+    what is wrong with the task or its log.
     """
+    if not _is_telling(job.state, job.outcome_status):
+        return None
+    entry = _last_of_agent(workspace, job)
+    return None if entry is None else f"{entry.action}\n{entry.text}".strip()
+
+
+def words_below(outcome: Outcome, *, among_others: bool = False) -> list[str]:
+    """Return what to print below an outcome's line: what its agent says, and the next step.
+
+    Nothing of an outcome that needs neither. `among_others` names the task in each line:
+    of several tasks, and on another stream than the outcomes, "it" would be any of them.
+    """
+    task = outcome.task
     if outcome.state == JobState.FAILED:
-        return [] if _is_said(outcome) else [f"  Next: {outcome.next_step}"]
-    does = TELLING.get(outcome.status or "")
-    if outcome.state != JobState.DONE or does is None:
+        next_step = f"Next for {task}" if among_others else "Next"
+        return [] if _is_said(outcome) else [f"  {next_step}: {outcome.next_step}"]
+    if not _is_telling(outcome.state, outcome.status):
         return []
-    entry = _last_of_agent(workspace, outcome)
-    if entry is None:
-        what = "question" if outcome.status == TaskStatus.PAUSED else "reason"
-        return [f"  It has logged no {what}. Its last words: `sow task output {outcome.task}`"]
-    first = f"  {does}: {printable(entry.action)}"
-    lines = [first, *(f"    {line}".rstrip() for line in printable_lines(entry.text))]
-    if outcome.status == TaskStatus.PAUSED:
-        lines.append(f'  Answer: `sow agent resume {outcome.task} "…"`')
-    return lines
+    said = _said_by(task if among_others else "It", outcome)
+    return [*said, f"  {outcome.next_step.removesuffix('.')}"]
+
+
+def _said_by(who: str, outcome: Outcome) -> list[str]:
+    status = outcome.status or ""
+    if outcome.agent_says is None:
+        what = "question" if status == TaskStatus.PAUSED else "reason"
+        return [f"  {who} has logged no {what}. Its last words: `sow task output {outcome.task}`"]
+    action, _, text = outcome.agent_says.partition("\n")
+    below = [f"    {line}".rstrip() for line in printable_lines(text)]
+    return [f"  {who} {TELLING[status]}: {printable(action)}", *below]
+
+
+def _is_telling(state: str, status: str | None) -> bool:
+    return state == JobState.DONE and (status or "") in TELLING
 
 
 def _is_said(outcome: Outcome) -> bool:
@@ -56,11 +78,17 @@ def _is_said(outcome: Outcome) -> bool:
     return named or not outcome.next_step
 
 
-def _last_of_agent(workspace: Workspace, outcome: Outcome) -> LogEntry | None:
+def _last_of_agent(workspace: Workspace, job: Job) -> LogEntry | None:
     try:
-        entries = last_entries(find_task(workspace, TaskId(outcome.task)).log, LOOKED_AT)
+        entries = last_entries(find_task(workspace, TaskId(job.task_id)).log, LOOKED_AT)
     except StateError:
         return None
-    begun = outcome.started_at or ""
-    ours = [entry for entry in entries if entry.agent != SOW and entry.timestamp >= begun]
-    return ours[-1] if ours else None
+    begun = "" if job.started_at is None else format_time(job.started_at)
+    said = [entry for entry in entries if entry.timestamp >= begun and not _is_sows(entry)]
+    ours = [entry for entry in said if entry.agent == job.agent]  # others may log as well
+    return next(reversed(ours or said), None)
+
+
+def _is_sows(entry: LogEntry) -> bool:
+    """Whether sow has made an entry, of its own accord or to keep a caller's words."""
+    return entry.agent == SOW or entry.action == RESUMED or entry.action.startswith(STARTED_OVER)

@@ -106,14 +106,16 @@ def outcome_of(
     waited: bool = True,
     seen: Seen = NOT_LOOKED,
     task: TaskNow = NOT_LOOKED_AT,
+    agent_says: str | None = None,
 ) -> Outcome:
     """Return the outcome of a job, or where it stands.
 
     `anew_with` is the option that would run an owed one anew, if the call has
     such an option. `continue_with` is the command that goes on waiting; without
     one it is that for this job alone. `seen` is what a look beside the records of one
-    that goes on has shown, `task` how the task of one that has ended stands now. A call
-    that has not `waited` exits with 0 for a job that still runs, so no code is told of that.
+    that goes on has shown, `task` how the task of one that has ended stands now,
+    `agent_says` what its agent asks, or gives as its reason. A call that has not `waited`
+    exits with 0 for a job that still runs, so no code is told of that.
     """
     fields = _fields(job, attempts, seen)
     if not job.state.is_final:
@@ -123,7 +125,8 @@ def outcome_of(
         owed=owed,
         continue_with=None if job.state.is_final else continue_with or waiting_command(job.task_id),
         anew_with=anew_with if owed else None,
-        next_step=advice(job, attempts, task),
+        next_step=advice(job, attempts, task, with_words=True),
+        agent_says=agent_says,
     )
 
 

@@ -198,7 +198,8 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         retry=RetryRule.FAIL,
         session=SessionRule.NOT_REACHED,
         exit_code=ExitCode.CONFIGURATION,
-        remedy=f"Correct {{settings}} ({FILE}). Then go on",
+        remedy=f"Correct {{settings}} ({FILE}). If a variable is missing, export it and run"
+        " `sow worker stop`, for a worker keeps the environment that it was started in. Then go on",
     ),
     Cause.DENIED: CauseFacts(
         words="tools that the agent needed were denied to it",

@@ -17,6 +17,9 @@ from sow.state.log_writing import FENCE, LOG_FILE, LogEntry, write_entry
 
 LAST_BYTES = 1 << 16
 """How much of a log's end is read for its last entries, as long as they lie in it."""
+RESUMED = "Resumed with an answer or corrections"
+STARTED_OVER = "Started over; the session before was"
+"""How the entries begin in which sow keeps a caller's words: no agent has logged them."""
 LOG_LIMIT = 64 << 20
 """The largest log that is shown, in bytes; it is read whole. An entry has some 200."""
 

@@ -20,6 +20,7 @@ from reports.job_cases import NOW, make_attempt, make_job
 
 from sow.calls.caller import Caller
 from sow.calls.request import Request
+from sow.clock import format_time
 from sow.config.configuration import Configuration
 from sow.ids import JobId, ProjectId, TaskId, WorkerId
 from sow.jobs import jobs, leases, waiters, workers
@@ -28,7 +29,9 @@ from sow.paths import Workspace, attempt_id
 from sow.processes import facts
 from sow.schema.job import Attempt, Job, JobState, ProcessIdentity, Verb, WorkerRecord
 from sow.schema.task import SessionFacts, Task, TaskStatus
+from sow.state.log_writing import LogEntry
 from sow.state.projects import new_project
+from sow.state.task_log import append_entry
 from sow.state.tasks import add_task, change_task, find_task, read_task
 from sow.state.workspace_init import init_workspace
 
@@ -101,6 +104,11 @@ class Desk:
 
     def log(self, task_id: str = "010") -> str:
         return find_task(self.workspace, task_id).log.read_text()
+
+    def log_as(self, agent: str, action: str, *, task_id: str = "010", text: str = "") -> None:
+        """Write an entry into a task's log, as an agent does."""
+        entry = LogEntry(format_time(NOW), agent, action, text=text)
+        append_entry(find_task(self.workspace, task_id).folder, entry)
 
     def spawn(self, task_id: str = "010", **fields: Any) -> Request:
         return Request(verb=Verb.SPAWN, task_id=TaskId(task_id), **fields)

@@ -32,6 +32,7 @@ from sow.ids import TaskId
 from sow.schema.job import JobState
 from sow.schema.output.jobs import Outcome
 from sow.schema.task import TaskStatus
+from sow.state.state_errors import UnknownTask
 
 
 @dataclass
@@ -46,8 +47,8 @@ class Heard:
     ended: list[Outcome] = field(default_factory=list)
 
     def listener(self) -> Listener:
-        def on_refused(request: Request, error: SowError) -> None:
-            self.refused.append((request.task_id, type(error)))
+        def on_refused(task_id: TaskId, error: SowError) -> None:
+            self.refused.append((task_id, type(error)))
 
         def on_placed(found: Placed) -> None:
             self.placed.append(found.job.id)
@@ -262,6 +263,40 @@ def test_a_wait_for_a_task_without_a_job_is_refused(desk: Desk) -> None:
     desk.task()
     with pytest.raises(NoJobYet):
         wait(desk, "010", heard=Heard())
+
+
+def test_of_several_that_are_waited_for_one_without_a_job_does_not_stop_the_others(
+    desk: Desk,
+) -> None:
+    desk.task("010")
+    desk.end(desk.queue(task_id="010").id)
+    desk.task("020")
+    heard = Heard()
+    result, _ = wait(desk, "010", "020", "999", heard=heard)
+    assert [outcome.task for outcome in result.ended] == ["010"]
+    assert heard.refused == [("020", NoJobYet), ("999", UnknownTask)]
+    assert [type(error) for error in result.refused] == [NoJobYet, UnknownTask]
+
+
+def test_a_wait_for_several_of_which_none_has_a_job_waits_for_nothing(desk: Desk) -> None:
+    desk.task("010")
+    heard = Heard()
+    result, _ = wait(desk, "010", "020", heard=heard)
+    assert len(result.refused) == 2
+    assert (result.placed, result.ended, heard.progress) == ((), (), [])
+
+
+def test_the_outcome_of_an_agent_that_asks_has_its_question(desk: Desk) -> None:
+    desk.staff()
+    desk.task()
+    desk.log_as("implementer", "Which one?", text="RS256 or\nHS256")
+    heard = Heard(
+        lambda progress: [desk.end(each, TaskStatus.PAUSED) for each in progress.job_ids] and None
+    )
+    make(desk, desk.spawn(), heard=heard)
+    (outcome,) = heard.ended
+    assert outcome.agent_says == "Which one?\nRS256 or\nHS256"
+    assert outcome.next_step == 'Answer: `sow agent resume 010 "…"`.'
 
 
 def test_a_wait_that_is_left_names_its_tasks_whoever_placed_their_jobs(desk: Desk) -> None:

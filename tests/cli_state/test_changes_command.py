@@ -142,3 +142,9 @@ def test_without_a_queue_it_makes_none(begun: Sow, tmp_path: Path) -> None:
     assert shown.err.startswith("No changes. They are recorded from the first job on")
     assert begun("changes", "--json").out == ""
     assert not Workspace(tmp_path).queue_db.exists()
+
+
+def test_a_limit_of_none_says_nothing_of_the_record(tried: Sow) -> None:
+    done = tried("changes", "--limit", "0")
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "No changes are shown, for --limit is 0.\n"

@@ -57,7 +57,7 @@ def test_an_unset_variable_is_named_and_no_value_shown(path):
     assert (error.exit_code, error.line) == (3, 6)
     assert error.key == "agents.executors.claude-code.env.URL"
     assert error.reason == "the variable PORT is not set where the worker runs"
-    assert "Set PORT" in error.hint
+    assert "Export PORT" in error.hint
     shown = error.message + error.hint
     assert "sk-secret" not in shown
     assert "localhost" not in shown

@@ -64,12 +64,13 @@ def test_a_job_number_that_fits_into_no_record(arena: Path, verb: str, number: s
         ("job", "logs", "1", "--attempt"),
         ("worker", "--drain", "--concurrency"),
         ("worker", "logs", "--lines"),
+        ("changes", "--limit"),
     ],
     ids=" ".join,
 )
 def test_a_count_that_fits_into_no_record(arena: Path, words: tuple[str, ...]) -> None:
     code, said = sow(arena, *words, "99999999999999999999")
-    assert (code, "is not in the range" in said) == (2, True)
+    assert (code, "is not between" in said) == (2, True)
 
 
 @pytest.mark.parametrize(

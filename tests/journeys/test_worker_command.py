@@ -262,7 +262,7 @@ def test_stop_sends_all_home_or_the_one_that_is_named(by_hand: Site) -> None:
 
 def test_stop_refuses_a_name_that_nobody_has(by_hand: Site) -> None:
     worker = start_worker(by_hand)
-    result = by_hand.sow("worker", "stop", worker.name, "w0-nobody", expect=6)
+    result = by_hand.sow("worker", "stop", worker.name, "w0-nobody", expect=4)
     assert "no such worker: w0-nobody" in result.err
     assert worker.process.poll() is None
 

@@ -91,6 +91,13 @@ class Outcome(JobView, frozen=True, kw_only=True):
             " there is nothing to do"
         ),
     ] = ""
+    agent_says: Annotated[
+        str | None,
+        Meta(
+            description="what its agent has logged last: its question where it left paused, its"
+            " reason where it left failed; null where it logged none, and of other outcomes"
+        ),
+    ] = None
     anew_with: Annotated[
         str | None,
         Meta(description="of an owed outcome: the option that makes the same call run it anew"),

@@ -1,0 +1,53 @@
+"""What a stranger reads who mistypes a value: one plain sentence, and a hint that is true."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Sow = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("job", "list", "-n", "0"), "0 is not between 1 and 1000000"),
+        (("task", "log", "010", "-n", "0"), "0 is less than 1"),
+        (("job", "list", "-n", "x"), "'x' is not a whole number"),
+        (("completion",), "missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish"),
+    ],
+    ids=str,
+)
+def test_a_wrong_value_is_told_in_plain_words_on_one_line(
+    begun: Sow, words: tuple[str, ...], sentence: str
+) -> None:
+    done = begun(*words)
+    first, _, hint = done.err.partition("\n\n")
+    assert done.code == 2
+    assert first.startswith("Error: ")
+    assert first.endswith(sentence)
+    assert hint.startswith("See `sow ")
+
+
+def test_a_worker_that_nobody_knows_is_a_wrong_id_as_any_other(begun: Sow) -> None:
+    done = begun("worker", "stop", "w0-nobody")
+    assert (done.code, "no such worker: w0-nobody" in done.err) == (4, True)
+
+
+def test_no_lines_of_a_log_are_none(begun: Sow, tmp_path: Path) -> None:
+    log = tmp_path / ".sow/run/workers/w1.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("12:00:00  worker w1 started\n")
+    assert "started" in begun("worker", "logs", "-n", "1").out
+    assert begun("worker", "logs", "-n", "0").out == ""
+    assert begun("worker", "logs", "-n", "0", "--json").out == ""
+
+
+def test_a_folder_of_prompts_names_what_is_in_it(begun: Sow) -> None:
+    hint = begun("prompt", "guidance/reviewer").err
+    assert "There are:\n  - guidance/reviewer/base\n  - guidance/reviewer/code" in hint
+    assert "guidance/orchestrator/review" in begun("prompt", "guidance/orchestrator/").err
+    assert (
+        "The nearest are:\n  - guidance/reviewer/" in begun("prompt", "guidance/reviwer/code").err
+    )
