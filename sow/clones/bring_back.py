@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sow.clones.facts import CloneFacts
-from sow.clones.leftovers import no_step
+from sow.clones.steps import no_step
 from sow.errors import StateError
 from sow.files import NotAFile, read_regular, write_atomically
 from sow.git.inert_refs import read_ref

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sow.clones.facts import CloneFacts
+from sow.clones.steps import no_step
 from sow.clones.unsolved import unsolved_paths
+from sow.clones.update import UNFINISHED, finish_update
 from sow.clones.work_tree import Untaken, WorkTree, take, work_tree
 from sow.git.identity import identity_of
 from sow.git.inert_refs import (
@@ -26,14 +28,6 @@ from sow.git.private_view import index_of, private_view, real_git_dir
 from sow.git.repository import Repository
 from sow.git.view import View
 
-UNFINISHED = {
-    "rebase-merge": "a rebase",
-    "rebase-apply": "a rebase, or a series of patches,",
-    "CHERRY_PICK_HEAD": "a cherry-pick",
-    "REVERT_HEAD": "a revert",
-    "BISECT_LOG": "a bisection",
-}
-"""What git leaves in its folder while an operation of several steps is under way."""
 MERGE_FILES = ("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "AUTO_MERGE")
 TEXT_LIMIT = 1 << 20
 
@@ -53,10 +47,6 @@ class Leftovers:
     untaken: tuple[Untaken, ...] = ()
 
 
-def no_step(name: str) -> None:
-    """Do nothing between two steps: tests kill there."""
-
-
 def commit_leftovers(
     facts: CloneFacts,
     main: Repository,
@@ -72,10 +62,11 @@ def commit_leftovers(
     No process may be at work in the clone. `known` is the branch's last commit
     that sow knows of, for a clone whose agent has deleted the branch;
     `withheld` are the paths that sow copied there. Work on another branch, or
-    on none, is taken where it goes on from the task's. Raises UnsafeClone,
-    GitRefused.
+    on none, is taken where it goes on from the task's. An update that was
+    interrupted is completed before. Raises UnsafeClone, GitRefused, CannotUpdate.
     """
     git_dir = real_git_dir(facts.path)
+    finish_update(facts, main)
     head = read_head(git_dir)
     on_branch = read_ref(git_dir, f"refs/heads/{facts.branch}")
     for name, what in UNFINISHED.items():

@@ -69,8 +69,7 @@ def work_tree(view: View, facts: CloneFacts, commit: str, withheld: Sequence[str
             changed.append(path)
         else:
             reasons.setdefault(reason, []).append(path)
-    state = {path for path in gone if facts.holds_state(path)}
-    absent = state | _left_out(view, gone - state)
+    absent = absent_paths(view, facts, gone)
     return WorkTree(
         commit=commit,
         changed=tuple(changed),
@@ -89,6 +88,12 @@ def take(view: View, found: WorkTree) -> str:
     tree = view.text("write-tree")
     hide_absent(view, found.absent)
     return tree
+
+
+def absent_paths(view: View, facts: CloneFacts, missing: set[str]) -> set[str]:
+    """Return which missing paths the clone is checked out without. Raises GitRefused."""
+    state = {path for path in missing if facts.holds_state(path)}
+    return state | _left_out(view, missing - state)
 
 
 def hide_absent(view: View, paths: Iterable[str]) -> None:

@@ -63,6 +63,6 @@ def with_folder_of(view: View, tree: str, other: str, folder: str, index: str) -
 
 def _entry(view: View, tree: str, path: str) -> str | None:
     """Return the tree at a path of another; None where there is no folder."""
-    words = ("rev-parse", "--verify", "--quiet", f"{tree}:{path}^{{tree}}")
-    code, output, _ = view.answer(*words)
-    return output.decode().strip() if code == 0 else None
+    records = view.records("ls-tree", "-z", "-d", "--full-tree", tree, path)
+    entries = [record.partition("\t")[0].split(" ") for record in records]
+    return next((name for _, kind, name in entries if kind == "tree"), None)

@@ -1,0 +1,234 @@
+"""A working tree brought from one commit to another, file by file, each either old or new.
+
+Each file is made ready elsewhere and renamed onto its place, so that a kill at
+any point leaves no half-written file, and the next try can tell what is done:
+a file is as it was, as it shall be, or somebody else's. Somebody else's is
+never touched.
+"""
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sow.clones.work_tree import GITLINK
+from sow.git.run import LONG_SECONDS
+from sow.git.view import View, as_records
+
+NOTHING = "000000"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One path in two commits. A mode of NOTHING means that it is not there."""
+
+    path: str
+    old_mode: str
+    old: str
+    new_mode: str
+    new: str
+
+    @property
+    def was_there(self) -> bool:
+        """Whether the older commit has it."""
+        return self.old_mode != NOTHING
+
+    @property
+    def will_be_there(self) -> bool:
+        """Whether the newer commit has it."""
+        return self.new_mode != NOTHING
+
+    @property
+    def is_repository(self) -> bool:
+        """Whether it is a link to a commit of another repository: no file of this one."""
+        return GITLINK in (self.old_mode, self.new_mode)
+
+
+def changes_between(view: View, old: str, new: str) -> tuple[Change, ...]:
+    """Return what differs between two commits or trees. Raises GitRefused."""
+    words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old, new)
+    records = view.records(*words, seconds=LONG_SECONDS)
+    changes = []
+    for facts, path in zip(records[::2], records[1::2], strict=True):
+        old_mode, new_mode, old_name, new_name, _ = facts.removeprefix(":").split(" ")
+        changes.append(Change(path, old_mode, old_name, new_mode, new_name))
+    return tuple(changes)
+
+
+def foreign_paths(view: View, changes: Sequence[Change]) -> tuple[str, ...]:
+    """Return the paths whose files are neither as the older nor as the newer commit has them.
+
+    Also what lies in the way of a new one. Raises GitRefused.
+    """
+    files = [change for change in changes if not change.is_repository]
+    unlike_old = _unlike(view, [(c.path, c.old_mode, c.old) for c in files])
+    unlike_new = _unlike(view, [(c.path, c.new_mode, c.new) for c in files])
+    ours = {change.path for change in files if change.was_there}
+    ways = (_in_the_way(view.folder, c.path, ours) for c in files if c.will_be_there)
+    return tuple(sorted({*(unlike_old & unlike_new), *(way for way in ways if way)}))
+
+
+def write_files(view: View, changes: Sequence[Change], draft: Path) -> tuple[str, ...]:
+    """Make the files as the newer commit has them; return what was left as somebody else's.
+
+    `draft` is a folder to use, on the same disk if possible; it is gone
+    afterwards. Raises GitRefused, OSError.
+    """
+    foreign = foreign_paths(view, changes)
+    files = [c for c in changes if not c.is_repository and c.path not in foreign]
+    unlike = _unlike(view, [(c.path, c.new_mode, c.new) for c in files])
+    wanted = [c for c in files if c.path in unlike]
+    written = [c for c in wanted if c.will_be_there]
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    try:
+        _draft_files(view, written, draft)
+        for change in wanted:
+            if not change.will_be_there:
+                _remove(view.folder, change.path)
+        for change in written:
+            _place(draft / change.path, view.folder / change.path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return foreign
+
+
+def write_index(view: View, changes: Sequence[Change]) -> None:
+    """Make the index hold the newer commit's entries; all others stay. Raises GitRefused."""
+    hidden = _hidden(view) & {change.path for change in changes if change.will_be_there}
+    removed = [f"0 {c.old}\t{c.path}" for c in changes if not c.will_be_there]
+    added = [f"{c.new_mode} {c.new}\t{c.path}" for c in changes if c.will_be_there]
+    words = ("update-index", "--add", "--remove", "--replace", "-z", "--index-info")
+    view.text(*words, stdin=as_records([*removed, *added]))
+    if hidden:
+        stdin = as_records(sorted(hidden))
+        view.text("update-index", "--skip-worktree", "-z", "--stdin", stdin=stdin)
+    view.answer("update-index", "-q", "--refresh", seconds=LONG_SECONDS)
+
+
+def staged_paths(view: View, changes: Sequence[Change]) -> tuple[str, ...]:
+    """Return the paths whose entry in the index is neither the older nor the newer commit's."""
+    entries: dict[str, set[str]] = {}
+    for record in view.records("ls-files", "-z", "--stage"):
+        facts, _, path = record.partition("\t")
+        entries.setdefault(path, set()).add(facts)
+    staged = []
+    for change in changes:
+        old = {f"{change.old_mode} {change.old} 0"} if change.was_there else set()
+        new = {f"{change.new_mode} {change.new} 0"} if change.will_be_there else set()
+        if entries.get(change.path, set()) not in (old, new):
+            staged.append(change.path)
+    return tuple(staged)
+
+
+def not_checked_out(view: View, changes: Sequence[Change]) -> frozenset[str]:
+    """Return which of the paths the working tree is checked out without."""
+    hidden = _hidden(view)
+    return frozenset(
+        change.path
+        for change in changes
+        if change.path in hidden and not os.path.lexists(view.folder / change.path)
+    )
+
+
+def _hidden(view: View) -> set[str]:
+    records = view.records("ls-files", "-z", "-t")
+    return {record[2:] for record in records if record.startswith("S ")}
+
+
+def _unlike(view: View, entries: Iterable[tuple[str, str, str]]) -> set[str]:
+    """Return which paths do not hold what is told of them: path, mode and object."""
+    present = [entry for entry in entries if entry[1] != NOTHING]
+    absent = {path for path, mode, _ in entries if mode == NOTHING}
+    unlike = {path for path in absent if _is_there(view.folder, path)}
+    if not present:
+        return unlike
+    with TemporaryDirectory(prefix="sow-index-") as name:
+        index = {"GIT_INDEX_FILE": f"{name}/index"}
+        _fill(view, present, index)
+        view.answer("update-index", "-q", "--refresh", variables=index, seconds=LONG_SECONDS)
+        words = ("diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all")
+        return unlike | set(view.records(*words, variables=index, seconds=LONG_SECONDS))
+
+
+def _fill(view: View, entries: Iterable[tuple[str, str, str]], index: dict[str, str]) -> None:
+    lines = [f"{mode} {name}\t{path}" for path, mode, name in entries]
+    words = ("update-index", "--add", "-z", "--index-info")
+    view.text(*words, stdin=as_records(lines), variables=index)
+
+
+def _is_there(folder: Path, path: str) -> bool:
+    """Whether a file or a link lies at a path, reached through real folders."""
+    if _in_the_way(folder, path, set()) not in (None, path):
+        return False
+    with suppress(OSError):
+        return not stat.S_ISDIR((folder / path).lstat().st_mode)
+    return False
+
+
+def _in_the_way(folder: Path, path: str, ours: set[str]) -> str | None:
+    """Return what makes it impossible to put a file at `path`: not one of `ours`, which may go."""
+    parts = path.split("/")
+    for count in range(1, len(parts)):
+        above = "/".join(parts[:count])
+        try:
+            mode = (folder / above).lstat().st_mode
+        except OSError:
+            return None
+        if not stat.S_ISDIR(mode):
+            return None if above in ours else above
+    place = folder / path
+    if place.is_symlink() or not place.is_dir():
+        return None
+    below = (
+        os.path.relpath(os.path.join(at, name), folder)  # noqa: PTH118 - as os.walk has them
+        for at, _, files in os.walk(place)
+        for name in files
+    )
+    return next((name for name in below if name not in ours), None)
+
+
+def _draft_files(view: View, changes: Sequence[Change], draft: Path) -> None:
+    if not changes:
+        return
+    with TemporaryDirectory(prefix="sow-index-") as name:
+        index = {"GIT_INDEX_FILE": f"{name}/index"}
+        _fill(view, [(c.path, c.new_mode, c.new) for c in changes], index)
+        words = ("checkout-index", "-q", "-f", "-z", "--stdin", f"--prefix={draft}/")
+        paths = as_records([change.path for change in changes])
+        view.text(*words, stdin=paths, variables=index, seconds=LONG_SECONDS)
+
+
+def _remove(folder: Path, path: str) -> None:
+    """Remove a file, and the folders above it that are empty then."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        (folder / path).unlink()
+    for above in Path(path).parents[:-1]:
+        try:
+            (folder / above).rmdir()
+        except OSError:
+            return
+
+
+def _place(draft: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.is_dir() and not place.is_symlink():
+        _remove_empty(place)
+    try:
+        draft.replace(place)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        beside = place.with_name(f".{place.name[:100]}.{os.urandom(6).hex()}.sow")
+        shutil.copy2(draft, beside, follow_symlinks=False)
+        beside.replace(place)
+
+
+def _remove_empty(folder: Path) -> None:
+    for at, _, _ in os.walk(folder, topdown=False):
+        Path(at).rmdir()

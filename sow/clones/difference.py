@@ -1,0 +1,112 @@
+"""Exactly what one task has changed: not what its base, its dependencies or the project brought.
+
+The project's state below `.sow/project` is no part of it; that a task's commits
+touch it is told.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sow.clones.facts import CloneFacts
+from sow.clones.steering import steering_files
+from sow.git.merge_tree import merge_trees
+from sow.git.run import LONG_SECONDS
+from sow.git.view import View
+
+PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty")
+"""A difference that no program of the repository takes part in."""
+WITH_PATTERNS = {"GIT_LITERAL_PATHSPECS": "0"}
+STAT_WIDTH = "--stat=100"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A task's own change."""
+
+    base: str
+    """The commit, or the tree, that it is told against."""
+    commit: str
+    files: tuple[str, ...]
+    """All files that it adds, changes or removes; of a renamed one both names."""
+    state_files: tuple[str, ...] = ()
+    """What its commits change below `.sow/project`: left out everywhere else."""
+    steers: tuple[str, ...] = ()
+    """Those of its files that steer agents or machines."""
+
+
+def difference(
+    view: View, facts: CloneFacts, commit: str, project: str | None = None
+) -> Difference:
+    """Return what the task's commits up to `commit` change.
+
+    `project` is the last commit of the project's branch: what the task's branch
+    took from there since it began is not the task's. Raises GitRefused.
+    """
+    base = own_base(view, facts.base, commit, project)
+    words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, commit)
+    paths = view.records(*words, seconds=LONG_SECONDS)
+    files = tuple(path for path in paths if not facts.holds_state(path))
+    state = tuple(path for path in paths if facts.holds_state(path))
+    return Difference(base, commit, files, state, steering_files(files))
+
+
+def own_base(view: View, base: str, commit: str, project: str | None) -> str:
+    """Return what to compare a task's commit with: where it began, or what it has taken in since.
+
+    That is the newest commit on the project's own line that the task's branch
+    holds. Merges into the project's branch have the project as first parent, so
+    the task's own commits never lie on that line; where somebody has moved the
+    branch to the task's commit, the base stays. Raises GitRefused.
+    """
+    newest = project and _newest_contained(view, commit, project)
+    if not newest or view.is_ancestor(newest, base) or view.is_ancestor(commit, newest):
+        return base
+    if view.is_ancestor(base, newest):
+        return newest
+    return merge_trees(view, base, newest).tree
+
+
+def _newest_contained(view: View, commit: str, project: str) -> str | None:
+    newest = view.commit_of(project)
+    if newest is None:
+        return None
+    outside = view.text("rev-list", "--first-parent", newest, f"^{commit}").splitlines()
+    return view.commit_of(f"{outside[-1]}^1") if outside else newest
+
+
+def patch_of(view: View, facts: CloneFacts, found: Difference) -> bytes:
+    """Return the difference as a patch. Raises GitRefused."""
+    return _diff(view, facts, ("--patch", "-M"), found.base, found.commit)
+
+
+def stat_of(view: View, facts: CloneFacts, found: Difference) -> bytes:
+    """Return the difference as a line for each file. Raises GitRefused."""
+    return _diff(view, facts, (STAT_WIDTH, "-M"), found.base, found.commit)
+
+
+def _diff(view: View, facts: CloneFacts, form: Sequence[str], *commits: str) -> bytes:
+    everything = ("--", ":(top)", f":(top,exclude,literal){facts.project_folder}")
+    words = ("diff", *PLAIN, *form, *commits, *everything)
+    return view.raw(*words, variables=WITH_PATTERNS, seconds=LONG_SECONDS)
+
+
+def working_tree_files(view: View, facts: CloneFacts) -> tuple[str, ...]:
+    """Return what in a working tree differs from its HEAD, untracked files too: everybody's.
+
+    Raises GitRefused.
+    """
+    words = ("diff", *PLAIN, "-z", "--name-only", "--no-renames", "HEAD")
+    changed = view.records(*words, seconds=LONG_SECONDS)
+    others = view.records("ls-files", "-z", "--others", "--exclude-standard", seconds=LONG_SECONDS)
+    found = sorted({*changed, *others})
+    return tuple(path for path in found if not facts.holds_state(path))
+
+
+def working_tree_patch(view: View, facts: CloneFacts) -> bytes:
+    """Return how a working tree differs from its HEAD; untracked files are not in it."""
+    return _diff(view, facts, ("--patch", "-M"), "HEAD")
+
+
+def working_tree_stat(view: View, facts: CloneFacts) -> bytes:
+    """Return a line for each file of a working tree that differs from its HEAD."""
+    return _diff(view, facts, (STAT_WIDTH, "-M"), "HEAD")

@@ -1,0 +1,181 @@
+"""The project's branch moved to a new commit, and its checked-out working tree brought along.
+
+First a note, then the branch by compare-and-swap, then the files, then the
+index: whoever comes after a kill completes what the note says. Files that
+somebody has changed are never written over: before the branch moves they are
+the reason to refuse, after it they are left and named.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sow.clones.bringing_along import (
+    Change,
+    changes_between,
+    foreign_paths,
+    not_checked_out,
+    staged_paths,
+    write_files,
+    write_index,
+)
+from sow.clones.steps import no_step, read_note, remove_note, write_note
+from sow.errors import StateError
+from sow.git.git_errors import GitRefused
+from sow.git.repository import Repository
+from sow.git.view import View, view_of
+
+KIND = "moving"
+SHOWN = 12
+
+
+class DirtyFiles(StateError):
+    """The merge touches files that are changed in the checked-out working tree."""
+
+    def __init__(self, folder: Path, paths: Sequence[str]) -> None:
+        self.folder = folder
+        self.paths = tuple(paths)
+        names = ", ".join(paths[:SHOWN]) + (
+            f" and {len(paths) - SHOWN} more" * (len(paths) > SHOWN)
+        )
+        super().__init__(
+            f"the merge touches files that are changed in {folder}: {names}",
+            hint="Commit or stash them there, then merge again. Nothing was changed.",
+        )
+
+
+class BranchMoved(StateError):
+    """Somebody else has moved the branch meanwhile."""
+
+    passes = True
+
+    def __init__(self, branch: str, expected: str) -> None:
+        super().__init__(
+            f"the branch {branch} is not at {expected[:12]} any more: somebody has moved it",
+            hint="Merge again: the merge is computed anew. Nothing was changed.",
+        )
+
+
+class IndexInUse(StateError):
+    """Another git is at work in the checked-out working tree."""
+
+    passes = True
+
+    def __init__(self, lock: Path) -> None:
+        super().__init__(
+            f"another git is at work there: {lock} exists",
+            hint="Let it end, then merge again. If none is at work, remove that file.",
+        )
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Where the branch is now, and what its working tree lacks."""
+
+    commit: str
+    left: tuple[str, ...] = ()
+    """Files that somebody changed in the very moment, and that were left as they are."""
+
+
+def move_branch(
+    main: Repository,
+    branch: str,
+    old: str,
+    new: str,
+    *,
+    reason: str = "sow: merge",
+    step: Callable[[str], None] = no_step,
+) -> Moved:
+    """Move `branch` from `old` to `new`, and the working tree that has it checked out, if any.
+
+    The caller holds the lock of the project's merges. Raises DirtyFiles,
+    BranchMoved, IndexInUse (nothing changed), GitRefused.
+    """
+    complete_move(main, branch)
+    if _commit_of_branch(view_of(main.top), branch) != old:
+        raise BranchMoved(branch, old)
+    folder = _checked_out_in(main, branch)
+    if folder is not None:
+        _refuse_dirty(view_of(folder), changes_between(view_of(folder), old, new))
+    write_note(main, KIND, branch, {"old": old, "new": new, "folder": folder and str(folder)})
+    step("noted")
+    try:
+        words = ("update-ref", "--no-deref", "-m", reason, f"refs/heads/{branch}", new, old)
+        view_of(main.top).text(*words)
+    except GitRefused as error:
+        remove_note(main, KIND, branch)
+        raise BranchMoved(branch, old) from error
+    step("branch moved")
+    left = _bring_along(folder, old, new, new, step) if folder else ()
+    remove_note(main, KIND, branch)
+    return Moved(new, left)
+
+
+def complete_move(main: Repository, branch: str) -> tuple[str, ...]:
+    """Complete what a kill has interrupted; return the files that were left as somebody's own.
+
+    Nothing is done where the branch was not moved yet. Raises IndexInUse, GitRefused.
+    """
+    note = read_note(main, KIND, branch)
+    if note is None:
+        return ()
+    left: tuple[str, ...] = ()
+    view = view_of(main.top)
+    tip = _commit_of_branch(view, branch)
+    folder = _checked_out_in(main, branch)
+    if folder and tip and tip != note["old"] and view.is_ancestor(note["new"], tip):
+        left = _bring_along(folder, note["old"], note["new"], tip, no_step)
+    remove_note(main, KIND, branch)
+    return left
+
+
+def _bring_along(
+    folder: Path, old: str, new: str, tip: str, step: Callable[[str], None]
+) -> tuple[str, ...]:
+    """Bring files and index from `old` to `new`, save for what changed on the way to `tip`."""
+    view = view_of(folder)
+    _refuse_index_in_use(view)
+    since = {change.path for change in changes_between(view, new, tip)}
+    changes = [c for c in changes_between(view, old, new) if c.path not in since]
+    own = set(staged_paths(view, changes))
+    changes = [change for change in changes if change.path not in own]
+    left = write_files(view, _written(view, changes), _git_path(view, "sow/draft"))
+    step("files written")
+    write_index(view, changes)
+    step("index written")
+    return tuple(sorted({*left, *own}))
+
+
+def _refuse_dirty(view: View, changes: Sequence[Change]) -> None:
+    _refuse_index_in_use(view)
+    foreign = foreign_paths(view, _written(view, changes))
+    if dirty := sorted({*foreign, *staged_paths(view, changes)}):
+        raise DirtyFiles(view.folder, dirty)
+
+
+def _written(view: View, changes: Sequence[Change]) -> list[Change]:
+    """Return the changes to files that the working tree has: a sparse one lacks some."""
+    hidden = not_checked_out(view, changes)
+    return [change for change in changes if change.path not in hidden]
+
+
+def _refuse_index_in_use(view: View) -> None:
+    lock = _git_path(view, "index.lock")
+    if lock.exists():
+        raise IndexInUse(lock)
+
+
+def _git_path(view: View, name: str) -> Path:
+    return Path(view.text("rev-parse", "--path-format=absolute", "--git-path", name))
+
+
+def _commit_of_branch(view: View, branch: str) -> str | None:
+    words = ("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
+    return view.text(*words, accepted=(0, 1)) or None
+
+
+def _checked_out_in(main: Repository, branch: str) -> Path | None:
+    """Return the working tree that has the branch checked out; None where none has."""
+    form = "--format=%(worktreepath)"
+    folder = view_of(main.top).text("for-each-ref", form, f"refs/heads/{branch}").strip("\n")
+    return Path(folder) if folder and Path(folder).is_dir() else None

@@ -1,0 +1,220 @@
+"""The project's branch brought into a task's clone.
+
+A merge without conflicts is committed, and only the files that it touches are
+written. A conflict is left in the clone as git leaves one, with its marks, so
+that the task's agent can solve it. A kill at any point is completed by the
+next call, and by whoever commits the clone's leftovers.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sow.clones.bringing_along import changes_between, foreign_paths, write_files
+from sow.clones.facts import CloneFacts
+from sow.clones.steps import no_step, read_note, remove_note, write_note
+from sow.clones.work_tree import absent_paths, hide_absent, work_tree
+from sow.errors import StateError
+from sow.git.identity import identity_of
+from sow.git.inert_refs import read_head, remove_file, write_branch, write_file
+from sow.git.merge_tree import MergedTree, merge_trees, with_folder_of
+from sow.git.private_view import index_of, private_view, real_git_dir, view_folder
+from sow.git.repository import Repository, commit_of
+from sow.git.run import LONG_SECONDS
+from sow.git.view import View, as_records
+
+KIND = "updating"
+UNFINISHED = {
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase, or a series of patches,",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisection",
+}
+"""What git leaves in its folder while an operation of several steps is under way."""
+SHOWN = 12
+
+
+class CannotUpdate(StateError):
+    """The project's branch cannot be brought into a clone as that is now. Nothing was changed."""
+
+    def __init__(
+        self, facts: CloneFacts, why: str, paths: Sequence[str] = (), hint: str = ""
+    ) -> None:
+        self.paths = tuple(paths)
+        names = ", ".join(paths[:SHOWN]) + (" …" if len(paths) > SHOWN else "")
+        super().__init__(
+            f"the clone {facts.path} cannot be updated: {why}{': ' if names else ''}{names}",
+            hint=hint or "Nothing was changed. Put that right in the clone, and call again.",
+        )
+
+
+@dataclass(frozen=True)
+class Updated:
+    """How a clone stands after the project's branch was brought in."""
+
+    commit: str
+    """The last commit of the task's branch."""
+    merged: str | None
+    """The project's commit that was brought in; None where the clone had it."""
+    conflicts: tuple[str, ...] = ()
+    """The files in conflict, which hold marks now: then nothing was committed yet."""
+    words: str = ""
+    """What git says of the conflicts."""
+
+
+def update_clone(
+    facts: CloneFacts,
+    main: Repository,
+    project: str,
+    *,
+    withheld: Sequence[str] = (),
+    step: Callable[[str], None] = no_step,
+) -> Updated:
+    """Merge the branch `project` of the main repository into the task's branch, in its clone.
+
+    Nothing may be uncommitted there, and no process be at work. Raises
+    CannotUpdate, UnsafeClone, GitRefused.
+    """
+    finish_update(facts, main)
+    _refuse_unfinished(facts)
+    wanted = commit_of(main.top, f"refs/heads/{project}")
+    if wanted is None:
+        raise CannotUpdate(facts, f"there is no branch {project}")
+    with private_view(facts.path, main) as view:
+        here = _here(view, facts)
+        if view.is_ancestor(wanted, here):
+            return Updated(here, None)
+        found = work_tree(view, facts, here, withheld)
+        if found.paths:
+            raise CannotUpdate(facts, "these changes are not committed", found.paths)
+        _fetch(view, main, project, here)
+        step("objects fetched")
+        note = _merge(view, facts, main, project, here, wanted)
+        in_the_way = foreign_paths(view, _visible(view, facts, note))
+        if in_the_way:
+            raise CannotUpdate(facts, "these files are in the way of new ones", in_the_way)
+        write_note(main, KIND, facts.branch, note)
+        step("noted")
+        _carry_out(view, facts, note, step)
+    remove_note(main, KIND, facts.branch)
+    conflicts = tuple(dict.fromkeys(entry[3] for entry in note["stages"]))
+    return Updated(note["commit"] or here, wanted, conflicts, note["words"])
+
+
+def finish_update(facts: CloneFacts, main: Repository) -> None:
+    """Complete an update that a kill has interrupted. Raises as `update_clone` does."""
+    note = read_note(main, KIND, facts.branch)
+    if note is None:
+        return
+    head = read_head(real_git_dir(facts.path))
+    if head.branch == facts.branch and head.commit in (note["here"], note["commit"]):
+        with private_view(facts.path, main) as view:
+            in_the_way = foreign_paths(view, _visible(view, facts, note))
+            if in_the_way:
+                why = "an interrupted update is not complete, and these files were changed since"
+                raise CannotUpdate(facts, why, in_the_way)
+            _carry_out(view, facts, note, no_step)
+    remove_note(main, KIND, facts.branch)
+
+
+def _refuse_unfinished(facts: CloneFacts) -> None:
+    git_dir = real_git_dir(facts.path)
+    for name, what in {**UNFINISHED, "MERGE_HEAD": "a merge"}.items():
+        if (git_dir / name).exists():
+            raise CannotUpdate(facts, f"{what} is under way in it")
+
+
+def _here(view: View, facts: CloneFacts) -> str:
+    head = read_head(real_git_dir(facts.path))
+    here = view.commit_of(head.commit) if head.commit else None
+    if head.branch != facts.branch or here is None:
+        raise CannotUpdate(facts, f"{head.branch or 'no branch'} is checked out there")
+    return here
+
+
+def _fetch(view: View, main: Repository, project: str, here: str) -> None:
+    """Bring the objects of the project's branch into the clone itself."""
+    view.text("update-ref", "--no-deref", "refs/sow/have", here)
+    words = ("-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-prune")
+    more = ("--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
+    source = (str(main.common_dir), f"refs/heads/{project}")
+    own = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": ""}
+    view.text(*words, *more, *source, variables=own, seconds=LONG_SECONDS)
+
+
+def _merge(
+    view: View, facts: CloneFacts, main: Repository, project: str, here: str, wanted: str
+) -> dict[str, Any]:
+    """Return what is to be done, as its note: only objects are made."""
+    merged = _merged_tree(view, facts, main, project, here, wanted)
+    commit = None
+    title = f"Merge branch '{project}' into {facts.branch}\n"
+    if not merged.conflicts:
+        parents = ("-p", here, "-p", wanted)
+        author = identity_of(main.top)
+        words = ("commit-tree", merged.tree, *parents)
+        commit = view.text(*words, stdin=title.encode(), variables=author)
+    return {
+        "here": here,
+        "wanted": wanted,
+        "tree": merged.tree,
+        "commit": commit,
+        "stages": merged.stages,
+        "words": merged.words,
+        "title": title,
+    }
+
+
+def _merged_tree(
+    view: View, facts: CloneFacts, main: Repository, project: str, here: str, wanted: str
+) -> MergedTree:
+    """Merge with the project's own state as the project has it: no conflict is there."""
+    scratch = str(view_folder(view) / "scratch")
+    author = identity_of(main.top)
+    tree = with_folder_of(view, here, wanted, facts.project_folder, scratch)
+    ours = view.text("commit-tree", tree, "-p", here, stdin=b"Ours\n", variables=author)
+    view.text("update-ref", "--no-deref", f"refs/heads/{facts.branch}", ours)
+    view.text("update-ref", "--no-deref", f"refs/heads/{project}", wanted)
+    return merge_trees(view, f"heads/{facts.branch}", f"heads/{project}")
+
+
+def _visible(view: View, facts: CloneFacts, note: dict[str, Any]) -> list[Any]:
+    """Return the changes to the working tree: the project's state is not checked out there."""
+    changes = changes_between(view, note["here"], note["tree"])
+    return [change for change in changes if not facts.holds_state(change.path)]
+
+
+def _carry_out(
+    view: View, facts: CloneFacts, note: dict[str, Any], step: Callable[[str], None]
+) -> None:
+    """Make files, index and branch as the note says: done twice, it changes nothing more."""
+    git_dir = real_git_dir(facts.path)
+    write_files(view, _visible(view, facts, note), git_dir / "sow-draft")
+    step("files written")
+    view.text("read-tree", note["tree"], seconds=LONG_SECONDS)
+    _lay_stages(view, note)
+    missing = view.records("ls-files", "-z", "--deleted", seconds=LONG_SECONDS)
+    hide_absent(view, absent_paths(view, facts, set(missing)))
+    write_file(git_dir, "index", index_of(view).read_bytes())
+    remove_file(git_dir, "index.lock")
+    step("index written")
+    if note["commit"]:
+        write_branch(git_dir, facts.branch, note["commit"])
+    else:
+        conflicts = dict.fromkeys(entry[3] for entry in note["stages"])
+        listed = "".join(f"#\t{path}\n" for path in conflicts)
+        text = f"{note['title']}\n# Conflicts:\n{listed}"
+        write_file(git_dir, "MERGE_MSG", text.encode("utf-8", "surrogateescape"))
+        write_file(git_dir, "MERGE_MODE", b"no-ff")
+        write_file(git_dir, "MERGE_HEAD", f"{note['wanted']}\n".encode())
+    step("branch moved")
+
+
+def _lay_stages(view: View, note: dict[str, Any]) -> None:
+    """Put the versions of each file in conflict into the index, as a merge of git's own does."""
+    conflicts = dict.fromkeys(entry[3] for entry in note["stages"])
+    none = "0" * len(note["here"])
+    lines = [f"0 {none}\t{path}" for path in conflicts]
+    lines += [f"{mode} {name} {stage}\t{path}" for mode, name, stage, path in note["stages"]]
+    view.text("update-index", "-z", "--index-info", stdin=as_records(lines))

@@ -1,0 +1,181 @@
+"""The project's branch is brought into a task's clone; a conflict is left there to be solved."""
+
+import pytest
+from clones.clone_site import make_hostile, make_site, plain, traces
+
+from sow.clones.leftovers import commit_leftovers
+from sow.clones.update import CannotUpdate, update_clone
+
+
+@pytest.fixture
+def site(tmp_path):
+    return make_site(tmp_path)
+
+
+def update(site, **more):
+    return update_clone(site.facts, site.repository, "main", **more)
+
+
+def status(site):
+    return plain(site.clone, "status", "--porcelain").splitlines()
+
+
+def test_a_clean_merge_is_committed_and_touches_no_untracked_file(site):
+    mine = site.commit("mine", "x\n")
+    theirs = site.commit("theirs/new", "x\n", where=site.main)
+    theirs = site.commit("file", "one\ntwo\n3\n", where=site.main)
+    (site.clone / "untracked").write_text("kept\n")
+    (site.clone / "x.log").write_text("kept\n")
+    plain(site.clone, "gc", "-q", "--prune=now")
+
+    done = update(site, withheld=["untracked"])
+
+    assert (done.merged, done.conflicts) == (theirs, ())
+    assert done.commit == site.tip
+    assert plain(site.clone, "log", "-1", "--format=%P") == f"{mine} {theirs}"
+    assert (site.clone / "file").read_text() == "one\ntwo\n3\n"
+    assert (site.clone / "theirs" / "new").read_text() == "x\n"
+    assert status(site) == ["?? untracked"]
+    plain(site.clone, "fsck", "--strict", "--connectivity-only")
+    assert not (site.clone / ".sow" / "project").exists()
+    assert update(site, withheld=["untracked"]).merged is None
+
+
+def test_files_that_went_or_became_folders_follow(site):
+    plain(site.main, "mv", "src/code.py", "moved.py")
+    plain(site.main, "rm", "-q", "file")
+    site.commit("file/inner", "x\n", where=site.main)
+    update(site)
+    assert status(site) == []
+    assert not (site.clone / "src").exists()
+    assert (site.clone / "file" / "inner").read_text() == "x\n"
+
+
+def test_the_projects_state_is_never_in_conflict(site):
+    site.commit(".sow/project/state.yaml", "mine: {}\n")
+    site.commit(".sow/project/state.yaml", "theirs: {}\n", where=site.main)
+    done = update(site)
+    assert done.conflicts == ()
+    assert plain(site.clone, "show", f"{site.tip}:.sow/project/state.yaml") == "theirs: {}"
+
+
+def test_a_conflict_is_left_in_the_clone_with_its_marks(site):
+    mine = site.commit("file", "one\nmine\nthree\n")
+    site.commit("clean", "x\n", where=site.main)
+    theirs = site.commit("file", "one\ntheirs\nthree\n", where=site.main)
+
+    done = update(site)
+
+    assert done.conflicts == ("file",)
+    assert "file" in done.words
+    assert done.commit == site.tip == mine
+    text = (site.clone / "file").read_text()
+    assert f"<<<<<<< heads/{site.facts.branch}\nmine\n=======\ntheirs\n>>>>>>> heads/main" in text
+    assert status(site) == ["A  clean", "UU file"]
+    with pytest.raises(CannotUpdate, match="a merge is under way"):
+        update(site)
+    # unsolved, it is not committed; solved by the agent, it is the merge
+    left = commit_leftovers(site.facts, site.repository, task="010", attempt="1.1")
+    assert left.untaken[0].paths == ("file",)
+    (site.clone / "file").write_text("one\nboth\nthree\n")
+    plain(site.clone, "add", "file")
+    plain(site.clone, "commit", "-q", "--no-edit")
+    assert plain(site.clone, "log", "-1", "--format=%P") == f"{mine} {theirs}"
+    assert update(site).merged is None
+
+
+def test_a_file_changed_here_and_removed_there_is_a_conflict(site):
+    site.commit("file", "mine\n")
+    plain(site.main, "rm", "-q", "file")
+    plain(site.main, "commit", "-q", "-m", "Removed")
+    assert update(site).conflicts == ("file",)
+    assert status(site) == ["UD file"]
+    left = commit_leftovers(site.facts, site.repository, task="010", attempt="1.1")
+    assert left.untaken[0].paths == ("file",)
+    (site.clone / "file").unlink()
+    left = commit_leftovers(site.facts, site.repository, task="010", attempt="1.1")
+    assert left.untaken == ()
+    assert "file" not in site.files_of(site.tip)
+
+
+def test_what_stands_in_the_way_is_named_and_nothing_changes(site):
+    site.commit("new", "theirs\n", where=site.main)
+    site.commit("x.log", "theirs\n", where=site.main)
+    (site.clone / "x.log").write_text("ignored, and kept\n")
+    before = site.tip
+    with pytest.raises(CannotUpdate) as caught:
+        update(site)
+    assert caught.value.paths == ("x.log",)
+    assert site.tip == before
+    assert not (site.clone / "new").exists()
+    (site.clone / "file").write_text("uncommitted\n")
+    with pytest.raises(CannotUpdate, match="not committed: file"):
+        update(site)
+    plain(site.clone, "checkout", "-q", "--detach")
+    with pytest.raises(CannotUpdate, match="no branch"):
+        update(site)
+    with pytest.raises(CannotUpdate, match="no branch nowhere"):
+        update_clone(site.facts, site.repository, "nowhere")
+
+
+def test_nothing_of_a_hostile_clone_acts(site, tmp_path):
+    site.commit("a.txt", "x\n")
+    site.commit("b.txt", "x\n", where=site.main)
+    folder = make_hostile(site, tmp_path / "traps")
+    commit_leftovers(site.facts, site.repository, task="010", attempt="1.1")
+    assert update(site).merged
+    assert (site.clone / "b.txt").read_text() == "x\n"
+    assert traces(folder) == []
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize(
+    "window", ["objects fetched", "noted", "files written", "index written", "branch moved"]
+)
+@pytest.mark.parametrize(
+    ("second", "conflict"), [("update", False), ("update", True), ("leftovers", False)]
+)
+def test_a_kill_at_any_step_is_completed(site, window, second, conflict):
+    mine = site.commit("file" if conflict else "mine", "one\nmine\nthree\n")
+    site.commit("new", "x\n", where=site.main)
+    theirs = site.commit("file", "one\ntheirs\nthree\n", where=site.main)
+
+    def step(name):
+        if name == window:
+            raise Killed
+
+    with pytest.raises(Killed):
+        update(site, step=step)
+    if second == "leftovers":
+        commit_leftovers(site.facts, site.repository, task="010", attempt="1.1")
+    if conflict:
+        if window == "objects fetched":
+            assert update(site).conflicts == ("file",)
+        else:
+            with pytest.raises(CannotUpdate, match="merge is under way"):
+                update(site)
+        assert site.tip == mine
+        assert status(site) == ["UU file", "A  new"]
+    else:
+        update(site)
+        assert plain(site.clone, "log", "-1", "--format=%P") == f"{mine} {theirs}"
+        assert status(site) == []
+    assert not list((site.main / ".git" / "sow").rglob("*.json"))
+
+
+def test_an_edit_between_a_kill_and_the_next_try_is_not_lost(site):
+    site.commit("file", "one\ntheirs\nthree\n", where=site.main)
+
+    def step(name):
+        if name == "noted":
+            raise Killed
+
+    with pytest.raises(Killed):
+        update(site, step=step)
+    (site.clone / "file").write_text("a person's\n")
+    with pytest.raises(CannotUpdate, match="changed since: file"):
+        update(site)
+    assert (site.clone / "file").read_text() == "a person's\n"
