@@ -167,7 +167,7 @@ def open_queue(workspace: Workspace) -> Database:
     for folder in (workspace.workers, workspace.waiters):  # a copying tool leaves empty ones out
         with suppress(OSError):  # who needs it says so
             make_private(folder, below=workspace.run)
-    for folder in (workspace.run, workspace.run / "jobs"):
+    for folder in (workspace.run, workspace.jobs):
         with suppress(OSError):
             close_to_others(folder)
     return _open(workspace.queue_db)

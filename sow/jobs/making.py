@@ -143,7 +143,7 @@ def _write_new(draft: Path, workspace: Workspace) -> None:
 
 def _start_ids_after_folders(connection: sqlite3.Connection, workspace: Workspace) -> None:
     """Never reuse the number of a job whose output still lies in `run/jobs`."""
-    jobs = workspace.run / "jobs"
+    jobs = workspace.jobs
     numbers = [int(folder.name) for folder in jobs.glob("*") if folder.name.isdecimal()]
     if numbers:
         connection.execute("insert into sqlite_sequence values ('job', ?)", (max(numbers),))

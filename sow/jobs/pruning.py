@@ -143,7 +143,7 @@ def _beyond_size(
 def _strays(workspace: Workspace, database: Database, *, oldest: float) -> Iterable[Path]:
     """Return what belongs to no record and was last changed before `oldest`."""
     known = {str(row["id"]) for row in database.rows("select id from job")}
-    folders = [path for path in (workspace.run / "jobs").glob("*") if path.name not in known]
+    folders = [path for path in workspace.jobs.glob("*") if path.name not in known]
     for path in (*folders, *workspace.workers.glob("*.log")):
         locks = path.glob("*/alive.lock") if path.is_dir() else [path.with_suffix(".lock")]
         if _changed_at(path) <= oldest and not any(doorbell.is_held(lock) for lock in locks):
