@@ -72,6 +72,11 @@ class Workspace:
         return self.run / "workers"
 
     @property
+    def jobs(self) -> Path:
+        """The output of jobs, a folder each."""
+        return self.run / "jobs"
+
+    @property
     def waiters(self) -> Path:
         return self.run / "waiters"
 
@@ -85,7 +90,7 @@ class Workspace:
 
     def job(self, job_id: JobId) -> Path:
         """Return the folder of a job's attempts."""
-        return self.run / "jobs" / str(job_id)
+        return self.jobs / str(job_id)
 
     def attempt(self, job_id: JobId, number: int) -> "AttemptPaths":
         """Return the files of one attempt; `number` counts from 1 within the job."""

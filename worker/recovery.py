@@ -23,6 +23,7 @@ from worker.context import WorkerContext, logger, tell
 from worker.job_end import cancel_unstarted
 from worker.monitor import Monitor
 from worker.postponing import is_checked_out, put_off
+from worker.registration import clear_drafts
 
 
 def recover(context: WorkerContext, monitor: Monitor) -> None:
@@ -56,6 +57,7 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
     for job in jobs.without_row(context.database, context.skipped.skip):
         _ensure_row(context, job)
     give_back_tasks(context)
+    clear_drafts(context.workspace)
 
 
 def give_back_tasks(context: WorkerContext) -> None:

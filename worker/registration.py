@@ -13,27 +13,46 @@ from sow.clock import utc_now
 from sow.errors import QueueError
 from sow.ids import WorkerId
 from sow.jobs import workers
+from sow.jobs.doorbell import is_held
 from sow.jobs.migrations import FORMAT
 from sow.paths import Workspace
 from sow.processes import facts
 from sow.schema.job import WorkerRecord
 from worker.context import WorkerContext, logger
 
+DRAFT_SUFFIX = ".lock.new"
+
 
 def take_name(workspace: Workspace) -> tuple[WorkerId, int]:
     """Make and lock a worker's file. The lock is the worker's life; the file tells who holds it.
 
     It gets its name when it is locked, so that a lock file nobody holds is a dead worker's.
+    Until it is locked, another worker may look at the draft, or clear it away: then it is
+    made anew, under another name.
     """
     identity = facts.identify(os.getpid())
     assert identity is not None  # noqa: S101 - this very process
-    worker_id = WorkerId(f"w{identity.pid}-{uuid.uuid4().hex[:6]}")
-    draft = workspace.workers / f".{worker_id}.lock.new"
-    fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    os.write(fd, f"{identity.pid} {identity.start_ticks}\n".encode())
-    draft.rename(workspace.worker_lock(worker_id))
-    return worker_id, fd
+    while True:
+        worker_id = WorkerId(f"w{identity.pid}-{uuid.uuid4().hex[:6]}")
+        draft = workspace.workers / f".{worker_id}{DRAFT_SUFFIX}"
+        fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.write(fd, f"{identity.pid} {identity.start_ticks}\n".encode())
+            draft.rename(workspace.worker_lock(worker_id))
+        except (FileNotFoundError, BlockingIOError):
+            os.close(fd)
+            draft.unlink(missing_ok=True)
+        else:
+            return worker_id, fd
+
+
+def clear_drafts(workspace: Workspace) -> None:
+    """Remove the drafts of workers that were killed before their file had its name."""
+    for draft in workspace.workers.glob(f".w*{DRAFT_SUFFIX}"):
+        with suppress(QueueError, OSError):  # another user's: it harms nobody
+            if not is_held(draft):
+                draft.unlink(missing_ok=True)
 
 
 def register(context: WorkerContext, *, concurrency: int, background: bool) -> None:

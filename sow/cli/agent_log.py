@@ -7,7 +7,7 @@ import click
 
 from sow import own_variables
 from sow.cli import completing
-from sow.cli.arguments import here
+from sow.cli.arguments import about_tasks, here
 from sow.cli.output import echo_json, json_option
 from sow.clock import format_time
 from sow.errors import UsageError
@@ -52,6 +52,7 @@ def log(
         raise UsageError("there is nothing to log", hint='For example: sow agent log "Added it"')
     workspace = here()
     task_id = task or os.environ.get(own_variables.TASK_ID)
+    about_tasks(*([task_id] if task_id else []))
     if not task_id and not has_project(workspace):
         raise NoProject(workspace.project)
     folder = find_task(workspace, task_id).folder if task_id else workspace.project

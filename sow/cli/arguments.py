@@ -1,7 +1,7 @@
 """What commands take from the command line and the environment alike.
 
-Owns how a task is named (argument, `--id`, SOW_TASK_ID), where the workspace
-is looked for, and what becomes of bytes that are no UTF-8.
+Owns how a task is named (argument, `--id`, SOW_TASK_ID) and that errors can name it
+too, where the workspace is looked for, and what becomes of bytes that are no UTF-8.
 """
 
 import os
@@ -36,6 +36,13 @@ def working_folder() -> Path:
         ) from None
 
 
+def about_tasks(*task_ids: str) -> None:
+    """Tell whoever shows an error of this call which tasks it is about (`sow.cli.root`)."""
+    context = click.get_current_context(silent=True)
+    if context is not None and isinstance(context.obj, set):
+        context.obj.update(task_ids)
+
+
 def named_task(argument: str | None, option: str | None, environ: Mapping[str, str]) -> str:
     """Return the task meant: the argument, else `--id`, else SOW_TASK_ID. Raises UsageError."""
     if argument and option and argument != option:
@@ -47,6 +54,7 @@ def named_task(argument: str | None, option: str | None, environ: Mapping[str, s
         raise UsageError(
             "no task is named", hint=f"Give its id, such as 010, or set {own_variables.TASK_ID}."
         )
+    about_tasks(task_id)
     return task_id
 
 
@@ -58,6 +66,7 @@ def named_tasks(
     Raises UsageError if none is named, StateError if one is no task's id.
     """
     named = [*arguments, *options] or [named_task(None, None, environ)]
+    about_tasks(*named)
     return [parse_task_id(task) for task in dict.fromkeys(named)]
 
 
@@ -76,6 +85,7 @@ def all_or_named(
     from sow.calls.live_tasks import live_tasks
 
     found = live_tasks(caller)
+    about_tasks(*found)
     if not found:
         click.echo("No job of this project runs or waits.", err=True)
     return found

@@ -6,8 +6,9 @@ an object, and of several tasks each has its line in one place. The words come
 as well, for whoever watches a script that keeps standard output to itself.
 """
 
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -15,6 +16,7 @@ import click
 
 from sow.cli.output import echo_json
 from sow.errors import ExitCode, SowError
+from sow.ids import TASK_ID_PATTERN
 
 JSON_OPTION = "--json"
 
@@ -28,16 +30,27 @@ def wants_json(arguments: Sequence[str]) -> bool:
     return JSON_OPTION in words[:ends]
 
 
-def show_failure(message: str, hint: str, exit_code: ExitCode, *, as_json: bool) -> None:
-    """Show what has ended a command. Nobody may listen: the exit code has to tell it then."""
+def show_failure(
+    message: str, hint: str, exit_code: ExitCode, *, as_json: bool, about: Collection[str] = ()
+) -> None:
+    """Show what has ended a command. Nobody may listen: the exit code has to tell it then.
+
+    `about` are the tasks that its command line named; an error of one task names it.
+    """
     with suppress(OSError, ValueError):
         if as_json:
-            _echo_object(message, hint, exit_code)
+            _echo_object(message, hint, exit_code, _only(about))
             sys.stdout.flush()
     with suppress(OSError, ValueError):
         click.echo(f"Error: {message}", err=True)
         if hint:
             click.echo(f"\n{hint}", err=True)
+
+
+def _only(about: Collection[str]) -> str | None:
+    """Return the one task of some that is a task's id; None where there are others too."""
+    task_id = next(iter(about)) if len(about) == 1 else ""
+    return task_id if re.fullmatch(TASK_ID_PATTERN, task_id) else None
 
 
 def for_each(tasks: Sequence[Task], act: Callable[[Task], int | None], *, as_json: bool) -> int:

@@ -2,15 +2,15 @@
 
 import click
 
-from sow.calls.last_job import present_project
 from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.job_record import note_on, open_jobs, took
 from sow.cli.output import COUNT, echo_json_lines, echo_table, json_option
 from sow.clock import ago, utc_now
-from sow.ids import parse_task_id
+from sow.ids import ProjectId, parse_task_id
 from sow.jobs import jobs
 from sow.jobs.database import Database
+from sow.paths import Workspace
 from sow.reports.views import Seen, read_views, see_jobs
 from sow.schema.job import Job
 
@@ -40,7 +40,7 @@ def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None
     found: list[Job] = []
     if database is not None:
         task_id = parse_task_id(task) if task else None
-        project_id = present_project(workspace) if task else None
+        project_id = _present_project(workspace) if task else None
         found = jobs.recent_jobs(
             database,
             limit=limit + 1,
@@ -61,6 +61,13 @@ def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None
         echo_table(HEADER, rows, states=["STATE", "STATUS"])
     if len(found) > limit:
         click.echo(f"Note: there are more than these {limit} jobs; --limit shows more.", err=True)
+
+
+def _present_project(workspace: Workspace) -> ProjectId | None:
+    """Return the project that is checked out; only a list of one task's jobs reads its file."""
+    from sow.calls.last_job import present_project
+
+    return present_project(workspace)
 
 
 def _none(database: Database | None, *, task: str | None, active: bool) -> str:

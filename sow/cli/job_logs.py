@@ -26,7 +26,7 @@ from sow.files import open_regular, unreadable
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import AttemptPaths, Workspace
-from sow.reports.activity import retry_words
+from sow.reports.last_deed import retry_words
 from sow.reports.outcome import line_of
 from sow.reports.views import dollars, outcome_of
 from sow.schema.job import Job

@@ -75,7 +75,7 @@ def _preview(caller: Caller, job: Job, resolved: Resolved) -> Mapping[str, Any]:
     executor = make_executor(job.executor)
     folder = task_folder(caller.workspace, task)
     plan = plan_attempt(job, task, (), executor, location_for(caller.workspace, job, folder))
-    prompt_file = caller.workspace.run / "jobs" / "<job>" / "1" / "prompt.md"
+    prompt_file = caller.workspace.jobs / "<job>" / "1" / "prompt.md"
     launch = launch_of(caller.workspace, job, task, plan, executor, prompt_file)
     return {
         "task": task.id,

@@ -68,10 +68,11 @@ def run(arguments: Sequence[str]) -> int:
 
     keeper_hooks.install(_who_lives, _tell)
     as_json = wants_json(arguments)
+    about: set[str] = set()
     try:
-        result = _main(arguments, as_json=as_json)
+        result = _main(arguments, about, as_json=as_json)
     except SowError as error:
-        show_failure(error.message, error.hint, error.exit_code, as_json=as_json)
+        show_failure(error.message, error.hint, error.exit_code, as_json=as_json, about=about)
         return int(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return int(ExitCode.INTERRUPTED)
@@ -89,9 +90,10 @@ def run(arguments: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _main(arguments: Sequence[str], *, as_json: bool) -> object:
+def _main(arguments: Sequence[str], about: set[str], *, as_json: bool) -> object:
+    """Run one command line; it leaves in `about` the tasks that it names."""
     try:
-        return root.main(args=list(arguments), prog_name="sow", standalone_mode=False)
+        return root.main(args=list(arguments), prog_name="sow", standalone_mode=False, obj=about)
     except click.ClickException as error:
         return _show_usage(error, as_json=as_json)
 

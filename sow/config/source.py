@@ -1,9 +1,11 @@
 """One configuration file: its bytes, what they say, and faults told with line and key.
 
-Owns reading such a file. Knows no setting: the shape of the file is an argument.
+Owns reading such a file, and what to write instead of a wrong value or in a wrong
+place. The shape of the file is an argument.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -11,6 +13,7 @@ import msgspec
 
 from sow.config.config_errors import InvalidConfiguration
 from sow.files import NotAFile, read_regular
+from sow.schema.config import ExecutorSection, SettingsSection
 
 if TYPE_CHECKING:
     from sow.yamlfile import YamlProblem
@@ -121,9 +124,22 @@ REMEDIES = {
 """What to write instead, by the name of the setting that has a wrong value."""
 
 
+def _other_place(names: Sequence[str]) -> str:
+    """Return where a key belongs that is known, but not where it was written; else nothing."""
+    match names:
+        case ["agents", "executors", _, name] if name in SettingsSection.__struct_fields__:
+            return f"Write it below settings: `settings: {{{name}: …}}`."
+        case ["agents", "executors", _, "settings", name]:
+            if name in ExecutorSection.__struct_fields__:
+                return f"Write it beside settings, as a key of the executor: `{name}: …`."
+    return ""
+
+
 def _schema_error(problem: "YamlProblem", text: bytes) -> InvalidConfiguration:
     """Return the user's form of what the schema says, without the value of a variable."""
     names = re.split(r"[.\[]", problem.key)
+    if problem.reason.startswith("unknown key"):
+        return _error(problem, text, reason=problem.reason, remedy=_other_place(names))
     below = names[3:] if names[0] == "agents" else names[1:]
     setting = next((name for name in below if name in REMEDIES), "")
     reason = problem.reason.replace(" or nothing", "")  # a key without a value is no wish

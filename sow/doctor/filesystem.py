@@ -20,6 +20,7 @@ def examine_filesystem(workspace: Workspace) -> Iterator[Finding]:
     if MOUNTINFO.exists():
         yield _kind(folder, MOUNTINFO.read_text("utf-8", "surrogateescape"))
     yield _locks(workspace.sow)
+    yield from _no_folders(workspace)
     yield from _permissions(workspace)
 
 
@@ -73,6 +74,18 @@ def _opened(folder: Path) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _no_folders(workspace: Workspace) -> Iterator[Finding]:
+    """Yield what stands where workers and calls make their folders, and is none."""
+    for folder in (workspace.run, workspace.workers, workspace.waiters, workspace.jobs):
+        if os.path.lexists(folder) and not folder.is_dir():
+            yield Finding(
+                check="folder",
+                level=Level.ERROR,
+                text=f"{folder} is no folder, and agents need one there",
+                remedy="Move it away: sow makes the folder when it needs it.",
+            )
 
 
 def _permissions(workspace: Workspace) -> Iterator[Finding]:

@@ -168,7 +168,7 @@ def open_queue(workspace: Workspace) -> Database:
     for folder in (workspace.workers, workspace.waiters):
         with suppress(OSError):  # whoever needs the folder reports what is wrong with it
             make_private(folder, below=workspace.run)
-    for folder in (workspace.run, workspace.run / "jobs"):
+    for folder in (workspace.run, workspace.jobs):
         with suppress(OSError):
             close_to_others(folder)
     return _open(workspace.queue_db)

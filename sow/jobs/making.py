@@ -144,7 +144,7 @@ def _write_new(draft: Path, workspace: Workspace) -> None:
 
 def _start_ids_after_folders(connection: sqlite3.Connection, workspace: Workspace) -> None:
     """Never reuse the number of a job whose output still lies in `run/jobs`."""
-    last = max(job_numbers(workspace.run / "jobs"), default=0)
+    last = max(job_numbers(workspace.jobs), default=0)
     if last:
         connection.execute("insert into sqlite_sequence values ('job', ?)", (last,))
 

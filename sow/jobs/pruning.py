@@ -165,7 +165,7 @@ def _strays(workspace: Workspace, database: Database, *, oldest: float) -> Itera
     a link leads, may be full of folders whose names are numbers.
     """
     known = {int(row["id"]) for row in database.rows("select id from job")}
-    jobs = workspace.run / "jobs"
+    jobs = workspace.jobs
     numbers = [] if jobs.is_symlink() else sorted(set(job_numbers(jobs)) - known)
     folders = [jobs / str(number) for number in numbers]
     for path in (*folders, *sorted(worker_logs(workspace.workers))):

@@ -7,7 +7,6 @@ What happened, and what sow does by itself, is `explain`'s.
 
 from collections.abc import Sequence
 
-from sow.executors.registry import make_executor
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
 from sow.schema.causes import CAUSES, SESSION_UNKNOWN, Cause
 from sow.schema.job import Attempt, Job, JobState
@@ -58,6 +57,12 @@ def go_on(job: Job, attempts: Sequence[Attempt]) -> str:
     if has_session and _can_resume(job):
         return f'`sow agent resume {job.task_id} "Go on."`'
     return f"`sow agent spawn {job.agent} {job.task_id}`"
+
+
+def _can_resume(job: Job) -> bool:
+    from sow.executors.registry import make_executor  # lists of jobs come by here, and ask not
+
+    return make_executor(job.executor).supports_resumption
 
 
 def _to_end(job: Job) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 
 from sow.clock import Times, format_duration
 from sow.errors import ExitCode
-from sow.executors.registry import make_executor
 from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause
 from sow.schema.job import Attempt, Job, JobState
 from sow.schema.output.jobs import Outcome
@@ -48,6 +47,8 @@ def warnings_of(job: Job, attempts: Sequence[Attempt]) -> tuple[str, ...]:
     ]
     warnings = [*job.warnings, *empty]
     if job.denied_tools and job.state is JobState.DONE:
+        from sow.executors.registry import make_executor  # for these few jobs alone
+
         remedy = make_executor(job.executor).remedy
         warnings.append(f"tools were denied: {', '.join(job.denied_tools)}. {remedy}")
     return tuple(warnings)

@@ -1,7 +1,8 @@
 """How a job's task stands now, for advice about it: others may have gone on with it since.
 
 Owns the looking. Changes nothing, and never raises: a task that cannot be read
-is told in words.
+is told in words. What reads a state is imported by the look: a list of jobs
+looks at none.
 """
 
 from dataclasses import dataclass
@@ -11,10 +12,6 @@ from sow.ids import TaskId
 from sow.paths import Workspace
 from sow.schema.job import Job
 from sow.schema.task import TaskStatus
-from sow.state.places import find_task
-from sow.state.projects import read_project
-from sow.state.state_errors import UnknownTask
-from sow.state.tasks import read_task
 
 
 @dataclass(frozen=True)
@@ -32,6 +29,11 @@ NOT_LOOKED_AT = TaskNow()
 
 def look_at_task(workspace: Workspace, job: Job) -> TaskNow:
     """Return how a job's task stands now."""
+    from sow.state.places import find_task
+    from sow.state.projects import read_project
+    from sow.state.state_errors import UnknownTask
+    from sow.state.tasks import read_task
+
     task_id = TaskId(job.task_id)
     try:
         if read_project(workspace).id != job.project_id:

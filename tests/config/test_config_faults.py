@@ -44,6 +44,27 @@ FAULTS = {
         "did you mean 'max_parallel'?",
         "",
     ),
+    "a setting beside settings": (
+        executor("command", "command: [x]"),
+        5,
+        "agents.executors.x.command",
+        "unknown key 'command'; known here: type, settings,",
+        "Write it below settings: `settings: {command: …}`.",
+    ),
+    "a key of an executor below settings": (
+        executor("claude", "settings:", "  timeout: 5m"),
+        6,
+        "agents.executors.x.settings.timeout",
+        "unknown key 'timeout'",
+        "Write it beside settings, as a key of the executor: `timeout: …`.",
+    ),
+    "a setting of executors where there is none": (
+        "worker: {timeout: 5m}\n",
+        1,
+        "worker.timeout",
+        "unknown key 'timeout'",
+        "Correct the file, then run `sow config validate`.",
+    ),
     "unknown key of worker": (
         "worker:\n  concurency: 2\n",
         2,

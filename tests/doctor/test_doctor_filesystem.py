@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from capabilities import skip_or_fail
 
-from sow.doctor.filesystem import lock_fault
+from sow.doctor.filesystem import examine_filesystem, lock_fault
+from sow.findings import Level
+from sow.paths import Workspace
 from sow.processes.disks import filesystem_of, is_shared
 
 MOUNTINFO = r"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -69,3 +71,22 @@ def test_locks_that_there_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     assert lock_fault(tmp_path) == "no locks available"
+
+
+@pytest.mark.parametrize("name", ["run", "run/workers", "run/waiters", "run/jobs"])
+def test_a_file_in_the_place_of_a_folder_is_an_error(tmp_path: Path, name: str):
+    workspace = Workspace(tmp_path)
+    (workspace.sow / name).parent.mkdir(parents=True, mode=0o700)
+    assert not [found for found in examine_filesystem(workspace) if found.level is Level.ERROR]
+    (workspace.sow / name).write_text("")
+    (fault,) = [found for found in examine_filesystem(workspace) if found.level is Level.ERROR]
+    assert fault.text == f"{workspace.sow / name} is no folder, and agents need one there"
+    assert fault.remedy == "Move it away: sow makes the folder when it needs it."
+
+
+def test_a_link_to_nowhere_is_no_folder_either(tmp_path: Path):
+    workspace = Workspace(tmp_path)
+    workspace.run.mkdir(parents=True, mode=0o700)
+    workspace.workers.symlink_to(tmp_path / "gone")
+    (fault,) = [found for found in examine_filesystem(workspace) if found.level is Level.ERROR]
+    assert str(workspace.workers) in fault.text

@@ -120,5 +120,5 @@ def test_an_error_is_an_object_too(site: Site, words: tuple[str, ...]) -> None:
     refused = site.sow(*words, "--json", expect=None)
     assert refused.code in (4, 5)
     error = refused.json["error"]
-    assert (error["exit_code"], refused.json["task"]) == (refused.code, None)
+    assert (error["exit_code"], refused.json["task"]) == (refused.code, "010")
     assert refused.err == f"Error: {error['message']}\n\n{error['hint']}\n"

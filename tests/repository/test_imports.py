@@ -4,9 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from reports.job_cases import ended_job, make_job
+
+from sow.jobs import jobs
+from sow.jobs.database import open_queue
+from sow.paths import Workspace
+from sow.schema.job import Cause, JobState
+from sow.schema.task import TaskStatus
 
 HEAVY = frozenset(
     {
@@ -20,6 +28,8 @@ HEAVY = frozenset(
         "psutil",
         "socket",
         "sow.cli.colour",
+        "sow.executors.base",
+        "sow.state.tasks",
         "sqlite3",
         "subprocess",
         "tempfile",
@@ -29,7 +39,7 @@ HEAVY = frozenset(
 )
 """Modules that take long to import, or draw in such as do."""
 
-STATE = {"msgspec", "yaml"}
+STATE = {"msgspec", "yaml", "sow.state.tasks"}
 """What reading a state file takes."""
 QUEUE = {"msgspec", "sqlite3", "dataclasses"}
 """What reading the queue's records takes."""
@@ -62,6 +72,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for words in (["init"], ["project", "new", "P"], ["task", "add", "T", "--agent", "tester"]):
         argv = [sys.executable, "-P", "-m", "sow", *words]
         subprocess.run(argv, cwd=folder, check=True, capture_output=True)
+    with closing(open_queue(Workspace(folder))) as database:
+        jobs.insert_job(database, ended_job(JobState.DONE, TaskStatus.PAUSED, Cause.REPORTED))
+        jobs.insert_job(database, make_job(state=JobState.QUEUED, task_id="020"))
     return folder
 
 

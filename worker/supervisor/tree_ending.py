@@ -15,7 +15,7 @@ from worker.supervisor.signals import CHILD_ENDED, wait_for_signal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.processes.stat import Stat
-    from worker.supervisor.own_processes import OwnProcesses, Left
+    from worker.supervisor.own_processes import Left, OwnProcesses
 
 Graces = tuple[tuple[signal.Signals, float], ...]
 

@@ -27,7 +27,8 @@ class ErrorView(msgspec.Struct, frozen=True, kw_only=True):
     """What any command prints in place of a result, or after some, where it fails."""
 
     task: Annotated[
-        str | None, Meta(description="the task that it is about, of several named; else null")
+        str | None,
+        Meta(description="the task that it is about; null where the call named none, or several"),
     ]
     error: Annotated[ErrorFacts, Meta(description="what happened")]
 

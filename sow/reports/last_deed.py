@@ -1,0 +1,74 @@
+"""What an agent has last done, as its executor reads the end of its output.
+
+Owns the words of it. Opens no file, and never raises for what an agent has printed.
+"""
+
+import os
+
+from sow.executors.base import Event, EventKind, Executor
+from sow.executors.registry import make_executor
+from sow.schema.executor import ExecutorConfig
+from sow.terminal_text import printable
+
+TAILS_BYTES = (1 << 16, 1 << 20)
+"""How much of the end is read: nearly always the first of them holds what was done last. Beyond
+the second, behind an answer of a mebibyte, nobody looks."""
+LONGEST_WORDS = 200
+
+
+def last_deed(descriptor: int, config: ExecutorConfig) -> tuple[str, bool]:
+    """Return what an agent's output ends with, in words, and whether that keeps it from going on.
+
+    The words are on one line; empty where the end tells nothing.
+    """
+    executor = make_executor(config)
+    size = os.fstat(descriptor).st_size
+    words, is_hindered = "", False
+    for length in TAILS_BYTES:
+        start = max(0, size - length)
+        data = os.pread(descriptor, length, start)
+        whole = data if not start else data[data.find(b"\n") + 1 :]
+        words, is_hindered = _of_events(executor, whole)
+        if words or not start:
+            break
+    return words, is_hindered
+
+
+def _of_events(executor: Executor, data: bytes) -> tuple[str, bool]:
+    """Return what these lines come to: the last call, or what keeps it, and whether that does."""
+    deed = speech = background = hindrance = ""
+    ended = False
+    for event in executor.skim(data):
+        match event.kind:
+            case EventKind.API_RETRY:
+                hindrance = retry_words(event)
+            case EventKind.RATE_LIMIT:
+                hindrance = "a usage limit was reached" if event.is_error else ""
+            case EventKind.TOOL_USE:
+                deed, hindrance, ended = event.text or event.tool or "", "", False
+            case EventKind.TEXT:
+                speech, hindrance, ended = f"says: {event.text}", "", False
+            case EventKind.BACKGROUND:
+                background = event.text
+            case EventKind.RESULT:
+                hindrance, ended = "", True
+    if ended:
+        deed = f"waits for what runs {background}" if background else "has said its last word"
+    shown = printable(hindrance or deed or speech)
+    return _shortened(shown), bool(hindrance)
+
+
+def retry_words(event: Event) -> str:
+    """Return a failed request that is tried again, in words."""
+    words = f"request failed ({event.status or 'no answer'}), tried again"
+    return f"{words}, {_ordinal(event.count)} time" if event.count > 1 else words
+
+
+def _ordinal(number: int) -> str:
+    teens = number % 100 in (11, 12, 13)
+    ending = "th" if teens else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_WORDS else f"{text[: LONGEST_WORDS - 1]}…"
