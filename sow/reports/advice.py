@@ -94,17 +94,3 @@ def _reply_to(job: Job) -> str:
     if _can_resume(job):
         return f'`sow agent resume {job.task_id} "…"`'
     return f'`sow agent spawn {job.agent} {job.task_id} --prompt "…"`'
-
-
-def _can_resume(job: Job) -> bool:
-    return make_executor(job.executor).supports_resumption
-
-
-def _about_failure(job: Job, again: str) -> str:
-    """Return what cures a failure, and the command to go on with."""
-    cause = CAUSES[job.cause or Cause.INTERNAL]
-    facts = {"executor": job.executor.name, "job": job.id, "task": job.task_id}
-    remedy = cause.remedy.format(settings=f"agents.executors.{job.executor.name}", **facts)
-    if job.cause in SESSION_UNKNOWN:
-        return f"{remedy}: `sow agent spawn {job.agent} {job.task_id} --fresh`."
-    return f"{remedy}: {again}."
