@@ -4,6 +4,16 @@ Owns what may reach a terminal of what agents and files say. Knows nothing of
 what the text means.
 """
 
+import re
+
+STEERING = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
+"""What colours and moves on a terminal (ECMA-48)."""
+
+
+def without_steering(text: str) -> str:
+    """Return a text without the sequences that colour and move: their letters would stay else."""
+    return STEERING.sub("", text)
+
 
 def printable(text: str) -> str:
     """Return a text on one line, and with nothing in it that steers a terminal."""

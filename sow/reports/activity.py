@@ -57,6 +57,10 @@ def activity_of(workspace: Workspace, job: Job, now: float) -> Activity | None:
         return None
     try:
         quiet = max(0.0, now - os.fstat(descriptor).st_mtime)
+        if job.executor is None:
+            logs = workspace.attempt(job.id, number).folder.glob("check-*.log")
+            written = max((log.stat().st_mtime for log in logs), default=now - quiet)
+            return Activity(_last_line(descriptor), min(quiet, max(0.0, now - written)))
         words, is_hindered = _last_deed(descriptor, make_executor(job.executor))
         return Activity(words, quiet, is_hindered)
     finally:
@@ -69,6 +73,14 @@ def _newest_attempt(folder: Path) -> int | None:
     except OSError:
         return None
     return max((int(name) for name in names if name.isascii() and name.isdigit()), default=None)
+
+
+def _last_line(descriptor: int) -> str:
+    """Return the last line that a program of ours has printed: what it does now."""
+    size = os.fstat(descriptor).st_size
+    data = os.pread(descriptor, TAILS_BYTES[0], max(0, size - TAILS_BYTES[0]))
+    lines = data.decode("utf-8", "replace").strip().splitlines()
+    return _shortened(printable(lines[-1])) if lines else ""
 
 
 def _last_deed(descriptor: int, executor: Executor) -> tuple[str, bool]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from sow.executors.registry import make_executor
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
+from sow.reports.wording import again
 from sow.schema.causes import CAUSES, SESSION_UNKNOWN, Cause
 from sow.schema.job import Attempt, Job, JobState
 from sow.schema.kinds import SessionUse, kind_of
@@ -20,6 +21,8 @@ def advice(job: Job, attempts: Sequence[Attempt], task: TaskNow = NOT_LOOKED_AT)
 
     `task` is how its task stands now: what others have gone on with is not advised on.
     """
+    if not kind_of(job).is_agents:
+        return _about_step(job)
     if job.state.is_final and task.missing:
         return task.missing
     if job.state.is_final and task.status not in (None, job.outcome_status):
@@ -44,17 +47,33 @@ def advice(job: Job, attempts: Sequence[Attempt], task: TaskNow = NOT_LOOKED_AT)
             return _to_end(job)
 
 
+def _about_step(job: Job) -> str:
+    """Return what to do about a job without an agent."""
+    match job.state:
+        case JobState.DONE:
+            return ""
+        case JobState.CANCELLED:
+            return f"To run it again: {again(job)}."
+        case JobState.FAILED:
+            return _about_failure(job, again(job))
+        case JobState.RUNNING:
+            return f"To watch it: `sow job logs {job.id} --follow`. {_to_end(job)}"
+        case _:
+            return _to_end(job)
+
+
 def go_on(job: Job, attempts: Sequence[Attempt]) -> str:
     """Return the command that goes on with a job's task after its end."""
     continues = kind_of(job).session is SessionUse.CONTINUES
     has_session = continues or any(attempt.session_id is not None for attempt in attempts)
-    if has_session and make_executor(job.executor).supports_resumption:
+    if has_session and make_executor(job.agents_executor).supports_resumption:
         return f'`sow agent resume {job.task_id} "Go on."`'
     return f"`sow agent spawn {job.agent} {job.task_id}`"
 
 
 def _to_end(job: Job) -> str:
-    return f"To end it: `sow agent cancel {job.task_id}`."
+    command = f"sow agent cancel {job.task_id}" if job.task_id else f"sow job cancel {job.id}"
+    return f"To end it: `{command}`."
 
 
 def _about_status(job: Job) -> str:
@@ -74,11 +93,13 @@ def _about_status(job: Job) -> str:
             return ""
 
 
-def _about_failure(job: Job, again: str) -> str:
+def _about_failure(job: Job, anew: str) -> str:
     """Return what cures a failure, and the command to go on with."""
     cause = CAUSES[job.cause or Cause.INTERNAL]
-    facts = {"executor": job.executor.name, "job": job.id, "task": job.task_id}
-    remedy = cause.remedy.format(settings=f"agents.executors.{job.executor.name}", **facts)
+    facts = {"executor": job.executor_name, "job": job.id, "task": job.task_id}
+    remedy = cause.remedy.format(settings=f"agents.executors.{job.executor_name}", **facts)
+    if job.executor is None and "{settings}" in cause.remedy:
+        return f"Correct what is wrong there. Then: {anew}."
     if job.cause in SESSION_UNKNOWN:
         return f"{remedy}: `sow agent spawn {job.agent} {job.task_id} --fresh`."
-    return f"{remedy}: {again}."
+    return f"{remedy}: {anew}."

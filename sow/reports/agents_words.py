@@ -36,6 +36,8 @@ def words_below(workspace: Workspace, outcome: Outcome) -> list[str]:
     if outcome.state == JobState.FAILED:
         return [] if _is_said(outcome) else [f"  Next: {outcome.next_step}"]
     does = TELLING.get(outcome.status or "")
+    if outcome.task is None:
+        return []
     if outcome.state != JobState.DONE or does is None:
         return []
     entry = _last_of_agent(workspace, outcome)
@@ -58,7 +60,7 @@ def _is_said(outcome: Outcome) -> bool:
 
 def _last_of_agent(workspace: Workspace, outcome: Outcome) -> LogEntry | None:
     try:
-        entries = last_entries(find_task(workspace, TaskId(outcome.task)).log, LOOKED_AT)
+        entries = last_entries(find_task(workspace, TaskId(outcome.task or "")).log, LOOKED_AT)
     except StateError:
         return None
     begun = outcome.started_at or ""

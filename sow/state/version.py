@@ -20,9 +20,9 @@ from sow.state.kept.store import root_of
 from sow.state.state_errors import NewerState
 
 FIRST_VERSION = 1
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """The newest form that this sow reads and writes."""
-SINCE: Mapping[str, int] = {}
+SINCE: Mapping[str, int] = {"task.checks": 2, "task.check": 2}
 """The fields that came after the first form, each with the number of its form, as
 `{"task.branch": 2}`. Such a field is UNSET where a file does not have it."""
 
