@@ -14,6 +14,8 @@ ATTEMPT_ID = "SOW_ATTEMPT_ID"
 """Marks all processes of an attempt."""
 AGENT = "SOW_AGENT"
 """The role of the agent."""
+STEP_ROLE = "sow-step"
+"""The role of the repository's own command lines, which sow runs in a step: one without rights."""
 EXECUTOR = "SOW_EXECUTOR"
 OF_AGENTS = frozenset({ROOT, TASK_ID, JOB_ID, ATTEMPT_ID, AGENT, EXECUTOR})
 """What every agent gets, and no configuration may change."""

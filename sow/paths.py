@@ -116,6 +116,15 @@ class AttemptPaths:
         return self.folder / "stderr.log"
 
     @property
+    def result(self) -> Path:
+        """What a program of ours has found out, where one was the attempt's process."""
+        return self.folder / "result.json"
+
+    def check_log(self, name: str) -> Path:
+        """Return what a check's command line has printed."""
+        return self.folder / f"check-{name}.log"
+
+    @property
     def started(self) -> Path:
         return self.folder / "started.json"
 

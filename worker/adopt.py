@@ -39,13 +39,13 @@ def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running 
         _put_back(context, lease, excuse)
         return None
     paths = context.workspace.attempt(job.id, attempt.number)
-    executor = make_executor(job.executor)
+    executor = make_executor(job.executor) if job.executor is not None else None
     tell(job, f"adopted: attempt {attempt.number}")
     return Running(
         lease=lease,
         job=job,
         attempt=attempt,
-        task=_task(context, TaskId(job.task_id)),
+        task=_task(context, TaskId(job.task_id)) if job.task_id else None,
         paths=paths,
         executor=executor,
         output=OutputReader(paths.output, executor),
@@ -75,6 +75,8 @@ def _task(context: WorkerContext, task_id: TaskId) -> Task | None:
 def _environment(context: WorkerContext, job: Job) -> dict[str, str]:
     """Return what tells where the agent's CLI keeps its sessions; `env` may have gone meanwhile."""
     environ = agent_environment(context.environ)
+    if job.executor is None:
+        return environ
     with suppress(SowError):
         environ |= executor_variables(job, context.environ)
     return environ
@@ -95,7 +97,7 @@ def _put_back(context: WorkerContext, lease: Lease, excuse: str) -> None:
     if following.step is Step.FAIL:
         deaths = job.worker_deaths + following.worker_deaths
         error = SowError(
-            f"set aside: its worker died {deaths} times in a row before the agent had started"
+            f"set aside: its worker died {deaths} times in a row before anything of it had started"
         )
         fail_before_start(context, job, lease, error, cause=Cause.WORKER_DIED)
         return

@@ -49,7 +49,7 @@ def judge_ending(
         seen=running.output.seen,
         ended_for=running.ended_for,
     )
-    verdict = judge(evidence, running.executor)
+    verdict = judge(evidence, running.agents_executor)
     if verdict.cause is Cause.WORKER_DIED:
         excuse = excuse_of(context, running)
         reason = f"{verdict.reason}; {NOT_COUNTED}{excuse}" if excuse else verdict.reason
@@ -69,7 +69,7 @@ def decide_next(context: WorkerContext, running: Running, job: Job, verdict: Ver
         now=context.now(),
         jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
         resets_at=verdict.resets_at or running.output.seen.resets_at,
-        can_resume=running.executor.supports_resumption,
+        can_resume=running.agents_executor.supports_resumption,
         session_kept=is_unknown and _is_kept(context, running),
         ran_in_session=ran_in(history, running.attempt.session_id or ""),
         on_quota=context.configuration.retry_on_quota,
@@ -95,7 +95,7 @@ def _session_lost(running: Running, verdict: Verdict) -> Verdict:
     """Say what to do about a session that has started and that its CLI no longer knows."""
     job = running.job
     session_id = running.attempt.session_id or ""
-    lost = SessionLost(job.executor.name, job.task_id, session_id, job.agent)
+    lost = SessionLost(job.executor_name, job.task_id, session_id, job.agent)
     return replace(verdict, reason=f"{lost.message}\n{lost.hint}")
 
 

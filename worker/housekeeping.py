@@ -12,6 +12,7 @@ from sow.jobs.pruning import Limits, prune
 from worker import launch
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
+from worker.holding import release_if_trusted
 from worker.monitor import Monitor
 from worker.next_supervisor import Standby
 from worker.recovery import give_back_tasks, recover
@@ -81,6 +82,7 @@ class Housekeeping:
         self._recover_after = time.monotonic() + RECOVERY_SECONDS
         try:
             recover(self._context, self._monitor)
+            release_if_trusted(self._context)
             self._status_look.look_if_due(now=self._context.now())
         except (SowError, OSError) as error:
             logger.warning("cannot recover yet: %s", launch.reason_of(error))

@@ -17,6 +17,7 @@ from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.jobs import jobs, leases, waiters
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Lease
+from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskStatus
 from worker.context import WorkerContext, tell
 from worker.task_state import change_under_lease, fails, first_line, log_failure
@@ -32,6 +33,9 @@ def fail_before_start(
 ) -> None:
     """End a job whose agent could not be started; task and job say why."""
     now = context.now()
+    if not kind_of(job).marks_task:
+        _fail_unmarked(context, job, lease, Verdict(cause or cause_of(error), error.message))
+        return
 
     def change(task: Task) -> Mapping[str, Any]:
         leases.refuse_if_asked(context.database, job.id)
@@ -51,6 +55,18 @@ def fail_before_start(
         return
     end(context, lease, JobState.FAILED, verdict, status)
     tell_of_end(context, job)
+
+
+def _fail_unmarked(context: WorkerContext, job: Job, lease: Lease, verdict: Verdict) -> None:
+    """End a job as failed that has not marked its task."""
+    try:
+        with leases.under(context.database, lease):
+            leases.refuse_if_asked(context.database, job.id)
+            end(context, lease, JobState.FAILED, verdict, job.prior_status)
+    except leases.EndIsAsked:
+        cancel_unstarted(context, job, lease)
+    else:
+        tell_of_end(context, job)
 
 
 def cancel_unstarted(context: WorkerContext, job: Job, lease: Lease) -> None:
@@ -114,7 +130,8 @@ def end_unwritten(
     try:
         with leases.under(context.database, lease):
             leases.refuse_if_asked(context.database, job.id)
-            end(context, lease, JobState.FAILED, verdict, None, owes_task=True, **spent)
+            owes = kind_of(job).marks_task
+            end(context, lease, JobState.FAILED, verdict, None, owes_task=owes, **spent)
     except leases.EndIsAsked:
         cancel_unstarted(context, job, lease)
     else:

@@ -1,22 +1,18 @@
-"""From a claimed job to a running agent: plan, write, record, give the supervisor its orders.
+"""From a claimed job to a running attempt: prepare, write, record, give the supervisor its orders.
 
-Owns the order: the prompt is on disk and the attempt on record, together with
-its supervisor, before that supervisor has its orders. What happens afterwards
-is `monitor`; how a claim comes about is `broker`.
+Owns the order: what the process reads is on disk and the attempt on record,
+together with its supervisor, before that supervisor has its orders. What is
+started is `agent_start` or `step_start`, by the job's kind. What happens
+afterwards is `monitor`; how a claim comes about is `broker`.
 """
 
 import os
 import shutil
 import uuid
 from collections.abc import Sequence
-from pathlib import Path
 
-from sow.attempts.launch import environment_of, launch_of, location_for, task_folder
-from sow.attempts.plan import Plan, plan_attempt
 from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.errors import ConfigurationError, QueueError, SowError
-from sow.executors.base import Launch
-from sow.executors.registry import make_executor
 from sow.faults import passing_fault
 from sow.files import write_atomically
 from sow.ids import JobId, TaskId
@@ -26,15 +22,20 @@ from sow.jobs.private_folders import make_private
 from sow.paths import AttemptPaths, attempt_id
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
+from sow.schema.kinds import kind_of
 from sow.state.statefiles import read_bytes
+from sow.trust.accepted import NotTrusted
 from worker.adopt import adopt
+from worker.agent_start import prepare_agent
 from worker.context import WorkerContext, tell
+from worker.holding import hold
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.next_supervisor import Standby
 from worker.output import OutputReader
 from worker.postponing import is_checked_out, put_off, wait_for_project, wait_for_stray
-from worker.renewal import lacks_session, lost_attempts, renew_session, take_again
+from worker.prepared import Prepared
 from worker.running import Running
+from worker.step_start import prepare_step
 from worker.supervisor.instructions import pack
 
 
@@ -86,12 +87,16 @@ def _start_or_cancel(
             return adopt(context, lease)
         leases.refuse_if_asked(context.database, job.id)
         try:
-            refuse_strays(context.workspace, context.database, TaskId(job.task_id))
+            if job.task_id:
+                refuse_strays(context.workspace, context.database, TaskId(job.task_id))
         except TaskIsCarried as error:
             reason = f"{error.message}; the job waits for its end, and `{error.ends_it}` ends it"
             wait_for_stray(context, job, lease, reason)
             return None
         return _start_attempt(context, standby, job, lease, history)
+    except NotTrusted as error:
+        hold(context, job, lease, error)
+        return None
     except leases.EndIsAsked:
         cancel_unstarted(context, job, lease)
         return None
@@ -136,36 +141,29 @@ def _start_attempt(
     lease: Lease,
     history: Sequence[Attempt],
 ) -> Running:
-    """Read, plan, write, record, give orders: one attempt, in that order."""
-    task = take_again(context, job, lease, history)
-    executor = make_executor(job.executor)
-    executor.validate_availability(job.path_variable)
-    if lacks_session(task, executor, history):
-        task = renew_session(context, job, lease, executor)
-    folder = task_folder(context.workspace, task)
-    location = location_for(context.workspace, job, folder)
-    lost = lost_attempts(context.database, task, history)
-    plan = plan_attempt(job, task, history, executor, location, lost)
+    """Prepare, write, record, give orders: one attempt, in that order."""
     number = history[-1].number + 1 if history else 1
     paths = context.workspace.attempt(job.id, number)
-    launch = launch_of(context.workspace, job, task, plan, executor, paths.prompt)
-    attempt = _new_attempt(context, job, number, plan, launch, standby.prepare())
-    environ = environment_of(context.workspace, job, attempt.id, launch, context.environ)
-    _refuse_missing_folder(launch)
-    _write_files(paths, plan, folder, context.workspace.run)
-    program = shutil.which(launch.argv[0], path=environ["PATH"]) or launch.argv[0]
-    orders = pack(str(paths.folder), str(launch.cwd), [program, *launch.argv[1:]], environ)
+    prepare = prepare_agent if kind_of(job).is_agents else prepare_step
+    prepared = prepare(context, job, lease, history, paths)
+    attempt = _new_attempt(context, job, number, prepared, standby.prepare())
+    environ = dict(prepared.environment(attempt.id))
+    _refuse_missing_folder(prepared)
+    _write_files(context, paths, prepared)
+    program = shutil.which(prepared.argv[0], path=environ["PATH"]) or prepared.argv[0]
+    argv = [program, *prepared.argv[1:]]
+    orders = pack(str(paths.folder), str(prepared.cwd), argv, environ)
     _record_attempt(context, job, lease, attempt)
     process = standby.give(orders)
-    tell(job, f"runs: {plan.verb} by {job.executor.name}, attempt {number}, pid {process.pid}")
+    tell(job, f"runs: {prepared.does}, attempt {number}, pid {process.pid}")
     return Running(
         lease=lease,
         job=job,
         attempt=attempt,
-        task=task,
+        task=prepared.task,
         paths=paths,
-        executor=executor,
-        output=OutputReader(paths.output, executor),
+        executor=prepared.executor,
+        output=OutputReader(paths.output, prepared.executor),
         process=process,
         environ=environ,
     )
@@ -175,8 +173,7 @@ def _new_attempt(
     context: WorkerContext,
     job: Job,
     number: int,
-    plan: Plan,
-    launch: Launch,
+    prepared: Prepared,
     supervisor: ProcessIdentity,
 ) -> Attempt:
     now = context.now()
@@ -184,38 +181,39 @@ def _new_attempt(
         job_id=job.id,
         number=number,
         id=attempt_id(job.id, number, uuid.uuid4().hex[:12]),
-        verb=plan.verb,
+        verb=prepared.verb,
         worker_id=context.worker_id,
-        argv=launch.argv,
+        argv=tuple(prepared.argv),
         supervisor=supervisor,
-        session_id=plan.session.id if plan.session else None,
+        session_id=prepared.session_id,
         created_at=now,
         started_at=now,
     )
 
 
-def _refuse_missing_folder(launch: Launch) -> None:
+def _refuse_missing_folder(prepared: Prepared) -> None:
     """Refuse to start where nobody could be. Raises ConfigurationError."""
     try:
-        os.stat(f"{launch.cwd}/.")  # noqa: PTH116 - what chdir(2) asks for: a folder one may enter
+        os.stat(f"{prepared.cwd}/.")  # noqa: PTH116 - what chdir(2) asks for: one may enter it
     except OSError as error:
         raise ConfigurationError(
-            f"cannot start an agent in {launch.cwd}: {error.strerror}",
+            f"cannot start an agent in {prepared.cwd}: {error.strerror}",
             hint="Check that the folder exists and that --cwd names the one you mean.",
         ) from error
 
 
-def _write_files(paths: AttemptPaths, plan: Plan, task_dir: Path, run: Path) -> None:
-    """Make the attempt's folder, with the prompt and a copy of the task's state in it.
+def _write_files(context: WorkerContext, paths: AttemptPaths, prepared: Prepared) -> None:
+    """Make the attempt's folder, with what its process reads and a copy of the task's state in it.
 
-    Neither has to survive a loss of power: the agent would not either. Raises
+    Neither has to survive a loss of power: the process would not either. Raises
     QueueError where something else lies in the folder's place, or it may not be written.
     """
-    state = read_bytes(task_dir / "state.yaml")
+    state = read_bytes(prepared.state_file) if prepared.state_file is not None else None
     try:
-        make_private(paths.folder, below=run)
-        write_atomically(paths.prompt, plan.prompt.encode(), mode=0o600, durable=False)
-        write_atomically(paths.last_valid_state, state, mode=0o600, durable=False)
+        make_private(paths.folder, below=context.workspace.run)
+        write_atomically(paths.prompt, prepared.stdin.encode(), mode=0o600, durable=False)
+        if state is not None:
+            write_atomically(paths.last_valid_state, state, mode=0o600, durable=False)
     except OSError as error:
         raise QueueError(
             f"the output of the job cannot be kept in {paths.folder}: {error.strerror}",

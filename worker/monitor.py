@@ -19,11 +19,12 @@ from sow.jobs import workers
 from sow.jobs.faults import QueueChanged
 from sow.jobs.leases import Fenced, end_is_asked
 from sow.schema.causes import CAUSES, Cause
+from worker.agent_end import persist_session
 from worker.attempt_over import ask_to_end, has_ended, supervisor_lives
 from worker.context import WorkerContext, tell
 from worker.orphans import press, remove_fence
 from worker.running import Running
-from worker.settle import persist_session, settle_attempt
+from worker.settle import settle_attempt
 from worker.standstill import keep_going
 from worker.task_state import has_reported
 from worker.wakeups import Wakeups

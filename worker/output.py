@@ -27,7 +27,8 @@ TAIL_BYTES = 8192
 class OutputReader:
     """Reads the lines that a file has gained since the last look."""
 
-    def __init__(self, path: Path, executor: Executor) -> None:
+    def __init__(self, path: Path, executor: Executor | None) -> None:
+        """`executor` reads the lines; without one they tell nothing."""
         self.path = path
         self.executor = executor
         self.seen = Observation()
@@ -81,6 +82,8 @@ class OutputReader:
         return min(CHUNK_BYTES, max(0, self._end - self.offset))
 
     def _fold(self, lines: bytes) -> None:
+        if self.executor is None:
+            return
         for event in self.executor.skim(lines):
             self.seen = self.seen.after(event)
 

@@ -57,7 +57,8 @@ class Running:
     task: Task | None
     """The task as it stood when the attempt was started or adopted."""
     paths: AttemptPaths
-    executor: Executor
+    executor: Executor | None
+    """What drives its CLI; None of a program of ours."""
     output: OutputReader
     process: subprocess.Popen[bytes] | None = None
     """The supervisor, where it is our own child; None for an adopted attempt."""
@@ -100,7 +101,16 @@ class Running:
     def transcripts(self) -> Iterable[Path]:
         """The files in which its CLI keeps the session now."""
         session_id = self.output.seen.session_id or self.attempt.session_id
-        return self.executor.transcripts(session_id, self.environ) if session_id else ()
+        if self.executor is None or not session_id:
+            return ()
+        return self.executor.transcripts(session_id, self.environ)
+
+    @property
+    def agents_executor(self) -> Executor:
+        """What drives the CLI of an agent's attempt. Other attempts are never asked."""
+        if self.executor is None:
+            raise AssertionError(f"attempt {self.attempt.id} is no agent's")
+        return self.executor
 
     @property
     def is_postponed(self) -> bool:
@@ -128,10 +138,10 @@ class Exit(msgspec.Struct, frozen=True):
     ended_at: float | None = None
 
 
-def read_record(path: Path, type: type[T]) -> T | None:
-    """Return what a supervisor wrote in a file; None where there is none, or anything else."""
+def read_record(path: Path, type: type[T], *, limit: int = RECORD_LIMIT) -> T | None:
+    """Return what a supervisor or a step wrote in a file; None where there is anything else."""
     try:
-        return msgspec.json.decode(read_regular(path, RECORD_LIMIT), type=type)
+        return msgspec.json.decode(read_regular(path, limit), type=type)
     except (FileNotFoundError, NotAFile, ValueError):  # msgspec's own errors are ValueErrors
         return None
 

@@ -65,7 +65,7 @@ def has_transcript(running: Running) -> bool:
     """Whether the CLI keeps the attempt's session in a file that holds something of it."""
     for path in running.transcripts:
         with suppress(OSError):
-            if path.is_file() and running.executor.holds_conversation(_beginning(path)):
+            if path.is_file() and running.agents_executor.holds_conversation(_beginning(path)):
                 return True
     return False
 
@@ -141,7 +141,7 @@ def _session(task: Task, job: Job, session_id: str, *, started: bool) -> Mapping
     same = task.session_id == session_id
     dialect = task.session.dialect if task.session is not UNSET else UNSET
     facts = SessionFacts(
-        executor=job.executor.name,
+        executor=job.executor_name,
         cwd=job.cwd,
         started=started or (same and task.session_started),
         dialect=dialect,

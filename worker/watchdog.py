@@ -39,8 +39,11 @@ def overdue(
     A program that hangs after its last result has done what it was started for:
     its attempt is judged by that result, whichever limit ends it. One that has
     tasks in the background waits for them and then goes on, so it hangs only
-    where its agent `has_reported`, and is done with its task.
+    where its agent `has_reported`, and is done with its task. A job without an agent bounds
+    each of its own commands.
     """
+    if running.job.executor is None:
+        return None
     limits = running.job.executor
     concluded = _has_concluded(running, now)
     if limits.timeout_seconds is not None and now - running.begun_at >= limits.timeout_seconds:
@@ -91,7 +94,7 @@ def _by_result(running: Running) -> Verdict:
     failed = result is not None and result.is_error
     stderr, output = read_tail(running.paths.stderr), read_tail(running.paths.output)
     ending = Ending(1 if failed else 0, None, stderr_tail=stderr, output_tail=output)
-    verdict = running.executor.classify(ending, running.output.seen)
+    verdict = running.agents_executor.classify(ending, running.output.seen)
     left = running.output.seen.background
     tasks = f", with background tasks that still run ({left})" if left else ""
     return replace(verdict, reason=f"did not end after its result{tasks}: {verdict.reason}")

@@ -70,7 +70,7 @@ def environment_of(
         own_variables.JOB_ID: str(job.id),
         own_variables.ATTEMPT_ID: attempt_id,
         own_variables.AGENT: job.agent,
-        own_variables.EXECUTOR: job.executor.name,
+        own_variables.EXECUTOR: job.agents_executor.name,
     }
 
 
@@ -79,13 +79,13 @@ def executor_variables(job: Job, environ: Mapping[str, str]) -> dict[str, str]:
 
     Raises ConfigurationError when a name that the call counted on is gone.
     """
-    if not job.executor.env_names or not job.config_file:
+    if not job.agents_executor.env_names or not job.config_file:
         return {}
-    values = read_executor_env(Path(job.config_file), job.executor.name, environ)
-    missing = sorted(set(job.executor.env_names) - set(values))
+    values = read_executor_env(Path(job.config_file), job.agents_executor.name, environ)
+    missing = sorted(set(job.agents_executor.env_names) - set(values))
     if missing:
         raise ConfigurationError(
-            f"{job.config_file} no longer sets {', '.join(missing)} for {job.executor.name}",
+            f"{job.config_file} no longer sets {', '.join(missing)} for {job.agents_executor.name}",
             hint="Put it back under agents.executors, or spawn the task again.",
         )
     return values

@@ -129,7 +129,7 @@ def _once(cause: Cause, job: Job) -> Next:
 
 def _after_backoff(job: Job, now: float, jitter: float) -> Next:
     """Double the wait with each retry; half of it is jittered."""
-    if job.retries >= job.executor.retries:
+    if job.retries >= job.most_retries:
         return Next(Step.FAIL)
     wait = min(FIRST_BACKOFF_SECONDS * 2**job.retries, LONGEST_BACKOFF_SECONDS)
     return Next(Step.RETRY, retry_at=now + wait * (0.5 + jitter / 2), retries=1)

@@ -94,7 +94,7 @@ def undo(
             cause=Cause.CANCELLED,
             reason=reason,
             outcome_status=job.prior_status,
-            owes_task=kind_of(job).holds_task,
+            owes_task=kind_of(job).marks_task,
             ended_at=now,
         )
     conclude(workspace, database, job, now=now)
@@ -109,12 +109,13 @@ def cancellation(database: Database, job: Job, *, reason: str, now: float) -> di
     """
     ran = jobs.last_attempt(database, job.id) is not None
     taken_before = job.prior_status is TaskStatus.IN_PROGRESS
+    is_paused = kind_of(job).marks_task and (ran or taken_before)
     return {
         "state": JobState.CANCELLED,
         "cause": Cause.CANCELLED,
         "reason": reason,
-        "outcome_status": TaskStatus.PAUSED if ran or taken_before else job.prior_status,
-        "owes_task": kind_of(job).holds_task,
+        "outcome_status": TaskStatus.PAUSED if is_paused else job.prior_status,
+        "owes_task": kind_of(job).marks_task,
         "cancel_requested_at": job.cancel_requested_at or now,
         "ended_at": now,
     }
@@ -145,7 +146,8 @@ def give_back(workspace: Workspace, database: Database, job: Job, *, now: float)
 
     def change(task: Task) -> transitions.FieldChanges:
         nonlocal is_taken
-        is_taken = jobs.live_job(database, job.project_id, job.task_id) is not None
+        live = jobs.live_job(database, job.project_id, job.task_id)
+        is_taken = live is not None and kind_of(live).marks_task
         if is_taken or not jobs.get_job(database, job.id).owes_task:
             return {}
         return _owed(database, job, task, now)

@@ -73,6 +73,14 @@ def refuse_ancestors(caller: Caller, database: Database, resolved: Resolved) -> 
         _refuse_task_in(jobs.ancestors(database, caller.job_id), task)
 
 
+def refuse_task_of_ancestor(
+    caller: Caller, database: Database, project_id: ProjectId, task_id: TaskId
+) -> None:
+    """Refuse an agent's call that would wait until its own task, or one above it, is free."""
+    if caller.job_id is not None:
+        _refuse_task_in(jobs.ancestors(database, caller.job_id), (project_id, task_id))
+
+
 def refuse_waiting_on_ancestor(caller: Caller, database: Database, job: Job) -> None:
     """Refuse to let an agent wait for a job of its own task, or of one above it."""
     if caller.job_id is not None:

@@ -19,6 +19,7 @@ from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import job_for
 from sow.calls.same_call import admit, find_or_admit
 from sow.calls.session import allocate_session, keeps_session, session_fields
+from sow.calls.step_placement import place_step
 from sow.calls.wait import Waiter
 from sow.clock import format_time
 from sow.config.configuration import Configuration
@@ -66,6 +67,8 @@ def place(
     """
     _keep_what_stands(caller, database)
     finish_abandoned(caller, database, request.task_id)
+    if not request.kind.is_agents:
+        return place_step(caller, database, config, request, waiter)
     resolved = find_or_admit(caller, database, config, request)
     if isinstance(resolved, Placed):
         return resolved

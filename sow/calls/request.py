@@ -6,6 +6,7 @@ from pathlib import Path
 from sow.executors.base import Executor
 from sow.ids import ProjectId, TaskId
 from sow.schema.job import Job, Verb
+from sow.schema.job_terms import JobTerms
 from sow.schema.kinds import KINDS, JobKind, SessionUse
 from sow.schema.task import Task
 
@@ -16,6 +17,7 @@ class Request:
 
     verb: Verb
     task_id: TaskId
+    """Empty where it is about the project as a whole."""
     agent: str | None = None
     """The role to spawn; None is the task's own, as always for a resume."""
     prompt: str = ""
@@ -26,6 +28,8 @@ class Request:
     reassign: bool = False
     """Give the task to `agent` where another one was to do it."""
     cwd: Path | None = None
+    terms: JobTerms | None = None
+    """What the job's kind alone is asked for."""
 
     @property
     def kind(self) -> JobKind:

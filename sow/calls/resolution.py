@@ -76,7 +76,7 @@ def is_same_call(job: Job, resolved: Resolved) -> bool:
     return (
         job.verb is request.verb
         and job.agent == resolved.agent
-        and job.executor.name == resolved.executor.name
+        and job.executor_name == resolved.executor.name
         and job.prompt == request.prompt
         and job.fresh == request.fresh
     )

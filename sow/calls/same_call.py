@@ -21,6 +21,7 @@ from sow.errors import SowError, StateError
 from sow.ids import TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
+from sow.reports.wording import subject_of
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskStatus
@@ -30,16 +31,20 @@ from sow.state.tasks import read_task
 class TaskHasJob(StateError):
     """Another call's job of the task has not ended."""
 
-    def __init__(self, job: Job, status: TaskStatus) -> None:
-        end = f"End it: `sow agent cancel {job.task_id}`."
+    def __init__(self, job: Job, status: TaskStatus | None) -> None:
+        end = f"End it: `sow job cancel {job.id}`."
+        if job.task_id:
+            end = f"End it: `sow agent cancel {job.task_id}`."
         if kind_of(job).in_persons_hands:
             end = "Nobody else can end it: close the session on its terminal."
-        elif has_reported(job, status):
+        elif status is not None and has_reported(job, status):
             end = f"Its agent has left {status}, and is only ending."
+        by = f" by {job.executor_name}" if job.executor_name else ""
+        wait = f"Wait for it: `sow agent wait {job.task_id}`. " if job.task_id else ""
         super().__init__(
-            f"task {job.task_id} has a job that has not ended: "
-            f"job {job.id} ({job.verb} by {job.executor.name}, {job.state})",
-            hint=f"Wait for it: `sow agent wait {job.task_id}`. {end}",
+            f"{subject_of(job)} has a job that has not ended: "
+            f"job {job.id} ({job.verb}{by}, {job.state})",
+            hint=f"{wait}{end}",
         )
         self.job = job
 
@@ -51,10 +56,11 @@ class OutcomeIsOwed(StateError):
         ended = f", which ended at {clock_time(job.ended_at, now)}" if job.ended_at else ""
         anew = f" To run it anew, make the same call with {anew_with}." if anew_with else ""
         how = job.outcome_status or job.state
+        prints = f"`sow agent wait {job.task_id}` prints it." if job.task_id else ""
         super().__init__(
-            f"nothing was queued for task {job.task_id}: the same call placed job {job.id}"
+            f"nothing was queued for {subject_of(job)}: the same call placed job {job.id}"
             f"{ended} ({how}), and its outcome is still owed",
-            hint=f"`sow agent wait {job.task_id}` prints it.{anew}",
+            hint=f"{prints}{anew}".strip(),
         )
         self.job_id = job.id
 

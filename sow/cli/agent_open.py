@@ -54,5 +54,5 @@ def open_task(task: str | None, task_option: str | None, as_json: bool) -> int:
     else:
         click.echo(line_of(outcome, now=caller.now(), paint=shown_state))
     if code:
-        click.echo(f"Warning: {job.executor.name} ended with exit code {code}", err=True)
+        click.echo(f"Warning: {job.agents_executor.name} ended with exit code {code}", err=True)
     return int(ExitCode.FAILED if code else ExitCode.OK)

@@ -38,18 +38,21 @@ class Right(Enum):
     PLANNERS = "agents that plan or orchestrate"
     REVIEWERS = "agents that review or orchestrate, for work that is not their own"
     ORCHESTRATORS = "agents that orchestrate"
+    PEOPLE = "no agent: it is a person's word"
 
 
 RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("init",): Right.ORCHESTRATORS,
     ("project", "new"): Right.ORCHESTRATORS,
     ("project", "status"): Right.READS,
+    ("project", "check"): Right.ORCHESTRATORS,
     ("task", "add"): Right.PLANNERS,
     ("task", "list"): Right.READS,
     ("task", "show"): Right.READS,
     ("task", "explain"): Right.READS,
     ("task", "output"): Right.READS,
     ("task", "log"): Right.READS,
+    ("task", "check"): Right.ORCHESTRATORS,
     ("task", "set"): Right.OWN_TASK,
     ("task", "abandon"): Right.OWN_TASK,
     ("task", "reopen"): Right.OWN_TASK,
@@ -86,6 +89,7 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("config", "validate"): Right.READS,
     ("config", "edit"): Right.ORCHESTRATORS,
     ("config", "reset"): Right.ORCHESTRATORS,
+    ("trust",): Right.PEOPLE,
     ("doctor",): Right.READS,
     ("schema",): Right.READS,
     ("completion",): Right.READS,
@@ -123,6 +127,17 @@ class NotForThisAgent(StateError):
             "an agent changes its own task only, unless its role orchestrates",
             hint='Log what should be done with `sow agent log "…"`; if you cannot go on without '
             "it, set `paused`. Whoever gave you the task decides.",
+        )
+
+
+class NotForAnyAgent(StateError):
+    """An agent has called what only a person may decide."""
+
+    def __init__(self, command: str, agent: CallingAgent) -> None:
+        super().__init__(
+            f"`{command}` is not for agents, and the agent of task {agent.task_id} calls it",
+            hint="Only the person at this machine may accept what runs here. Log what has to be"
+            ' accepted with `sow agent log "…"`; if you cannot go on without it, set `paused`.',
         )
 
 
@@ -173,8 +188,12 @@ def refuse_without_right(
     `words` name the command, `parameters` are what click has read.
     """
     right, command = RIGHTS.get(words, Right.ORCHESTRATORS), " ".join(("sow", *words))
+    if right is Right.PEOPLE:
+        raise NotForAnyAgent(command, agent)
     if agent.orchestrates or right is Right.READS:
         return
+    if agent.role == own_variables.STEP_ROLE:
+        raise NotForThisAgent(command, agent)
     if right is Right.OWN_TASK:
         for other in _tasks_named(parameters):
             if other != agent.task_id:

@@ -152,7 +152,7 @@ def _print(outcome: Outcome, options: WaitOptions) -> None:
     click.echo(line_of(outcome, now=utc_now(), paint=shown_state))
     for warning in outcome.warnings:
         if not (outcome.reason and warning.endswith(outcome.reason)):  # it stands in the line
-            click.echo(f"Warning: {outcome.task}: {warning}", err=True)
+            click.echo(f"Warning: {outcome.task or 'project'}: {warning}", err=True)
     rest = outcome.reason.strip().splitlines()[1:]
     if rest:
         click.echo("\n".join(rest), err=True)
@@ -185,4 +185,4 @@ def _print_queued(database: Database, placed: Sequence[Placed], options: WaitOpt
             attempts = jobs.attempts(database, job.id)
             echo_json(outcome_of(job, attempts, continue_with=command, waited=False))
         else:
-            click.echo(f"{job.task_id} {job.state} (job {job.id})")
+            click.echo(f"{job.task_id or 'project'} {job.state} (job {job.id})")

@@ -151,7 +151,8 @@ def words_of(change: Change, paint: Callable[[str], str] = str) -> str:
     reason = (data.reason or "").strip().partition("\n")[0]
     match kind:
         case ChangeKind.PLACED:
-            return f"placed: {data.verb} {data.agent} on {data.executor}"
+            who = f" {data.agent} on {data.executor}" if data.agent else ""
+            return f"placed: {data.verb}{who}"
         case ChangeKind.CANCEL_ASKED:
             return "cancel asked"
         case ChangeKind.ADOPTED:
@@ -168,6 +169,8 @@ def words_of(change: Change, paint: Callable[[str], str] = str) -> str:
             return _joined(f"{kind} until {_until(change)}", reason or data.cause or "")
         case ChangeKind.QUEUED if data.before not in (None, "preparing"):
             return _joined("queued again", reason or data.cause or "")
+        case ChangeKind.HELD:
+            return _joined("held", reason)
         case ChangeKind.FAILED | ChangeKind.CANCELLED:
             return _joined(f"job {paint(kind)}", reason)
         case ChangeKind.DONE:

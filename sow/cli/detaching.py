@@ -80,9 +80,14 @@ def say_detached(caller: Caller, database: Database, course: Course, options: Wa
         lines = [
             f"\nDetached; what was queued goes on. To wait again: `{options.command_for(left)}`."
         ]
-        lines += [f"To end it: `sow agent cancel {task_id}`." for task_id in left]
+        lines += [f"To end it: `{_ending(task_id)}`." for task_id in left]
     else:
         lines = ["\nDetached; nothing was queued that is still to be told."]
     with suppress(OSError):  # the terminal may be gone: that is why we detach
         click.echo("\n".join(lines), err=True)
     return int(ExitCode.INTERRUPTED)
+
+
+def _ending(task_id: TaskId) -> str:
+    """Return the command that ends the job of a task; of one about no task, what shows its id."""
+    return f"sow agent cancel {task_id}" if task_id else "sow job cancel JOB"

@@ -83,10 +83,10 @@ def _none(database: Database | None, *, task: str | None, active: bool) -> str:
 def _row(job: Job, now: float, seen: Seen) -> tuple[str, ...]:
     return (
         str(job.id),
-        job.task_id,
+        job.task_id or "-",
         job.verb.value,
-        job.agent,
-        job.executor.name,
+        job.agent or "-",
+        job.executor_name or "-",
         job.state.value,
         job.outcome_status.value if job.outcome_status else "-",
         ago(job.created_at, now),

@@ -17,6 +17,7 @@ from sow.cli.following import LOOK_SECONDS
 from sow.cli.job_record import find_job, open_jobs
 from sow.cli.output import COUNT, echo_json_lines, json_option
 from sow.cli.shown import outcome_is_shown
+from sow.cli.step_logs import StepReader
 from sow.clock import format_time, utc_now
 from sow.errors import UsageError
 from sow.executors.base import Event, EventKind
@@ -102,7 +103,7 @@ def print_logs(workspace: Workspace, database: Database, job: Job, options: LogO
     Raises UsageError for an attempt that the job has not had.
     """
     _refuse_no_attempt(database, job, options)
-    reader = _Reader(job, raw=options.raw, errors=options.errors, as_json=options.as_json)
+    reader = _reader_of(job, options)
 
     def numbers() -> list[int]:
         found = [attempt.number for attempt in jobs.attempts(database, job.id)]
@@ -115,6 +116,17 @@ def print_logs(workspace: Workspace, database: Database, job: Job, options: LogO
     if options.follow:
         _follow(reader, numbers, paths, database, LOOK_SECONDS)
     _print_end(workspace, database, jobs.get_job(database, job.id))
+
+
+def _reader_of(job: Job, options: LogOptions) -> "_Reader | StepReader":
+    if job.executor is None:
+        return StepReader(
+            job,
+            raw=options.raw or options.errors,
+            errors=options.errors,
+            as_json=options.as_json,
+        )
+    return _Reader(job, raw=options.raw, errors=options.errors, as_json=options.as_json)
 
 
 def _refuse_no_attempt(database: Database, job: Job, options: LogOptions) -> None:
@@ -139,7 +151,7 @@ def _print_end(workspace: Workspace, database: Database, job: Job) -> None:
 
 
 def _print_all(
-    reader: "_Reader",
+    reader: "_Reader | StepReader",
     numbers: Callable[[], list[int]],
     paths: Callable[[int], AttemptPaths],
     *,
@@ -150,7 +162,7 @@ def _print_all(
 
 
 def _follow(
-    reader: "_Reader",
+    reader: "_Reader | StepReader",
     numbers: Callable[[], list[int]],
     paths: Callable[[int], AttemptPaths],
     database: Database,
@@ -172,7 +184,7 @@ class _Reader:
         self.as_json = as_json
         self.raw = raw or errors
         self.errors = errors
-        self.executor = make_executor(job.executor)
+        self.executor = make_executor(job.agents_executor)
         self.positions: dict[int, int] = {}
         self.lines: dict[int, WholeLines] = {}
 

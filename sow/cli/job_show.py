@@ -12,6 +12,7 @@ from sow.cli.shown import outcome_is_shown
 from sow.clock import Times, utc_now
 from sow.jobs import jobs
 from sow.reports.views import job_detail, see_job
+from sow.reports.wording import asked_of
 from sow.schema.job import Job
 from sow.schema.output.jobs import AttemptView, JobDetail
 
@@ -41,7 +42,7 @@ def _print(job: Job, view: JobDetail, *, note: str, now: float) -> None:
         [
             (
                 "job",
-                f"{job.id} ({job.verb} {job.agent} for task {job.task_id} by {job.executor.name})",
+                f"{job.id} ({asked_of(job)})",
             ),
             ("state", shown_state(job.state.value)),
             ("note", note),

@@ -72,7 +72,7 @@ def show_dry_run(caller: Caller, request: Request, *, as_json: bool, detach: boo
 
 def _preview(caller: Caller, job: Job, resolved: Resolved) -> Mapping[str, Any]:
     task = _as_if_marked(caller, resolved)
-    executor = make_executor(job.executor)
+    executor = make_executor(job.agents_executor)
     folder = task_folder(caller.workspace, task)
     plan = plan_attempt(job, task, (), executor, location_for(caller.workspace, job, folder))
     prompt_file = caller.workspace.jobs / "<job>" / "1" / "prompt.md"
@@ -81,7 +81,7 @@ def _preview(caller: Caller, job: Job, resolved: Resolved) -> Mapping[str, Any]:
         "task": task.id,
         "verb": plan.verb.value,
         "agent": job.agent,
-        "executor": job.executor.name,
+        "executor": job.agents_executor.name,
         "job": None,
         "argv": list(launch.argv),
         "cwd": str(launch.cwd),
@@ -92,8 +92,8 @@ def _preview(caller: Caller, job: Job, resolved: Resolved) -> Mapping[str, Any]:
 
 def _variables(caller: Caller, job: Job, launch: Launch) -> list[str]:
     """Return the names of the agent's variables; no value of the executor's `env` is read."""
-    names = job.executor.env_names
-    without = msgspec.structs.replace(job.executor, env_names=())
+    names = job.agents_executor.env_names
+    without = msgspec.structs.replace(job.agents_executor, env_names=())
     job = msgspec.structs.replace(job, executor=without)
     environ = environment_of(caller.workspace, job, AttemptId("<attempt>"), launch, caller.environ)
     return sorted({*environ, *names})
@@ -119,7 +119,7 @@ def _show_found(found: Placed, *, as_json: bool) -> None:
     job = found.job
     if as_json:
         nothing = dict.fromkeys(("argv", "cwd", "environment", "prompt"))
-        known = {"verb": job.verb.value, "agent": job.agent, "executor": job.executor.name}
+        known = {"verb": job.verb.value, "agent": job.agent, "executor": job.agents_executor.name}
         echo_json({"task": job.task_id, **known, "job": job.id, **nothing})
     elif found.owed:
         anew = f"; `{found.anew_with}` would run it anew" if found.anew_with else ""

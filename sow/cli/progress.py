@@ -16,6 +16,7 @@ import click
 from sow.calls.wait import Progress
 from sow.cli.streams import steer
 from sow.clock import format_duration
+from sow.ids import JobId
 from sow.jobs import control
 from sow.jobs.database import Database
 from sow.jobs.jobs import get_job
@@ -41,6 +42,7 @@ class ProgressLine:
         self.enabled = sys.stderr.isatty()
         self._shown = False
         self._told_of_pause: str | None = None
+        self._told_of_held: set[JobId] = set()
 
     def __enter__(self) -> "ProgressLine":
         return self
@@ -56,6 +58,7 @@ class ProgressLine:
     def show(self, progress: Progress) -> None:
         """Write the line anew; say that the queue is paused, once each time that it is."""
         self._say_if_paused(progress)
+        self._say_if_held(progress)
         if not self.enabled:
             return
         width = click.get_current_context().terminal_width or _terminal_width()
@@ -90,6 +93,17 @@ class ProgressLine:
         words = f"{', '.join(held)} will not start before `sow queue resume`"
         click.echo(f"Note: the queue is paused: {words}", err=True)
 
+    def _say_if_held(self, progress: Progress) -> None:
+        """Say of each job that is held what it waits for, once each time that it is."""
+        for job_id in progress.job_ids:
+            job = get_job(self.database, job_id)
+            if job.state is not JobState.HELD:
+                self._told_of_held.discard(job_id)
+            elif job_id not in self._told_of_held:
+                self._told_of_held.add(job_id)
+                self.clear()
+                click.echo(f"Note: job {job_id} is held: {job.reason}", err=True)
+
 
 def runs(job: Job) -> bool:
     """Whether a worker has taken the job."""
@@ -100,16 +114,17 @@ def forms_of(job: Job, around: Surroundings, now: float) -> tuple[str, ...]:
     """Return a job in words in FORMS lengths, the longest first."""
     if not runs(job) or job.started_at is None or around.activity is None:
         words = words_of(job, around, now)
-        plain = f"{job.task_id} {job.state}"
+        plain = f"{job.task_id or 'project'} {job.state}"
         longest = f"{plain}: {words}" if words else plain
         return longest, _cut(longest, 76), _cut(longest, 38), plain, plain
     activity, took = around.activity, format_duration(now - job.started_at)
+    what, who = job.task_id or "project", job.agent or job.verb.value
     does = f": {activity.words}" if activity.words else ""
     quiet = format_duration(activity.quiet_seconds)
     pause = "" if activity.is_hindered else f", quiet {quiet}"
-    longest = f"{job.task_id} {job.agent} runs {took}{pause}{does}"
-    shorter = f"{job.task_id} {took}{does}"
-    shortest = f"{job.task_id} {'fails' if activity.is_hindered else took}"
+    longest = f"{what} {who} runs {took}{pause}{does}"
+    shorter = f"{what} {took}{does}"
+    shortest = f"{what} {'fails' if activity.is_hindered else took}"
     return longest, _cut(longest, 76), _cut(shorter, 38), _cut(shorter, 24), shortest
 
 

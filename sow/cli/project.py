@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sow.cli.arguments import here, readable
-from sow.cli.lazy import LazyGroup
+from sow.cli.lazy import LazyCommand, LazyGroup
 from sow.cli.output import echo_json, echo_table, json_option
 from sow.errors import SowError
 from sow.files import read_regular
@@ -25,7 +25,12 @@ GIT_LIMIT = 1 << 16
 """The largest file of git's own that is read, in bytes; each holds one line."""
 
 
-@click.group(cls=LazyGroup)
+COMMANDS = {
+    "check": LazyCommand("sow.cli.check:project_check", "Run the repository's checks here."),
+}
+
+
+@click.group(cls=LazyGroup, lazy_commands=COMMANDS)
 def project() -> None:
     """Begin a project and see where it stands."""
 

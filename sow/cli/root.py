@@ -26,6 +26,7 @@ COMMANDS = {
     "queue": LazyCommand("sow.cli.queue:queue", "See, pause and resume the queue as a whole."),
     "prompt": LazyCommand("sow.cli.prompt:prompt", "Print the guidance that agents load."),
     "config": LazyCommand("sow.cli.config:config", "Choose which CLI plays which role."),
+    "trust": LazyCommand("sow.cli.trust:trust", "Accept the command lines of this repository."),
     "doctor": LazyCommand("sow.cli.doctor:doctor", "Check what agents need to run here."),
     "schema": LazyCommand("sow.cli.schema:schema", "Print the JSON Schema of a file or an output."),
     "completion": LazyCommand(

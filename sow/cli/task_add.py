@@ -44,6 +44,13 @@ from sow.state.tasks import add_task
     help="Repeat it, or write 010,020.",
     shell_complete=completing.tasks,
 )
+@click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    metavar="CHECK",
+    help="A check of .sow/config.yaml that it is judged by; repeat it, or write unit,lint.",
+)
 @json_option
 def add(
     *,
@@ -55,10 +62,16 @@ def add(
     phase: str | None,
     new_phase: bool,
     depends_on: tuple[str, ...],
+    checks: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Add the task NAME to the project."""
     workspace = here()
+    names = [item for text in checks for item in parse_list(readable(text))]
+    if names:
+        from sow.config.checks import refuse_unknown
+
+        refuse_unknown(workspace.repository_config, names)
     added = add_task(
         workspace,
         name=readable(name),
@@ -69,6 +82,7 @@ def add(
         new_phase=new_phase,
         description=_description(description, description_file),
         depends_on=[item for text in depends_on for item in parse_list(text)],
+        checks=names,
     )
     if as_json:
         echo_json(task_view(workspace, added))

@@ -42,7 +42,7 @@ def set_field(
     """Set one FIELD of each TASK to VALUE.
 
     Fields: name, status, assigned_agent, depends_on, references, feedback,
-    files_modified (lists are written a,b) and metadata.KEY.
+    files_modified, checks (lists are written a,b) and metadata.KEY.
     """
     tasks, field, value = _split(words)
     return for_each(
@@ -114,6 +114,8 @@ def _set(task_id: str, field: str, value: str, *, cancel_job: bool, as_json: boo
         _end_live_job(workspace, task_id)
     if field == "assigned_agent":
         _refuse_unknown_agent(value)
+    if field == "checks":
+        _refuse_unknown_checks(workspace, value)
     changed = _write(workspace, task_id, field, value, keep_session=own, ends=ends)
     shown = changed.status if field == "status" else value
     _print(workspace, changed, f"Task {task_id}: {field} is {shown}", as_json=as_json)
@@ -146,6 +148,14 @@ def _refuse_unknown_agent(name: str) -> None:
     from sow.agents.roles import get_agent
 
     get_agent(name)
+
+
+def _refuse_unknown_checks(workspace: "Workspace", value: str) -> None:
+    """Refuse what is no check of the repository: a task names checks, never a command line."""
+    from sow.config.checks import refuse_unknown
+    from sow.state.fields import parse_list
+
+    refuse_unknown(workspace.repository_config, parse_list(value))
 
 
 def _write(

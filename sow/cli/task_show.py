@@ -15,9 +15,10 @@ from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option, 
 from sow.cli.task_options import ids_option
 from sow.cli.verdict_words import feedback_words, verdict_words
 from sow.clock import Times, ago, utc_now
+from sow.terminal_text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from sow.paths import Workspace
     from sow.schema.task import Task
@@ -119,6 +120,8 @@ def _show(workspace: "Workspace", task_id: str, *, description: bool, as_json: b
 
 def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
     """Return what there is to say of `task`, a line each."""
+    from msgspec import UnsetType
+
     from sow.reports.task_views import task_folder
 
     times = Times(utc_now())
@@ -133,6 +136,8 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
         ("references", ", ".join(map(str, task.references))),
         ("review", verdict_words(task)),
         ("feedback", ", ".join(map(feedback_words, task.feedback))),
+        ("checks", "" if isinstance(task.checks, UnsetType) else ", ".join(task.checks)),
+        *_check(task, times),
         ("files", ", ".join(task.files_modified)),
         *((key, str(value)) for key, value in task.metadata.items()),
         ("folder", task_folder(workspace, task)),
@@ -141,6 +146,22 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
 
 
 _TIMES = ("created", "updated", "started", "completed")
+
+
+def _check(task: "Task", times: Times) -> "Iterator[tuple[str, str]]":
+    """Yield the outcome of its last check, then the last lines of what did not pass."""
+    from msgspec import UnsetType
+
+    check = task.check
+    if isinstance(check, UnsetType):
+        return
+    commit = f" at {check.commit[:12]}" if check.commit else ""
+    with_changes = " with changes" if check.dirty else ""
+    how = "passed" if check.passed else "red"
+    yield "last check", f"{how}{commit}{with_changes}, {_time(check.at, times)}"
+    for result in check.results:
+        yield "", f"{result.name}: {'passed' if result.passed else result.reason}"
+        yield from (("", f"  | {printable(line)}") for line in result.lines)
 
 
 def _session(task: "Task") -> str:

@@ -28,13 +28,19 @@ class WaitOptions:
     detach: bool = False
     any_one: bool = False
     wait: str | None = None
+    again: tuple[str, ...] = ()
+    """The call's own words, of a call that is about no task: it goes on waiting when repeated."""
     strikes_all: bool = False
     """Whether an outcome, once printed, is owed to nobody any more, whoever else went away."""
 
-    def command_for(self, task_ids: Sequence[str]) -> str:
+    def command_for(self, task_ids: Sequence[str | None]) -> str:
         """Return the command that goes on waiting for these tasks as this call does."""
         return waiting_command(
-            *task_ids, any_one=self.any_one, wait=self.wait, as_json=self.as_json
+            *(task_id for task_id in task_ids if task_id),
+            again=self.again,
+            any_one=self.any_one,
+            wait=self.wait,
+            as_json=self.as_json,
         )
 
 

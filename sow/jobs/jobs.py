@@ -17,7 +17,7 @@ from sow.jobs import records
 from sow.jobs.database import Database
 from sow.jobs.run_names import job_numbers
 from sow.schema.causes import Cause
-from sow.schema.job import LIVE_STATES, WAITING_STATES, Attempt, Job
+from sow.schema.job import LIVE_STATES, WAITING_STATES, Attempt, Job, JobState
 from sow.schema.kinds import verbs_of
 
 OnDamaged = Callable[[records.DamagedRecord], None]
@@ -56,8 +56,10 @@ def insert_job(database: Database, job: Job) -> Job:
     Raises TaskIsTaken when the task has a live job.
     """
     fields = {name: getattr(job, name) for name in Job.__struct_fields__ if name != "id"}
-    fields["executor_name"] = job.executor.name
-    fields["max_parallel"] = job.executor.max_parallel
+    fields["executor_name"] = job.executor_name
+    fields["max_parallel"] = job.executor.max_parallel if job.executor is not None else None
+    if job.executor is None:
+        fields["executor"] = records.NOTHING
     try:
         with database.transaction():
             fields["id"] = _next_id(database)
@@ -158,9 +160,15 @@ def lacks_row(database: Database, job_id: JobId) -> bool:
 
 
 def has_active_jobs(database: Database) -> bool:
-    """Whether any job has not ended that a worker has to do with: not one that is open."""
-    sql = f"select 1 from job where {ACTIVE} and {LEASED} limit 1"  # noqa: S608
+    """Whether any job has not ended that a worker has to do with: none that is open, or held."""
+    sql = f"select 1 from job where {ACTIVE} and {LEASED} and state <> 'held' limit 1"  # noqa: S608
     return database.row(sql) is not None
+
+
+def held_jobs(database: Database) -> list[Job]:
+    """Return the jobs that wait for a person's word, oldest first."""
+    rows = database.rows("select * from job where state = ? order by id", (JobState.HELD.value,))
+    return [records.from_row(row, Job) for row in rows]
 
 
 def newest_id(database: Database) -> JobId:

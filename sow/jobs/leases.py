@@ -262,6 +262,29 @@ def requeue(
         enqueue_message(database, job_message(lease.job_id), priority=None, now=now, state=state)
 
 
+def hold(database: Database, lease: Lease, *, reason: str) -> None:
+    """End the lease of a job that waits for a person's word; nobody takes it until `release`.
+
+    Raises Fenced; EndIsAsked where the job is to end instead.
+    """
+    with under(database, lease):
+        refuse_if_asked(database, lease.job_id)
+        database.run("delete from lease where job_id = ?", (lease.job_id,))
+        change_job(database, lease.job_id, reason=reason, state=JobState.HELD)
+
+
+def release_held(database: Database, *, now: float) -> list[JobId]:
+    """Queue every job again that is held; return which."""
+    with database.transaction():
+        rows = database.rows(
+            "select id from job where state = ? order by id", (JobState.HELD.value,)
+        )
+        for row in rows:
+            change_job(database, JobId(row["id"]), reason="")
+            enqueue(database, JobId(row["id"]), now=now)
+        return [JobId(row["id"]) for row in rows]
+
+
 def take_over(database: Database, old: WorkerId, new: WorkerId, *, now: float) -> list[Lease]:
     """Give every lease of a dead worker to `new` under fresh tokens; return them.
 

@@ -136,6 +136,19 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "alter table job add column waits_since real not null default 0",
         # Which form of the file a worker knows; one of an older sow says nothing.
         "alter table worker add column format integer not null default 1",
+        # What a kind of jobs alone is asked for.
+        "alter table job add column terms text",
+        # A job that is held for a person's word is live as well.
+        "drop index job_live",
+        """
+        create unique index job_live on job (project_id, task_id)
+            where state in ('preparing', 'queued', 'running', 'backoff', 'parked', 'held')
+        """,
+        "drop index job_active",
+        """
+        create index job_active on job (state)
+            where state in ('preparing', 'queued', 'running', 'backoff', 'parked', 'held')
+        """,
         # The record of changes. Its numbers never come again, though old rows are pruned. SQLite
         # knows the time of a statement to the millisecond; here it is in seconds since the epoch.
         """
@@ -177,8 +190,8 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         create trigger change_of_new_job after insert on job begin
             insert into change (project, task, job, kind, data) values
                 (new.project_id, new.task_id, new.id, 'placed',
-                json_object('verb', new.verb, 'agent', new.agent, 'executor', new.executor_name,
-                    'parent', new.parent));
+                json_object('verb', new.verb, 'agent', nullif(new.agent, ''),
+                    'executor', nullif(new.executor_name, ''), 'parent', new.parent));
         end
         """,
         """

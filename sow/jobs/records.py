@@ -27,8 +27,13 @@ JSON_COLUMNS = frozenset(
         "argv",
         "supervisor",
         "process",
+        "terms",
     }
 )
+
+
+NOTHING = "null"
+"""What a column holds that an earlier form of the file has forbidden to be empty."""
 
 
 def among(column: str, words: Iterable[StrEnum]) -> str:
@@ -87,11 +92,16 @@ def refuse(error: DamagedRecord) -> None:
 def _from_row(row: sqlite3.Row, kind: type[T]) -> T:
     fields = {
         name: msgspec.json.decode(row[name])
-        if name in JSON_COLUMNS and isinstance(row[name], str) and row[name][:1] in '{["'
+        if name in JSON_COLUMNS and _is_json(row[name])
         else row[name]
         for name in kind.__struct_fields__
     }
     return msgspec.convert(fields, kind, strict=False)
+
+
+def _is_json(value: Any) -> bool:
+    """Whether a column holds JSON. `null` stands in one that allows no NULL."""
+    return isinstance(value, str) and (value[:1] in ("{", "[", '"') or value == NOTHING)
 
 
 def _to_column(name: str, value: Any) -> Any:

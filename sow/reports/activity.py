@@ -49,10 +49,14 @@ def activity_of(workspace: Workspace, job: Job, now: float) -> Activity | None:
         descriptor = open_regular(workspace.attempt(job.id, number).output)
     except (OSError, StateError):
         return None
-    from sow.reports.last_deed import last_deed
+    from sow.reports.last_deed import last_deed, last_line  # only for what runs
 
     try:
         quiet = max(0.0, now - os.fstat(descriptor).st_mtime)
+        if job.executor is None:
+            logs = workspace.attempt(job.id, number).folder.glob("check-*.log")
+            written = max((log.stat().st_mtime for log in logs), default=now - quiet)
+            return Activity(last_line(descriptor), min(quiet, max(0.0, now - written)))
         words, is_hindered = last_deed(descriptor, job.executor)
         return Activity(words, quiet, is_hindered)
     finally:

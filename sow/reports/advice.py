@@ -8,6 +8,7 @@ What happened, and what sow does by itself, is `explain`'s.
 from collections.abc import Sequence
 
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
+from sow.reports.wording import again
 from sow.schema.causes import CAUSES, SESSION_UNKNOWN, Cause
 from sow.schema.job import Attempt, Job, JobState
 from sow.schema.kinds import SessionUse, kind_of
@@ -26,6 +27,8 @@ def advice(
     `task` is how its task stands now: what others have gone on with is not advised on.
     `with_words` is for readers who are told what its agent asks, or why it gave up, as well.
     """
+    if not kind_of(job).is_agents:
+        return _about_step(job)
     if job.state.is_final and task.missing:
         return task.missing
     if job.state.is_final and task.status not in (None, job.outcome_status):
@@ -50,6 +53,21 @@ def advice(
             return _to_end(job)
 
 
+def _about_step(job: Job) -> str:
+    """Return what to do about a job without an agent."""
+    match job.state:
+        case JobState.DONE:
+            return ""
+        case JobState.CANCELLED:
+            return f"To run it again: {again(job)}."
+        case JobState.FAILED:
+            return _about_failure(job, again(job))
+        case JobState.RUNNING:
+            return f"To watch it: `sow job logs {job.id} --follow`. {_to_end(job)}"
+        case _:
+            return _to_end(job)
+
+
 def go_on(job: Job, attempts: Sequence[Attempt]) -> str:
     """Return the command that goes on with a job's task after its end."""
     continues = kind_of(job).session is SessionUse.CONTINUES
@@ -62,11 +80,12 @@ def go_on(job: Job, attempts: Sequence[Attempt]) -> str:
 def _can_resume(job: Job) -> bool:
     from sow.executors.registry import make_executor  # lists of jobs come by here, and ask not
 
-    return make_executor(job.executor).supports_resumption
+    return make_executor(job.agents_executor).supports_resumption
 
 
 def _to_end(job: Job) -> str:
-    return f"To end it: `sow agent cancel {job.task_id}`."
+    command = f"sow agent cancel {job.task_id}" if job.task_id else f"sow job cancel {job.id}"
+    return f"To end it: `{command}`."
 
 
 def _about_status(job: Job, *, with_words: bool) -> str:
@@ -94,3 +113,15 @@ def _reply_to(job: Job) -> str:
     if _can_resume(job):
         return f'`sow agent resume {job.task_id} "…"`'
     return f'`sow agent spawn {job.agent} {job.task_id} --prompt "…"`'
+
+
+def _about_failure(job: Job, anew: str) -> str:
+    """Return what cures a failure, and the command to go on with."""
+    cause = CAUSES[job.cause or Cause.INTERNAL]
+    facts = {"executor": job.executor_name, "job": job.id, "task": job.task_id}
+    remedy = cause.remedy.format(settings=f"agents.executors.{job.executor_name}", **facts)
+    if job.executor is None and "{settings}" in cause.remedy:
+        return f"Correct what is wrong there. Then: {anew}."
+    if job.cause in SESSION_UNKNOWN:
+        return f"{remedy}: `sow agent spawn {job.agent} {job.task_id} --fresh`."
+    return f"{remedy}: {anew}."

@@ -51,6 +51,8 @@ def words_below(outcome: Outcome, *, among_others: bool = False) -> list[str]:
     if outcome.state == JobState.FAILED:
         next_step = f"Next for {task}" if among_others else "Next"
         return [] if _is_said(outcome) else [f"  {next_step}: {outcome.next_step}"]
+    if task is None:
+        return []
     if not _is_telling(outcome.state, outcome.status):
         return []
     said = _said_by(task if among_others else "It", outcome)

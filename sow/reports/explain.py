@@ -11,6 +11,7 @@ from sow.clock import Times, format_duration
 from sow.executors.endings import SILENT
 from sow.reports.advice import advice
 from sow.reports.prospects import Obstacle, Surroundings, obstacle_of
+from sow.reports.wording import asked_of
 from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause, RetryRule
 from sow.schema.job import Attempt, Job, JobState
 from sow.schema.kinds import kind_of
@@ -39,7 +40,7 @@ def _doubt(job: Job) -> list[str]:
 
 
 def _beginning(job: Job, times: Times) -> str:
-    asked = f"{job.verb} {job.agent} for task {job.task_id} by {job.executor.name}"
+    asked = asked_of(job)
     by = f", by the agent of job {job.parent}" if job.parent is not None else ""
     return f"Job {job.id}: {asked}, asked for at {times.when(job.created_at)}{by}."
 
@@ -96,7 +97,7 @@ def _accounts(job: Job) -> list[str]:
     """Tell what has been spent of what is bounded."""
     lines = []
     if job.retries:
-        lines.append(f"Retries spent: {job.retries} of {job.executor.retries}.")
+        lines.append(f"Retries spent: {job.retries} of {job.most_retries}.")
     if job.worker_deaths:
         lines.append(
             f"Workers that died under it in a row: {job.worker_deaths}. Too many fail it"
@@ -128,13 +129,19 @@ def _now(job: Job, attempts: Sequence[Attempt], around: Surroundings, times: Tim
             return ["Next: the task is free again when the session is closed there."]
         case JobState.RUNNING:
             return _running(job, attempts, around, times)
+        case JobState.HELD:
+            return [f"Now: it is held: {job.reason}.", "Next: it goes on by itself after that."]
         case JobState.BACKOFF | JobState.PARKED:
             return _waiting(job, around, times)
         case JobState.CANCELLED:
+            if not job.task_id:
+                return ["It was cancelled."]
             return [f"It was cancelled; the task was left {job.outcome_status or 'as it was'}."]
         case JobState.FAILED:
             blame = CAUSES[job.cause or Cause.INTERNAL].blame
             return [f"It failed for good: {_final(job)}. To blame: {blame}."]
+        case _ if not kind_of(job).is_agents:
+            return ["It is done, and nothing was wrong."]
         case _:
             return [f"It is done: the agent left {job.outcome_status}."]
 
@@ -142,7 +149,7 @@ def _now(job: Job, attempts: Sequence[Attempt], around: Surroundings, times: Tim
 def _final(job: Job) -> str:
     facts = CAUSES[job.cause or Cause.INTERNAL]
     if facts.retry is RetryRule.BACKOFF:
-        return f"its retries are spent (retries: {job.executor.retries})"
+        return f"its retries are spent (retries: {job.most_retries})"
     return "it is not tried again"
 
 
@@ -157,7 +164,8 @@ def _placing(around: Surroundings) -> str:
 
 def _start(job: Job, around: Surroundings, times: Times) -> str:
     """Tell when a job that is due starts, and what stands in its way."""
-    name = job.executor.name
+    name = job.executor_name
+    most = job.executor.max_parallel if job.executor is not None else None
     match obstacle_of(job, around):
         case Obstacle.PAUSED:
             since = times.of_record(around.paused_since or "")
@@ -173,7 +181,7 @@ def _start(job: Job, around: Surroundings, times: Times) -> str:
         case Obstacle.EXECUTOR_FULL:
             return (
                 f"it starts when another agent of {name} ends: {around.running_alike} run, and no"
-                f" more may (agents.executors.{name}.max_parallel: {job.executor.max_parallel})."
+                f" more may (agents.executors.{name}.max_parallel: {most})."
                 " `sow job list --active` shows them."
             )
         case Obstacle.ALL_FULL:
@@ -191,23 +199,28 @@ def _running(
     if job.cancel_requested_at is not None:
         asked = times.when(job.cancel_requested_at)
         return [f"Now: it is being ended, as was asked at {asked}."]
+    who = "its agent" if kind_of(job).is_agents else "it"
     if not attempts or attempts[-1].cause is not None:
-        standing = "Now: a worker has taken it and starts its agent."
+        standing = f"Now: a worker has taken it and starts {who}."
     elif around.activity is None:
-        standing = "Now: its agent runs and has printed nothing yet."
+        standing = f"Now: {who} runs and has printed nothing yet."
     else:
         quiet = format_duration(around.activity.quiet_seconds)
         last = f" Last seen: {around.activity.words}." if around.activity.words else ""
-        standing = f"Now: its agent runs; its last line is {quiet} old.{last}"
+        standing = f"Now: {who} runs; its last line is {quiet} old.{last}"
     lines = [standing]
     if not around.worker_lives:
         lines.append("Its worker has died. The agent goes on, and the next worker takes it over.")
+    if not kind_of(job).is_agents:
+        return [*lines, "Next: its end is judged by what its commands return."]
     return [*lines, f"Next: its end is judged by the task's status.{_limits(job, attempts, times)}"]
 
 
 def _limits(job: Job, attempts: Sequence[Attempt], times: Times) -> str:
     """Tell when a running agent is ended by force."""
     limits = ""
+    if job.executor is None:
+        return limits
     if job.executor.timeout_seconds is not None and attempts:
         begun = attempts[-1].started_at or attempts[-1].created_at
         latest = times.at(begun + job.executor.timeout_seconds)

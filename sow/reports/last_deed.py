@@ -34,6 +34,14 @@ def last_deed(descriptor: int, config: ExecutorConfig) -> tuple[str, bool]:
     return words, is_hindered
 
 
+def last_line(descriptor: int) -> str:
+    """Return the last line that a program of ours has printed: what it does now."""
+    size = os.fstat(descriptor).st_size
+    data = os.pread(descriptor, TAILS_BYTES[0], max(0, size - TAILS_BYTES[0]))
+    lines = data.decode("utf-8", "replace").strip().splitlines()
+    return _shortened(printable(lines[-1])) if lines else ""
+
+
 def _of_events(executor: Executor, data: bytes) -> tuple[str, bool]:
     """Return what these lines come to: the last call, or what keeps it, and whether that does."""
     deed = speech = background = hindrance = ""

@@ -10,17 +10,23 @@ from sow.clock import Times, format_duration
 from sow.errors import ExitCode
 from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause
 from sow.schema.job import Attempt, Job, JobState
+from sow.schema.kinds import kind_of
 from sow.schema.output.jobs import Outcome
 from sow.schema.task import TaskStatus
 
 GOOD = frozenset({TaskStatus.NEEDS_REVIEW, TaskStatus.PAUSED, TaskStatus.COMPLETED})
 
 
+PASSED = "passed"
+"""How a job without an agent is said to have ended well."""
+
+
 def exit_code_of(job: Job) -> ExitCode:
     """Return the exit code that tells how a job stands."""
     match job.state:
         case JobState.DONE:
-            return ExitCode.OK if job.outcome_status in GOOD else ExitCode.FAILED
+            is_good = job.outcome_status in GOOD or not kind_of(job).reports_status
+            return ExitCode.OK if is_good else ExitCode.FAILED
         case JobState.CANCELLED:
             return ExitCode.CANCELLED
         case JobState.FAILED:
@@ -30,10 +36,17 @@ def exit_code_of(job: Job) -> ExitCode:
 
 
 def waiting_command(
-    *task_ids: str, any_one: bool = False, wait: str | None = None, as_json: bool = False
+    *task_ids: str,
+    again: Sequence[str] = (),
+    any_one: bool = False,
+    wait: str | None = None,
+    as_json: bool = False,
 ) -> str:
-    """Return the command that waits for these tasks, in the way that the call at hand does."""
-    words = ["sow", "agent", "wait", *task_ids]
+    """Return the command that waits for these tasks, in the way that the call at hand does.
+
+    `again` are the words of a call about no task, which itself goes on waiting.
+    """
+    words = ["sow", "agent", "wait", *task_ids] if task_ids else list(again)
     words += ["--any"] if any_one else []
     words += ["--wait", wait] if wait else []
     words += ["--json"] if as_json else []
@@ -49,7 +62,7 @@ def warnings_of(job: Job, attempts: Sequence[Attempt]) -> tuple[str, ...]:
     if job.denied_tools and job.state is JobState.DONE:
         from sow.executors.registry import make_executor  # for these few jobs alone
 
-        remedy = make_executor(job.executor).remedy
+        remedy = make_executor(job.agents_executor).remedy
         warnings.append(f"tools were denied: {', '.join(job.denied_tools)}. {remedy}")
     return tuple(warnings)
 
@@ -63,6 +76,8 @@ def line_of(outcome: Outcome, *, now: float, paint: Callable[[str], str] = str) 
     """Return an outcome as one line for people; `paint` gives the word of its state a colour."""
     if not JobState(outcome.state).is_final:
         how = f"still {paint(outcome.state)}"
+    elif outcome.agent is None:
+        how = paint(PASSED if outcome.state == JobState.DONE else outcome.state)
     elif outcome.state == JobState.CANCELLED:
         how = f"cancelled, left {paint(str(outcome.status))}"
     elif outcome.cause == Cause.CLOSED:
@@ -71,10 +86,10 @@ def line_of(outcome: Outcome, *, now: float, paint: Callable[[str], str] = str) 
         how = paint(outcome.status or outcome.state)
     took = f", {format_duration(outcome.seconds)}" if outcome.seconds is not None else ""
     tries = f", {outcome.attempt_count} attempts" if outcome.attempt_count > 1 else ""
-    line = (
-        f"{outcome.task} {how} ({outcome.verb} {outcome.agent} by {outcome.executor}, "
-        f"job {outcome.job}{tries}{took})"
-    )
+    asked = [outcome.verb, outcome.agent, *outcome.checks]
+    words = " ".join(word for word in asked if word)
+    by = f" by {outcome.executor}" if outcome.executor else ""
+    line = f"{outcome.task or 'project'} {how} ({words}{by}, job {outcome.job}{tries}{took})"
     if outcome.owed:
         anew = f"; `{outcome.anew_with}` runs it anew" if outcome.anew_with else ""
         ended = Times(now).of_record(outcome.ended_at or "")

@@ -55,7 +55,7 @@ class Obstacle(Enum):
 
 def obstacle_of(job: Job, around: Surroundings) -> Obstacle | None:
     """Return what keeps a job that is due from its start; None where nothing does."""
-    most = job.executor.max_parallel
+    most = job.executor.max_parallel if job.executor is not None else None
     if around.paused_since is not None:
         return Obstacle.PAUSED
     if not around.workers:
@@ -77,7 +77,7 @@ def look_around(workspace: Workspace, database: Database, job: Job, *, now: floa
         workers=len(alive),
         capacity=max((record.concurrency for record in alive), default=0),
         running=sum(taken.values()),
-        running_alike=taken.get(job.executor.name, 0),
+        running_alike=taken.get(job.executor_name, 0),
         worker_lives=lease is None or workers.is_alive(workspace, lease.worker_id),
         caller_lives=job.caller is None
         or facts.life_of(job.caller, workspace.run) is not Life.DEAD,

@@ -18,7 +18,10 @@ def words_of(job: Job, around: Surroundings, now: float) -> str:
         case JobState.RUNNING if job.cancel_requested_at is not None:
             return "it is being ended"
         case JobState.RUNNING:
-            return str(around.activity or "its agent is being started")
+            agents = "its agent is being started"
+            return str(around.activity or (agents if kind_of(job).is_agents else "it is started"))
+        case JobState.HELD:
+            return _held(job)
         case JobState.QUEUED:
             return _in_the_way(job, around)
         case JobState.BACKOFF | JobState.PARKED:
@@ -36,12 +39,16 @@ def _in_the_way(job: Job, around: Surroundings) -> str:
         case Obstacle.NO_WORKER:
             return "no worker runs (`sow worker` starts one)"
         case Obstacle.EXECUTOR_FULL:
-            most = job.executor.max_parallel
-            return f"waits for a slot: {around.running_alike} of {most} {job.executor.name} run"
+            most = job.agents_executor.max_parallel
+            return f"waits for a slot: {around.running_alike} of {most} {job.executor_name} run"
         case Obstacle.ALL_FULL:
             return f"waits for a slot: {around.running} of {around.capacity} agents run"
         case _:
             return ""
+
+
+def _held(job: Job) -> str:
+    return job.reason.strip().partition("\n")[0] or "held: `sow trust` lets it go on"
 
 
 def _because(job: Job) -> str:

@@ -4,6 +4,7 @@ Pure, save for `see_job`, which looks at what lies beside the records. Times
 are ISO 8601, lengths of time seconds, money US dollars to four places.
 """
 
+import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +17,10 @@ from sow.reports.outcome import exit_code_of, waiting_command, warnings_of
 from sow.reports.prospects import Surroundings, look_around
 from sow.reports.standing import words_of
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
+from sow.reports.wording import call_of
 from sow.schema.job import Attempt, Job, JobState
+from sow.schema.job_terms import CheckTerms
+from sow.schema.kinds import kind_of
 from sow.schema.output.jobs import (
     AttemptView,
     Cancelled,
@@ -123,11 +127,16 @@ def outcome_of(
     return Outcome(
         **fields,
         owed=owed,
-        continue_with=None if job.state.is_final else continue_with or waiting_command(job.task_id),
+        continue_with=None if job.state.is_final else continue_with or _waiting(job),
         anew_with=anew_with if owed else None,
         next_step=advice(job, attempts, task, with_words=True),
         agent_says=agent_says,
     )
+
+
+def _waiting(job: Job) -> str:
+    """Return the command that goes on waiting for one job."""
+    return waiting_command(job.task_id) if job.task_id else shlex.join(call_of(job))
 
 
 def cancelled_view(
@@ -166,14 +175,17 @@ def _fields(job: Job, attempts: Sequence[Attempt], seen: Seen) -> dict[str, Any]
     """Return what every view of a job tells, by key."""
     ended = job.ended_at
     status = job.outcome_status if job.state.is_final else TaskStatus.IN_PROGRESS
+    if not kind_of(job).marks_task:
+        status = None
     waits = job.state in (JobState.BACKOFF, JobState.PARKED)
     return {
-        "task": job.task_id,
+        "task": job.task_id or None,
         "job": job.id,
         "project": job.project_id,
         "verb": job.verb.value,
-        "agent": job.agent,
-        "executor": job.executor.name,
+        "agent": job.agent or None,
+        "executor": job.executor_name or None,
+        "checks": job.terms.names if isinstance(job.terms, CheckTerms) else (),
         "state": job.state.value,
         "status": status.value if status else None,
         "cause": job.cause.value if job.cause else None,

@@ -37,6 +37,8 @@ class Cause(StrEnum):
     NO_STATUS = "no_status"
     WORKER_DIED = "worker_died"
     WORKER_STOPPED = "worker_stopped"
+    PASSED = "passed"
+    CHECK_FAILED = "check_failed"
     CLOSED = "closed"
     """A person closed a session that was open on a terminal, without setting a status in it."""
     INTERNAL = "internal"
@@ -48,6 +50,7 @@ class Blame(StrEnum):
     NOBODY = "nobody"
     PERSON = "a person"
     AGENT = "the agent"
+    WORK = "the work that was checked"
     PROGRAM = "the agent's program"
     ACCOUNT = "the account at the model's service"
     CONFIGURATION = "the configuration of its executor"
@@ -254,6 +257,19 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         retry=RetryRule.FREE,
         session=SessionRule.UNTOLD,
         is_by_sow=True,
+    ),
+    Cause.PASSED: CauseFacts(
+        words="it has done what was asked",
+        blame=Blame.NOBODY,
+        retry=RetryRule.DONE,
+        session=SessionRule.NOT_REACHED,
+    ),
+    Cause.CHECK_FAILED: CauseFacts(
+        words="a check is red",
+        blame=Blame.WORK,
+        retry=RetryRule.FAIL,
+        session=SessionRule.NOT_REACHED,
+        remedy="See what it printed: `sow job logs {job}`. When that is mended",
     ),
     Cause.CLOSED: CauseFacts(
         words="the person who had it open closed it without setting a status",

@@ -23,6 +23,7 @@ class ChangeKind(StrEnum):
     RUNNING = "running"
     BACKOFF = "backoff"
     PARKED = "parked"
+    HELD = "held"
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"

@@ -113,9 +113,18 @@ class UserConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     retry: RetrySection | None = None
 
 
+class CheckSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`checks.<name>` in its longer form."""
+
+    run: NonEmptyText
+    timeout: Duration | UnsetType | None = UNSET
+
+
 class RepositoryConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole of `.sow/config.yaml`: repository settings, never agent choices."""
 
     worker: WorkerSection | None = None
     artifacts: dict[str, str] | None = None
     clones: ClonesSection | None = None
+    checks: dict[str, NonEmptyText | CheckSection | list[NonEmptyText] | None] | None = None
+    """Command lines by name; under `default` the names of those that a task has by itself."""

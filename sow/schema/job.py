@@ -11,6 +11,7 @@ import msgspec
 from sow.ids import AttemptId, JobId, ProjectId, TaskId, WorkerId
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
+from sow.schema.job_terms import JobTerms
 from sow.schema.task import TaskStatus
 
 
@@ -21,6 +22,8 @@ class Verb(StrEnum):
     RESUME = "resume"
     OPEN = "open"
     """A person takes the session over on a terminal. No worker runs it; the job holds the task."""
+    CHECK = "check"
+    """The project's own command lines are run on what stands there; no agent has a part in it."""
 
 
 class JobState(StrEnum):
@@ -36,6 +39,8 @@ class JobState(StrEnum):
     """It waits until its time has come to be tried again."""
     PARKED = "parked"
     """It waits until a usage limit resets."""
+    HELD = "held"
+    """It waits for a person's word (`sow trust`), and keeps no worker alive."""
     DONE = "done"
     """Its agent has reported and has ended."""
     FAILED = "failed"
@@ -53,6 +58,10 @@ FINAL_STATES = frozenset({JobState.DONE, JobState.FAILED, JobState.CANCELLED})
 LIVE_STATES = tuple(state for state in JobState if not state.is_final)
 WAITING_STATES = (JobState.QUEUED, JobState.BACKOFF, JobState.PARKED)
 """Those in which a job has a row in the queue and waits for its turn, or for its time."""
+
+
+STEP_RETRIES = 2
+"""How often a job without an agent is tried again whose program has crashed."""
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,15 +85,18 @@ class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """One queued request, for one task."""
+    """One queued request, for one task, or for the project as a whole."""
 
     id: JobId
     project_id: ProjectId
     task_id: TaskId
+    """Empty where it is about the project as a whole."""
     phase: str
     verb: Verb
     agent: str
-    executor: ExecutorConfig
+    """The role; empty of a job without an agent."""
+    executor: ExecutorConfig | None
+    """What drives its agent's CLI; None of a job without an agent (`sow.schema.kinds`)."""
     prompt: str
     """The caller's words: `--prompt` of a spawn, the answer of a resume. Often empty."""
     cwd: str
@@ -93,6 +105,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """The caller's PATH, on which the agent's programs are found."""
     config_file: str
     """Where the worker reads the values of the executor's `env`; empty: no file."""
+    terms: JobTerms | None = None
+    """What its kind alone has been asked for."""
     fresh: bool = False
     priority: int = 0
     parent: JobId | None = None
@@ -132,6 +146,23 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     started_at: float | None = None
     ended_at: float | None = None
 
+    @property
+    def agents_executor(self) -> ExecutorConfig:
+        """The executor of an agent's job. Jobs without an agent are never asked."""
+        if self.executor is None:
+            raise AssertionError(f"job {self.id} ({self.verb}) has no executor")
+        return self.executor
+
+    @property
+    def executor_name(self) -> str:
+        """The name of its executor; empty where it has none."""
+        return self.executor.name if self.executor is not None else ""
+
+    @property
+    def most_retries(self) -> int:
+        """How often it is tried again after a fault that passes."""
+        return self.executor.retries if self.executor is not None else STEP_RETRIES
+
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One run of the executor's process within a job."""
@@ -140,7 +171,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     id: AttemptId
     verb: Verb
-    """What the executor was told to do; a retry of a spawn is often a resume."""
+    """What the executor was told to do; a retry of a spawn is often a resume. Of a job without
+    an agent, the job's own."""
     worker_id: WorkerId
     argv: tuple[str, ...] = ()
     supervisor: ProcessIdentity | None = None

@@ -2,7 +2,14 @@
 
 Owns what is asked wherever not every job is treated alike. A kind that is added
 is a word in `Verb`, a row here, and its own functions that start and settle it;
-nothing else may ask for a verb by its name. Two ways of starting an agent's CLI,
+nothing else may ask for a verb by its name.
+
+A job is an agent's, or it is a step: then each of its attempts runs a program of
+ours (`worker.steps`) where an agent's runs the agent's CLI. Queue, lease,
+supervisor, attempts, waiting and cancelling are alike; session, prompt, executor,
+an output stream that is read and a status for a report are the agents' alone.
+
+Two ways of starting an agent's CLI,
 as a new session or as a further turn of one, are the executors' own matter
 (`sow.attempts.plan`).
 """
@@ -30,10 +37,13 @@ class JobKind(msgspec.Struct, frozen=True, kw_only=True):
     verb: Verb
     deed: str
     """What each of its attempts did, as a job's story tells it."""
-    session: SessionUse
-    holds_task: bool
-    """Whether its task is taken while it lives, and is given back a status at its end. The index
-    `job_live` counts on it: it allows a task one live job of whatever kind."""
+    step: str | None = None
+    """The program of ours that each of its attempts runs; None of an agent's job."""
+    session: SessionUse | None
+    """None where it has no agent."""
+    marks_task: bool
+    """Whether its task is `in_progress` while it lives, and is given back a status at its end.
+    Whether or not it is: the index `job_live` allows a task one live job of whatever kind."""
     reports_status: bool
     """Whether the status that its task is left in is its report."""
     is_leased: bool
@@ -45,6 +55,11 @@ class JobKind(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a person sits before it: nobody else may end it, and what it queues is that
     person's, not part of the job that it was begun from."""
 
+    @property
+    def is_agents(self) -> bool:
+        """Whether an agent does it: with an executor, a session and a prompt."""
+        return self.step is None
+
 
 KINDS: Mapping[Verb, JobKind] = {
     kind.verb: kind
@@ -53,7 +68,7 @@ KINDS: Mapping[Verb, JobKind] = {
             verb=Verb.SPAWN,
             deed="started the agent",
             session=SessionUse.BEGINS,
-            holds_task=True,
+            marks_task=True,
             reports_status=True,
             is_leased=True,
             makes_work=True,
@@ -63,7 +78,7 @@ KINDS: Mapping[Verb, JobKind] = {
             verb=Verb.RESUME,
             deed="resumed the session",
             session=SessionUse.CONTINUES,
-            holds_task=True,
+            marks_task=True,
             reports_status=True,
             is_leased=True,
             makes_work=True,
@@ -73,11 +88,22 @@ KINDS: Mapping[Verb, JobKind] = {
             verb=Verb.OPEN,
             deed="opened the session on a terminal",
             session=SessionUse.CONTINUES,
-            holds_task=True,
+            marks_task=True,
             reports_status=True,
             is_leased=False,
             makes_work=True,
             in_persons_hands=True,
+        ),
+        JobKind(
+            verb=Verb.CHECK,
+            deed="began the checks",
+            step="check",
+            session=None,
+            marks_task=False,
+            reports_status=False,
+            is_leased=True,
+            makes_work=False,
+            in_persons_hands=False,
         ),
     )
 }

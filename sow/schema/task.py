@@ -20,6 +20,9 @@ PhaseText = Annotated[
 AgentText = Annotated[
     str, Meta(pattern=SLUG_PATTERN, description="the name of an agent, such as implementer")
 ]
+CheckName = Annotated[
+    str, Meta(pattern=SLUG_PATTERN, description="a name below `checks` in .sow/config.yaml")
+]
 Moment = Annotated[datetime, Meta(tz=True, description="UTC, seconds, Z")]
 
 
@@ -105,6 +108,32 @@ class TaskClone(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The commit at which the branch began."""
 
 
+class CommandResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How one command line of a check ended."""
+
+    name: str
+    passed: bool
+    exit_code: int | None = None
+    """None where it was ended by a signal, or by its time limit."""
+    seconds: float = 0.0
+    reason: str = ""
+    """Why it did not pass, in a few words."""
+    lines: list[str] = []
+    """The last lines that it printed, where it did not pass."""
+
+
+class CheckRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The last check of a task: what it has judged, and how that stood."""
+
+    passed: bool
+    commit: str | None = None
+    """The commit that was checked out; None where there is no git, or no commit."""
+    dirty: bool = False
+    """Whether what was judged was not that commit alone: files had been changed, or it moved."""
+    at: Moment
+    results: list[CommandResult] = []
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One task."""
 
@@ -126,6 +155,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     references: list[Any] = []
     feedback: list[Any] = []
     files_modified: list[str] = []
+    checks: list[CheckName] | UnsetType = UNSET
+    """The checks that it is judged by; without the field those that the repository names."""
+    check: CheckRecord | UnsetType = UNSET
+    """The outcome of the last check of it."""
     metadata: dict[str, Any] = {}
 
     @property

@@ -25,6 +25,7 @@ _LISTS: Mapping[str, Callable[[str], list[str]]] = {
     "references": parse_list,
     "feedback": parse_list,
     "files_modified": parse_list,
+    "checks": parse_list,
 }
 SETTABLE = ("name", "status", "assigned_agent", *_LISTS, "metadata.KEY")
 
@@ -34,6 +35,7 @@ _REFUSED = {
     "iteration": "sow counts iterations when it resumes an agent",
     "session_id": "sow keeps the session; `sow agent spawn --fresh` begins a new one",
     "session": "sow keeps the session; `sow agent spawn --fresh` begins a new one",
+    "check": "sow keeps the outcome of the last check; `sow task check` runs one",
     "created_at": "sow keeps the times",
     "updated_at": "sow keeps the times",
     "started_at": "sow keeps the times",

@@ -142,14 +142,15 @@ def add_task(
     new_phase: bool = False,
     description: str = "",
     depends_on: Sequence[str] = (),
+    checks: Sequence[str] = (),
 ) -> Task:
     """Add a pending task, its folder whole or not at all.
 
     Without `task_id` it takes the next multiple of ten; without `phase` the
     project's first; a phase that is new is added to the project's list, if
-    `new_phase` asks for that. The agent's name is the caller's to check. Raises
-    TaskExists, UnknownPhase, RefusedDependency, RefusedChange, NoProject,
-    StateLocked, NotWritten.
+    `new_phase` asks for that. The agent's name, and those of the checks, are
+    the caller's to look up. Raises TaskExists, UnknownPhase, RefusedDependency,
+    RefusedChange, NoProject, StateLocked, NotWritten.
     """
     # Only a new task needs what changes a project.
     from sow.state.projects import add_phase, read_project
@@ -166,7 +167,7 @@ def add_task(
             raise UnknownPhase(wanted, project.phases)
         folder = workspace.task(wanted, chosen)
         place = TaskPlace(PhaseName(folder.parent.parent.name), folder)
-        text = _first_state(place, name, agent, depends_on, now)
+        text = _first_state(place, name, agent, depends_on, checks, now)
         files = {
             place.state: text,
             place.description: (description or f"# {name}\n").encode(),
@@ -187,7 +188,12 @@ def _next_id(taken: Mapping[TaskId, object]) -> TaskId:
 
 
 def _first_state(
-    place: TaskPlace, name: str, agent: str, depends_on: Sequence[str], now: float
+    place: TaskPlace,
+    name: str,
+    agent: str,
+    depends_on: Sequence[str],
+    checks: Sequence[str],
+    now: float,
 ) -> bytes:
     fields = {
         "id": place.task_id,
@@ -202,6 +208,7 @@ def _first_state(
         "references": [],
         "feedback": [],
         "files_modified": [],
+        **({"checks": list(dict.fromkeys(checks))} if checks else {}),
         "metadata": {},
     }
     return new_state({"task": fields}, TaskState, path=place.state)

@@ -24,6 +24,8 @@ SCHEMA_VERSION = 2
 """The newest form that this sow reads and writes."""
 SINCE: Mapping[str, int] = {
     "task.clone": 2,
+    "task.checks": 2,
+    "task.check": 2,
     "task.review": 2,
 }
 """The fields that came after the first form, each with the number of its form, as

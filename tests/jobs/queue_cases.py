@@ -32,7 +32,7 @@ MANY = 1000
 def make_job(
     task_id: str = "010",
     *,
-    executor: str | ExecutorConfig = "claude-code",
+    executor: str | ExecutorConfig | None = "claude-code",
     max_parallel: int | None = None,
     **more: Any,
 ) -> Job:

@@ -23,6 +23,7 @@ from sow.schema.job import (
     Verb,
     WorkerRecord,
 )
+from sow.schema.job_terms import CheckTerms
 from sow.schema.task import TaskStatus
 
 PROCESS = ProcessIdentity(pid=7, start_ticks="123", boot_id="b", pid_namespace="4026531836")
@@ -50,6 +51,7 @@ FULL_JOB: dict[str, Any] = {
     "cwd": "sub/folder",
     "path_variable": "/a:/b",
     "config_file": "/home/me/config.yaml",
+    "terms": CheckTerms(names=("unit", "lint")),
     "fresh": True,
     "priority": -3,
     "parent": JobId(4),
@@ -84,6 +86,23 @@ def test_every_field_of_a_job_is_kept(database: Database) -> None:
     job = insert(database, **FULL_JOB)
     assert jobs.get_job(database, job.id) == job
     assert msgspec.structs.replace(job, id=JobId(0)) == make_job(**FULL_JOB)
+
+
+def test_a_job_without_an_agent_has_no_executor(database: Database) -> None:
+    job = jobs.insert_job(database, make_job(verb=Verb.CHECK, agent="", executor=None))
+    kept = jobs.get_job(database, job.id)
+    assert kept.executor is None
+    assert kept.executor_name == ""
+    with pytest.raises(AssertionError):
+        _ = kept.agents_executor
+
+
+@pytest.mark.parametrize("state", [state for state in JobState if not state.is_final])
+def test_a_task_has_one_live_job_of_whatever_kind(database: Database, state: JobState) -> None:
+    job = jobs.insert_job(database, make_job(verb=Verb.CHECK, executor=None))
+    jobs.change_job(database, job.id, state=state)
+    with pytest.raises(jobs.TaskIsTaken):
+        insert(database)
 
 
 def test_every_field_can_be_changed(database: Database) -> None:

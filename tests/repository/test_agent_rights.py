@@ -18,6 +18,7 @@ from sow.cli.lazy import LazyGroup
 from sow.cli.root import root
 from sow.errors import StateError
 from sow.executors.claude import SOW_VERBS
+from sow.own_variables import STEP_ROLE
 
 READS = """
 agent list, changes, completion, config path, config show, config validate, demo, doctor,
@@ -29,9 +30,10 @@ PLANNERS = "task add"
 REVIEWERS = "review accept, review correct"
 ORCHESTRATORS = """
 agent cancel, agent open, agent resume, agent spawn, agent wait, config edit, config init,
-config reset, init, job cancel, job prune, job resolve, project new, queue pause, queue resume,
-worker, worker stop
+config reset, init, job cancel, job prune, job resolve, project check, project new, queue pause,
+queue resume, task check, worker, worker stop
 """
+PEOPLE = "trust"
 
 
 def words_of(text: str) -> set[tuple[str, ...]]:
@@ -56,6 +58,7 @@ def test_every_command_is_judged(words: tuple[str, ...]) -> None:
         Right.PLANNERS: words_of(PLANNERS),
         Right.REVIEWERS: words_of(REVIEWERS),
         Right.ORCHESTRATORS: words_of(ORCHESTRATORS),
+        Right.PEOPLE: words_of(PEOPLE),
     }
     right = RIGHTS[words]
     assert [one for one, commands in written.items() if words in commands] == [right]
@@ -63,7 +66,8 @@ def test_every_command_is_judged(words: tuple[str, ...]) -> None:
     assert may_run("implementer", words) is (right in own)
     assert may_run("planner", words) is (right in (*own, Right.PLANNERS))
     assert may_run("reviewer", words) is (right in (*own, Right.REVIEWERS))
-    assert may_run("orchestrator", words)
+    assert may_run("orchestrator", words) is (right is not Right.PEOPLE)
+    assert may_run(STEP_ROLE, words) is (right is Right.READS)
     assert may_run("implementer", words, task="020") is (right is Right.READS)
 
 

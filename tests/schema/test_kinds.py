@@ -10,7 +10,9 @@ import pytest
 import sow
 import worker
 from sow.schema.job import Verb
-from sow.schema.kinds import KINDS, SessionUse, verbs_of
+from sow.schema.kinds import KINDS, JobKind, SessionUse, verbs_of
+from worker.step_start import ORDERS
+from worker.steps.__main__ import PROGRAMS
 
 SOURCES = [
     path for package in (sow, worker) for path in Path(package.__file__).parent.rglob("*.py")
@@ -26,9 +28,24 @@ def test_every_verb_has_its_row(verb: Verb) -> None:
 
 
 def test_the_kinds_that_there_are() -> None:
-    assert verbs_of(lambda kind: kind.is_leased) == (Verb.SPAWN, Verb.RESUME)
+    assert verbs_of(lambda kind: kind.is_leased) == (Verb.SPAWN, Verb.RESUME, Verb.CHECK)
+    assert verbs_of(lambda kind: kind.is_agents) == (Verb.SPAWN, Verb.RESUME, Verb.OPEN)
+    assert verbs_of(lambda kind: kind.marks_task) == (Verb.SPAWN, Verb.RESUME, Verb.OPEN)
     assert verbs_of(lambda kind: kind.in_persons_hands) == (Verb.OPEN,)
     assert verbs_of(lambda kind: kind.session is SessionUse.BEGINS) == (Verb.SPAWN,)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.verb)
+def test_what_only_agents_have_only_agents_have(kind: JobKind) -> None:
+    assert (kind.session is not None) is kind.is_agents
+    assert kind.is_agents or not (kind.marks_task or kind.reports_status or kind.in_persons_hands)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.verb)
+def test_a_step_has_its_program_and_its_orders(kind: JobKind) -> None:
+    if kind.step is not None:
+        assert kind.step in PROGRAMS
+        assert kind.step in ORDERS
 
 
 def test_nobody_asks_for_a_verb_by_its_name() -> None:

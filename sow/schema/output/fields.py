@@ -5,12 +5,22 @@ from typing import Annotated
 from msgspec import Meta
 
 TaskKey = Annotated[str, Meta(description="the task's id, such as 010")]
+JobsTask = Annotated[
+    str | None, Meta(description="the task's id, such as 010; null of a job about the project")
+]
+JobsAgent = Annotated[
+    str | None, Meta(description="the role, such as implementer; null of a job without an agent")
+]
+JobsExecutor = Annotated[
+    str | None,
+    Meta(description="the executor's name in the configuration; null of a job without an agent"),
+]
 JobKey = Annotated[int, Meta(description="the job's number")]
 ProjectKey = Annotated[str, Meta(description="the project's id, a UUID")]
 WorkerKey = Annotated[str, Meta(description="the worker's id")]
 Agent = Annotated[str, Meta(description="the role, such as implementer")]
 Executor = Annotated[str, Meta(description="the executor's name in the configuration")]
-Verb = Annotated[str, Meta(description="what was asked for: spawn, resume or open")]
+Verb = Annotated[str, Meta(description="what was asked for: spawn, resume, open or check")]
 SessionId = Annotated[
     str | None, Meta(description="the session's id, as its CLI knows it; null without one")
 ]

@@ -185,6 +185,23 @@ class Settings(SettingsFile, frozen=True, kw_only=True):
     warnings: Annotated[tuple[str, ...], Meta(description="what a person should look at")]
 
 
+class TrustedLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One command line of the repository's settings."""
+
+    key: Annotated[str, Meta(description="where it stands in .sow/config.yaml")]
+    run: Annotated[str, Meta(description="the command line")]
+
+
+class Trusted(msgspec.Struct, frozen=True, kw_only=True):
+    """What this user lets sow run in this workspace."""
+
+    commands: Annotated[tuple[TrustedLine, ...], Meta(description="every command line")]
+    was_accepted: Annotated[bool, Meta(description="whether just these were accepted before")]
+    released: Annotated[
+        tuple[int, ...], Meta(description="the jobs that were held and go on now, by number")
+    ]
+
+
 class Made(msgspec.Struct, frozen=True, kw_only=True):
     """What `sow init` has made."""
 

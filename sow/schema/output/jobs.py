@@ -11,16 +11,20 @@ from sow.schema.output import fields
 class JobView(msgspec.Struct, frozen=True, kw_only=True):
     """A job, as every command shows it."""
 
-    task: fields.TaskKey
+    task: fields.JobsTask
     job: fields.JobKey
     project: fields.ProjectKey
     verb: fields.Verb
-    agent: fields.Agent
-    executor: fields.Executor
+    agent: fields.JobsAgent
+    executor: fields.JobsExecutor
+    checks: Annotated[tuple[str, ...], Meta(description="the checks that a job runs; else empty")]
     state: Annotated[str, Meta(description="where the job stands (docs/reference.md, Job states)")]
     status: Annotated[
         str | None,
-        Meta(description="the status in which the job left its task; in_progress until it ends"),
+        Meta(
+            description="the status in which the job left its task; in_progress until it ends;"
+            " null of a job that leaves the status alone"
+        ),
     ]
     cause: fields.Cause
     reason: fields.Reason

@@ -42,6 +42,14 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     references: Annotated[tuple[Any, ...], Meta(description="what its agent should read")]
     feedback: Annotated[tuple[Any, ...], Meta(description="the corrections that were asked for")]
     files_modified: Annotated[tuple[str, ...], Meta(description="the files that were changed")]
+    checks: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="the checks that it is judged by; null where it names none itself"),
+    ]
+    check: Annotated[
+        dict[str, Any] | None,
+        Meta(description="the outcome of its last check (`sow schema task`); null before one"),
+    ]
     metadata: Annotated[dict[str, Any], Meta(description="whatever else was set for it")]
     folder: Annotated[str, Meta(description="where it lies, relative to the workspace's root")]
 

@@ -1,0 +1,121 @@
+"""Placing a job without an agent: find the one that the same call has placed, or queue a new one.
+
+Owns these steps for every such kind. There is no session, and the task is not
+marked, so a job is on record and queued in one commit: a call that dies leaves
+all of it or nothing.
+"""
+
+import os
+
+from sow.calls.ancestry import refuse_task_of_ancestor, refuse_when_cancelled
+from sow.calls.caller import Caller
+from sow.calls.request import Placed, Request
+from sow.calls.same_call import TaskHasJob
+from sow.calls.unrecorded_agents import refuse_strays
+from sow.calls.wait import Waiter
+from sow.config.configuration import Configuration
+from sow.ids import JobId, ProjectId, TaskId
+from sow.jobs import jobs, leases, waiters, workers
+from sow.jobs.database import Database
+from sow.jobs.jobs import TaskIsTaken
+from sow.processes import facts
+from sow.schema.job import Job
+from sow.schema.task import Task
+from sow.state.projects import read_project
+from sow.state.tasks import read_task
+
+
+def place_step(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    request: Request,
+    waiter: Waiter | None = None,
+) -> Placed:
+    """Put the job of a step into the queue, or find the one that the same call put there.
+
+    Raises TaskHasJob, TaskIsCarried, OwnJobEnds; nothing is left behind then.
+    """
+    project_id = ProjectId(read_project(caller.workspace).id)
+    task = read_task(caller.workspace, request.task_id) if request.task_id else None
+    if task is not None:
+        refuse_task_of_ancestor(caller, database, project_id, TaskId(task.id))
+    found = _find_same(caller, database, request, project_id, task)
+    if found is not None:
+        return found
+    if task is not None:
+        refuse_strays(caller.workspace, database, TaskId(task.id))
+    try:
+        job = _queue(caller, database, _job_for(caller, config, request, project_id, task), waiter)
+    except TaskIsTaken:  # another call was first: attach to its job, or be refused
+        return place_step(caller, database, config, request, waiter)
+    workers.wake(caller.workspace)
+    return Placed(job)
+
+
+def _find_same(
+    caller: Caller, database: Database, request: Request, project_id: ProjectId, task: Task | None
+) -> Placed | None:
+    """Return the job that the same call placed before: live, or ended with its outcome owed.
+
+    Raises TaskHasJob when another call's job lives.
+    """
+    live = jobs.live_job(database, project_id, request.task_id)
+    if live is not None:
+        if _is_same(live, request):
+            return Placed(live, attached=True)
+        raise TaskHasJob(live, task.status if task is not None else None)
+    last = jobs.last_job(database, project_id, request.task_id)
+    if last is None or request.again or not _is_same(last, request):
+        return None
+    if not waiters.is_owed(database, caller.workspace, last.id):
+        return None
+    return Placed(last, owed=True, anew_with="--again")
+
+
+def _is_same(job: Job, request: Request) -> bool:
+    return job.verb is request.verb and job.terms == request.terms
+
+
+def _queue(caller: Caller, database: Database, job: Job, waiter: Waiter | None) -> Job:
+    """Put a job on record and into the queue; what callers of older jobs are owed lapses.
+
+    Raises TaskIsTaken, OwnJobEnds.
+    """
+    with database.transaction():
+        refuse_when_cancelled(caller, database)
+        last = jobs.last_job(database, job.project_id, job.task_id)
+        job = jobs.insert_job(database, job)
+        if last is not None:
+            waiters.lapse(database, caller.workspace, last.id)
+        if waiter is not None:
+            waiter.expect(job.id)
+        leases.enqueue(database, job.id, now=caller.now())
+    return jobs.get_job(database, job.id)
+
+
+def _job_for(
+    caller: Caller,
+    config: Configuration,
+    request: Request,
+    project_id: ProjectId,
+    task: Task | None,
+) -> Job:
+    return Job(
+        id=JobId(0),
+        project_id=project_id,
+        task_id=request.task_id,
+        phase=task.phase if task is not None else "",
+        verb=request.verb,
+        agent="",
+        executor=None,
+        prompt="",
+        cwd=".",
+        path_variable=caller.path_variable,
+        config_file=str(config.path) if config.exists else "",
+        terms=request.terms,
+        parent=caller.job_id,
+        prior_status=task.status if task is not None else None,
+        caller=facts.identify(os.getpid()),
+        created_at=caller.now(),
+    )

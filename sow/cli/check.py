@@ -1,0 +1,95 @@
+"""`sow task check` and `sow project check`: run the repository's checks as a job.
+
+Owns which checks are meant: those named on the command line, else the task's
+own, else the repository's default.
+"""
+
+from collections.abc import Sequence
+
+import click
+from msgspec import UNSET
+
+from sow.calls.caller import Caller
+from sow.calls.request import Request
+from sow.cli import completing
+from sow.cli.arguments import named_task, readable
+from sow.cli.calling import place_and_wait, this_caller
+from sow.cli.output import json_option
+from sow.cli.task_options import id_option
+from sow.cli.wait_options import WaitOptions, wait_option
+from sow.config.checks import checks_of, chosen, read_repository
+from sow.ids import TaskId, parse_task_id
+from sow.schema.job import Verb
+from sow.schema.job_terms import CheckTerms
+from sow.state.tasks import read_task
+
+again_option = click.option(
+    "--again", is_flag=True, help="Run anew even where an outcome is owed to you."
+)
+detach_option = click.option("--detach", is_flag=True, help="Queue it and return at once.")
+
+
+@click.command("check")
+@click.argument("words", metavar="[TASK] [CHECK]...", nargs=-1, shell_complete=completing.tasks)
+@id_option
+@again_option
+@wait_option
+@detach_option
+@json_option
+def task_check(
+    words: tuple[str, ...],
+    task_option: str | None,
+    again: bool,
+    wait: str | None,
+    detach: bool,
+    as_json: bool,
+) -> int:
+    """Run the checks of TASK and print whether they passed.
+
+    CHECK is a name below `checks` in .sow/config.yaml. Without one the task's
+    own checks are run (`sow task set TASK checks …`), else the default ones.
+    The outcome stands in the task's record; its status stays as it is.
+
+    Exit: 0 passed, 1 a check is red, 3 the settings cannot be used, 4 refused,
+    7 cancelled, 75 still running or held (`sow trust`), 130 interrupted.
+    """
+    has_task = bool(words) and words[0].isdecimal()
+    caller = this_caller()
+    named = named_task(words[0] if has_task else None, task_option, caller.environ)
+    task_id = parse_task_id(named)
+    task = read_task(caller.workspace, task_id)
+    own = () if task.checks is UNSET else tuple(task.checks)
+    names = [readable(word) for word in words[1 if has_task else 0 :]]
+    options = WaitOptions(as_json=as_json, detach=detach, wait=wait)
+    return _check(caller, task_id, names or own, options, again=again)
+
+
+@click.command("check")
+@click.argument("names", metavar="[CHECK]...", nargs=-1)
+@again_option
+@wait_option
+@detach_option
+@json_option
+def project_check(
+    names: tuple[str, ...], again: bool, wait: str | None, detach: bool, as_json: bool
+) -> int:
+    """Run the checks on what is checked out here, and print whether they passed.
+
+    CHECK is a name below `checks` in .sow/config.yaml; without one the default
+    ones are run. No task has a part in it.
+
+    Exit: as of `sow task check`.
+    """
+    readable_names = [readable(name) for name in names]
+    words = ("sow", "project", "check", *readable_names)
+    options = WaitOptions(as_json=as_json, detach=detach, wait=wait, again=words)
+    return _check(this_caller(), TaskId(""), readable_names, options, again=again)
+
+
+def _check(
+    caller: Caller, task_id: TaskId, names: Sequence[str], options: WaitOptions, *, again: bool
+) -> int:
+    path = caller.workspace.repository_config
+    meant = chosen(checks_of(read_repository(path)), names, path)
+    request = Request(verb=Verb.CHECK, task_id=task_id, again=again, terms=CheckTerms(names=meant))
+    return place_and_wait(caller, [request], options)

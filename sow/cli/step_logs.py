@@ -1,0 +1,84 @@
+"""What a job without an agent has printed: the logs of its commands, for `sow job logs`."""
+
+import os
+import sys
+from codecs import getincrementaldecoder
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from sow.cli.output import echo_json
+from sow.files import open_regular, unreadable
+from sow.paths import AttemptPaths
+from sow.schema.job import Job
+from sow.schema.job_terms import CheckTerms
+from sow.terminal_text import without_steering
+
+CHUNK_BYTES = 1 << 16
+KEPT = "\n\t"
+
+
+class StepReader:
+    """Prints the logs of a job's attempts from where it stopped."""
+
+    def __init__(self, job: Job, *, raw: bool, errors: bool, as_json: bool) -> None:
+        """`errors`: what the program itself has said on standard error, not its commands."""
+        self.job = job
+        self.raw = raw
+        self.errors = errors
+        self.as_json = as_json
+        self._positions: dict[Path, int] = {}
+        self._decoders = {}  # type: ignore[var-annotated] # codecs' decoders have no name
+        self._begun: dict[Path, str] = {}
+
+    def print_new(self, number: int, paths: AttemptPaths, *, heading: bool) -> None:
+        """Print what an attempt's logs have gained."""
+        for name, path in self._files(paths):
+            for chunk in _chunks(path, self._positions.get(path, 0)):
+                if path not in self._positions and name and not (self.as_json or self.raw):
+                    attempt = f" (attempt {number})" if heading and number > 1 else ""
+                    click.echo(f"==> {name}{attempt} <==")
+                self._positions[path] = self._positions.get(path, 0) + len(chunk)
+                self._print(number, name, path, chunk)
+        sys.stdout.flush()
+
+    def _files(self, paths: AttemptPaths) -> Iterator[tuple[str, Path]]:
+        if self.errors:
+            yield "", paths.stderr
+        elif isinstance(self.job.terms, CheckTerms):
+            yield from ((name, paths.check_log(name)) for name in self.job.terms.names)
+
+    def _print(self, number: int, name: str, path: Path, chunk: bytes) -> None:
+        if self.raw:
+            sys.stdout.buffer.write(chunk)
+            return
+        if path not in self._decoders:
+            self._decoders[path] = getincrementaldecoder("utf-8")("replace")
+        text = _printable(self._decoders[path].decode(chunk))
+        if not self.as_json:
+            click.echo(text, nl=False)
+            return
+        *lines, self._begun[path] = (self._begun.get(path, "") + text).split("\n")
+        for line in lines:
+            echo_json({"attempt": number, "kind": "text", "text": line, "tool": name})
+
+
+def _printable(text: str) -> str:
+    whole = without_steering(text)
+    return "".join(letter for letter in whole if letter.isprintable() or letter in KEPT)
+
+
+def _chunks(path: Path, position: int) -> Iterator[bytes]:
+    try:
+        descriptor = open_regular(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise unreadable(path, error) from error
+    try:
+        while chunk := os.pread(descriptor, CHUNK_BYTES, position):
+            position += len(chunk)
+            yield chunk
+    finally:
+        os.close(descriptor)

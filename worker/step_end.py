@@ -1,0 +1,142 @@
+"""The end of an attempt that a program of ours has made: its result, and what that is of its task.
+
+Owns what such an ending is judged by: `result.json`, which the program puts in
+place as its last deed, and which holds whatever became of the program after
+that. Without one it has come to no end, and the next attempt begins anew. The
+task keeps its status. The order of the writes is `settle`.
+"""
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from sow.attempts.judge import CANCELLED
+from sow.attempts.retry import Next, Step, decide
+from sow.errors import StateError
+from sow.executors.base import Verdict
+from sow.faults import passing_fault
+from sow.jobs import leases
+from sow.schema.causes import Cause
+from sow.schema.job import Job
+from sow.schema.step_result import RESULT_LIMIT, StepResult
+from sow.schema.task import Task
+from worker.blame import NOT_COUNTED, excuse_of
+from worker.context import WorkerContext
+from worker.decision import PROVES_NO_LIFE
+from worker.following import follow, refuse_cancelled
+from worker.job_end import end_unwritten, tell_of_end
+from worker.output import read_tail
+from worker.running import Exit, Running, read_record
+from worker.task_state import change_under_lease
+
+
+def judge_ending(
+    context: WorkerContext, running: Running, job: Job, exit_facts: Exit | None
+) -> Verdict:
+    """Return why the attempt ended: what its program has found out, else what became of it."""
+    if job.cancel_requested_at is not None:
+        return CANCELLED
+    result = result_of(running)
+    if result is not None:
+        return Verdict(result.cause, result.reason)
+    if running.ended_for is not None:
+        return running.ended_for
+    if exit_facts is None:
+        excuse = excuse_of(context, running)
+        words = "its program died together with its worker or supervisor"
+        reason = f"{words}; {NOT_COUNTED}{excuse}" if excuse else words
+        return Verdict(Cause.WORKER_DIED, reason)
+    return Verdict(Cause.CRASHED, _last_words(running, exit_facts))
+
+
+def result_of(running: Running) -> StepResult | None:
+    """Return what the program has found out; None where it did not come to that."""
+    return read_record(running.paths.result, StepResult, limit=RESULT_LIMIT)
+
+
+def _last_words(running: Running, exit_facts: Exit) -> str:
+    """Return how the program ended, with the last line that it has left."""
+    how = f"exit code {exit_facts.code}"
+    if exit_facts.signal is not None:
+        how = f"signal {exit_facts.signal}"
+    lines = read_tail(running.paths.stderr).strip().splitlines()
+    return f"its program ended by {how}: {lines[-1]}" if lines else f"its program ended by {how}"
+
+
+def decide_next(context: WorkerContext, _running: Running, job: Job, verdict: Verdict) -> Next:
+    """Return what follows an attempt that ended so."""
+    return decide(
+        verdict.cause,
+        job,
+        now=context.now(),
+        jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
+        resets_at=None,
+        can_resume=False,
+        session_kept=False,
+        ran_in_session=False,
+        on_quota=False,
+        most_deaths=context.configuration.retry_worker_deaths,
+        excused=NOT_COUNTED in verdict.reason,
+    )
+
+
+def facts_of(_running: Running) -> Mapping[str, Any]:
+    """Return what else goes on the attempt's record: nothing."""
+    return {}
+
+
+def write_down(
+    context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
+) -> None:
+    """Put the result into the task's state, if there is a task, and write the job's end with it.
+
+    Raises Outdated. A task that cannot be written any more (its folder is gone,
+    say) ends its job as failed.
+    """
+    spent = _spent_by(job, running, verdict, following)
+    is_final = False
+
+    def change(_task: Task) -> Mapping[str, Any]:
+        _refuse_outdated(context, job, following)
+        result = result_of(running)
+        is_told = following.step in (Step.DONE, Step.FAIL) and result is not None
+        return result.fields if is_told and result is not None else {}
+
+    def record(task: Task | None) -> None:
+        nonlocal is_final
+        status = task.status if task is not None else None
+        is_final = follow(context, job, running.lease, verdict, following, status, spent)
+
+    if not job.task_id:
+        with leases.under(context.database, running.lease):
+            _refuse_outdated(context, job, following)
+            record(None)
+    else:
+        try:
+            change_under_lease(context, job, running.lease, change, record)
+        except StateError as error:
+            if passing_fault(error) is not None:
+                raise  # nothing is wrong with the task: it is written later
+            unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
+            end_unwritten(context, job, running.lease, unwritable, **spent)
+            return
+    if is_final:
+        tell_of_end(context, job)
+
+
+def _refuse_outdated(context: WorkerContext, job: Job, following: Next) -> None:
+    if following.step not in (Step.CANCEL, Step.DONE):
+        refuse_cancelled(context, job)
+
+
+def _spent_by(job: Job, running: Running, verdict: Verdict, following: Next) -> dict[str, Any]:
+    """Return what the step adds to the job's accounts."""
+    spent: dict[str, Any] = {
+        "settled": running.attempt.number,
+        "retries": job.retries + following.retries,
+        "worker_deaths": job.worker_deaths + following.worker_deaths,
+        "excused_deaths": job.excused_deaths + following.excused_deaths,
+    }
+    if following.step is Step.RETRY and verdict.cause not in PROVES_NO_LIFE:
+        spent["worker_deaths"] = spent["excused_deaths"] = 0
+    return spent

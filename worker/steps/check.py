@@ -1,0 +1,105 @@
+"""The step `check`: runs command lines one after another and says how each ended.
+
+Owns what is said of them: which commit they have judged, and the last lines of
+those that did not pass. A red check is a result, not a failure of this program.
+"""
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from sow.config.checks import CheckCommand
+from sow.config.durations import write_duration
+from sow.git.git_errors import GitMissing, GitRefused
+from sow.git.repository import commit_of
+from sow.git.run import LONG_SECONDS, git
+from sow.paths import AttemptPaths
+from sow.schema.causes import Cause
+from sow.schema.step_result import StepResult
+from sow.schema.task import CheckRecord, CommandResult
+from sow.terminal_text import printable_lines, without_sequences
+from worker.output import read_tail
+from worker.steps.command_line import Ended, Runner
+from worker.steps.orders import CheckOrders
+
+MOST_LINES = 20
+"""How many lines of a red check are kept for people and prompts."""
+LONGEST_LINE = 300
+SOWS_OWN = ":(exclude).sow"
+"""The project's state changes all the time, and is not what a check judges."""
+
+
+def run(data: bytes) -> tuple[str, StepResult]:
+    """Run the command lines of some orders; return the attempt's folder and the result."""
+    orders = msgspec.json.decode(data, type=CheckOrders)
+    paths = AttemptPaths(Path(orders.folder))
+    commit, dirty = judged(Path(orders.cwd))
+    runner = Runner(orders.folder, orders.packages)
+    results = [_one(runner, command, paths) for command in orders.commands]
+    after, _ = judged(Path(orders.cwd))
+    record = CheckRecord(
+        passed=all(result.passed for result in results),
+        commit=commit,
+        dirty=dirty or after != commit,
+        at=datetime.fromtimestamp(int(time.time()), UTC),
+        results=results,
+    )
+    cause = Cause.PASSED if record.passed else Cause.CHECK_FAILED
+    return orders.folder, StepResult(cause=cause, reason=words_of(results), check=record)
+
+
+def judged(folder: Path) -> tuple[str | None, bool]:
+    """Return the commit that is checked out, and whether files differ from it.
+
+    None where nobody can tell: no git, no repository, no commit.
+    """
+    try:
+        commit = commit_of(folder, "HEAD")
+        if commit is None:
+            return None, False
+        words = ("status", "--porcelain", "--ignore-submodules=none", "--", ".", SOWS_OWN)
+        return commit, bool(git(folder, *words, seconds=LONG_SECONDS))
+    except (GitMissing, GitRefused):
+        return None, False
+
+
+def _one(runner: Runner, command: CheckCommand, paths: AttemptPaths) -> CommandResult:
+    print(f"runs {command.name}: {command.run}", flush=True)
+    log = paths.check_log(command.name)
+    ended = runner.run(command.run, log, seconds=command.timeout_seconds)
+    passed = ended.code == 0
+    return CommandResult(
+        name=command.name,
+        passed=passed,
+        exit_code=ended.code,
+        seconds=round(ended.seconds, 3),
+        reason="" if passed else _why(ended, command),
+        lines=[] if passed else last_lines(log),
+    )
+
+
+def _why(ended: Ended, command: CheckCommand) -> str:
+    if ended.timed_out:
+        return f"it took longer than {write_duration(command.timeout_seconds)} (its timeout)"
+    return f"signal {ended.signal}" if ended.signal is not None else f"exit code {ended.code}"
+
+
+def last_lines(log: Path) -> list[str]:
+    """Return the last lines of a log that say something, fit for any terminal and not too long."""
+    lines = [line for line in printable_lines(without_sequences(read_tail(log))) if line.strip()]
+    return [_shortened(line) for line in lines[-MOST_LINES:]]
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
+
+
+def words_of(results: Sequence[CommandResult]) -> str:
+    """Return what did not pass: all of it on the first line, then the last lines of each."""
+    red = [result for result in results if not result.passed]
+    first = "; ".join(f"{result.name}: {result.reason}" for result in red)
+    below = [f"  {result.name} | {line}" for result in red for line in result.lines]
+    return "\n".join([first, *below]) if red else ""

@@ -1,0 +1,85 @@
+"""One command line of the repository, run to its end: its log, its time limit, the end of its tree.
+
+Owns the process and all that it starts, by the supervisor's own means: this
+program inherits the orphans below it, so that nothing of one command line runs
+on beside the next. It is ended itself by whoever ends its own tree.
+"""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from sow.environment import caller_environment
+from worker.supervisor.agent_process import Agent
+from worker.supervisor.own_processes import OwnProcesses, load_tree
+from worker.supervisor.signals import CHILD_ENDED, REQUESTS, receive, wait_for_signal
+from worker.supervisor.tree_ending import LEFTOVER_GRACES, end_tree
+
+SHELL = "/bin/sh"
+
+
+class Ended(NamedTuple):
+    """How a command line ended."""
+
+    code: int | None
+    signal: int | None
+    timed_out: bool
+    seconds: float
+
+
+class Runner:
+    """Runs command lines one after another, each in the folder that this process is in."""
+
+    def __init__(self, folder: str, packages: str | None = None) -> None:
+        """`folder` is the attempt's: a worker that was started below us is told by it."""
+        tree = load_tree(packages)
+        tree.inherit_orphans()
+        receive(CHILD_ENDED)
+        self._own_processes = OwnProcesses(folder, tree)
+
+    def run(self, line: str, log: Path, *, seconds: float) -> Ended:
+        """Run a command line, at most `seconds`; what it has left running is ended with it."""
+        begun = time.monotonic()
+        agent = Agent(_start(line, log))
+        timed_out = not self._await_end(agent, begun + seconds)
+        end_tree(agent, self._own_processes, LEFTOVER_GRACES)
+        took = time.monotonic() - begun
+        status = agent.status
+        if timed_out or status is None:
+            return Ended(None, None, timed_out=True, seconds=took)
+        if os.WIFSIGNALED(status):
+            return Ended(None, os.WTERMSIG(status), timed_out=False, seconds=took)
+        return Ended(os.WEXITSTATUS(status), None, timed_out=False, seconds=took)
+
+    def _await_end(self, agent: Agent, deadline: float) -> bool:
+        """Wait until the shell itself has ended; False when its time is up first."""
+        while True:
+            agent.reap()
+            if agent.status is not None:
+                return True
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            look = self._own_processes.seconds_to_next_look()
+            wait_for_signal(CHILD_ENDED, left if look is None else min(left, look))
+            self._own_processes.remember()
+
+
+def _start(line: str, log: Path) -> int:
+    """Start a shell on its log and return its pid. Raises OSError."""
+    anew = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    return os.posix_spawn(
+        SHELL,
+        [SHELL, "-c", line],
+        caller_environment(os.environ),
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), anew, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsigmask=(),
+        setsigdef=(*REQUESTS, signal.SIGPIPE),
+        setpgroup=0,
+    )
