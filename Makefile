@@ -12,8 +12,9 @@ FOR_WORK := .venv/.ready-for-work
 FOR_BENCH := .bench/.ready
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
-# Nothing of the shell's own Python may reach ours.
-unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
+# Nothing of the shell's own Python may reach ours. Compiled tests are kept: to rewrite the
+# assertions of all of them takes each process of pytest some ten seconds.
+unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
 # The storms take minutes: CI runs them, with one seed each; `proof` with all their seeds,
 # and a worker in a container, where an engine answers.
@@ -22,6 +23,9 @@ LEAVE_OUT := -m "not docker"
 else
 LEAVE_OUT := -m "not storm and not docker"
 endif
+
+# What is quick reaches every package all the same (tests/repository/test_quick_tests.py).
+QUICK := -m "not storm and not real and not slow and not docker" --ignore tests/journeys
 
 # A script's first line cannot name an interpreter whose path holds a space,
 # so the `sow` in .venv/bin would not start.
@@ -42,8 +46,8 @@ run: $(FOR_USE) ## Run the main job once, end to end, with an agent of sow's own
 test: $(FOR_WORK) ## Run the tests; under CI=true one seed of each storm as well.
 	$(BIN)/pytest -n $(JOBS) --dist loadgroup $(LEAVE_OUT)
 
-test-quick: $(FOR_WORK) ## Run the tests that start no worker, no real agent and no container.
-	$(BIN)/pytest -n $(JOBS) -m "not storm and not real and not slow and not docker" --ignore tests/journeys
+test-quick: $(FOR_WORK) ## Run the tests in process, and no worker, real agent or container: a minute.
+	$(BIN)/pytest -n $(JOBS) --hypothesis-profile quick $(QUICK)
 
 # make takes each word for a target: `make test-of sow/calls/wait.py` names two.
 ifeq (test-of,$(firstword $(MAKECMDGOALS)))

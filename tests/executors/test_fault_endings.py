@@ -16,6 +16,8 @@ from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Cause
 
+pytestmark = pytest.mark.slow  # each case starts a stand-in
+
 RECORDINGS = Path(__file__).resolve().parents[1] / "recordings"
 
 

@@ -13,6 +13,8 @@ import pytest
 from cli_bench import Bench
 from standins import install_standins, overlapping, read_refusals, read_runs, write_script
 
+pytestmark = pytest.mark.slow  # each case starts a stand-in
+
 UUID = "3f0c0b5e-1111-4222-8333-444455556667"
 STREAM = ["-p", "--output-format", "stream-json", "--verbose"]
 FREE = [*STREAM, "--allowedTools", "Bash"]

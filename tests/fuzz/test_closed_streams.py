@@ -12,6 +12,7 @@ PROGRAM = Path(__file__).with_name("streams.py")
 SECONDS = 300.0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the runner reads /proc")
 def test_no_command_needs_anybody_who_listens() -> None:
     with tempfile.TemporaryDirectory(prefix="sow-fuzz-") as folder:

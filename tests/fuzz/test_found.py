@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from fuzz.arena import MAKERS, copy_arena, damage, make_template, usual_environment
 
+pytestmark = pytest.mark.slow  # each case starts a command line
+
 SECONDS = 60.0
 TASK = ".sow/project/phases/implementation/tasks/010"
 ODD = ("folder", "pipe", "socket", "loop", "device", "huge")

@@ -31,6 +31,7 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the runner reads /proc")
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_no_case_finds_a_bug(folder: Path, batch: int) -> None:

@@ -180,7 +180,9 @@ def test_a_job_that_skips_a_number_is_told_under_its_own(
 
 
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=min(50, settings.default.max_examples),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_words_are_told(database: Database, text: str) -> None:

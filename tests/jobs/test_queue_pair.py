@@ -120,6 +120,7 @@ def test_only_commits_are_counted(database: Database) -> None:
     assert count() == before % MOST_COMMITS + 1
 
 
+@pytest.mark.slow
 def test_no_kill_makes_a_log_look_like_another_s(workspace: Workspace) -> None:
     """The log begins anew every few pages, and its writer is killed wherever it is."""
     sound = 0

@@ -33,6 +33,7 @@ def go(processes: list[subprocess.Popen[str]]) -> list[str]:
     return [out for out, _ in answers]
 
 
+@pytest.mark.slow
 def test_four_processes_never_exceed_a_limit_and_take_each_job_once(
     database: Database, workspace: Workspace
 ) -> None:
@@ -48,6 +49,7 @@ def test_four_processes_never_exceed_a_limit_and_take_each_job_once(
     assert sorted(job for one in told for job in one["claimed"]) == list(range(1, 121))
 
 
+@pytest.mark.slow
 def test_one_of_several_processes_gets_the_task(database: Database, workspace: Workspace) -> None:
     """§5: "One live job per task"."""
     script = HERE / "inserting_process.py"
@@ -105,6 +107,7 @@ def check_whole(database: Database) -> None:
     assert orphans == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_process_killed_at_any_moment_leaves_all_of_a_step_or_nothing(
     database: Database, workspace: Workspace, seed: int

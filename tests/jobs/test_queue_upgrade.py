@@ -121,6 +121,7 @@ def test_the_copy_is_never_written_over(older: Workspace) -> None:
     assert form(older.run / f"{kept.name}-2") == FIRST_FORMAT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", range(len(MIGRATIONS[2]) + 1))
 def test_killed_in_the_middle_the_next_one_does_it(older: Workspace, statement: int) -> None:
     before = dump(older.queue_db)
@@ -134,6 +135,7 @@ def test_killed_in_the_middle_the_next_one_does_it(older: Workspace, statement: 
     assert copies(older) == [f"queue.db.format-{FIRST_FORMAT}"]
 
 
+@pytest.mark.slow
 def test_two_at_once_do_it_once(older: Workspace) -> None:
     first = start_python(UPGRADER, older.root, "2")
     assert first.stdout is not None

@@ -117,7 +117,9 @@ def test_a_job_without_its_optional_fields_is_kept(database: Database) -> None:
 
 
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=min(50, settings.default.max_examples),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_words_are_kept(database: Database, text: str) -> None:

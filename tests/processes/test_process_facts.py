@@ -315,7 +315,7 @@ def test_a_child_carries_what_its_parent_closed_its_lock_for(
     """facts/huey: "the lock was free while the child lived": the marker still tells."""
     environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": unique}
     ready = tmp_path / "ready"
-    script = f"setsid sh -c 'exec 3<&- 4<&-; touch {ready}; exec sleep 60' & exit 0"
+    script = f"setsid sh -c 'exec 3<&- 4<&-; : >{ready}; exec sleep 60' & exit 0"
     start("sh", "-c", script, env=environ).wait()
     while not ready.exists():
         os.sched_yield()

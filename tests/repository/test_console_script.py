@@ -29,6 +29,7 @@ def lay_traps(folder: Path) -> None:
         (folder / f"{name}.py").write_text("raise SystemExit(99)\n")
 
 
+@pytest.mark.slow
 def test_a_folder_and_a_pythonpath_full_of_our_names_change_nothing(site: Site) -> None:
     site.project("010")
     lay_traps(site.root)
@@ -45,6 +46,7 @@ def test_the_traps_would_catch_a_command_that_walks_into_them(tmp_path: Path) ->
     assert subprocess.run(argv, env=environ, capture_output=True, check=False).returncode == 99
 
 
+@pytest.mark.slow
 def test_the_agent_gets_the_pythonpath_of_whoever_started_its_worker(site: Site) -> None:
     site.project("010")
     site.sow("agent", "spawn", "implementer", "010", env={"PYTHONPATH": "/nowhere/lib"})

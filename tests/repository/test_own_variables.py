@@ -2,12 +2,12 @@
 
 import ast
 import re
-from pathlib import Path
+
+from repository.sources import ROOT, SOURCES, nodes_of
 
 from sow import own_variables
 
-ROOT = Path(__file__).resolve().parents[2]
-PLACE = ROOT / "sow" / "own_variables.py"
+PLACE = SOURCES["sow.own_variables"]
 NAME = re.compile(r"SOW_[A-Z_]+")
 
 
@@ -15,10 +15,9 @@ def test_no_other_module_spells_one_out() -> None:
     """In the words for people they stand as they are."""
     spelled = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {node.value}"
-        for folder in ("sow", "worker")
-        for path in (ROOT / folder).rglob("*.py")
+        for path in SOURCES.values()
         if path != PLACE
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes_of(path)
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and NAME.fullmatch(node.value)

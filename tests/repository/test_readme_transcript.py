@@ -45,6 +45,7 @@ def normalised(lines: Sequence[str]) -> list[str]:
     return [DURATION.sub("TIME", line) for line in lines]
 
 
+@pytest.mark.slow
 def test_the_transcript_prints_what_it_shows(site: Site) -> None:
     (transcript,) = blocks(README, "console")
     shown = list(steps(transcript))

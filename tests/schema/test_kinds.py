@@ -6,17 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from repository.sources import ROOT, SOURCES, nodes_of
 
-import sow
-import worker
 from sow.schema.job import Verb
 from sow.schema.kinds import KINDS, JobKind, SessionUse, verbs_of
 from worker.step_start import ORDERS
 from worker.steps.__main__ import PROGRAMS
 
-SOURCES = [
-    path for package in (sow, worker) for path in Path(package.__file__).parent.rglob("*.py")
-]
 OF_EXECUTORS = {"sow/attempts/plan.py", "sow/attempts/launch.py"}
 """What an executor's CLI is told is its own matter: these choose between its two ways."""
 VERB_IN_SQL = re.compile(r"\bverb\s*(=|<>|!=|in|not in)\s*\(?\s*'")
@@ -49,24 +45,23 @@ def test_a_step_has_its_program_and_its_orders(kind: JobKind) -> None:
 
 
 def test_nobody_asks_for_a_verb_by_its_name() -> None:
-    root = Path(sow.__file__).parents[1]
     asking = {
-        str(path.relative_to(root)): lines
-        for path in SOURCES
-        if (lines := list(_comparisons(path.read_text())))
+        str(path.relative_to(ROOT)): lines
+        for path in SOURCES.values()
+        if (lines := list(_comparisons(path)))
     }
     assert set(asking) == OF_EXECUTORS, asking
 
 
 def test_no_statement_names_a_verb() -> None:
-    naming = [path.name for path in SOURCES if VERB_IN_SQL.search(path.read_text())]
+    naming = [path.name for path in SOURCES.values() if VERB_IN_SQL.search(path.read_text())]
     assert naming == []
 
 
-def _comparisons(source: str) -> Iterator[int]:
+def _comparisons(path: Path) -> Iterator[int]:
     """Yield the lines that compare something with a member of `Verb`, or with its word."""
     words = {verb.value for verb in Verb}
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(path):
         if not isinstance(node, ast.Compare):
             continue
         sides = [node.left, *node.comparators]

@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 from sow.state.log_writing import LogEntry, format_entry, quote
 from sow.state.task_log import append_entry, read_entries
 
-steady = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+steady = settings(
+    max_examples=min(60, settings.default.max_examples),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 """A loaded machine is no failure."""
 
 TIME = "2026-01-31T12:00:00Z"

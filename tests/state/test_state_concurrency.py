@@ -58,6 +58,7 @@ def finish(processes) -> None:
         assert process.returncode == 0
 
 
+@pytest.mark.slow
 def test_tasks_added_at_once_all_stand(workspace, script):
     phases = ["implementation", "design", "review"]
     finish([script(ADD, f"adder{number}", phases[number % 3]) for number in range(6)])
@@ -66,6 +67,7 @@ def test_tasks_added_at_once_all_stand(workspace, script):
     assert len({task.name for task in tasks}) == 30
 
 
+@pytest.mark.slow
 def test_no_update_is_lost(workspace, script):
     add_task(workspace, name="x", agent="implementer", now=NOON)
     finish([script(COUNT, str(number)) for number in range(6)])
@@ -74,6 +76,7 @@ def test_no_update_is_lost(workspace, script):
     assert sorted(metadata) == [f"by-{number}" for number in range(6)]
 
 
+@pytest.mark.slow
 def test_twenty_log_writers_lose_no_entry_and_mix_none(workspace, script):
     add_task(workspace, name="x", agent="implementer", now=NOON)
     finish([script(LOG, str(number)) for number in range(20)])
@@ -85,6 +88,7 @@ def test_twenty_log_writers_lose_no_entry_and_mix_none(workspace, script):
         assert entry.text == f"text of {entry.agent.removeprefix('agent-')}. " * 200
 
 
+@pytest.mark.slow
 def test_a_writer_killed_at_any_moment_leaves_the_old_state_or_the_new(workspace, script):
     add_task(workspace, name="x", agent="implementer", now=NOON)
     path = find_task(workspace, "010").state
@@ -139,6 +143,7 @@ def test_a_writer_killed_at_this_very_step(workspace, script, event, what, name)
     assert change_task(workspace, "010", lambda _: {"name": "next"}, now=NOON).name == "next"
 
 
+@pytest.mark.slow
 def test_readers_meet_only_whole_states(workspace, script):
     add_task(workspace, name="x", agent="implementer", now=NOON)
     writer = script(FOREVER)

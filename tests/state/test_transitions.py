@@ -22,7 +22,11 @@ from sow.state.transitions import (
     undo,
 )
 
-steady = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+steady = settings(
+    max_examples=min(60, settings.default.max_examples),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 """A loaded machine is no failure."""
 
 NOON = 1_769_860_800.0

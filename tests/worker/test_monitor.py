@@ -385,6 +385,7 @@ def test_others_are_seen_to_while_one_is_read(site: WatchSite) -> None:
     assert max(asked) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_looks")
 def test_an_attempt_that_has_ended_is_judged_when_all_its_output_was_read(site: WatchSite) -> None:
     job = site.job()

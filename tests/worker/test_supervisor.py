@@ -379,7 +379,8 @@ def small_disk(attempt: AttemptSite) -> Iterator[Path]:
 
 def test_a_full_disk_loses_no_exit(attempt: AttemptSite, small_disk: Path) -> None:
     """§10: "a full disk"; the agent's own output has filled it."""
-    process = attempt.sh("head -c 1000000 /dev/zero; exit 6")
+    recorded = f"until [ -e {attempt.paths.started} ]; do sleep 0.01; done"
+    process = attempt.sh(f"{recorded}; head -c 1000000 /dev/zero; exit 6")
     agent = attempt.agent_pid()
     wait_until(lambda: not procfs.read_stat(agent), "the agent has filled the disk and ended")
     wait_until((small_disk / ".exit.json").exists, "an exit that does not fit")

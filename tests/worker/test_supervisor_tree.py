@@ -15,7 +15,10 @@ from sow.processes import linux as linux_facts
 from sow.processes import portable as portable_facts
 from worker.next_supervisor import NO_ATTEMPT
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tests read /proc")
+pytestmark = [
+    pytest.mark.slow,  # trees of processes that ignore what they are told
+    pytest.mark.skipif(sys.platform != "linux", reason="the tests read /proc"),
+]
 
 
 @pytest.fixture(params=["linux", "portable"])

@@ -200,7 +200,9 @@ def test_the_tail_of_a_line_too_long_is_no_line_of_its_own(
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=min(60, settings.default.max_examples),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     written=st.lists(st.binary(max_size=40).map(lambda b: b.replace(b"\n", b""))),

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from sow.yamlfile import REMOVE, read_yaml
 from sow.yamlfile.editing import edit_yaml
 
-steady = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+steady = settings(
+    max_examples=3 * settings.default.max_examples // 2,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 """A loaded machine is no failure."""
 
 PATH = Path("state.yaml")

@@ -12,7 +12,11 @@ from sow.schema.task import SessionFacts, TaskStatus
 from sow.yamlfile import REMOVE, YamlProblem, read_yaml
 from sow.yamlfile.editing import dump_yaml, edit_yaml
 
-steady = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+steady = settings(
+    max_examples=min(60, settings.default.max_examples),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 """A loaded machine is no failure."""
 
 PATH = Path("state.yaml")

@@ -12,7 +12,11 @@ from sow.schema.config import UserConfigFile
 from sow.schema.task import TaskState, TaskStatus
 from sow.yamlfile import YamlProblem, read_yaml
 
-steady = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+steady = settings(
+    max_examples=min(60, settings.default.max_examples),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 """A loaded machine is no failure."""
 
 PATH = Path("/somewhere/state.yaml")

@@ -1,0 +1,73 @@
+"""`make test-quick`: what it leaves out, and that what is left still reaches every package."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from repository.sources import ROOT, SOURCES, nodes_of
+from repository.test_makefile import make
+
+LEFT_OUT = ("storm", "real", "slow", "docker")
+TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
+PACKAGES = sorted({".".join(name.split(".")[:2]) for name in SOURCES if name.count(".") > 1})
+
+
+def test_it_leaves_out_journeys_storms_real_agents_and_what_is_slow() -> None:
+    plan = make("-n", "test-quick")
+    assert f'-m "{" and ".join(f"not {mark}" for mark in LEFT_OUT)}"' in plan
+    assert "--ignore tests/journeys" in plan
+    assert "--hypothesis-profile quick" in plan
+
+
+@pytest.mark.parametrize("ci", [False, True])
+def test_the_whole_run_leaves_out_nothing_for_its_seconds(ci: bool) -> None:
+    plan = make("-n", "test", ci=ci)
+    assert not any(words in plan for words in ("slow", "--ignore", "--hypothesis-profile"))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_it_reaches_every_package(package: str) -> None:
+    reaching = [path for path in TESTS if is_quick(path) and package in packages_of(path)]
+    assert reaching
+
+
+def test_whatever_is_slow_is_seen_to_be_left_out() -> None:
+    """Or the test above could not fail."""
+    assert not is_quick(ROOT / "tests/fuzz/test_found.py")
+    assert not is_quick(ROOT / "tests/fuzz/test_closed_streams.py")
+    assert not is_quick(ROOT / "tests/worker/test_supervisor_tree.py")
+    assert not is_quick(ROOT / "tests/journeys/test_main_job.py")
+    assert is_quick(ROOT / "tests/state/test_state_concurrency.py")
+
+
+def is_quick(path: Path) -> bool:
+    """Whether some test of a file is run."""
+    tree = nodes_of(path)[0]
+    assert isinstance(tree, ast.Module)
+    if path.is_relative_to(ROOT / "tests/journeys") or any(map(marks_the_file, tree.body)):
+        return False
+    return any(
+        isinstance(node, ast.FunctionDef)
+        and node.name.startswith("test_")
+        and not any(map(is_left_out, node.decorator_list))
+        for node in tree.body
+    )
+
+
+def marks_the_file(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Assign)
+        and ast.unparse(node.targets[0]) == "pytestmark"
+        and is_left_out(node.value)
+    )
+
+
+def is_left_out(mark: ast.expr) -> bool:
+    words = ast.unparse(mark)
+    return any(f"pytest.mark.{name}" in words for name in LEFT_OUT)
+
+
+def packages_of(path: Path) -> set[str]:
+    """Return the packages of which a file imports something."""
+    modules = {node.module for node in nodes_of(path) if isinstance(node, ast.ImportFrom)}
+    return {".".join(module.split(".")[:2]) for module in modules if module}
