@@ -1,0 +1,132 @@
+"""Processes around a call: agents that no queue knows, workers that start or are elsewhere."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+
+import msgspec
+import pytest
+from calls.desk import WORKER, Desk, a_dead_process
+
+from sow.calls.autostart import start_in_background
+from sow.calls.caller import Caller
+from sow.calls.declare_gone import declare_gone
+from sow.calls.state_witness import among_processes, see_to_what_went, who_lives
+from sow.calls.unrecorded_agents import TaskIsCarried, find_strays, refuse_strays
+from sow.errors import QueueError
+from sow.ids import TaskId
+from sow.jobs import workers
+from sow.paths import Workspace
+from sow.schema.job import JobState, WorkerRecord
+from sow.state.kept import keeper_hooks
+
+TASK = TaskId("010")
+Carry = Callable[..., int]
+
+
+@pytest.fixture
+def carry(desk: Desk) -> Iterator[Carry]:
+    """Return a function that starts a process which carries an attempt of task 010."""
+    started = []
+
+    def start(attempt: str, root: str = "") -> int:
+        names = {"SOW_ATTEMPT_ID": attempt, "SOW_TASK_ID": TASK}
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", "echo; read _"],
+            env={"PATH": os.environ["PATH"], "SOW_ROOT": root or str(desk.workspace.root), **names},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        started.append(process)
+        assert process.stdout is not None
+        process.stdout.readline()
+        return process.pid
+
+    yield start
+    for process in started:
+        process.communicate()
+
+
+def test_an_agent_that_is_on_record_is_no_stray(desk: Desk, carry: Carry) -> None:
+    desk.task()
+    attempt = desk.attempt(desk.run())
+    carry(attempt.id)
+    assert find_strays(desk.workspace, desk.database, TASK) == ()
+    refuse_strays(desk.workspace, desk.database, TASK)
+
+
+@pytest.mark.parametrize("with_queue", [True, False])
+def test_one_that_no_queue_knows_is_named_with_the_way_to_end_it(
+    desk: Desk, carry: Carry, with_queue: bool
+) -> None:
+    desk.task()
+    pid = carry("9.1.abc")
+    with pytest.raises(TaskIsCarried) as refusal:
+        refuse_strays(desk.workspace, desk.database if with_queue else None, TASK)
+    assert f"process {pid} (attempt 9.1.abc)" in refusal.value.message
+    assert refusal.value.ends_it == f"kill {pid}"
+
+
+def test_the_workspace_is_known_by_another_path_and_another_one_is_not_it(
+    desk: Desk, carry: Carry
+) -> None:
+    link = desk.base / "link"
+    link.symlink_to(desk.workspace.root)
+    carry("9.1.abc", str(link))
+    carry("8.1.abc", str(desk.base))
+    assert [stray.attempt_id for stray in find_strays(desk.workspace, None, TASK)] == ["9.1.abc"]
+
+
+def test_whose_agent_runs_is_told_by_its_processes_where_the_queue_is_gone(
+    desk: Desk, carry: Carry
+) -> None:
+    root = desk.workspace.root
+    assert among_processes(root) == ""
+    carry("9.1.abc")
+    assert who_lives(root, "any project") == "job 9"
+
+
+def test_what_went_with_the_queue_is_put_back_for_the_job_that_lived(desk: Desk) -> None:
+    desk.task()
+    desk.run()
+    state = desk.workspace.project_state
+    before = state.read_bytes()
+    state.unlink()
+    see_to_what_went(desk.workspace, desk.database)
+    assert keeper_hooks.OURS.witness(desk.workspace.root, desk.job(1).project_id) == "job 1"
+    assert state.read_bytes() == before
+
+
+def test_a_worker_elsewhere_is_struck_off_on_a_persons_word(desk: Desk) -> None:
+    """Nothing of the job was begun: nothing more has to be given up."""
+    desk.task()
+    job = desk.run()
+    elsewhere = msgspec.structs.replace(a_dead_process(), pid_namespace="1")
+    record = WorkerRecord(
+        id=WORKER,
+        process=elsewhere,
+        concurrency=1,
+        version="0",
+        background=True,
+        started_at=0.0,
+        format=99,
+    )
+    workers.register(desk.database, record)
+    assert declare_gone(desk.caller, desk.database, job).state is JobState.RUNNING
+    assert workers.find(desk.database, WORKER) is None
+
+
+def test_a_worker_that_cannot_begin_is_not_waited_for(desk: Desk) -> None:
+    """Its configuration is refused: the pipe that it was given closes, and the wait is over."""
+    (desk.base / "config.yaml").write_text("not: [valid")
+    asked = []
+    start_in_background(desk.caller, lambda: bool(asked.append(1)))
+    assert asked
+    assert list(workers.staff(desk.database, desk.workspace)) == []
+
+
+def test_where_the_system_starts_nothing_the_job_stays_queued(desk: Desk) -> None:
+    gone = Caller(Workspace(desk.base / "gone"), desk.caller.environ, desk.base)
+    with pytest.raises(QueueError) as refusal:
+        start_in_background(gone, lambda: False)
+    assert "the job is queued, but no worker can be started now" in refusal.value.message
