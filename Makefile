@@ -1,6 +1,6 @@
 # What a developer runs; `make help` lists it. Every target sets up what it needs:
 # a virtual environment in .venv, made once, and again when pyproject.toml changes.
-# Needs make and Python 3.11 or newer: `make PYTHON=python3.12 test` names another.
+# Needs make and Python 3.11 or newer: `make PYTHON=python3.11 test` names another.
 
 PYTHON ?= python3
 # How many tests run at once.
@@ -81,7 +81,7 @@ clean: ## Remove all that these targets have made.
 	find sow worker tests bench proof -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"sow needs Python 3.11 or newer; $(PYTHON) is {v[0]}.{v[1]}. Name another: make PYTHON=python3.12")'
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"sow needs Python 3.11 or newer; $(PYTHON) is {v[0]}.{v[1]}. Name another: make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv || { rm -rf .venv; false; }
 
 $(FOR_USE): pyproject.toml scripts/sow | $(BIN)/python
