@@ -102,7 +102,7 @@ def _prompt(
         if not why:
             return compose.resume_prompt(brief, job.prompt)
         return compose.retry_prompt(brief, why, job.prompt)
-    cut_off = compose.cut_off(sum(one.tool_uses or 0 for one in lost)) if lost else ""
+    cut_off = compose.cut_off(sum(attempt.tool_uses or 0 for attempt in lost)) if lost else ""
     return compose.respawn_prompt(template, brief, job.prompt, why=why, cut_off=cut_off)
 
 

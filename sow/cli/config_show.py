@@ -14,7 +14,7 @@ import click
 from sow.agents.roles import AGENTS
 from sow.cli.config_places import repository_settings
 from sow.cli.output import echo_json, json_option
-from sow.config.effective import effective_settings
+from sow.config.effective import clone_settings_given, effective_settings
 from sow.config.load import load_configuration
 from sow.paths import user_config_path
 
@@ -77,8 +77,6 @@ def _header(configuration: "Configuration") -> Iterator[str]:
 
 def _of_clones(configuration: "Configuration") -> Iterator[str]:
     """Yield what the repository says of clones, as comments: a user's file has no such settings."""
-    from sow.config.effective import clone_settings_given
-
     for setting in clone_settings_given(configuration):
         value = json.dumps(setting.value, ensure_ascii=False)
         yield f"# {'.'.join(setting.key)}: {value} ({setting.origin.label})"

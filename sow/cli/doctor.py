@@ -34,11 +34,11 @@ def doctor(executors: tuple[str, ...], as_json: bool) -> int:
     """
     here = Surroundings(os.environ, working_folder(), workspace_here(os.environ), utc_now())
     sections = examine(here, executors)
-    findings = _told(sections) if as_json else _shown(sections)
+    findings = _echo_records(sections) if as_json else _echo_sections(sections)
     return int(ExitCode.FAILED if count(findings, Level.ERROR) else ExitCode.OK)
 
 
-def _told(sections: "Iterable[Section]") -> list[Finding]:
+def _echo_records(sections: "Iterable[Section]") -> list[Finding]:
     records: list[dict[str, object]] = []
     findings: list[Finding] = []
     for section in sections:
@@ -51,7 +51,7 @@ def _told(sections: "Iterable[Section]") -> list[Finding]:
     return findings
 
 
-def _shown(sections: "Iterable[Section]") -> list[Finding]:
+def _echo_sections(sections: "Iterable[Section]") -> list[Finding]:
     findings: list[Finding] = []
     for section in sections:
         click.echo(section.title)

@@ -65,7 +65,7 @@ def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None
 
 def _present_project(workspace: Workspace) -> ProjectId | None:
     """Return the project that is checked out; only a list of one task's jobs reads its file."""
-    from sow.calls.last_job import present_project
+    from sow.calls.last_job import present_project  # heavy: it reads state files
 
     return present_project(workspace)
 

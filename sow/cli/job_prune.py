@@ -50,7 +50,7 @@ def prune(keep_for: str | None, keep_size: str | None, dry_run: bool, as_json: b
             }
         )
     else:
-        click.echo(_told(gone, dry_run=dry_run))
+        click.echo(_summary(gone, dry_run=dry_run))
 
 
 def _limits(caller: Caller, keep_for: str | None, keep_size: str | None) -> Limits:
@@ -67,7 +67,7 @@ def _parsed(parse: Callable[[str], float], text: str) -> float:
         raise UsageError(str(error), hint="For example: --keep-for 7d --keep-size 500MB") from None
 
 
-def _told(gone: Pruned, *, dry_run: bool) -> str:
+def _summary(gone: Pruned, *, dry_run: bool) -> str:
     did = "would go" if dry_run else "pruned"
     if not gone.jobs and not gone.logs:
         lines = f"{gone.changes} lines of the record of changes {did}."

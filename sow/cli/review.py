@@ -1,4 +1,7 @@
-"""`sow review`: a verdict on a task's work, by a reviewer, an orchestrator or a person."""
+"""`sow review`: a verdict on a task's work, by a reviewer, an orchestrator or a person.
+
+Each command imports what it needs by itself: the group's help and completion need none of it.
+"""
 
 import os
 from pathlib import Path

@@ -69,7 +69,7 @@ def add(
     workspace = here()
     names = [item for text in checks for item in parse_list(readable(text))]
     if names:
-        from sow.config.checks import refuse_unknown
+        from sow.config.checks import refuse_unknown  # few tasks name checks
 
         refuse_unknown(workspace.repository_config, names)
     added = add_task(

@@ -39,8 +39,10 @@ def merge_trees(view: View, ours: str, theirs: str) -> MergedTree:
         facts, _, path = record.partition("\t")
         mode, name, stage = facts.split(" ")
         stages.append((mode, name, stage, path))
-    said = [record for record in rest[len(stages) + 1 :] if "CONFLICT" in record]
-    return MergedTree(tree, tuple(stages), "\n".join(text.strip() for text in said if " " in text))
+    conflicts = [record for record in rest[len(stages) + 1 :] if "CONFLICT" in record]
+    return MergedTree(
+        tree, tuple(stages), "\n".join(text.strip() for text in conflicts if " " in text)
+    )
 
 
 def with_folder_of(view: View, tree: str, other: str, folder: str, index: str) -> str:

@@ -127,7 +127,7 @@ def _draft(run: Path) -> Iterator[Path]:
 
 
 def _write_new(draft: Path, workspace: Workspace) -> None:
-    from huey.storage import SqliteStorage
+    from huey.storage import SqliteStorage  # heavy, and for a new file alone
 
     with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
         connection.execute("pragma journal_mode=wal")
@@ -152,12 +152,12 @@ def _start_ids_after_folders(connection: sqlite3.Connection, workspace: Workspac
 def _put_leftovers_aside(path: Path) -> None:
     """Move the log and the index of a file that is gone out of the new one's way."""
     left = [path.with_name(path.name + suffix) for suffix in SUFFIXES[1:]]
-    found = [one for one in left if os.path.lexists(one)]
+    found = [file for file in left if os.path.lexists(file)]
     if found:
         folder = aside_folder(path)
         folder.mkdir(mode=0o700, parents=True)
-        for one in found:
-            one.rename(folder / one.name)
+        for file in found:
+            file.rename(folder / file.name)
 
 
 def _keep_copy(path: Path, version: int) -> None:

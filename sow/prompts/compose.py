@@ -58,7 +58,7 @@ def resume_prompt(task: TaskBrief, message: str) -> str:
     """Return the prompt that continues a session with the caller's `message`."""
     return _compose(
         _resumed(task),
-        _said(message) or "Go on with the task.",
+        _message(message) or "Go on with the task.",
         READ_AGAIN,
         CHECK_THE_TREE,
         REPORT,
@@ -88,7 +88,9 @@ def retry_prompt(task: TaskBrief, why: str, message: str = "") -> str:
     `why` comes from `why_again`. `message` is what the caller said for the
     attempt that ended: the agent may never have seen it, so it is said again.
     """
-    return _compose(_resumed(task), why, _said_before(message), CHECK_THE_TREE, READ_AGAIN, REPORT)
+    return _compose(
+        _resumed(task), why, _message_before(message), CHECK_THE_TREE, READ_AGAIN, REPORT
+    )
 
 
 def cut_off(tool_uses: int) -> str:
@@ -110,7 +112,7 @@ def respawn_prompt(
     is given for a retry (see `why_again`), `message` when a caller has spoken,
     `cut_off` where the session before was lost (see there).
     """
-    return _compose(template, _task(task), EARLIER_RUN, cut_off, why, _said(message), REPORT)
+    return _compose(template, _task(task), EARLIER_RUN, cut_off, why, _message(message), REPORT)
 
 
 def _task(task: TaskBrief) -> str:
@@ -129,11 +131,11 @@ def _resumed(task: TaskBrief) -> str:
     )
 
 
-def _said(message: str) -> str:
+def _message(message: str) -> str:
     return f"The message for you:\n\n{message}" if message.strip() else ""
 
 
-def _said_before(message: str) -> str:
+def _message_before(message: str) -> str:
     if not message.strip():
         return ""
     return f"You may not have seen this message; it was sent with your last run:\n\n{message}"

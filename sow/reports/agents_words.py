@@ -55,8 +55,8 @@ def words_below(outcome: Outcome, *, among_others: bool = False) -> list[str]:
         return []
     if not _is_telling(outcome.state, outcome.status):
         return []
-    said = _said_by(task if among_others else "It", outcome)
-    return [*said, f"  {outcome.next_step.removesuffix('.')}"]
+    words = _said_by(task if among_others else "It", outcome)
+    return [*words, f"  {outcome.next_step.removesuffix('.')}"]
 
 
 def _said_by(who: str, outcome: Outcome) -> list[str]:
@@ -86,9 +86,9 @@ def _last_of_agent(workspace: Workspace, job: Job) -> LogEntry | None:
     except StateError:
         return None
     begun = "" if job.started_at is None else format_time(job.started_at)
-    said = [entry for entry in entries if entry.timestamp >= begun and not _is_sows(entry)]
-    ours = [entry for entry in said if entry.agent == job.agent]  # others may log as well
-    return next(reversed(ours or said), None)
+    since = [entry for entry in entries if entry.timestamp >= begun and not _is_sows(entry)]
+    ours = [entry for entry in since if entry.agent == job.agent]  # others may log as well
+    return next(reversed(ours or since), None)
 
 
 def _is_sows(entry: LogEntry) -> bool:

@@ -1,17 +1,20 @@
 """What git takes is put back by a worker, though the queue may have gone with it."""
 
 import shutil
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from attempts.job_values import PROJECT
 from watch_cases import WatchSite
 
+from sow.errors import QueueError
 from sow.jobs import jobs
 from sow.schema.job import JobState
-from sow.schema.task import TaskStatus
 from sow.state.kept import keeper_hooks
 from worker import state_guard
 
@@ -37,15 +40,22 @@ def carry(site: WatchSite) -> None:
     attempt.agent_pid()
 
 
-def test_the_queue_may_go_with_the_state(guarded: WatchSite) -> None:
-    """`git clean -fdx` in a tree whose `.sow` was never committed takes both at once."""
-    carry(guarded)
-    for path in (guarded.workspace.project, guarded.workspace.workers):
-        shutil.rmtree(path)
-    for suffix in ("", "-wal", "-shm"):
-        guarded.workspace.queue_db.with_name(f"queue.db{suffix}").unlink()
+@pytest.mark.parametrize("carried", [True, False])
+def test_where_the_records_cannot_be_read_the_processes_are_asked(
+    guarded: WatchSite, carried: bool
+) -> None:
+    """Something has written over the queue's file in place, and what it held is gone."""
+    if carried:
+        carry(guarded)
+    else:
+        guarded.job()
+    with closing(sqlite3.connect(guarded.workspace.queue_db)) as other:
+        other.execute("drop table job")
+    with pytest.raises(QueueError):
+        jobs.any_live_job(guarded.database, PROJECT)
+    shutil.rmtree(guarded.workspace.project)
     guarded.context.guard.look()
-    assert guarded.task().status is TaskStatus.IN_PROGRESS
+    assert guarded.workspace.project.exists() is carried
 
 
 def test_with_nobody_alive_it_stays_gone(guarded: WatchSite) -> None:

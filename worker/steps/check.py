@@ -38,7 +38,7 @@ def run(data: bytes) -> tuple[str, StepResult]:
     paths = AttemptPaths(Path(orders.folder))
     commit, dirty = judged(Path(orders.cwd))
     runner = Runner(orders.folder, orders.packages)
-    results = [_one(runner, command, paths) for command in orders.commands]
+    results = [_run_command(runner, command, paths) for command in orders.commands]
     after, _ = judged(Path(orders.cwd))
     record = CheckRecord(
         passed=all(result.passed for result in results),
@@ -66,7 +66,7 @@ def judged(folder: Path) -> tuple[str | None, bool]:
         return None, False
 
 
-def _one(runner: Runner, command: CheckCommand, paths: AttemptPaths) -> CommandResult:
+def _run_command(runner: Runner, command: CheckCommand, paths: AttemptPaths) -> CommandResult:
     print(f"runs {command.name}: {command.run}", flush=True)
     log = paths.check_log(command.name)
     ended = runner.run(command.run, log, seconds=command.timeout_seconds)
