@@ -57,8 +57,11 @@ def _salvage(line: bytes, wanted: Any) -> list[Any]:
 
 
 def excerpt(text: str, limit: int = 4000) -> str:
-    """Return `text` for people and records: stripped, at most `limit` characters, always UTF-8."""
-    shown = text.strip()
+    """Return `text` for people and records: stripped, at most `limit` characters, always UTF-8.
+
+    It has no NUL: to SQLite, and to many a program, a text would end there.
+    """
+    shown = text.replace("\0", "").strip()
     if len(shown) > limit:
         shown = shown[: limit - 1] + "…"
     return shown.encode("utf-8", "replace").decode("utf-8")

@@ -21,14 +21,19 @@ KINDS = (
 def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int:
     """Open a regular file and return its descriptor; never waits, whatever lies there.
 
-    A pipe without a writer would hold its reader up for ever. Raises NotAFile
-    for anything else, OSError.
+    A pipe without a writer would hold its reader up for ever. Nothing is opened
+    for writing through a link: a repository may bring one along that leads to a
+    file of its user's. Raises NotAFile for anything else, OSError.
     """
+    writes = flags & (os.O_WRONLY | os.O_RDWR)
+    flags |= os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (os.O_NOFOLLOW if writes else 0)
     try:
-        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, mode)
+        descriptor = os.open(path, flags, mode)
     except OSError:
         if kind := _kind_at(path):  # a socket, or a pipe that nobody reads
             raise NotAFile(path, kind) from None
+        if writes and path.is_symlink():
+            raise NotAFile(path, "it is a link, and nothing is written through it") from None
         raise
     kind = _kind(os.fstat(descriptor).st_mode)
     if kind:

@@ -66,6 +66,20 @@ def test_log_refuses(begun, words, code, message):
     assert done.err.startswith(f"Error: {message}")
 
 
+@pytest.mark.parametrize("target", ["theirs", "nowhere"])
+def test_nothing_is_logged_through_a_link(begun, tmp_path, target):
+    """A repository may bring one along that leads to a file which a shell runs."""
+    (tmp_path / "theirs").write_text("alias ll='ls -l'\n")
+    log = next(tmp_path.glob(".sow/project/phases/*/tasks/010")) / "log.md"
+    log.unlink(missing_ok=True)
+    log.symlink_to(tmp_path / target)
+    refused = begun("agent", "log", "--task", "010", "$(touch here)")
+    assert refused.code == 4
+    assert f"{log} cannot be used: it is a link, and nothing is written through it" in refused.err
+    assert (tmp_path / "theirs").read_text() == "alias ll='ls -l'\n"
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_log_without_a_project(sow):
     sow("init")
     assert sow("agent", "log", "x").err.startswith("Error: there is no project in")

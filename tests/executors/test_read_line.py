@@ -437,3 +437,16 @@ def test_no_rule_is_named_for_more_than_one_command(command: str) -> None:
     assert [event.tool for event in events if event.kind is EventKind.DENIAL] == [
         "Bash(npm run format -- --force)"
     ]
+
+
+@pytest.mark.parametrize("type_", ExecutorType)
+def test_no_words_hold_a_nul(type_: ExecutorType) -> None:
+    """To SQLite a text ends there: the record of changes would tell half of why a job failed."""
+    lines = (
+        line("assistant", **content({"type": "text", "text": "\0Hel\0lo"})),
+        line("result", subtype="success", is_error=True, result="\0bad\0", session_id=ID),
+        b"\0plain\0 words\n",
+    )
+    events = [event for each in lines for event in EXECUTORS[type_].read_line(each)]
+    assert events
+    assert not [event for event in events if "\0" in (event.text or "")]

@@ -400,6 +400,23 @@ def test_notes_that_somebody_removed_are_read_from_their_new_beginning(
     ]
 
 
+def test_what_a_link_in_place_of_the_notes_leads_to_is_left_alone(
+    workspace: Workspace, database: Database, tmp_path: Path
+) -> None:
+    """A repository may bring it along: it would be written to, and begun anew."""
+    theirs = tmp_path / ".bashrc"
+    theirs.write_text("alias ll='ls -l'\n" * 10_000)
+    before = theirs.read_bytes()
+    assert len(before) > statuses.ENOUGH_BYTES
+    workspace.status_notes.unlink(missing_ok=True)
+    workspace.status_notes.symlink_to(theirs)
+    set_status(workspace, "paused")
+    for _ in range(3):
+        statuses.catch_up(workspace, database, now=LATER)
+    assert theirs.read_bytes() == before
+    assert told(database) == [("010", "pending", "paused")]
+
+
 @pytest.mark.parametrize("kind", ["a folder", "a pipe"])
 def test_what_lies_in_the_notes_way_harms_nothing(
     workspace: Workspace, database: Database, kind: str
