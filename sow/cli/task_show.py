@@ -140,7 +140,7 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
         *_check(task, times),
         ("files", ", ".join(task.files_modified)),
         *((key, str(value)) for key, value in task.metadata.items()),
-        ("folder", task_folder(workspace, task)),
+        ("folder", os.path.relpath(workspace.root / task_folder(workspace, task))),
     ]
     return [(label, value) for label, value in facts if value]
 
