@@ -15,6 +15,8 @@ from sow.reports.views import Seen, read_views, see_jobs
 from sow.schema.job import Job
 
 HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "QUEUED", "TOOK", "NOTE")
+SPARE = ("EXECUTOR", "VERB", "QUEUED")
+"""What a narrow terminal goes without; `sow job show` has it."""
 
 
 @click.command("list")
@@ -58,7 +60,7 @@ def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None
     else:
         seen = see_jobs(workspace, database, shown, now)
         rows = [_row(job, now, each) for job, each in zip(shown, seen, strict=True)]
-        echo_table(HEADER, rows, states=["STATE", "STATUS"])
+        echo_table(HEADER, rows, ["STATE", "STATUS"], SPARE)
     if len(found) > limit:
         click.echo(f"Note: there are more than these {limit} jobs; --limit shows more.", err=True)
 

@@ -20,6 +20,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 MOST = 1_000_000
 """No number that an option takes is larger; what is was a slip, and fits into no record."""
 COUNT = click.IntRange(1, MOST)
+GAP = "  "
+"""What parts two columns of a table."""
+LAST_COLUMN = 24
+"""How much of the last column has to fit into a line: names and notes may be of any length."""
 
 
 def json_option(function: F) -> F:
@@ -49,17 +53,49 @@ def echo_json_lines(records: "Iterable[Mapping[str, Any] | Struct]") -> None:
 
 
 def echo_table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], states: Collection[str] = ()
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    states: Collection[str] = (),
+    spare: Sequence[str] = (),
 ) -> None:
-    """Print rows in aligned columns below their header; those named in `states` hold states."""
+    """Print rows in aligned columns below their header; those named in `states` hold states.
+
+    A terminal that is too narrow goes without the columns in `spare`, the first of them
+    first, as far as it has to. What is no terminal gets all of them.
+    """
     table = [header, *rows]
-    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
+    columns = zip(*table, strict=True)
+    widths = {name: max(map(len, cells)) for name, cells in zip(header, columns, strict=True)}
+    shown = columns_within(_terminal_width(), widths, spare)
     for row in table:
         cells = [
-            (shown_state(cell) if name in states else cell) + " " * (width - len(cell))
-            for name, cell, width in zip(header, row, widths, strict=True)
+            (shown_state(cell) if name in states else cell) + " " * (widths[name] - len(cell))
+            for name, cell in zip(header, row, strict=True)
+            if name in shown
         ]
-        click.echo("  ".join(cells).rstrip())
+        click.echo(GAP.join(cells).rstrip())
+
+
+def columns_within(
+    room: int | None, widths: Mapping[str, int], spare: Sequence[str]
+) -> Collection[str]:
+    """Return the names of the columns to show in so many characters; None is room for all."""
+    shown = dict(widths)
+    last = list(shown)[-1]
+    shown[last] = min(shown[last], LAST_COLUMN)
+    for name in spare:
+        if room is None or sum(shown.values()) + len(GAP) * (len(shown) - 1) <= room:
+            break
+        del shown[name]
+    return shown
+
+
+def _terminal_width() -> int | None:
+    """Return how many characters a line of stdout has; None where it is no terminal."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
 
 
 def shown_state(word: str, text: str | None = None) -> str:

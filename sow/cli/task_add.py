@@ -1,5 +1,6 @@
 """`sow task add`."""
 
+import os
 import time
 from pathlib import Path
 
@@ -87,7 +88,8 @@ def add(
     if as_json:
         echo_json(task_view(workspace, added))
     else:
-        click.echo(f"Task {added.id} added: {task_folder(workspace, added)}")
+        folder = workspace.root / task_folder(workspace, added)
+        click.echo(f"Task {added.id} added: {os.path.relpath(folder)}")
 
 
 def _description(text: str | None, file: Path | None) -> str:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from sow.schema.task import Task
 
 HEADER = ("ID", "STATUS", "AGENT", "PHASE", "ITERATION", "UPDATED", "WAITS FOR", "NAME")
+SPARE = ("ITERATION", "PHASE", "UPDATED")
+"""What a narrow terminal goes without; `sow task show` has it."""
 
 
 @click.command("list")
@@ -51,7 +53,7 @@ def list_all(status: str | None, phase: str | None, as_json: bool) -> None:
     elif shown:
         done = {task.id for task in tasks if task.status.value == "completed"}
         now = utc_now()
-        echo_table(HEADER, [_row(task, done, now) for task in shown], states=["STATUS"])
+        echo_table(HEADER, [_row(task, done, now) for task in shown], ["STATUS"], SPARE)
     elif not errors:
         first = "No tasks. Add one: sow task add NAME --agent implementer"
         click.echo(_none(status, phase) if tasks else first, err=True)
@@ -140,7 +142,7 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
         *_check(task, times),
         ("files", ", ".join(task.files_modified)),
         *((key, str(value)) for key, value in task.metadata.items()),
-        ("folder", task_folder(workspace, task)),
+        ("folder", os.path.relpath(workspace.root / task_folder(workspace, task))),
     ]
     return [(label, value) for label, value in facts if value]
 

@@ -311,3 +311,16 @@ def test_the_list_tells_what_each_task_waits_for(begun):
     for status in ("in_progress", "needs_review", "completed"):
         begun("task", "set", "010", "status", status)
     assert waits_for("--status", "pending") == ["-", "020"]
+
+
+def test_a_folder_is_named_as_it_is_reached_from_here(begun, tmp_path, monkeypatch) -> None:
+    """Whoever is told to write into it may stand in a folder below the root."""
+    below = tmp_path / "src/web"
+    below.mkdir(parents=True)
+    monkeypatch.chdir(below)
+    added = begun("task", "add", "Third", "--agent", "tester").out.split(": ", 1)[1].strip()
+    assert (below / added / "description.md").is_file()
+    shown = begun("task", "show", "030").out
+    assert added in shown
+    told = begun("task", "show", "030", "--json").json["folder"]
+    assert (tmp_path / told / "description.md").is_file()

@@ -1,0 +1,53 @@
+"""A table on a terminal that is too narrow for it: whole lines, fewer columns."""
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sow.cli.output import LAST_COLUMN, columns_within
+
+WIDTHS = {"ID": 3, "STATUS": 12, "PHASE": 14, "NAME": 60}
+ALL_BUT_NAMES = 3 + 12 + 14 + 3 * 2
+
+
+@pytest.mark.parametrize(
+    ("room", "names"),
+    [
+        (None, "ID STATUS PHASE NAME"),
+        (ALL_BUT_NAMES + LAST_COLUMN, "ID STATUS PHASE NAME"),
+        (ALL_BUT_NAMES + LAST_COLUMN - 1, "ID STATUS NAME"),
+        (30, "ID NAME"),
+        (5, "ID NAME"),
+    ],
+)
+def test_the_spare_columns_go_one_by_one(room: int | None, names: str) -> None:
+    assert list(columns_within(room, WIDTHS, ("PHASE", "STATUS"))) == names.split()
+
+
+@pytest.mark.parametrize(("columns", "has_phase"), [(70, False), (200, True), (0, True)])
+def test_a_terminal_gets_the_columns_that_fit(
+    begun: Callable[..., Any], tmp_path: Path, columns: int, has_phase: bool
+) -> None:
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    argv = [sys.executable, "-P", "-m", "sow", "task", "list"]
+    subprocess.run(argv, cwd=tmp_path, stdout=theirs, check=True)
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as reader:
+        header = reader.read1(1 << 16).decode().splitlines()[0]
+    assert ("PHASE" in header) == has_phase
+    assert header.endswith("NAME")
+
+
+def test_what_is_no_terminal_gets_every_column(begun: Callable[..., Any]) -> None:
+    header = begun("task", "list").out.splitlines()[0]
+    assert header.split()[:6] == ["ID", "STATUS", "AGENT", "PHASE", "ITERATION", "UPDATED"]
