@@ -1,6 +1,9 @@
 """A clone is deleted, whatever an agent has made of it, and nothing outside of it."""
 
 import os
+import shutil
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -49,7 +52,25 @@ def test_a_clone_that_is_a_link_itself(clone, outside):
     assert (outside / "kept" / "file").exists()
 
 
-def test_folders_without_rights(clone):
+@pytest.fixture
+def nobodys_clone():
+    """A clone of somebody whom rights bind: they do not bind root."""
+    folder = Path(tempfile.mkdtemp())
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.chown(folder, 65534, -1)
+        os.seteuid(65534)
+    try:
+        (folder / "010").mkdir()
+        yield folder / "010"
+    finally:
+        if is_root:
+            os.seteuid(0)
+        shutil.rmtree(folder)
+
+
+def test_folders_without_rights(nobodys_clone):
+    clone = nobodys_clone
     for path in ("a/b/c", "d/e"):
         (clone / path).mkdir(parents=True)
         (clone / path / "file").write_text("x")
