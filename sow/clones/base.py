@@ -1,0 +1,167 @@
+"""Where the branch of a task begins: at the project's branch, with its dependencies merged in.
+
+Owns that commit. A task that had a clone before goes on from its branch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import UNSET
+
+from sow.clones.place import Place
+from sow.errors import StateError
+from sow.git.identity import identity_of
+from sow.git.merge_tree import MergedTree, merge_trees, with_folder_of
+from sow.git.repository import Repository
+from sow.git.run import LONG_SECONDS, git
+from sow.git.view import View, view_of
+from sow.schema.project import Project
+
+MOST_NAMED = 20
+"""How many files an error names."""
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """A completed task whose work is not in the project's branch yet."""
+
+    task: str
+    commit: str
+
+
+class DependencyConflict(StateError):
+    """The work of the tasks that a task depends on does not fit together: it cannot start."""
+
+    def __init__(self, place: Place, task: str, before: Sequence[str], merged: MergedTree) -> None:
+        self.task = task
+        self.files = merged.conflicts
+        named = ", ".join(self.files[:MOST_NAMED]) + (", …" if self.files[MOST_NAMED:] else "")
+        others = f"task {', '.join(before)}" if before else "the project's branch"
+        first = before[0] if before else None
+        merge = f"Merge task {first} (`sow merge {first}`), bring" if first else "Bring"
+        super().__init__(
+            f"task {place.task} cannot start: the work of task {task}, which it depends on,"
+            f" conflicts with {others} in {named}",
+            hint=f"{merge} task {task} up to date (`sow clone update {task}`), have its agent solve"
+            f" the conflict (`sow agent resume {task} --conflict`), then call again.",
+        )
+
+
+class ProjectBranchGone(StateError):
+    """The branch that the project names is not in the repository."""
+
+    def __init__(self, branch: str, state: Path) -> None:
+        super().__init__(
+            f"{state}: project.branch: there is no branch {branch} in the repository",
+            hint=f"Make it again (`git branch {branch} COMMIT`), or write there the name that it"
+            " has now.",
+        )
+
+
+def project_commit(repository: Repository, project: Project, state: Path) -> str:
+    """Return the commit of the project's branch, else of what is checked out.
+
+    `state` is the project's file, for the error. Raises ProjectBranchGone.
+    """
+    if project.branch is UNSET or project.branch == repository.branch:
+        return repository.commit
+    found = view_of(repository.top).commit_of(f"refs/heads/{project.branch}")
+    if found is None:
+        raise ProjectBranchGone(project.branch, state)
+    return found
+
+
+def begin_branch(
+    draft: Path,
+    repository: Repository,
+    place: Place,
+    commit: str,
+    dependencies: Sequence[Dependency],
+) -> str:
+    """Make the task's branch in a fresh clone, and return its base. Nothing is checked out yet.
+
+    A branch that is in the repository already, from an earlier clone of the
+    task, is gone on with. Raises DependencyConflict, GitRefused.
+    """
+    view, main = view_of(draft), view_of(repository.top)
+    earlier = main.commit_of(f"refs/heads/{place.branch}")
+    if earlier is not None:
+        _fetch(view, repository, earlier)
+        tip, base = earlier, _base_of(view, main, place, earlier, commit)
+    elif place.base is not None and main.commit_of(place.base) is not None:
+        _fetch(view, repository, place.base)
+        tip = base = place.base
+    else:
+        _fetch(view, repository, commit)
+        tip = base = _with_dependencies(view, repository, place, commit, dependencies)
+    git(draft, "update-ref", f"refs/heads/{place.branch}", tip)
+    git(draft, "symbolic-ref", "HEAD", f"refs/heads/{place.branch}")
+    return base
+
+
+def _base_of(view: View, main: View, place: Place, tip: str, commit: str) -> str:
+    """Return the recorded base of a branch that goes on; without one, where it left the project."""
+    if place.base is not None and view.commit_of(place.base) is not None:
+        return place.base
+    return main.text("merge-base", tip, commit, accepted=(0, 1)) or tip
+
+
+def _with_dependencies(
+    view: View,
+    repository: Repository,
+    place: Place,
+    commit: str,
+    dependencies: Sequence[Dependency],
+) -> str:
+    merged_in: list[str] = []
+    for dependency in dependencies:
+        _fetch(view, repository, dependency.commit)
+        if view.is_ancestor(dependency.commit, commit):
+            continue
+        commit = _merge(view, repository, place, commit, dependency, merged_in)
+        merged_in.append(dependency.task)
+    return commit
+
+
+def _merge(
+    view: View,
+    repository: Repository,
+    place: Place,
+    commit: str,
+    dependency: Dependency,
+    before: Sequence[str],
+) -> str:
+    """Merge a dependency's commit, but nothing that it changes of the project's state."""
+    identity = identity_of(repository.top)
+    index = str(view.folder / ".git" / "merge-index")
+    folder = place.facts("").project_folder
+    tree = with_folder_of(view, dependency.commit, commit, folder, index)
+    apart = view.text(
+        *("commit-tree", tree, "-p", dependency.commit),
+        stdin=b"Without the project's state\n",
+        variables=identity,
+    )
+    merged = merge_trees(view, commit, apart)
+    if merged.stages:
+        raise DependencyConflict(place, dependency.task, before, merged)
+    text = f"Task {place.task} begins with task {dependency.task}, which it depends on\n"
+    return view.text(
+        *("commit-tree", merged.tree, "-p", commit, "-p", dependency.commit),
+        stdin=text.encode(),
+        variables=identity,
+    )
+
+
+def _fetch(view: View, repository: Repository, commit: str) -> None:
+    """Have a commit in the clone, with all that it needs: a shallow one has its own branch only."""
+    if view.commit_of(commit) == commit:
+        return
+    git(
+        view.folder,
+        *("-c", "protocol.version=2", "-c", "protocol.file.allow=always"),
+        *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"),
+        str(repository.common_dir),
+        commit,
+        seconds=LONG_SECONDS,
+    )

@@ -1,0 +1,86 @@
+"""The id of a checkout: what tells its clones from those of every other one.
+
+It lies in the checkout's own git folder, with the checkout's path. A checkout
+that was copied has its original's file, and gets an id of its own; one that was
+moved keeps its id. Owns that file.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import msgspec
+
+from sow.errors import StateError
+from sow.files import locked_folder, read_regular, write_atomically
+from sow.git.git_errors import GitRefused, NoRepository
+from sow.git.repository import Repository, repository_of
+
+FILE = "sow/checkout.json"
+LIMIT = 65_536
+
+
+class CheckoutRecord(msgspec.Struct, frozen=True):
+    """What the file holds."""
+
+    id: str
+    path: str
+
+
+class SharedGitFolder(StateError):
+    """Two working trees use one git folder, which git itself does not allow for."""
+
+    def __init__(self, top: Path, other: str) -> None:
+        super().__init__(
+            f"{top} and {other} share one git folder, so their tasks' clones cannot be told apart",
+            hint=f"One of them is a copy of a worktree: remove it, or make it with"
+            f" `git -C {other} worktree add`.",
+        )
+
+
+def checkout_id(repository: Repository) -> str:
+    """Return the id of a checkout: 8 hex digits, made where it has none yet.
+
+    Raises SharedGitFolder, NotWritten, StateLocked.
+    """
+    path = repository.git_dir / FILE
+    here = os.fsdecode(repository.top)
+    record = _read(path)
+    if record is not None and record.path == here:
+        return record.id
+    path.parent.mkdir(exist_ok=True)
+    with locked_folder(path.parent):
+        record = _read(path)
+        if record is not None and record.path == here:
+            return record.id
+        keeps = record is not None and not _is_held_by_another(record, repository)
+        fresh = record.id if record is not None and keeps else os.urandom(4).hex()
+        data = json.dumps({"id": fresh, "path": here}) + "\n"
+        write_atomically(path, data.encode())
+        return fresh
+
+
+def _read(path: Path) -> CheckoutRecord | None:
+    """Return the record; None where there is none, or one that cannot be used."""
+    try:
+        record = msgspec.json.decode(read_regular(path, LIMIT), type=CheckoutRecord)
+    except FileNotFoundError:
+        return None
+    except (msgspec.DecodeError, UnicodeError):
+        return None
+    is_id = len(record.id) == 8 and set(record.id) <= set("0123456789abcdef")
+    return record if is_id else None
+
+
+def _is_held_by_another(record: CheckoutRecord, repository: Repository) -> bool:
+    """Whether the checkout that the record speaks of is still there, with the same id."""
+    try:
+        other = repository_of(Path(record.path))
+    except (NoRepository, GitRefused):
+        return False
+    if str(other.top) != record.path:
+        return False
+    if other.git_dir == repository.git_dir:
+        raise SharedGitFolder(repository.top, record.path)
+    found = _read(other.git_dir / FILE)
+    return found is not None and found.id == record.id

@@ -1,0 +1,111 @@
+"""The lock of one task's clone: whoever makes, sets up or removes it holds it meanwhile.
+
+Owns the lock's file, which lies beside the clone, and the names of everything
+that lies there only while it is held: drafts, and what is being removed.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sow.clones.place import Place
+from sow.errors import StateError
+from sow.files import NotWritten
+
+LOCK_SECONDS = 600.0
+"""How long a second maker waits for the first: a clone and its setup take minutes."""
+POLL_SECONDS = 0.05
+DRAFT = ".draft-"
+GONE = ".gone-"
+FOLDER_MODE = 0o700
+"""Copied files may hold keys: nobody else's business."""
+
+
+class CloneLocked(StateError):
+    """Another process makes or removes the clone."""
+
+    passes = True
+
+    def __init__(self, place: Place, seconds: float) -> None:
+        super().__init__(
+            f"the clone of task {place.task} is being made or removed by another process"
+            f" (waited {seconds:g} s)",
+            hint=f"Try again later. `fuser {lock_file(place.path)}` names that process.",
+        )
+
+
+def lock_file(path: Path) -> Path:
+    """Return the file whose `flock` is the lock of the clone at `path`."""
+    return path.with_name(f".lock-{path.name}")
+
+
+@contextmanager
+def locked_place(place: Place, *, timeout_seconds: float = LOCK_SECONDS) -> Iterator[None]:
+    """Hold the lock of a task's clone for the length of the block; make the folders above it.
+
+    It ends with the process, and is not handed on to what that starts. It is not
+    re-entrant. Raises CloneLocked, NotWritten.
+    """
+    try:
+        place.path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotWritten(place.path.parent, error) from error
+    descriptor = _take(place, timeout_seconds)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(place: Place, timeout_seconds: float) -> int:
+    path = lock_file(place.path)
+    deadline = time.monotonic() + timeout_seconds
+    while True:
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise NotWritten(path, error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(descriptor, path):  # who removes a clone takes the file away too
+                return descriptor
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                os.close(descriptor)
+                raise CloneLocked(place, timeout_seconds) from None
+            time.sleep(POLL_SECONDS)
+        os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False
+
+
+def draft_path(path: Path) -> Path:
+    """Return a new place for a clone that is being made."""
+    return path.with_name(f"{DRAFT}{path.name}-{os.urandom(4).hex()}")
+
+
+def gone_path(path: Path) -> Path:
+    """Return a new place for a clone that is being removed."""
+    return path.with_name(f"{GONE}{path.name}-{os.urandom(4).hex()}")
+
+
+def unfinished(path: Path) -> list[Path]:
+    """Return the drafts and the half-removed that lie beside a clone.
+
+    Under its lock they are those of processes that have died.
+    """
+    try:
+        names = sorted(os.listdir(path.parent))  # noqa: PTH208 - a text is what is wanted
+    except OSError:
+        return []
+    beginnings = (f"{DRAFT}{path.name}-", f"{GONE}{path.name}-")
+    return [path.with_name(name) for name in names if name.startswith(beginnings)]

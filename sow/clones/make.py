@@ -1,0 +1,270 @@
+"""Making a task's clone: a draft beside its place, step by step, renamed into it at the end.
+
+Owns the steps and their order. Killed anywhere, they leave a draft that nobody
+takes for a clone, or a clone whose mark says that it is not whole yet. What
+makes a clone ready for work (`clones.setup`) and who says that it is whole is
+the caller's, under the same lock.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sow.clone_mark import CloneMark
+from sow.clones.base import Dependency, begin_branch
+from sow.clones.copying import copy_files
+from sow.clones.deleting import NotDeleted, delete_clone, delete_folder
+from sow.clones.leftovers import no_step
+from sow.clones.locks import FOLDER_MODE, draft_path, unfinished
+from sow.clones.mark import Stage, mark_for, own_mark, write_mark
+from sow.clones.place import Place, refuse_branch_in_the_way
+from sow.clones.surroundings import (
+    keep_out_of_commits,
+    link_large_files,
+    point_at_remote,
+    take_settings,
+)
+from sow.errors import StateError
+from sow.files import NotWritten
+from sow.git.git_errors import GitRefused
+from sow.git.repository import Repository, refuse_old_git
+from sow.git.run import LONG_SECONDS, git, git_environment
+
+NO_SPACE = "No space left"
+SUBMODULES = (
+    "the repository has submodules, which are not initialised in the clone; let clones.setup do it,"
+    " for example by `git submodule update --init`"
+)
+POINTERS = "files of Git LFS whose contents are not on this machine are pointers in the clone"
+
+
+class PlaceTaken(StateError):
+    """Something that is not the task's clone lies where it should be."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(
+            f"{place.path} is not the clone of task {place.task} that sow made, and lies in its"
+            " place",
+            hint="Look at it and move it away; sow then makes the clone from its branch"
+            f" {place.branch}, as far as that was brought into the repository.",
+        )
+
+
+@dataclass(frozen=True)
+class CloneOrder:
+    """What a clone is made of."""
+
+    place: Place
+    repository: Repository
+    base: str
+    """The commit of the project's branch, at which a task that has no branch yet begins."""
+    dependencies: tuple[Dependency, ...] = ()
+    """The completed tasks that are not merged yet; a branch that is new begins with their work."""
+    copy: tuple[str, ...] = ()
+    is_begun: bool = False
+    """Whether a session has begun in the clone: one that is there is kept then, whole or not."""
+
+
+@dataclass(frozen=True)
+class MadeClone:
+    """A task's clone as it is now."""
+
+    mark: CloneMark
+    is_new: bool
+    notes: tuple[str, ...] = ()
+    """What a person should know, in sentences."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left to be done before an agent works in it."""
+        return self.mark.stage == Stage.WHOLE
+
+
+@dataclass
+class Making:
+    """A clone on its way: what the steps find out."""
+
+    order: CloneOrder
+    draft: Path
+    mark: CloneMark | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def make_clone(order: CloneOrder, *, step: Callable[[str], None] = no_step) -> MadeClone:
+    """Return the clone of a task, made if it is not there. The caller holds its lock.
+
+    A clone that is whole is left as it is; one that is not, and in which no
+    session has begun, is made again. Raises GitTooOld, GitRefused (a full disk
+    and a path that git refuses among them), BranchInPlaceOfFolder,
+    DependencyConflict, PlaceTaken, NotWritten; nothing is in the clone's place
+    then that was not there before.
+    """
+    place = order.place
+    refuse_old_git()
+    sweep(place.path)
+    present = own_mark(place)
+    if present is not None:
+        if present.stage == Stage.WHOLE or order.is_begun:
+            return MadeClone(_refreshed(place, present), is_new=False)
+        delete_clone(place.path)
+    elif os.path.lexists(place.path):
+        raise PlaceTaken(place)
+    refuse_branch_in_the_way(order.repository, place.branch)
+    making = Making(order, draft_path(place.path))
+    try:
+        for name, act in STEPS.items():
+            act(making)
+            step(name)
+    except BaseException:
+        with suppress(NotDeleted):
+            delete_folder(making.draft)
+        raise
+    assert making.mark is not None  # noqa: S101 - the steps have written it
+    return MadeClone(making.mark, is_new=True, notes=tuple(making.notes))
+
+
+def finish_clone(place: Place) -> CloneMark:
+    """Write that a clone is whole. The caller holds its lock. Raises PlaceTaken, NotWritten."""
+    mark = own_mark(place)
+    if mark is None:
+        raise PlaceTaken(place)
+    whole = mark._replace(stage=str(Stage.WHOLE))
+    write_mark(place.path, whole)
+    return whole
+
+
+def sweep(path: Path) -> list[Path]:
+    """Delete what the dead have left beside a clone; return it. The caller holds its lock."""
+    left = unfinished(path)
+    for folder in left:
+        delete_folder(folder)
+    return left
+
+
+def _refreshed(place: Place, mark: CloneMark) -> CloneMark:
+    """Return a clone's mark, led to the workspace again if that was moved meanwhile."""
+    workspace = os.fsdecode(place.workspace)
+    if mark.workspace == workspace:
+        return mark
+    mark = mark._replace(workspace=workspace)
+    write_mark(place.path, mark)
+    return mark
+
+
+def _begin(making: Making) -> None:
+    try:
+        making.draft.mkdir(mode=FOLDER_MODE)
+    except OSError as error:
+        raise NotWritten(making.draft, error) from error
+
+
+def _clone(making: Making) -> None:
+    """Clone the objects, by hard links where the file system allows for them.
+
+    `--local` is not said: with it git refuses where links cannot be made,
+    without it git copies. Where the objects cannot be taken as files (links
+    among them, a collection of garbage at the same time), git's own transport
+    takes them.
+    """
+    try:
+        _run_clone(making)
+    except GitRefused as error:
+        if NO_SPACE in error.complaint:
+            raise
+        delete_folder(making.draft)
+        _begin(making)
+        _run_clone(making, "--no-local")
+
+
+def _run_clone(making: Making, *more: str) -> None:
+    repository = making.order.repository
+    branch = ("--branch", repository.branch) if repository.branch else ()
+    git(
+        making.draft,
+        *("clone", "--quiet", "--no-tags", "--single-branch", "--no-checkout", "--dissociate"),
+        *branch,
+        *more,
+        "--",
+        os.fsdecode(repository.common_dir),
+        ".",
+        seconds=LONG_SECONDS,
+    )
+
+
+def _settle_in(making: Making) -> None:
+    repository = making.order.repository
+    point_at_remote(making.draft, repository)
+    take_settings(making.draft, repository)
+    link_large_files(making.draft, repository)
+
+
+def _begin_branch(making: Making) -> None:
+    order = making.order
+    base = begin_branch(making.draft, order.repository, order.place, order.base, order.dependencies)
+    making.mark = mark_for(order.place, base)
+
+
+def _check_out(making: Making) -> None:
+    """Check out all but the project's state. The user's own filters act, as in every clone."""
+    draft, place = making.draft, making.order.place
+    pattern = _escaped(place.facts("").project_folder)
+    (draft / ".git" / "info").mkdir(exist_ok=True)
+    patterns = f"/*\n!/{pattern}/\n".encode("utf-8", "surrogateescape")
+    (draft / ".git" / "info" / "sparse-checkout").write_bytes(patterns)
+    git(draft, "config", "core.sparseCheckout", "true")
+    git(draft, "config", "core.sparseCheckoutCone", "false")
+    words = ("checkout", "--quiet", "--force", place.branch, "--")
+    try:
+        git(draft, *words, seconds=LONG_SECONDS)
+    except GitRefused as error:
+        if "lfs" not in error.complaint.lower():
+            raise
+        environ = git_environment(os.environ, GIT_LFS_SKIP_SMUDGE="1")
+        git(draft, *words, seconds=LONG_SECONDS, environ=environ)
+        making.notes.append(POINTERS)
+    if (draft / ".gitmodules").is_file():
+        making.notes.append(SUBMODULES)
+
+
+def _escaped(path: str) -> str:
+    """Return a path as a pattern that fits nothing else; `?` stands for a line break."""
+    escaped = "".join(f"\\{sign}" if sign in "\\*?[" else sign for sign in path)
+    return escaped.replace("\n", "?")
+
+
+def _write_mark(making: Making) -> None:
+    assert making.mark is not None  # noqa: S101 - the branch has begun
+    write_mark(making.draft, making.mark)
+
+
+def _put_in_place(making: Making) -> None:
+    try:
+        making.draft.rename(making.order.place.path)
+    except OSError as error:
+        raise NotWritten(making.order.place.path, error) from error
+
+
+def _copy(making: Making) -> None:
+    """Copy the user's own files, at the final place: the last step that makes it ready."""
+    order, place = making.order, making.order.place
+    assert making.mark is not None  # noqa: S101 - it lies in the clone
+    copied = copy_files(place.workspace, place.path, place.inside, order.copy)
+    keep_out_of_commits(place.path, order.repository, copied.paths)
+    making.notes.extend(copied.notes)
+    making.mark = making.mark._replace(copied=copied.paths)
+    write_mark(place.path, making.mark)
+
+
+STEPS: dict[str, Callable[[Making], None]] = {
+    "draft begun": _begin,
+    "objects cloned": _clone,
+    "settings taken": _settle_in,
+    "branch begun": _begin_branch,
+    "checked out": _check_out,
+    "mark written": _write_mark,
+    "put in place": _put_in_place,
+    "files copied": _copy,
+}
+"""What is done, in this order. Whoever is killed after one of them has done it whole."""

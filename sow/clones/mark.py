@@ -1,0 +1,71 @@
+"""The mark in a clone's git folder, written: whose clone it is, and how far it is made.
+
+The form of a mark and its light reading are `sow.clone_mark`. Owns the stages.
+"""
+
+import json
+import os
+import stat
+from enum import StrEnum
+from pathlib import Path
+
+from sow.clone_mark import MARK_PLACE, CloneMark, DamagedMark, read_mark
+from sow.clones.place import Place
+from sow.files import write_atomically
+
+
+class Stage(StrEnum):
+    """How far a clone is made."""
+
+    MADE = "made"
+    """It is checked out. Files may not be copied yet, and it is not set up."""
+    WHOLE = "whole"
+    """An agent may work in it."""
+
+
+def write_mark(top: Path, mark: CloneMark) -> None:
+    """Write the mark of the clone whose top is `top`. Raises NotWritten."""
+    path = top / MARK_PLACE
+    path.parent.mkdir(exist_ok=True)
+    write_atomically(path, json.dumps(mark._asdict()).encode() + b"\n")
+
+
+def mark_for(place: Place, base: str) -> CloneMark:
+    """Return the mark of a clone that has just been checked out for a place."""
+    return CloneMark(
+        workspace=os.fsdecode(place.workspace),
+        checkout=place.checkout,
+        project=place.project,
+        task=place.task,
+        branch=place.branch,
+        base=base,
+        path=os.fsdecode(place.path),
+        stage=Stage.MADE,
+    )
+
+
+def own_mark(place: Place) -> CloneMark | None:
+    """Return the mark of what lies at a place, if that is a clone of ours for this task.
+
+    None for everything else: nothing, a link, a clone whose git folder is a link
+    or a file, another repository. Raises nothing.
+    """
+    for folder in (place.path, place.path / ".git", place.path / ".git" / "sow"):
+        if not is_real_folder(folder):
+            return None
+    try:
+        mark = read_mark(os.fsdecode(place.path))
+    except DamagedMark:
+        return None
+    if mark is None:
+        return None
+    ours = (place.checkout, place.project, place.task, os.fsdecode(place.path))
+    return mark if (mark.checkout, mark.project, mark.task, mark.path) == ours else None
+
+
+def is_real_folder(path: Path) -> bool:
+    """Whether a folder lies there, and no link to one."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False
