@@ -62,7 +62,7 @@ def _fail_unmarked(context: WorkerContext, job: Job, lease: Lease, verdict: Verd
     try:
         with leases.under(context.database, lease):
             leases.refuse_if_asked(context.database, job.id)
-            end(context, lease, JobState.FAILED, verdict, job.prior_status)
+            end(context, lease, JobState.FAILED, verdict, None)
     except leases.EndIsAsked:
         cancel_unstarted(context, job, lease)
     else:
@@ -148,4 +148,6 @@ def _story(job: Job) -> str:
     ended_at = job.ended_at or job.created_at
     took = format_duration(ended_at - (job.started_at or ended_at))
     summary = f"{job.state}: {job.outcome_status or 'no status'} after {took}"
+    if not kind_of(job).marks_task:
+        summary = f"{job.state} after {took}"
     return f"{summary}: {first_line(job.reason)}" if job.reason else summary

@@ -102,10 +102,9 @@ def write_down(
         is_told = following.step in (Step.DONE, Step.FAIL) and result is not None
         return result.fields if is_told and result is not None else {}
 
-    def record(task: Task | None) -> None:
+    def record(_task: Task | None) -> None:
         nonlocal is_final
-        status = task.status if task is not None else None
-        is_final = follow(context, job, running.lease, verdict, following, status, spent)
+        is_final = follow(context, job, running.lease, verdict, following, None, spent)
 
     if not job.task_id:
         with leases.under(context.database, running.lease):

@@ -109,12 +109,12 @@ def cancellation(database: Database, job: Job, *, reason: str, now: float) -> di
     """
     ran = jobs.last_attempt(database, job.id) is not None
     taken_before = job.prior_status is TaskStatus.IN_PROGRESS
-    is_paused = kind_of(job).marks_task and (ran or taken_before)
+    left = TaskStatus.PAUSED if ran or taken_before else job.prior_status
     return {
         "state": JobState.CANCELLED,
         "cause": Cause.CANCELLED,
         "reason": reason,
-        "outcome_status": TaskStatus.PAUSED if is_paused else job.prior_status,
+        "outcome_status": left if kind_of(job).marks_task else None,
         "owes_task": kind_of(job).marks_task,
         "cancel_requested_at": job.cancel_requested_at or now,
         "ended_at": now,

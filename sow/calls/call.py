@@ -218,7 +218,8 @@ def _wait(
     ended: list[Outcome] = []
 
     def tick(progress: Progress) -> None:
-        staffing.ensure()
+        if not jobs.are_held(database, progress.job_ids):  # no worker could do anything for them
+            staffing.ensure()
         listener.progress(progress)
 
     def deliver(job: Job) -> None:

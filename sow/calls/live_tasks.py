@@ -27,7 +27,8 @@ def live_tasks(caller: Caller) -> list[TaskId]:
         return [
             job.task_id
             for job in jobs.active_jobs(database)
-            if job.project_id == project.id
+            if job.task_id
+            and job.project_id == project.id
             and job.id not in own
             and not kind_of(job).in_persons_hands
         ]

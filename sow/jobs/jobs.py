@@ -171,6 +171,12 @@ def held_jobs(database: Database) -> list[Job]:
     return [records.from_row(row, Job) for row in rows]
 
 
+def are_held(database: Database, job_ids: Sequence[JobId]) -> bool:
+    """Whether all of some jobs wait for a person's word."""
+    held = {job.id for job in held_jobs(database)}
+    return bool(job_ids) and held.issuperset(job_ids)
+
+
 def newest_id(database: Database) -> JobId:
     """Return the number of the newest job on record; 0 where there is none."""
     return JobId(database.rows("select coalesce(max(id), 0) as id from job")[0]["id"])

@@ -1,0 +1,135 @@
+"""What this user has accepted: of which workspace, of which text, and kept where."""
+
+from pathlib import Path
+
+import pytest
+
+from sow.config.checks import read_repository
+from sow.paths import Workspace
+from sow.trust.accepted import (
+    NotTrusted,
+    TrustFileBroken,
+    accept,
+    is_accepted,
+    refuse_untrusted,
+    trust_file,
+)
+from sow.trust.command_lines import CommandLine, command_lines, text_of
+
+FIRST = "checks: {unit: make test, lint: {run: make lint, timeout: 5m}, default: [unit]}"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return make(tmp_path / "repo")
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"SOW_CONFIG": str(tmp_path / "users" / "config.yaml")}
+
+
+def make(root: Path, text: str = FIRST) -> Workspace:
+    (root / ".sow").mkdir(parents=True, exist_ok=True)
+    (root / ".sow" / "config.yaml").write_text(text)
+    return Workspace(root)
+
+
+def lines_of(workspace: Workspace) -> tuple[CommandLine, ...]:
+    return command_lines(read_repository(workspace.repository_config).content)
+
+
+def accept_all(workspace: Workspace, environ: dict[str, str]) -> None:
+    accept(workspace, text_of(lines_of(workspace)), environ)
+
+
+def refuse(workspace: Workspace, environ: dict[str, str]) -> None:
+    refuse_untrusted(workspace, read_repository(workspace.repository_config).content, environ)
+
+
+def test_the_command_lines_of_a_repository(workspace: Workspace) -> None:
+    assert lines_of(workspace) == (("checks.lint", "make lint"), ("checks.unit", "make test"))
+
+
+def test_nothing_runs_before_it_is_accepted(workspace: Workspace, environ: dict[str, str]) -> None:
+    with pytest.raises(NotTrusted, match="not accepted yet"):
+        refuse(workspace, environ)
+    accept_all(workspace, environ)
+    refuse(workspace, environ)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "checks: {unit: make tests, lint: {run: make lint, timeout: 5m}, default: [unit]}",
+        "checks: {unit: make test}",
+        FIRST.replace("default", "other: make other, default"),
+        "checks: {lint: make test, unit: make lint, default: [unit]}",
+    ],
+)
+def test_another_text_is_accepted_anew(
+    workspace: Workspace, environ: dict[str, str], changed: str
+) -> None:
+    accept_all(workspace, environ)
+    make(workspace.root, changed)
+    with pytest.raises(NotTrusted, match="have changed"):
+        refuse(workspace, environ)
+    make(workspace.root, FIRST)
+    refuse(workspace, environ)
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        "checks:\n  default: [lint, unit]\n  lint: make lint\n  unit: 'make test'\n",
+        f"worker: {{concurrency: 2}}\n{FIRST}",
+    ],
+)
+def test_what_is_no_command_line_may_change(
+    workspace: Workspace, environ: dict[str, str], same: str
+) -> None:
+    accept_all(workspace, environ)
+    make(workspace.root, same)
+    refuse(workspace, environ)
+
+
+def test_no_command_line_needs_no_word(tmp_path: Path, environ: dict[str, str]) -> None:
+    refuse(make(tmp_path / "bare", "checks: {}"), environ)
+
+
+def test_a_copy_elsewhere_is_another_workspace(
+    workspace: Workspace, tmp_path: Path, environ: dict[str, str]
+) -> None:
+    accept_all(workspace, environ)
+    other = make(tmp_path / "copy")
+    assert not is_accepted(other, text_of(lines_of(other)), environ)
+    accept_all(other, environ)
+    refuse(workspace, environ)
+
+
+def test_a_link_to_it_is_the_same_workspace(
+    workspace: Workspace, tmp_path: Path, environ: dict[str, str]
+) -> None:
+    accept_all(workspace, environ)
+    (tmp_path / "link").symlink_to(workspace.root)
+    refuse(Workspace(tmp_path / "link"), environ)
+
+
+def test_the_file_is_its_users_alone(workspace: Workspace, environ: dict[str, str]) -> None:
+    accept_all(workspace, environ)
+    path = trust_file(environ)
+    assert path.parent == Path(environ["SOW_CONFIG"]).parent
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"accepted": 7}', "\xff"])
+def test_a_broken_file_is_told_and_trusts_nothing(
+    workspace: Workspace, environ: dict[str, str], text: str
+) -> None:
+    accept_all(workspace, environ)
+    trust_file(environ).write_text(text)
+    with pytest.raises(TrustFileBroken):
+        refuse(workspace, environ)
+    with pytest.raises(TrustFileBroken):
+        accept_all(workspace, environ)
+    assert trust_file(environ).read_text() == text
