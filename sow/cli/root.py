@@ -22,6 +22,7 @@ COMMANDS = {
     "review": LazyCommand("sow.cli.review:review", "Accept a task's work, or ask for corrections."),
     "worker": LazyCommand("sow.cli.worker:worker", "Run the queue's worker; list, stop workers."),
     "job": LazyCommand("sow.cli.job:job", "See what was queued, run, and how it ended."),
+    "clone": LazyCommand("sow.cli.clone:clone", "See and remove the clones that tasks have."),
     "changes": LazyCommand("sow.cli.changes:changes", "See what has changed, and go on seeing it."),
     "queue": LazyCommand("sow.cli.queue:queue", "See, pause and resume the queue as a whole."),
     "prompt": LazyCommand("sow.cli.prompt:prompt", "Print the guidance that agents load."),

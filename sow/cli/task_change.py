@@ -119,6 +119,20 @@ def _set(task_id: str, field: str, value: str, *, cancel_job: bool, as_json: boo
     changed = _write(workspace, task_id, field, value, keep_session=own, ends=ends)
     shown = changed.status if field == "status" else value
     _print(workspace, changed, f"Task {task_id}: {field} is {shown}", as_json=as_json)
+    if ends and value == "abandoned":
+        _say_what_stays(changed)
+
+
+def _say_what_stays(task: "Task") -> None:
+    """Say that an abandoned task's work is not gone, and how it goes."""
+    from msgspec import UNSET
+
+    if task.clone is not UNSET:
+        click.echo(
+            f"Note: its branch {task.clone.branch} stays, and so does its clone until"
+            f" `sow clone remove {task.id} --discard`",
+            err=True,
+        )
 
 
 def _end_live_job(workspace: "Workspace", task_id: str) -> None:

@@ -21,17 +21,18 @@ from sow.executors.claude import SOW_VERBS
 from sow.own_variables import STEP_ROLE
 
 READS = """
-agent list, changes, completion, config path, config show, config validate, demo, doctor,
-job explain, job list, job logs, job show, project status, prompt, queue status, review show,
-schema, task explain, task list, task log, task output, task show, worker list, worker logs
+agent list, changes, clone list, clone path, completion, config path, config show,
+config validate, demo, doctor, job explain, job list, job logs, job show, project status, prompt,
+queue status, review show, schema, task explain, task list, task log, task output, task show,
+worker list, worker logs
 """
 OWN_TASK = "agent log, agent task state set-status, task abandon, task reopen, task set"
 PLANNERS = "task add"
 REVIEWERS = "review accept, review correct"
 ORCHESTRATORS = """
-agent cancel, agent open, agent resume, agent spawn, agent wait, config edit, config init,
-config reset, init, job cancel, job prune, job resolve, project check, project new, queue pause,
-queue resume, task check, worker, worker stop
+agent cancel, agent open, agent resume, agent spawn, agent wait, clone prune, clone remove,
+config edit, config init, config reset, init, job cancel, job prune, job resolve, project check,
+project new, queue pause, queue resume, task check, worker, worker stop
 """
 PEOPLE = "trust"
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from sow.schema.output import changes, house, jobs, tasks
+from sow.schema.output import changes, clones, house, jobs, tasks
 
 OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "init": (house.Made,),
@@ -47,6 +47,10 @@ OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "job cancel": (jobs.Cancelled,),
     "job resolve": (jobs.JobView,),
     "job prune": (jobs.Pruned,),
+    "clone list": (clones.CloneView,),
+    "clone path": (clones.ClonePlace,),
+    "clone remove": (clones.CloneGone,),
+    "clone prune": (clones.ClonesPruned,),
     "changes": (changes.ChangeView,),
     "queue status": (house.QueueView,),
     "queue pause": (house.Paused,),

@@ -1,0 +1,95 @@
+"""`sow clone list` and `sow clone path`."""
+
+import os
+
+import click
+from msgspec import UNSET
+
+from sow.cli import completing
+from sow.cli.arguments import named_task
+from sow.cli.calling import this_caller
+from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
+from sow.cli.task_options import id_option
+from sow.clones.listing import CloneState, FoundClone, found_clones, state_of
+from sow.clones.main_checkout import MainCheckout, main_checkout
+from sow.errors import StateError
+from sow.paths import display_path
+from sow.schema.output.clones import ClonePlace, CloneView
+from sow.state.tasks import list_tasks, read_task
+from sow.terminal_text import printable
+
+HEADER = ("TASK", "STATUS", "CLONE", "HOLDS", "PATH")
+
+
+class NoClone(StateError):
+    """A task has no clone now."""
+
+    def __init__(self, task: str, *, had_one: bool) -> None:
+        again = f"The next `sow agent resume {task}` makes it again from its branch."
+        first = "A task gets one when it is spawned, by the setting clones.use or by --clone."
+        super().__init__(f"task {task} has no clone", hint=again if had_one else first)
+
+
+def this_checkout() -> MainCheckout:
+    """Return the main checkout that the working folder belongs to. Raises StateError."""
+    caller = this_caller()
+    return main_checkout(caller.workspace, caller.load_configuration().clones)
+
+
+@click.command("list")
+@json_option
+def list_clones(as_json: bool) -> None:
+    """List the clones of the project's tasks, and what would be lost with each.
+
+    A clone is whole, unfinished (it is being made, or whoever made it has
+    died), missing (removed; it is made again when its task goes on) or strange
+    (not what sow has made).
+    """
+    main = this_checkout()
+    found = found_clones(main, list_tasks(main.workspace))
+    if as_json:
+        echo_json_lines(_view(clone) for clone in found)
+    elif found:
+        echo_table(HEADER, [_row(clone) for clone in found], states=["STATUS"])
+    else:
+        click.echo("No task has a clone.", err=True)
+
+
+def _view(clone: FoundClone) -> CloneView:
+    return CloneView(
+        task=clone.place.task,
+        status=clone.task.status.value if clone.task else None,
+        state=clone.state.value,
+        branch=clone.place.branch,
+        path=str(clone.place.path),
+        standing=clone.standing.reasons,
+    )
+
+
+def _row(clone: FoundClone) -> tuple[str, ...]:
+    holds = printable("; ".join(clone.standing.reasons)) or "nothing to lose"
+    status = clone.task.status.value if clone.task else "gone"
+    path = printable(display_path(clone.place.path))
+    return (clone.place.task, status, clone.state.value, holds, path)
+
+
+@click.command()
+@click.argument("task", required=False, shell_complete=completing.tasks)
+@id_option
+@json_option
+def path(task: str | None, task_option: str | None, as_json: bool) -> None:
+    """Print where the clone of a task lies: cd "$(sow clone path 010)"."""
+    task_id = named_task(task, task_option, os.environ)
+    main = this_checkout()
+    found = read_task(main.workspace, task_id)
+    place = main.place(found)
+    if state_of(place) is CloneState.MISSING:
+        raise NoClone(found.id, had_one=found.clone is not UNSET)
+    if as_json:
+        echo_json(
+            ClonePlace(
+                task=found.id, path=str(place.path), root=str(place.root), branch=place.branch
+            )
+        )
+    else:
+        click.echo(place.path)

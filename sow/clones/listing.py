@@ -1,0 +1,128 @@
+"""The clones of a project's tasks, as they lie there: found by the tasks' states and the folders.
+
+Reads only.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from msgspec import UNSET
+
+from sow.clones.copying import files_to_copy
+from sow.clones.locks import DRAFT, GONE
+from sow.clones.main_checkout import MainCheckout
+from sow.clones.mark import Stage, own_mark
+from sow.clones.place import Place, branch_name, inside_of, is_own_branch
+from sow.clones.standing import Standing, standing, unmerged
+from sow.ids import TASK_ID_PATTERN, TaskId
+from sow.schema.task import Task
+
+
+class CloneState(StrEnum):
+    """What lies in a clone's place."""
+
+    WHOLE = "whole"
+    UNFINISHED = "unfinished"
+    """It is being made or set up, or whoever did that has died."""
+    MISSING = "missing"
+    """The task had one; the next spawn or resume makes it again."""
+    STRANGE = "strange"
+    """Something that is not the clone that sow has made."""
+
+
+@dataclass(frozen=True)
+class FoundClone:
+    """A task's clone, and what stands against removing it."""
+
+    place: Place
+    state: CloneState
+    standing: Standing
+    task: Task | None
+    """None where the task is gone."""
+
+
+def found_clones(main: MainCheckout, tasks: Sequence[Task]) -> list[FoundClone]:
+    """Return the clones that there are, and those that were, by task.
+
+    Raises ProjectBranchGone, FolderInRepository.
+    """
+    known = {task.id: task for task in tasks}
+    found = []
+    for place in all_clone_places(main, tasks):
+        task = known.get(place.task)
+        state = state_of(place)
+        was_made = task is not None and task.clone is not UNSET
+        if state is not CloneState.MISSING:
+            found.append(FoundClone(place, state, standing_of(main, place), task))
+        elif was_made and main.place(known[place.task]) == place:
+            left = Standing(unmerged=unmerged(place, main.repository, main.project_commit))
+            found.append(FoundClone(place, state, left, task))
+    return found
+
+
+def state_of(place: Place) -> CloneState:
+    """Return what lies in a clone's place."""
+    mark = own_mark(place)
+    if mark is not None:
+        return CloneState.WHOLE if mark.stage == Stage.WHOLE else CloneState.UNFINISHED
+    return CloneState.STRANGE if os.path.lexists(place.path) else CloneState.MISSING
+
+
+def standing_of(main: MainCheckout, place: Place) -> Standing:
+    """Return what stands against removing the clone of a task. Raises ProjectBranchGone."""
+    mark = own_mark(place)
+    files, _ = files_to_copy(place.workspace, main.settings.copy)
+    copied = [os.path.join(place.inside, path) for path in files]  # noqa: PTH118 - text for git
+    return standing(
+        place,
+        main.repository,
+        main.project_commit,
+        withheld=[*copied, *(mark.copied if mark else ())],
+    )
+
+
+def all_clone_places(main: MainCheckout, tasks: Sequence[Task]) -> list[Place]:
+    """Return where clones of the project's tasks lie, may lie, or have left something."""
+    own = [main.place(task) for task in tasks]
+    places = {place.path: place for place in own}
+    for folder in main.folders():
+        for task_id in sorted(_task_ids(folder)):
+            path = folder / task_id
+            if path not in places:
+                places[path] = _place_at(main, path)
+    there = [place for place in places.values() if place.path.parent.is_dir() or place.base]
+    return sorted(there, key=lambda place: (int(place.task), place.path))
+
+
+def _place_at(main: MainCheckout, path: Path) -> Place:
+    """Return the place of a clone whose task is gone, or has its clone elsewhere now."""
+    place = Place(
+        workspace=main.workspace.root,
+        checkout=main.checkout,
+        project=main.project.id,
+        task=TaskId(path.name),
+        path=path,
+        branch=branch_name(main.project, path.name),
+        inside=inside_of(main.workspace, main.repository),
+    )
+    mark = own_mark(place)
+    if mark is None or not is_own_branch(mark.branch, place):
+        return place
+    return replace(place, branch=mark.branch)
+
+
+def _task_ids(folder: Path) -> set[str]:
+    """Return the tasks of which anything lies in a folder of clones."""
+    names: set[str] = set()
+    for entry in folder.iterdir():
+        name = entry.name
+        for beginning in (DRAFT, GONE):
+            if name.startswith(beginning):
+                name = name.removeprefix(beginning).rpartition("-")[0]
+        if re.fullmatch(TASK_ID_PATTERN[1:-1], name):
+            names.add(name)
+    return names

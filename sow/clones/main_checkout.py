@@ -1,0 +1,65 @@
+"""The main checkout as the work on clones sees it: workspace, repository, project and settings.
+
+Owns putting these together once. Changes nothing but the file of the
+checkout's id.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sow.clones.base import project_commit
+from sow.clones.checkout_id import checkout_id
+from sow.clones.place import ID_DIGITS, Place, clones_folder, place_of
+from sow.config.clones import CloneSettings
+from sow.git.repository import Repository, repository_of
+from sow.paths import Workspace
+from sow.schema.project import Project
+from sow.schema.task import Task
+from sow.state.projects import read_project
+
+
+@dataclass(frozen=True)
+class MainCheckout:
+    """A workspace, and what its tasks' clones are made of."""
+
+    workspace: Workspace
+    repository: Repository
+    checkout: str
+    """The id of this checkout."""
+    project: Project
+    settings: CloneSettings
+
+    @property
+    def project_commit(self) -> str:
+        """The commit of the project's branch. Raises ProjectBranchGone."""
+        return project_commit(self.repository, self.project, self.workspace.project_state)
+
+    def place(self, task: Task) -> Place:
+        """Return where a task's clone lies. Raises FolderInRepository, PathNotText."""
+        return place_of(
+            self.workspace, self.repository, self.checkout, self.project, task, self.settings
+        )
+
+    def folders(self) -> list[Path]:
+        """Return the folders in which clones of this project's tasks lie, by the settings.
+
+        There are several where the repository's folder was renamed meanwhile.
+        """
+        folder = clones_folder(self.workspace, self.repository, self.settings)
+        found = folder.glob(f"*-{self.checkout}/{self.project.id[:ID_DIGITS]}")
+        return sorted(path for path in found if path.is_dir())
+
+
+def main_checkout(workspace: Workspace, settings: CloneSettings) -> MainCheckout:
+    """Return the main checkout of a workspace.
+
+    Raises NoRepository, GitMissing, GitRefused, NoProject, NotWritten.
+    """
+    repository = repository_of(workspace.root)
+    return MainCheckout(
+        workspace=workspace,
+        repository=repository,
+        checkout=checkout_id(repository),
+        project=read_project(workspace),
+        settings=settings,
+    )

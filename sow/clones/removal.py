@@ -1,0 +1,164 @@
+"""Removing tasks' clones: one on request, and all that nobody needs any more.
+
+Owns the order: judged and taken away under the clone's lock. The task's branch
+in the repository stays in every case. Whether a job is at work in a clone is
+for the caller to ask.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sow.clones.deleting import NotDeleted, delete_clone, delete_folder
+from sow.clones.listing import all_clone_places, standing_of
+from sow.clones.locks import CloneLocked, lock_file, locked_place, unfinished
+from sow.clones.main_checkout import MainCheckout
+from sow.clones.make import sweep
+from sow.clones.place import Place
+from sow.clones.standing import Standing
+from sow.errors import StateError
+from sow.schema.task import Task, TaskStatus
+
+LOCK_SECONDS = 10.0
+ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.ABANDONED})
+
+Ask = Callable[[str], None]
+"""Called with a task's id under its clone's lock; raises where a job is at work there."""
+
+
+class WorkWouldBeLost(StateError):
+    """A clone holds work that is uncommitted, not brought into the repository, or not merged."""
+
+    def __init__(self, place: Place, found: Standing) -> None:
+        self.standing = found
+        super().__init__(
+            f"the clone of task {place.task} was not removed; {'; '.join(found.reasons)}",
+            hint=f"Look at it in {place.path}, merge the task, or remove the clone with what is in"
+            f" it: `sow clone remove {place.task} --discard`. The branch {place.branch} stays in"
+            " the repository, as far as it was brought there.",
+        )
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What was removed, or stays."""
+
+    task: str
+    path: Path
+    reasons: tuple[str, ...] = ()
+    """Why it stays; for one that was removed, what was discarded."""
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What pruning has done."""
+
+    removed: tuple[Removed, ...]
+    kept: tuple[Removed, ...]
+    """Clones of tasks that have ended or are gone, in which something still stands."""
+    swept: tuple[Path, ...]
+    """What the dead had left."""
+
+
+def remove_clone(
+    main: MainCheckout, place: Place, *, discard: bool, ask: Ask = lambda _: None
+) -> Removed | None:
+    """Remove the clone of a task; None where there is none.
+
+    With `discard` whatever lies in the clone's place is removed, and nothing
+    outside of it. Raises WorkWouldBeLost, NotDeleted, CloneLocked, and what
+    `ask` raises.
+    """
+    if not os.path.lexists(place.path.parent):
+        return None
+    with locked_place(place, timeout_seconds=LOCK_SECONDS):
+        sweep(place.path)
+        if not os.path.lexists(place.path):
+            _forget_lock(place.path)
+            return None
+        ask(place.task)
+        found = standing_of(main, place)
+        if found.reasons and not discard:
+            raise WorkWouldBeLost(place, found)
+        delete_clone(place.path)
+        _forget_lock(place.path)
+    return Removed(place.task, place.path, found.reasons)
+
+
+def prune_clones(
+    main: MainCheckout,
+    tasks: Sequence[Task],
+    *,
+    dry_run: bool = False,
+    ask: Ask = lambda _: None,
+) -> Pruned:
+    """Remove the clones of tasks that have ended or are gone, where nothing stands against it.
+
+    With them goes what dead makers and removers have left. A clone that is
+    locked, or in which a job is at work, is left alone and not told of.
+    """
+    known = {task.id: task for task in tasks}
+    removed: list[Removed] = []
+    kept: list[Removed] = []
+    swept: list[Path] = []
+    for place in all_clone_places(main, tasks):
+        if not place.path.parent.is_dir():
+            continue
+        task = known.get(place.task)
+        may_go = task is None or task.status in ENDED
+        with suppress(CloneLocked), locked_place(place, timeout_seconds=0.0):
+            swept += _sweep(place.path, dry_run=dry_run)
+            if may_go and os.path.lexists(place.path) and _is_idle(ask, place.task):
+                _prune(main, place, removed, kept, dry_run=dry_run)
+            if not dry_run and not os.path.lexists(place.path):
+                _forget_lock(place.path)
+    return Pruned(tuple(removed), tuple(kept), tuple(swept))
+
+
+def _prune(
+    main: MainCheckout,
+    place: Place,
+    removed: list[Removed],
+    kept: list[Removed],
+    *,
+    dry_run: bool,
+) -> None:
+    reasons = standing_of(main, place).reasons
+    if reasons:
+        kept.append(Removed(place.task, place.path, reasons))
+        return
+    if not dry_run:
+        try:
+            delete_clone(place.path)
+        except NotDeleted as error:
+            kept.append(Removed(place.task, place.path, (error.message,)))
+            return
+    removed.append(Removed(place.task, place.path))
+
+
+def _is_idle(ask: Ask, task: str) -> bool:
+    try:
+        ask(task)
+    except StateError:
+        return False
+    return True
+
+
+def _sweep(path: Path, *, dry_run: bool) -> list[Path]:
+    left = unfinished(path)
+    if not dry_run:
+        for folder in left:
+            with suppress(NotDeleted):
+                delete_folder(folder)
+    return left
+
+
+def _forget_lock(path: Path) -> None:
+    """Take the lock's file away, and folders that are empty now. The caller holds the lock."""
+    with suppress(OSError):
+        lock_file(path).unlink()
+    for folder in (path.parent, path.parent.parent):
+        with suppress(OSError):
+            folder.rmdir()

@@ -1,0 +1,58 @@
+"""Tasks' clones with `--json`."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from sow.schema.output import fields
+
+ClonePath = Annotated[str, Meta(description="the clone's folder")]
+Branch = Annotated[str, Meta(description="the task's branch")]
+Reasons = Annotated[
+    tuple[str, ...],
+    Meta(description="what would be lost with it, or is not merged, a few words each"),
+]
+
+
+class CloneView(msgspec.Struct, frozen=True, kw_only=True):
+    """The clone of a task."""
+
+    task: fields.TaskKey
+    status: Annotated[str | None, Meta(description="the task's status; null for one that is gone")]
+    state: Annotated[
+        str, Meta(description="what lies in its place: whole, unfinished, missing or strange")
+    ]
+    branch: Branch
+    path: ClonePath
+    standing: Reasons
+
+
+class ClonePlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the clone of a task lies."""
+
+    task: fields.TaskKey
+    path: ClonePath
+    root: Annotated[str, Meta(description="the folder in it that is the workspace's root")]
+    branch: Branch
+
+
+class CloneGone(msgspec.Struct, frozen=True, kw_only=True):
+    """A clone that was removed, or that stays."""
+
+    task: fields.TaskKey
+    path: ClonePath
+    removed: Annotated[bool, Meta(description="whether it was removed, or would be")]
+    standing: Reasons
+
+
+class ClonesPruned(msgspec.Struct, frozen=True, kw_only=True):
+    """What `sow clone prune` has removed, or would remove."""
+
+    clones: Annotated[
+        tuple[CloneGone, ...], Meta(description="the clones of tasks that have ended or are gone")
+    ]
+    swept: Annotated[
+        tuple[str, ...], Meta(description="folders that makers and removers left when they died")
+    ]
+    dry_run: Annotated[bool, Meta(description="whether nothing was removed")]
