@@ -16,10 +16,10 @@ from sow.clone_mark import CloneMark
 from sow.clones.base import Dependency, begin_branch
 from sow.clones.copying import copy_files
 from sow.clones.deleting import NotDeleted, delete_clone, delete_folder
-from sow.clones.leftovers import no_step
 from sow.clones.locks import FOLDER_MODE, draft_path, unfinished
 from sow.clones.mark import Stage, mark_for, own_mark, write_mark
 from sow.clones.place import Place, refuse_branch_in_the_way
+from sow.clones.steps import no_step
 from sow.clones.surroundings import (
     keep_out_of_commits,
     link_large_files,
