@@ -53,6 +53,7 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("task", "output"): Right.READS,
     ("task", "log"): Right.READS,
     ("task", "check"): Right.ORCHESTRATORS,
+    ("task", "diff"): Right.READS,
     ("task", "set"): Right.OWN_TASK,
     ("task", "abandon"): Right.OWN_TASK,
     ("task", "reopen"): Right.OWN_TASK,

@@ -12,6 +12,7 @@ COMMANDS = {
     "output": LazyCommand("sow.cli.task_output:output", "Print what its last job's agent said."),
     "log": LazyCommand("sow.cli.task_log:log", "Print what was done, as its agents logged it."),
     "check": LazyCommand("sow.cli.check:task_check", "Run its checks, and record how they ended."),
+    "diff": LazyCommand("sow.cli.task_diff:diff", "Print what it has changed."),
     "set": LazyCommand("sow.cli.task_change:set_field", "Set one field of a task."),
     "abandon": LazyCommand("sow.cli.task_change:abandon", "Give a task up."),
     "reopen": LazyCommand("sow.cli.task_change:reopen", "Make a finished task pending again."),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from sow.clones.facts import CloneFacts
 from sow.clones.steps import no_step
@@ -139,7 +140,7 @@ def _refuse_checked_out(view: View, branch: str) -> None:
 
 
 def _note_path(main: Repository, branch: str) -> Path:
-    return main.common_dir / NOTES / branch
+    return main.common_dir / NOTES / quote(branch, safe="")
 
 
 def _own_commits(main: Repository, branch: str) -> list[str]:

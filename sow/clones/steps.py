@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sow.files import NotAFile, read_regular, write_atomically
 from sow.git.repository import Repository
@@ -22,7 +23,7 @@ def no_step(name: str) -> None:
 
 def note_path(main: Repository, kind: str, branch: str) -> Path:
     """Return where the note of some work on a branch lies."""
-    return main.common_dir / "sow" / kind / f"{branch}.json"
+    return main.common_dir / "sow" / kind / f"{quote(branch, safe='')}.json"
 
 
 def write_note(main: Repository, kind: str, branch: str, note: Mapping[str, Any]) -> None:

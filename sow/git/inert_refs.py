@@ -69,11 +69,13 @@ def read_ref(git_dir: Path, name: str) -> str | None:
 
 def write_branch(git_dir: Path, branch: str, commit: str) -> None:
     """Make a branch name `commit`, whatever it named before. Raises UnsafeClone."""
+    _refuse_odd(git_dir, branch)
     _write(git_dir, f"refs/heads/{branch}", f"{commit}\n".encode())
 
 
 def check_out_name(git_dir: Path, branch: str) -> None:
     """Make HEAD name a branch; no file of the working tree changes. Raises UnsafeClone."""
+    _refuse_odd(git_dir, branch)
     _write(git_dir, "HEAD", f"ref: refs/heads/{branch}\n".encode())
 
 
@@ -97,6 +99,12 @@ def remove_file(git_dir: Path, name: str) -> None:
 def _is_ref(name: str) -> bool:
     parts = name.split("/")
     return parts[0] == "refs" and not {"", ".", ".."} & set(parts) and "\0" not in name
+
+
+def _refuse_odd(git_dir: Path, branch: str) -> None:
+    """Raise UnsafeClone for a branch whose name would lead out of the folder of branches."""
+    if not _is_ref(f"refs/heads/{branch}") or "\n" in branch:
+        raise UnsafeClone(git_dir, f"can have no branch named {branch!r}")
 
 
 def _commit(text: str) -> str | None:

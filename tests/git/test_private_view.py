@@ -164,6 +164,8 @@ def test_a_ref_is_written_in_the_clone_and_nowhere_else(site, tmp_path):
     with pytest.raises(UnsafeClone):
         write_branch(git_dir, "linked/030", commit)
     assert list((tmp_path / "elsewhere").iterdir()) == []
+    with pytest.raises(UnsafeClone, match="no branch named"):
+        write_branch(git_dir, "../../HEAD", commit)
     target = tmp_path / "target"
     (git_dir / "refs/heads/link").symlink_to(target)
     write_branch(git_dir, "link", commit)

@@ -16,6 +16,7 @@ ELSEWHERE = {
     "config edit": "needs a terminal: tests/config/test_config_edit",
     "demo": "a journey of its own: test_demo",
     "job resolve": "needs an agent that nobody can verify: test_job_resolve",
+    "task diff": "needs a git repository: tests/cli_state/test_task_diff",
     "worker": "serves until it is stopped: test_worker_command",
 }
 """The commands whose output other tests hold against their schemas."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from sow.schema.output import changes, clones, house, jobs, tasks
+from sow.schema.output import changes, clones, differences, house, jobs, tasks
 
 OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "init": (house.Made,),
@@ -22,6 +22,7 @@ OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "task output": (jobs.EventView,),
     "task log": (tasks.LogEntryView,),
     "task check": (jobs.Outcome,),
+    "task diff": (differences.TaskDiff,),
     "task set": (tasks.TaskView,),
     "task abandon": (tasks.TaskView,),
     "task reopen": (tasks.TaskView,),

@@ -1,0 +1,131 @@
+"""`sow task diff`: what a task has changed in the repository, or how far that can be known."""
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import UNSET
+
+from sow.cli import completing
+from sow.cli.arguments import here, named_task
+from sow.cli.output import echo_json, json_option
+from sow.cli.task_options import id_option
+from sow.errors import StateError, UsageError
+from sow.terminal_text import printable
+
+if TYPE_CHECKING:
+    from sow.clones.task_diff import TaskChange
+    from sow.paths import Workspace
+    from sow.schema.task import Task
+
+SHARED = (
+    "Task {task} has no clone of its own: this is what differs from the last commit in {root}, "
+    "whoever changed it. sow cannot tell whose it is."
+)
+
+
+@click.command()
+@click.argument("task", required=False, shell_complete=completing.tasks)
+@id_option
+@click.option("--stat", is_flag=True, help="A line for each file, instead of the patch.")
+@click.option("--name-only", is_flag=True, help="Only the names of the files.")
+@json_option
+def diff(
+    task: str | None, task_option: str | None, stat: bool, name_only: bool, as_json: bool
+) -> None:
+    """Print what TASK has changed, as a patch.
+
+    With a clone of its own that is what its commits change: not what its
+    dependencies or the project's branch brought, and nothing below
+    .sow/project. What its agent has not committed yet is not in it. Without a
+    clone it is all that differs from the last commit in the working tree, all
+    tasks' changes together; a patch then leaves out files that are new to git,
+    which --name-only lists.
+    """
+    if stat and name_only:
+        raise UsageError("--stat and --name-only are given both", hint="Give either.")
+    # git and the clones are needed by few commands
+    from sow.state.tasks import read_task
+
+    workspace = here()
+    found = read_task(workspace, named_task(task, task_option, os.environ))
+    change = _change(workspace, found, patch=not (stat or name_only), stat=stat)
+    if as_json:
+        _print_json(found, change)
+    else:
+        _print(workspace, found, change)
+
+
+def _change(workspace: "Workspace", task: "Task", *, patch: bool, stat: bool) -> "TaskChange":
+    from sow.clones.task_diff import everybodys_change, facts_of, task_change
+    from sow.git.git_errors import NoRepository
+    from sow.git.repository import repository_of
+    from sow.state.projects import read_project
+
+    try:
+        if task.clone is UNSET:
+            return everybodys_change(workspace.root, patch=patch, stat=stat)
+        main = repository_of(workspace.root)
+    except NoRepository as error:
+        raise StateError(
+            f"{error.message}: nothing there tells what was changed",
+            hint=f"What its agents say that they did: sow task log {task.id}",
+        ) from error
+    clone = task.clone
+    facts = facts_of(workspace.root, main.top, clone.path, clone.branch, clone.base)
+    branch = read_project(workspace).branch
+    project = branch if isinstance(branch, str) else main.branch
+    return task_change(main, facts, project, patch=patch, stat=stat)
+
+
+def _print_json(task: "Task", change: "TaskChange") -> None:
+    from sow.schema.output.differences import TaskDiff
+
+    echo_json(
+        TaskDiff(
+            task=task.id,
+            is_tasks_own=change.is_tasks_own,
+            base=change.base,
+            commit=change.commit,
+            files=tuple(map(_json_text, change.files)),
+            steering_files=tuple(map(_json_text, change.steers)),
+            left_out=tuple(map(_json_text, change.state_files)),
+            stat=None if change.stat is None else change.stat.decode("utf-8", "replace"),
+            patch=None if change.patch is None else change.patch.decode("utf-8", "replace"),
+        )
+    )
+
+
+def _json_text(path: str) -> str:
+    """Return a file's name as text; bytes that are no UTF-8 become the sign for that."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _print(workspace: "Workspace", task: "Task", change: "TaskChange") -> None:
+    text = change.patch if change.patch is not None else change.stat
+    if text is None:
+        for path in change.files:
+            click.echo(printable(path))
+    elif sys.stdout.isatty():
+        click.echo(text.decode("utf-8", "replace"), nl=False)  # as text, it steers no terminal
+    else:
+        click.echo(text, nl=False)
+    for note in _notes(workspace, task, change):
+        click.echo(note, err=True)
+
+
+def _notes(workspace: "Workspace", task: "Task", change: "TaskChange") -> list[str]:
+    """Return what is to be known of a change besides itself."""
+    notes = []
+    if not change.is_tasks_own:
+        notes.append(SHARED.format(task=task.id, root=workspace.root))
+    elif not change.files:
+        notes.append(f"Task {task.id} has committed no change yet.")
+    if change.steers:
+        listed = ", ".join(map(printable, change.steers))
+        notes.append(f"It touches files that steer agents or machines: {listed}")
+    if change.state_files:
+        listed = ", ".join(map(printable, change.state_files))
+        notes.append(f"Left out, since the project's state is no task's work: {listed}")
+    return notes

@@ -1,0 +1,35 @@
+"""What `sow task diff` prints with `--json`."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from sow.schema.output import fields
+
+
+class TaskDiff(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task has changed in the repository, or all tasks together where it has no clone."""
+
+    task: fields.TaskKey
+    is_tasks_own: Annotated[
+        bool,
+        Meta(description="whether it is this task's change alone; false without a clone: then all"),
+    ]
+    base: Annotated[
+        str | None, Meta(description="the commit or tree that it is told against; null: HEAD")
+    ]
+    commit: Annotated[
+        str | None, Meta(description="the task's last commit; null for the working tree")
+    ]
+    files: Annotated[tuple[str, ...], Meta(description="the files that are changed")]
+    steering_files: Annotated[
+        tuple[str, ...], Meta(description="those of them that steer agents or machines")
+    ]
+    left_out: Annotated[
+        tuple[str, ...], Meta(description="what its commits change below .sow/project")
+    ]
+    stat: Annotated[str | None, Meta(description="a line for each file; null without --stat")]
+    patch: Annotated[
+        str | None, Meta(description="the change as a patch; null with --stat or --name-only")
+    ]

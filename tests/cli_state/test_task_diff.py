@@ -1,0 +1,134 @@
+"""`sow task diff`: exactly a task's change, or how far it can be known."""
+
+import shutil
+
+import pytest
+from clones.clone_site import add_clone, make_hostile, name_author, plain, traces
+from journeys.json_contract import hold
+
+from sow.clones.bring_back import bring_back
+
+STATE = ".sow/project/phases/implementation/tasks/010/state.yaml"
+
+
+@pytest.fixture
+def repository(begun, tmp_path):
+    """A workspace in a repository, with two tasks."""
+    plain(tmp_path, "init", "-q", "-b", "main")
+    name_author(tmp_path)
+    (tmp_path / ".gitignore").write_text("/clone\n/traps\n")
+    (tmp_path / "file").write_text("one\ntwo\n")
+    plain(tmp_path, "add", "-A")
+    plain(tmp_path, "commit", "-q", "-m", "First")
+    return tmp_path
+
+
+@pytest.fixture
+def site(repository):
+    """The same, with a clone of the first task."""
+    found = add_clone(repository, repository / "clone", "sow/sign-in-1f2e3d4c/010")
+    facts = found.facts
+    text = (repository / STATE).read_text()
+    clone = (
+        f"  clone:\n    path: {facts.path}\n    branch: {facts.branch}\n    base: {facts.base}\n"
+    )
+    (repository / STATE).write_text(f"{text.rstrip()}\n{clone}version: 2\n")
+    found.commit("file", "one\n2\n")
+    found.commit("src/new", "x\n")
+    return found
+
+
+def test_a_clones_change_is_printed_alone(site, begun):
+    (site.main / "file").write_text("a person's\n")
+    done = begun("task", "diff", "010")
+    assert done.code == 0
+    assert "-two\n+2\n" in done.out
+    assert "a person's" not in done.out
+    assert done.err == ""
+    assert begun("task", "diff", "010", "--name-only").out == "file\nsrc/new\n"
+    stat = begun("task", "diff", "--id", "010", "--stat").out
+    assert "2 files changed, 2 insertions(+), 1 deletion(-)" in stat
+
+
+def test_a_program_gets_all_of_it(site, begun):
+    site.commit(".sow/project/extra", "x\n")
+    site.commit(".github/workflows/ci.yml", "x\n")
+    done = begun("task", "diff", "010", "--json")
+    hold("task diff", done.lines)
+    assert done.json["is_tasks_own"] is True
+    assert done.json["commit"] == site.tip
+    assert done.json["base"] == site.facts.base
+    assert done.json["files"] == [".github/workflows/ci.yml", "file", "src/new"]
+    assert done.json["steering_files"] == [".github/workflows/ci.yml"]
+    assert done.json["left_out"] == [".sow/project/extra"]
+    assert "+2\n" in done.json["patch"]
+    assert done.json["stat"] is None
+    names = begun("task", "diff", "010", "--json", "--name-only")
+    hold("task diff", names.lines)
+    assert names.json["patch"] is None
+
+
+def test_what_steers_and_what_is_left_out_is_said(site, begun):
+    site.commit(".sow/project/extra", "x\n")
+    site.commit("AGENTS.md", "x\n")
+    err = begun("task", "diff", "010", "--stat").err
+    assert "steer agents or machines: AGENTS.md" in err
+    assert "Left out" in err
+    assert ".sow/project/extra" in err
+
+
+def test_a_removed_clone_leaves_its_branch(site, begun):
+    bring_back(site.facts, site.repository)
+    shutil.rmtree(site.clone)
+    assert begun("task", "diff", "010", "--name-only").out == "file\nsrc/new\n"
+    plain(site.main, "branch", "-D", site.facts.branch)
+    done = begun("task", "diff", "010")
+    assert done.code == 4
+    assert "is gone" in done.err
+
+
+def test_nothing_of_a_hostile_clone_acts_or_reaches_a_terminal(site, begun):
+    site.commit("a.txt", "x\n")
+    folder = make_hostile(site, site.main / "traps")
+    for words in ((), ("--stat",), ("--name-only",)):
+        assert begun("task", "diff", "010", *words).code == 0
+    assert traces(folder) == []
+    (site.clone / ".git").rename(site.clone / "moved")
+    (site.clone / ".git").symlink_to("moved")
+    done = begun("task", "diff", "010")
+    assert done.code == 4
+    assert "is not a folder of its own" in done.err
+
+
+def test_without_a_clone_it_says_how_far_it_can_know(repository, begun):
+    (repository / "file").write_text("one\n2\n")
+    (repository / "new").write_text("x\n")
+    done = begun("task", "diff", "020")
+    assert done.code == 0
+    assert "-two\n+2\n" in done.out
+    assert "cannot tell whose it is" in done.err
+    assert begun("task", "diff", "020", "--name-only").out == "file\nnew\n"
+    shown = begun("task", "diff", "020", "--json")
+    hold("task diff", shown.lines)
+    assert shown.json["is_tasks_own"] is False
+    assert shown.json["base"] is None
+
+
+def test_without_a_repository_it_says_where_else_to_look(begun):
+    done = begun("task", "diff", "010")
+    assert done.code == 4
+    assert "no git repository" in done.err
+    assert "sow task log 010" in done.err
+
+
+def test_two_forms_at_once_are_refused(repository, begun):
+    assert begun("task", "diff", "010", "--stat", "--name-only").code == 2
+
+
+def test_a_name_that_is_no_text_is_printed_and_told(site, begun):
+    (site.clone / "a\udcff\x1b[2J").write_text("x\n")
+    plain(site.clone, "add", "-A")
+    plain(site.clone, "commit", "-q", "-m", "Odd")
+    assert begun("task", "diff", "010", "--name-only").code == 0
+    assert "\x1b" not in begun("task", "diff", "010", "--name-only").out
+    assert len(begun("task", "diff", "010", "--json").json["files"]) == 3
