@@ -23,8 +23,8 @@ from sow.own_variables import STEP_ROLE
 READS = """
 agent list, changes, clone list, clone path, completion, config path, config show,
 config validate, demo, doctor, job explain, job list, job logs, job show, project status, prompt,
-queue status, review show, schema, task diff, task explain, task list, task log, task output, task show,
-worker list, worker logs
+queue status, review show, schema, task diff, task explain, task list, task log, task output,
+task show, worker list, worker logs
 """
 OWN_TASK = "agent log, agent task state set-status, task abandon, task reopen, task set"
 PLANNERS = "task add"
