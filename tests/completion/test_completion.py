@@ -57,7 +57,7 @@ def test_no_command_is_imported_to_offer_its_name(site: Site) -> None:
     modules = ["sow.cli"] + [
         f"sow.cli.{name}" for name in ("completing", "failure", "lazy", "output", "root", "streams")
     ]
-    modules += ["sow.errors", "sow.own_variables"]
+    modules += ["sow.errors", "sow.ids", "sow.own_variables", "sow.terminal_text"]
     assert done.stdout == f"True {modules}\n"
 
 

@@ -68,6 +68,12 @@ def is_left_out(mark: ast.expr) -> bool:
 
 
 def packages_of(path: Path) -> set[str]:
-    """Return the packages of which a file imports something."""
-    modules = {node.module for node in nodes_of(path) if isinstance(node, ast.ImportFrom)}
-    return {".".join(module.split(".")[:2]) for module in modules if module}
+    """Return the packages of which a file, or what tests share beside it, imports something."""
+    beside = {other for other in path.parent.glob("*.py") if not other.name.startswith("test_")}
+    modules = {
+        node.module
+        for file in {path, *beside}
+        for node in nodes_of(file)
+        if isinstance(node, ast.ImportFrom) and node.module
+    }
+    return {".".join(module.split(".")[:2]) for module in modules}
