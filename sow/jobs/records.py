@@ -69,6 +69,9 @@ def from_row(row: sqlite3.Row, kind: type[T]) -> T:
         return _from_row(row, kind)
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise DamagedRecord(kind, row, str(error)) from error
+    except IndexError as error:  # the table itself is not as ours
+        missing = [name for name in kind.__struct_fields__ if name not in row.keys()]  # noqa: SIM118
+        raise DamagedRecord(kind, row, f"there is no column {', '.join(missing)}") from error
 
 
 def readable(

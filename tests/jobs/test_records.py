@@ -12,6 +12,7 @@ from sow.ids import AttemptId, JobId, ProjectId, TaskId, WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import UnknownJob
+from sow.jobs.records import DamagedRecord
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import (
@@ -241,3 +242,12 @@ def test_leases_tell_their_executor(database: Database) -> None:
     leases.claim(database, WorkerId("w1"), total=1, own=1, now=NOW)
     (lease,) = leases.leases_of(database, WorkerId("w1"))
     assert (lease.executor, lease.taken_at) == ("mine", NOW)
+
+
+def test_a_table_that_lacks_a_column_is_damaged_and_no_bug(database: Database) -> None:
+    """Somebody has rebuilt it, or a sow that was never released has made it."""
+    job = insert(database)
+    database.run("alter table job rename column prompt to words")
+    with pytest.raises(DamagedRecord) as refused:
+        jobs.get_job(database, job.id)
+    assert refused.value.message.endswith(f"Job with id {job.id}: there is no column prompt")
