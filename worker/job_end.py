@@ -34,7 +34,7 @@ def fail_before_start(
     """End a job whose agent could not be started; task and job say why."""
     now = context.now()
     if not kind_of(job).marks_task:
-        _fail_unmarked(context, job, lease, Verdict(cause or cause_of(error), error.message))
+        _fail_unmarked(context, job, lease, Verdict(cause or Cause.CONFIGURATION, error.message))
         return
 
     def change(task: Task) -> Mapping[str, Any]:

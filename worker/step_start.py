@@ -5,17 +5,25 @@ so that what was looked at (that its command lines are accepted, say) is what it
 does. The order of a start is `launch`.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from sow import own_variables
 from sow.attempts.launch import path_with_sow
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.environment import agent_environment, own_environment, own_process
+from sow.errors import StateError
+from sow.git.private_view import real_git_dir
+from sow.git.repository import repository_of
 from sow.ids import AttemptId, TaskId
 from sow.paths import AttemptPaths
 from sow.processes import facts
+from sow.schema.config import RepositoryConfigFile
 from sow.schema.job import Attempt, Job, Lease
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task
@@ -23,9 +31,29 @@ from sow.state.tasks import read_task
 from sow.trust.accepted import refuse_untrusted
 from worker.context import WorkerContext
 from worker.prepared import Prepared
+from worker.steps.judged import ClonePlace
 from worker.steps.orders import CheckOrders
 
-Orders = Callable[[WorkerContext, Job, Task | None, AttemptPaths], msgspec.Struct]
+
+class Place(NamedTuple):
+    """Where a step works."""
+
+    folder: Path
+    clone: ClonePlace | None
+    """The task's clone that it works in; None in the user's own checkout."""
+
+
+class CloneIsGone(StateError):
+    """The clone of a task is not where it was made."""
+
+    def __init__(self, task: Task, path: Path) -> None:
+        super().__init__(
+            f"the clone of task {task.id} is not there any more: {path}",
+            hint="It is made again, from its branch, when an agent of the task is run.",
+        )
+
+
+Orders = Callable[[WorkerContext, Job, Place, AttemptPaths], msgspec.Struct]
 
 
 def prepare_step(
@@ -43,7 +71,8 @@ def prepare_step(
     step = kind_of(job).step
     assert step is not None  # noqa: S101 - agents' jobs are `agent_start`'s
     task = read_task(context.workspace, TaskId(job.task_id)) if job.task_id else None
-    orders = ORDERS[step](context, job, task, paths)
+    place = _place_of(context, job, task)
+    orders = ORDERS[step](context, job, place, paths)
 
     def environment(attempt_id: AttemptId) -> Mapping[str, str]:
         return _environment(context, job, attempt_id)
@@ -51,12 +80,36 @@ def prepare_step(
     return Prepared(
         verb=job.verb,
         argv=own_process("worker.steps", step),
-        cwd=context.workspace.root / job.cwd,
+        cwd=place.folder,
         stdin=msgspec.json.encode(orders).decode(),
         environment=environment,
         task=task,
         does=step,
     )
+
+
+def _place_of(context: WorkerContext, job: Job, task: Task | None) -> Place:
+    """Return where a step works: in its task's clone, else in the user's checkout.
+
+    Raises CloneIsGone, UnsafeClone, NoRepository.
+    """
+    root = context.workspace.root
+    if task is None or task.clone is UNSET:
+        return Place(root / job.cwd, None)
+    path = Path(task.clone.path)
+    inside = os.path.relpath(os.path.realpath(root), repository_of(root).top)
+    inside = "" if inside == "." else inside
+    if not (path / inside).is_dir():
+        raise CloneIsGone(task, path)
+    real_git_dir(path)
+    clone = ClonePlace(
+        workspace=str(root),
+        path=str(path),
+        branch=task.clone.branch,
+        base=task.clone.base,
+        inside=inside,
+    )
+    return Place(path / inside / job.cwd, clone)
 
 
 def _environment(context: WorkerContext, job: Job, attempt_id: AttemptId) -> dict[str, str]:
@@ -77,9 +130,7 @@ def _environment(context: WorkerContext, job: Job, attempt_id: AttemptId) -> dic
     return {**own_environment({**environ, "PATH": path}), **ours}
 
 
-def _check(
-    context: WorkerContext, job: Job, _task: Task | None, paths: AttemptPaths
-) -> CheckOrders:
+def _check(context: WorkerContext, job: Job, place: Place, paths: AttemptPaths) -> CheckOrders:
     """Return which command lines to run; they are those that were looked at here."""
     path = context.workspace.repository_config
     source = read_repository(path)
@@ -90,10 +141,18 @@ def _check(
     packages = facts.packages()
     return CheckOrders(
         folder=str(paths.folder),
-        cwd=str(context.workspace.root / job.cwd),
+        cwd=str(place.folder),
+        clone=_with_copied(place.clone, source.content),
         commands=tuple(checks.commands[name] for name in meant),
         packages=str(packages) if packages is not None else None,
     )
+
+
+def _with_copied(clone: ClonePlace | None, content: RepositoryConfigFile) -> ClonePlace | None:
+    copied = content.clones.copy if content.clones is not None else None
+    if clone is None or not isinstance(copied, list):
+        return clone
+    return msgspec.structs.replace(clone, copied=tuple(copied))
 
 
 ORDERS: Mapping[str, Orders] = {"check": _check}

@@ -21,6 +21,9 @@ class CommandLine(NamedTuple):
 def command_lines(content: RepositoryConfigFile) -> tuple[CommandLine, ...]:
     """Return the command lines of a repository's settings, in the order of their keys."""
     found = []
+    clones = content.clones
+    if clones is not None and isinstance(clones.setup, str):
+        found.append(CommandLine("clones.setup", clones.setup))
     for name, value in (content.checks or {}).items():
         run = value.run if isinstance(value, CheckSection) else value
         if isinstance(run, str):

@@ -51,6 +51,11 @@ def test_the_command_lines_of_a_repository(workspace: Workspace) -> None:
     assert lines_of(workspace) == (("checks.lint", "make lint"), ("checks.unit", "make test"))
 
 
+def test_what_sets_up_a_clone_is_one_of_them(tmp_path: Path) -> None:
+    workspace = make(tmp_path / "repo", "clones: {setup: npm ci, merge_check: unit}")
+    assert lines_of(workspace) == (("clones.setup", "npm ci"),)
+
+
 def test_nothing_runs_before_it_is_accepted(workspace: Workspace, environ: dict[str, str]) -> None:
     with pytest.raises(NotTrusted, match="not accepted yet"):
         refuse(workspace, environ)

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from attempt_cases import is_running, wait_until
+from clones.clone_site import add_clone, name_author, plain
 from msgspec import UNSET
 from step_cases import CheckSite
 from watch_cases import ME, WatchSite
@@ -18,7 +19,7 @@ from sow.jobs import jobs, leases
 from sow.schema.causes import Cause
 from sow.schema.job import JobState
 from sow.schema.step_result import StepResult
-from sow.schema.task import TaskStatus
+from sow.schema.task import TaskClone, TaskStatus
 from worker.adopt import adopt
 from worker.holding import release_if_trusted
 from worker.step_end import result_of
@@ -109,6 +110,62 @@ def test_the_commit_that_was_judged_is_told_and_whether_files_differed(checks: C
     checks.file("a").write_text("b")
     checks.run("unit")
     assert checks.check()["dirty"] is True
+
+
+@pytest.fixture
+def cloned(checks: CheckSite, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The task's clone, with a commit that the user's checkout does not have."""
+    checks.file("a").write_text("a")
+    plain(checks.file("."), "init", "-q", "-b", "main")
+    name_author(checks.file("."))
+    plain(checks.file("."), "add", "a", ".sow/config.yaml")
+    plain(checks.file("."), "commit", "-qm", "first")
+    made = add_clone(checks.file("."), tmp_path_factory.mktemp("clones") / "010", "sow/p/010")
+    made.commit("b", "b")
+    facts = made.facts
+    clone = TaskClone(path=str(facts.path), branch=facts.branch, base=facts.base)
+    checks.site.change_task(clone=clone)
+    return facts.path
+
+
+def test_a_task_with_a_clone_is_checked_there(checks: CheckSite, cloned: Path) -> None:
+    checks.write(unit="pwd; test -e b")
+    checks.trust()
+    job = checks.run("unit")
+    assert job.cause is Cause.PASSED, job.reason
+    assert checks.check()["commit"] == plain(cloned, "rev-parse", "HEAD")
+    assert checks.check()["dirty"] is False
+    log = checks.site.workspace.attempt(job.id, 1).check_log("unit")
+    assert log.read_text() == f"{cloned}\n"
+    (cloned / "a").write_text("changed")
+    checks.run("unit")
+    assert checks.check()["dirty"] is True
+    assert checks.run("unit", task="").cause is Cause.CHECK_FAILED, "the project has no such file"
+
+
+def test_what_a_clone_says_by_its_settings_acts_in_no_check(
+    checks: CheckSite, cloned: Path
+) -> None:
+    trap = cloned / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {cloned}/sprung; cat")
+    trap.chmod(0o755)
+    plain(cloned, "config", "filter.x.clean", str(trap))
+    plain(cloned, "config", "core.fsmonitor", str(trap))
+    (cloned / ".git" / "info" / "attributes").write_text("* filter=x\n")
+    (cloned / "a").write_text("changed")
+    checks.run("unit")
+    assert not (cloned / "sprung").exists()
+
+
+def test_a_clone_that_is_gone_or_is_a_link_is_not_checked(checks: CheckSite, cloned: Path) -> None:
+    elsewhere = cloned.with_name("elsewhere")
+    cloned.rename(elsewhere)
+    for makes in (lambda: None, lambda: cloned.symlink_to(elsewhere)):
+        makes()
+        job = checks.place("unit")
+        assert checks.start(job) is None
+        assert checks.site.get(job).cause is Cause.CONFIGURATION
+    assert checks.site.task().check is UNSET
 
 
 def test_without_git_no_commit_is_told(checks: CheckSite) -> None:

@@ -13,9 +13,6 @@ import msgspec
 
 from sow.config.checks import CheckCommand
 from sow.config.durations import write_duration
-from sow.git.git_errors import GitMissing, GitRefused
-from sow.git.repository import commit_of
-from sow.git.run import LONG_SECONDS, git
 from sow.paths import AttemptPaths
 from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
@@ -23,47 +20,31 @@ from sow.schema.task import CheckRecord, CommandResult
 from sow.terminal_text import printable_lines, without_sequences
 from worker.output import read_tail
 from worker.steps.command_line import Ended, Runner
+from worker.steps.judged import judged
 from worker.steps.orders import CheckOrders
 
 MOST_LINES = 20
 """How many lines of a red check are kept for people and prompts."""
 LONGEST_LINE = 300
-SOWS_OWN = ":(exclude).sow"
-"""The project's state changes all the time, and is not what a check judges."""
 
 
 def run(data: bytes) -> tuple[str, StepResult]:
     """Run the command lines of some orders; return the attempt's folder and the result."""
     orders = msgspec.json.decode(data, type=CheckOrders)
     paths = AttemptPaths(Path(orders.folder))
-    commit, dirty = judged(Path(orders.cwd))
+    before = judged(Path(orders.cwd), orders.clone)
     runner = Runner(orders.folder, orders.packages)
     results = [_run_command(runner, command, paths) for command in orders.commands]
-    after, _ = judged(Path(orders.cwd))
+    after = judged(Path(orders.cwd), orders.clone)
     record = CheckRecord(
         passed=all(result.passed for result in results),
-        commit=commit,
-        dirty=dirty or after != commit,
+        commit=before.commit,
+        dirty=before.dirty or after.commit != before.commit,
         at=datetime.fromtimestamp(int(time.time()), UTC),
         results=results,
     )
     cause = Cause.PASSED if record.passed else Cause.CHECK_FAILED
     return orders.folder, StepResult(cause=cause, reason=words_of(results), check=record)
-
-
-def judged(folder: Path) -> tuple[str | None, bool]:
-    """Return the commit that is checked out, and whether files differ from it.
-
-    None where nobody can tell: no git, no repository, no commit.
-    """
-    try:
-        commit = commit_of(folder, "HEAD")
-        if commit is None:
-            return None, False
-        words = ("status", "--porcelain", "--ignore-submodules=none", "--", ".", SOWS_OWN)
-        return commit, bool(git(folder, *words, seconds=LONG_SECONDS))
-    except (GitMissing, GitRefused):
-        return None, False
 
 
 def _run_command(runner: Runner, command: CheckCommand, paths: AttemptPaths) -> CommandResult:

@@ -1,0 +1,70 @@
+"""What a check judges: the commit that is checked out where it runs, and whether files differ.
+
+A clone that an agent has had is asked by git folders of our own alone, so that
+it cannot say by its settings what is not so. Runs no hook and changes nothing.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from sow.clones.facts import CloneFacts
+from sow.clones.work_tree import work_tree
+from sow.git.git_errors import GitMissing, GitRefused, NoRepository
+from sow.git.inert_refs import UnsafeClone, read_head
+from sow.git.private_view import private_view, real_git_dir
+from sow.git.repository import commit_of, repository_of
+from sow.git.run import LONG_SECONDS, git
+
+SOWS_OWN = ":(exclude).sow"
+"""The project's state changes all the time, and is not what a check judges."""
+
+
+class ClonePlace(msgspec.Struct, frozen=True, kw_only=True):
+    """The clone that a check runs in."""
+
+    workspace: str
+    """The root of the workspace that the task belongs to."""
+    path: str
+    branch: str
+    base: str
+    inside: str
+    """The workspace's root, relative to its repository's."""
+    copied: tuple[str, ...] = ()
+    """What sow itself has copied there, by the settings of the user's own checkout."""
+
+
+class Judged(NamedTuple):
+    """What is checked out. `commit` is None where nobody can tell: no git, or no commit."""
+
+    commit: str | None
+    dirty: bool
+
+
+def judged(folder: Path, clone: ClonePlace | None) -> Judged:
+    """Return what is checked out in a folder of the user's repository, or in a task's clone."""
+    try:
+        return _in_repository(folder) if clone is None else _in_clone(clone)
+    except (GitMissing, GitRefused, NoRepository, UnsafeClone):
+        return Judged(None, dirty=False)
+
+
+def _in_repository(folder: Path) -> Judged:
+    commit = commit_of(folder, "HEAD")
+    if commit is None:
+        return Judged(None, dirty=False)
+    words = ("status", "--porcelain", "--ignore-submodules=none", "--", ".", SOWS_OWN)
+    return Judged(commit, bool(git(folder, *words, seconds=LONG_SECONDS)))
+
+
+def _in_clone(clone: ClonePlace) -> Judged:
+    path = Path(clone.path)
+    facts = CloneFacts(path, clone.branch, clone.base, clone.inside)
+    git_dir = real_git_dir(path)
+    head = read_head(git_dir)
+    with private_view(path, repository_of(Path(clone.workspace))) as view:
+        commit = view.commit_of(head.commit) if head.commit else None
+        if commit is None:
+            return Judged(None, dirty=True)
+        return Judged(commit, dirty=bool(work_tree(view, facts, commit, clone.copied).paths))
