@@ -62,7 +62,7 @@ def naming_tasks(caller: Caller, database: Database, task_ids: Sequence[TaskId])
         yield
     except QueueReplaced as error:
         see_to_what_went(caller.workspace, database)
-        raise QueueReplaced(error.path, [one for one in task_ids if one]) from error
+        raise QueueReplaced(error.path, [task_id for task_id in task_ids if task_id]) from error
 
 
 def leave_if_unread() -> None:

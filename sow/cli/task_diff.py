@@ -1,4 +1,7 @@
-"""`sow task diff`: what a task has changed in the repository, or how far that can be known."""
+"""`sow task diff`: what a task has changed in the repository, or how far that can be known.
+
+Each step imports what it needs: the group's help and completion need no git.
+"""
 
 import os
 import sys

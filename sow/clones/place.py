@@ -172,10 +172,10 @@ def clones_folder(workspace: Workspace, repository: Repository, settings: CloneS
 def default_folder() -> Path:
     """Return `$XDG_STATE_HOME/sow/clones`, or what stands for it on this platform."""
     if sys.platform == "win32":
-        from platformdirs.windows import Windows
+        from platformdirs.windows import Windows  # each platform needs its own only
 
         return Path(Windows("sow", appauthor=False).user_state_dir, "clones")
-    from platformdirs.unix import Unix
+    from platformdirs.unix import Unix  # likewise
 
     return Path(Unix("sow").user_state_dir, "clones")
 
