@@ -120,6 +120,16 @@ class AttemptPaths:
         """What a program of ours has found out, where one was the attempt's process."""
         return self.folder / "result.json"
 
+    @property
+    def clone_orders(self) -> Path:
+        """What is asked of the program that makes the task's clone before the agent starts."""
+        return self.folder / "clone.json"
+
+    @property
+    def setup_log(self) -> Path:
+        """What the repository's command line has printed that makes a clone ready for work."""
+        return self.folder / "setup.log"
+
     def check_log(self, name: str) -> Path:
         """Return what a check's command line has printed."""
         return self.folder / f"check-{name}.log"

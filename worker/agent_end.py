@@ -24,6 +24,7 @@ from worker.following import Outdated, follow, refuse_cancelled
 from worker.job_end import end_unwritten, tell_of_end
 from worker.running import Running
 from worker.task_state import (
+    Change,
     both,
     change_under_lease,
     clears_session,
@@ -96,6 +97,7 @@ def _follow(
     _take_back(context, running, job)
     now = context.now()
     session = both(marks_session(running, verdict), clears_session)
+    session = both(session, _tells_files(running))
     is_final = False
 
     def change(task: Task) -> Mapping[str, Any]:
@@ -120,6 +122,15 @@ def _follow(
     change_under_lease(context, job, running.lease, change, record)
     if is_final:
         tell_of_end(context, job)
+
+
+def _tells_files(running: Running) -> Change:
+    """Return the change that says which files the task has changed, where its clone tells."""
+    result = running.gathering.result if running.gathering is not None else None
+    if result is None or result.files is None:
+        return lambda _: {}
+    files = list(result.files)
+    return lambda _: {"files_modified": files}
 
 
 def _refuse_outdated(context: WorkerContext, job: Job, step: Step, task: Task) -> None:

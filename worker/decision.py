@@ -19,14 +19,17 @@ from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.schema.causes import SESSION_UNKNOWN, WITHOUT_AGENT, Cause
 from sow.schema.job import Job
+from sow.schema.step_result import RESULT_LIMIT, StepResult
 from sow.schema.task import Task
 from sow.state.tasks import read_task
 from worker.blame import NOT_COUNTED, excuse_of
 from worker.context import WorkerContext
 from worker.renewal import is_kept, ran_in, warning_of_loss
-from worker.running import Exit, Running, ending_of
+from worker.running import Exit, Running, ending_of, read_record
 from worker.task_state import has_begun, has_transcript
 
+BEFORE_RESULTS = frozenset({Cause.CANCELLED, Cause.REPORTED, Cause.STATE_UNREADABLE})
+"""Causes that count whatever a program of ours has left."""
 PROVES_NO_LIFE = WITHOUT_AGENT | {Cause.WORKER_DIED}
 """Endings after which deaths go on to be counted in a row: no agent has run to another end."""
 
@@ -50,6 +53,8 @@ def judge_ending(
         ended_for=running.ended_for,
     )
     verdict = judge(evidence, running.agents_executor)
+    if verdict.cause not in BEFORE_RESULTS and (result := setup_failure(running)) is not None:
+        return Verdict(result.cause, result.reason)
     if verdict.cause is Cause.WORKER_DIED:
         excuse = excuse_of(context, running)
         reason = f"{verdict.reason}; {NOT_COUNTED}{excuse}" if excuse else verdict.reason
@@ -57,6 +62,12 @@ def judge_ending(
     if verdict.cause in SESSION_UNKNOWN and _is_kept(context, running):
         return _session_lost(running, verdict)
     return verdict
+
+
+def setup_failure(running: Running) -> StepResult | None:
+    """Return why the program that makes a clone ready did not become the agent's CLI, if so."""
+    result = read_record(running.paths.result, StepResult, limit=RESULT_LIMIT)
+    return result if result is not None and result.cause is Cause.SETUP_FAILED else None
 
 
 def decide_next(context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
@@ -118,6 +129,15 @@ def spent_by(job: Job, running: Running, verdict: Verdict, following: Next) -> d
         spent["corrections"] = (*job.corrections, following.correction)
     if seen.denied_tools:
         spent["denied_tools"] = tuple(dict.fromkeys((*job.denied_tools, *seen.denied_tools)))
+    if gathered := _gathered(running):
+        warnings = spent.get("warnings", job.warnings)
+        spent["warnings"] = tuple(dict.fromkeys((*warnings, *gathered)))
     if seen.cost_usd is not None:
         spent["cost_usd"] = (job.cost_usd or 0.0) + seen.cost_usd
     return spent
+
+
+def _gathered(running: Running) -> tuple[str, ...]:
+    """Return what was found in its clone that a person should look at."""
+    result = running.gathering.result if running.gathering is not None else None
+    return result.warnings if result is not None else ()

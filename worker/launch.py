@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Sequence
 
 from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
+from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError
 from sow.faults import passing_fault
 from sow.files import write_atomically
@@ -148,10 +149,12 @@ def _start_attempt(
     prepared = prepare(context, job, lease, history, paths)
     attempt = _new_attempt(context, job, number, prepared, standby.prepare())
     environ = dict(prepared.environment(attempt.id))
+    if prepared.wrapper:
+        environ = own_environment(environ)
     _refuse_missing_folder(prepared)
     _write_files(context, paths, prepared)
     program = shutil.which(prepared.argv[0], path=environ["PATH"]) or prepared.argv[0]
-    argv = [program, *prepared.argv[1:]]
+    argv = [*prepared.wrapper, program, *prepared.argv[1:]]
     orders = pack(str(paths.folder), str(prepared.cwd), argv, environ)
     _record_attempt(context, job, lease, attempt)
     process = standby.give(orders)
@@ -212,6 +215,8 @@ def _write_files(context: WorkerContext, paths: AttemptPaths, prepared: Prepared
     try:
         make_private(paths.folder, below=context.workspace.run)
         write_atomically(paths.prompt, prepared.stdin.encode(), mode=0o600, durable=False)
+        for name, data in prepared.files.items():
+            write_atomically(paths.folder / name, data, mode=0o600, durable=False)
         if state is not None:
             write_atomically(paths.last_valid_state, state, mode=0o600, durable=False)
     except OSError as error:

@@ -22,6 +22,7 @@ from sow.schema.causes import CAUSES, Cause
 from worker.agent_end import persist_session
 from worker.attempt_over import ask_to_end, has_ended, supervisor_lives
 from worker.context import WorkerContext, tell
+from worker.gathering import Gathering, has_clone_to_gather
 from worker.orphans import press, remove_fence
 from worker.running import Running
 from worker.settle import settle_attempt
@@ -209,6 +210,8 @@ class Monitor:
             running.postpone()
 
     def _settle(self, running: Running) -> None:
+        if not self._is_gathered(running):
+            return  # looked at again when it is
         if running.process is not None:
             running.process.kill()  # its work is done, and stopped it would not end by itself
             running.process.wait()
@@ -216,6 +219,15 @@ class Monitor:
         settle_attempt(self.context, running)
         self._forget(running)
         workers.wake(self.context.workspace)  # a slot is free; and we may have nothing left to do
+
+    def _is_gathered(self, running: Running) -> bool:
+        """Whether what the agent has left in its clone is gathered; begin with it if need be."""
+        if running.gathering is None:
+            if not has_clone_to_gather(self.context, running.job):
+                return True
+            running.gathering = Gathering(self.context, running.job, running.attempt.id)
+            running.gathering.start(self.wake)
+        return running.gathering.result is not None
 
     def _forget(self, running: Running) -> None:
         self._wakeups.close_pidfd(running)

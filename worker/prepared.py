@@ -5,7 +5,7 @@ done with it, and in which order, is `launch`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sow.executors.base import Executor
@@ -32,5 +32,9 @@ class Prepared:
     state_file: Path | None = None
     """The task's state, of which a copy is kept: an agent may leave it broken."""
     session_id: str | None = None
+    wrapper: Sequence[str] = ()
+    """A program of ours that does something first, and then becomes `argv`; empty for none."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What else lies in the attempt's folder, by name."""
     executor: Executor | None = None
     """What reads its output; None of a program of ours."""

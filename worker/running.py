@@ -19,6 +19,7 @@ from sow.files import NotAFile, read_regular
 from sow.paths import AttemptPaths
 from sow.schema.job import Attempt, Job, Lease
 from sow.schema.task import Task
+from worker.gathering import Gathering
 from worker.output import OutputReader, read_tail
 
 T = TypeVar("T")
@@ -79,6 +80,8 @@ class Running:
     """When to try again, on the monotonic clock."""
     ended_for: Verdict | None = None
     """Why the worker itself had it ended, where it did."""
+    gathering: Gathering | None = None
+    """What its agent has left in its task's clone, once that is being gathered."""
     verdict: Verdict | None = None
     """Why it ended, once that is on record: what follows may have to be tried again."""
     environ: Mapping[str, str] = field(default_factory=dict)

@@ -25,6 +25,7 @@ from sow.paths import AttemptPaths
 from sow.processes import facts
 from sow.schema.config import RepositoryConfigFile
 from sow.schema.job import Attempt, Job, Lease
+from sow.schema.job_terms import CheckTerms
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task
 from sow.state.tasks import read_task
@@ -134,7 +135,7 @@ def _check(context: WorkerContext, job: Job, place: Place, paths: AttemptPaths) 
     """Return which command lines to run; they are those that were looked at here."""
     path = context.workspace.repository_config
     source = read_repository(path)
-    names = job.terms.names if job.terms is not None else ()
+    names = job.terms.names if isinstance(job.terms, CheckTerms) else ()
     checks = checks_of(source)
     meant = chosen(checks, names, path)
     refuse_untrusted(context.workspace, source.content, context.environ)

@@ -27,25 +27,59 @@ def task_folder(workspace: Workspace, task: Task) -> Path:
     return workspace.task(PhaseName(task.phase), TaskId(task.id))
 
 
-def location_for(workspace: Workspace, job: Job, folder: Path) -> str:
+def folder_of(workspace: Workspace, job: Job, clone: Path | None) -> Path:
+    """Return the folder that the agent of a job runs in.
+
+    `clone` is what stands for the workspace's root in the task's clone; None without one.
+    """
+    return (workspace.root if clone is None else clone) / job.cwd
+
+
+def location_for(folder: Path, cwd: Path) -> str:
     """Return a folder relative to where the agent runs, or whole if it runs elsewhere."""
-    cwd = workspace.root / job.cwd
     return str(folder.relative_to(cwd)) if folder.is_relative_to(cwd) else str(folder)
 
 
 def launch_of(
-    workspace: Workspace, job: Job, task: Task, plan: Plan, executor: Executor, prompt_file: Path
+    workspace: Workspace,
+    job: Job,
+    task: Task,
+    plan: Plan,
+    executor: Executor,
+    prompt_file: Path,
+    *,
+    clone: Path | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> Launch:
-    """Return the launch that carries out a plan."""
+    """Return the launch that carries out a plan.
+
+    `clone` is as for `folder_of`; `environ` are the variables by which its CLI
+    finds the user's own files, needed only with a clone.
+    """
+    folder = task_folder(workspace, task)
     request = LaunchRequest(
         session=plan.session,
         prompt=plan.prompt,
         prompt_file=prompt_file,
-        task_dir=task_folder(workspace, task),
-        cwd=workspace.root / job.cwd,
+        task_dir=folder,
+        cwd=folder_of(workspace, job, clone),
         as_root=os.geteuid() == 0,
+        environ=environ or {},
+        readable=() if clone is None else readable_from_clone(workspace, task),
+        checkout=None if clone is None else workspace.root / job.cwd,
     )
     return executor.spawn(request) if plan.verb is Verb.SPAWN else executor.resume(request)
+
+
+def readable_from_clone(workspace: Workspace, task: Task) -> tuple[Path, ...]:
+    """Return the folders of the main checkout that an agent in a clone is to read.
+
+    Its task's own, and those that its references name below `.sow`, which the
+    clone does not have or need not have.
+    """
+    named = [workspace.root / text for text in task.references if isinstance(text, str)]
+    inside = [path for path in named if path.is_relative_to(workspace.sow) and path.is_dir()]
+    return tuple(dict.fromkeys((task_folder(workspace, task), *inside)))
 
 
 def environment_of(

@@ -16,8 +16,9 @@ from types import FrameType
 from uuid import uuid4
 
 import msgspec
+from msgspec import UNSET
 
-from sow.attempts.launch import environment_of, task_folder
+from sow.attempts.launch import environment_of, readable_from_clone, task_folder
 from sow.attempts.plan import session_of
 from sow.calls.admission import ENDED, RefusedCall
 from sow.calls.ancestry import refuse_ancestors
@@ -28,7 +29,9 @@ from sow.calls.request import Request, Resolved
 from sow.calls.resolution import resolve
 from sow.calls.same_call import refuse_other_job
 from sow.calls.unrecorded_agents import refuse_strays
+from sow.clones.of_task import existing_clone
 from sow.config.configuration import Configuration
+from sow.environment import agent_environment
 from sow.executors.base import Executor, Launch, LaunchRequest
 from sow.executors.executor_errors import OpeningNotSupported, SessionMissing
 from sow.ids import TaskId, WorkerId
@@ -63,7 +66,7 @@ def open_session(
     refuse_other_job(database, resolved)
     refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
     admit_open(resolved.task, resolved.executor)
-    launch = _launch(caller, resolved)
+    launch = _launch(caller, config, resolved)
     resolved.executor.validate_availability(caller.path_variable)
     job, attempt = _hold(caller, database, config, resolved, launch)
     code: int | None = None
@@ -88,7 +91,10 @@ def admit_open(task: Task, executor: Executor) -> None:
         raise SessionMissing(task.id, task.assigned_agent)
 
 
-def _launch(caller: Caller, resolved: Resolved) -> Launch:
+def _launch(caller: Caller, config: Configuration, resolved: Resolved) -> Launch:
+    root, clone = caller.workspace.root, None
+    if resolved.task.clone is not UNSET:
+        clone = existing_clone(caller.workspace, config, resolved.task)
     folder = task_folder(caller.workspace, resolved.task)
     return resolved.executor.take_over(
         LaunchRequest(
@@ -96,8 +102,11 @@ def _launch(caller: Caller, resolved: Resolved) -> Launch:
             prompt="",
             prompt_file=folder / "description.md",
             task_dir=folder,
-            cwd=caller.workspace.root / resolved.cwd,
+            cwd=(clone or root) / resolved.cwd,
             as_root=os.geteuid() == 0,
+            environ=agent_environment(caller.environ),
+            readable=readable_from_clone(caller.workspace, resolved.task) if clone else (),
+            checkout=root / resolved.cwd if clone else None,
         )
     )
 

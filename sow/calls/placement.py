@@ -6,6 +6,7 @@ may be the last one that its process lives to make: recovery undoes a
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import msgspec
 from msgspec import UNSET
@@ -14,6 +15,7 @@ from sow import own_variables
 from sow.calls.abandoned import finish, give_back, is_abandoned, undo
 from sow.calls.ancestry import refuse_when_cancelled
 from sow.calls.caller import Caller
+from sow.calls.clone_choice import is_wanted_by_now
 from sow.calls.open_hold import is_deserted, release
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import job_for
@@ -132,6 +134,8 @@ def insert(
     with database.transaction():
         refuse_when_cancelled(caller, database)
         last = jobs.last_job(database, resolved.project_id, TaskId(resolved.task.id))
+        if not resolved.clone and is_wanted_by_now(database, config, resolved):
+            resolved = replace(resolved, clone=True)
         job = job_for(caller, config, resolved)
         if last is not None and last.owes_task:
             job = msgspec.structs.replace(job, prior_status=last.outcome_status)

@@ -28,6 +28,8 @@ class Request:
     reassign: bool = False
     """Give the task to `agent` where another one was to do it."""
     cwd: Path | None = None
+    clone: bool | None = None
+    """Whether its agent works in a clone of its own; None leaves it to the settings."""
     terms: JobTerms | None = None
     """What the job's kind alone is asked for."""
 
@@ -57,6 +59,8 @@ class Resolved:
     agent: str
     executor: Executor
     cwd: str
+    clone: bool = False
+    """Whether the agent works in a clone of its own."""
     notes: tuple[str, ...] = ()
 
 

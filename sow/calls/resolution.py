@@ -18,6 +18,7 @@ from sow.executors.registry import make_executor
 from sow.ids import JobId, ProjectId, TaskId, parse_task_id
 from sow.processes import facts
 from sow.schema.job import Job
+from sow.schema.job_terms import AuthorTerms
 from sow.schema.task import Task
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
@@ -98,6 +99,7 @@ def job_for(caller: Caller, config: Configuration, resolved: Resolved) -> Job:
         path_variable=caller.path_variable,
         config_file=str(config.path) if config.exists else "",
         fresh=request.fresh,
+        terms=AuthorTerms(clone=True) if resolved.clone else None,
         parent=caller.job_id,
         prior_status=resolved.task.status,
         caller=facts.identify(os.getpid()),

@@ -11,6 +11,7 @@ from dataclasses import replace
 from sow.calls.admission import admit_resume, admit_spawn, refuse_unmet
 from sow.calls.ancestry import refuse_ancestors
 from sow.calls.caller import Caller
+from sow.calls.clone_choice import with_clone
 from sow.calls.report import has_reported
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import is_same_call, resolve
@@ -82,7 +83,7 @@ def find_or_admit(
     refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
     admit(caller, resolved, resolved.task)
     resolved.executor.validate_availability(caller.path_variable)
-    return resolved
+    return replace(resolved, clone=with_clone(caller, database, config, resolved))
 
 
 def find_same(caller: Caller, database: Database, resolved: Resolved) -> Placed | None:

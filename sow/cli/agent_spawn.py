@@ -45,6 +45,11 @@ class SpawnCommand(click.Command):
 @click.option(
     "--cwd", type=click.Path(path_type=Path), help="Where the agent runs (default: the root)."
 )
+@click.option(
+    "--clone/--no-clone",
+    default=None,
+    help="Have it work in a clone of its own, or in the root (default: clones.use).",
+)
 @wait_option
 @click.option("--detach", is_flag=True, help="Queue it and return at once.")
 @click.option("--dry-run", is_flag=True, help="Show what would be started; start nothing.")
@@ -59,6 +64,7 @@ def spawn(
     again: bool,
     ignore_deps: bool,
     cwd: Path | None,
+    clone: bool | None,
     wait: str | None,
     detach: bool,
     dry_run: bool,
@@ -90,6 +96,7 @@ def spawn(
             again=again,
             ignore_deps=ignore_deps,
             cwd=cwd,
+            clone=clone,
         )
         for task_id in named_tasks(tasks, task_options, caller.environ)
     ]

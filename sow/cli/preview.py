@@ -12,7 +12,7 @@ import click
 import msgspec
 from msgspec import UNSET
 
-from sow.attempts.launch import environment_of, launch_of, location_for, task_folder
+from sow.attempts.launch import environment_of, folder_of, launch_of, location_for, task_folder
 from sow.attempts.plan import plan_attempt
 from sow.calls.caller import Caller
 from sow.calls.request import Placed, Request, Resolved
@@ -20,9 +20,11 @@ from sow.calls.resolution import job_for, resolve
 from sow.calls.same_call import OutcomeIsOwed, find_or_admit
 from sow.calls.session import keeps_session
 from sow.cli.output import echo_json
+from sow.clones.of_task import clone_root
 from sow.config.configuration import Binding, Configuration
 from sow.config.origin import SESSION
 from sow.config.trace import resolution_trace
+from sow.environment import agent_environment
 from sow.executors.base import Launch, Session, SessionSource
 from sow.executors.registry import make_executor
 from sow.ids import AttemptId
@@ -63,20 +65,33 @@ def show_dry_run(caller: Caller, request: Request, *, as_json: bool, detach: boo
     for note in found.notes:
         click.echo(f"Note: {note}", err=True)
     if isinstance(found, Resolved):
-        _show(_preview(caller, job_for(caller, config, found), found), as_json=as_json)
+        _show(_preview(caller, config, job_for(caller, config, found), found), as_json=as_json)
         return
     if found.owed and detach:
         raise OutcomeIsOwed(found.job, found.anew_with, now=caller.now())
     _show_found(found, as_json=as_json)
 
 
-def _preview(caller: Caller, job: Job, resolved: Resolved) -> Mapping[str, Any]:
+def _preview(
+    caller: Caller, config: Configuration, job: Job, resolved: Resolved
+) -> Mapping[str, Any]:
     task = _as_if_marked(caller, resolved)
     executor = make_executor(job.agents_executor)
     folder = task_folder(caller.workspace, task)
-    plan = plan_attempt(job, task, (), executor, location_for(caller.workspace, job, folder))
+    clone = clone_root(caller.workspace, config, task) if resolved.clone else None
+    cwd = folder_of(caller.workspace, job, clone)
+    plan = plan_attempt(job, task, (), executor, location_for(folder, cwd))
     prompt_file = caller.workspace.jobs / "<job>" / "1" / "prompt.md"
-    launch = launch_of(caller.workspace, job, task, plan, executor, prompt_file)
+    launch = launch_of(
+        caller.workspace,
+        job,
+        task,
+        plan,
+        executor,
+        prompt_file,
+        clone=clone,
+        environ=agent_environment(caller.environ),
+    )
     return {
         "task": task.id,
         "verb": plan.verb.value,

@@ -113,7 +113,7 @@ def _where(main: Repository, facts: CloneFacts) -> Iterator[tuple[View, str]]:
     if facts.path.is_dir():
         commit = read_ref(real_git_dir(facts.path), f"refs/heads/{facts.branch}")
         if commit:
-            with private_view(facts.path, main) as view:
+            with private_view(facts.path, main, reads_main=True) as view:
                 yield view, commit
                 return
     view = view_of(main.top)

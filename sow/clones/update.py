@@ -83,7 +83,7 @@ def update_clone(
         raise CannotUpdate(facts, f"there is no branch {project}")
     with private_view(facts.path, main) as view:
         here = _here(view, facts)
-        if view.is_ancestor(wanted, here):
+        if view.commit_of(wanted) and view.is_ancestor(wanted, here):
             return Updated(here, None)
         found = work_tree(view, facts, here, withheld)
         if found.paths:
@@ -139,8 +139,7 @@ def _fetch(view: View, main: Repository, project: str, here: str) -> None:
     words = ("-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-prune")
     more = ("--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
     source = (str(main.common_dir), f"refs/heads/{project}")
-    own = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": ""}
-    view.text(*words, *more, *source, variables=own, seconds=LONG_SECONDS)
+    view.text(*words, *more, *source, seconds=LONG_SECONDS)
 
 
 def _merge(

@@ -46,28 +46,30 @@ SETTINGS = """\
 
 
 @contextmanager
-def private_view(clone: Path, main: Repository) -> Iterator[View]:
+def private_view(clone: Path, main: Repository, *, reads_main: bool = False) -> Iterator[View]:
     """Give a view of a clone of `main` in which nothing of the clone's settings acts.
 
     Its index is empty and lies in our folder, as do its HEAD and its refs. New
-    objects go to the clone; those of `main` can be read. The folder ends with
-    the block. Raises UnsafeClone where clone or git folder are not real
-    folders, or where it borrows objects that `main` does not borrow itself.
+    objects go to the clone. With `reads_main` those of `main` can be read as
+    well, and nothing must be written: git makes no object that it sees there,
+    and the clone would lack it. The folder ends with the block. Raises
+    UnsafeClone where clone or git folder are not real folders, or where it
+    borrows objects that `main` does not borrow itself.
     """
     git_dir = real_git_dir(clone)
     _refuse_borrowing(git_dir, main)
     with TemporaryDirectory(prefix="sow-git-") as name:
         folder = Path(name)
         _make(folder, git_dir, main)
-        yield View(
-            clone,
-            {
-                "GIT_DIR": name,
-                "GIT_WORK_TREE": str(clone),
-                "GIT_INDEX_FILE": str(folder / INDEX),
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(str(main.common_dir / "objects")),
-            },
-        )
+        variables = {
+            "GIT_DIR": name,
+            "GIT_WORK_TREE": str(clone),
+            "GIT_INDEX_FILE": str(folder / INDEX),
+        }
+        if reads_main:
+            objects = _quoted(str(main.common_dir / "objects"))
+            variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = objects
+        yield View(clone, variables)
 
 
 def view_folder(view: View) -> Path:

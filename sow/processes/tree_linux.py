@@ -22,10 +22,19 @@ open_files = procfs.open_files
 
 def inherit_orphans() -> None:
     """Have orphaned descendants become our children instead of init's."""
+    _set_subreaper(1)
+
+
+def leave_orphans() -> None:
+    """Undo `inherit_orphans`: a program that we become would not know what to do with them."""
+    _set_subreaper(0)
+
+
+def _set_subreaper(value: int) -> None:
     import ctypes  # heavy: the supervisor has time for it before its orders come
 
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+    if libc.prctl(PR_SET_CHILD_SUBREAPER, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 

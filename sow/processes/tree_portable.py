@@ -22,6 +22,7 @@ __all__ = [
     "fenced",
     "inherit_orphans",
     "leave_fence",
+    "leave_orphans",
     "lock_holders",
     "open_files",
     "still_running",
@@ -38,6 +39,10 @@ _STATES = {psutil.STATUS_ZOMBIE: "Z", psutil.STATUS_DEAD: "X", psutil.STATUS_STO
 
 def inherit_orphans() -> None:
     """Do nothing: only Linux lets a process inherit orphans."""
+
+
+def leave_orphans() -> None:
+    """Do nothing, for the same reason."""
 
 
 def fence() -> str:

@@ -29,6 +29,7 @@ class Cause(StrEnum):
     BAD_MODEL = "bad_model"
     BAD_FLAGS = "bad_flags"
     MISSING_BINARY = "missing_binary"
+    SETUP_FAILED = "setup_failed"
     CONFIGURATION = "configuration"
     DENIED = "denied"
     RATE_LIMITED = "rate_limited"
@@ -194,6 +195,14 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         session=SessionRule.NOT_REACHED,
         exit_code=ExitCode.EXECUTOR,
         remedy="Install the program, or add its folder to PATH. Then go on",
+    ),
+    Cause.SETUP_FAILED: CauseFacts(
+        words="the task's clone could not be made ready",
+        blame=Blame.MACHINE,
+        retry=RetryRule.FAIL,
+        session=SessionRule.NOT_REACHED,
+        exit_code=ExitCode.FAILED,
+        remedy="Put right what it says. Then go on",
     ),
     Cause.CONFIGURATION: CauseFacts(
         words="the configuration could not be used",

@@ -14,5 +14,12 @@ class CheckTerms(msgspec.Struct, frozen=True, kw_only=True, tag="check", tag_fie
     """The checks to run, in this order; their command lines stand in `.sow/config.yaml`."""
 
 
-JobTerms = CheckTerms
-"""Of any kind; with the second struct it is the union of them all."""
+class AuthorTerms(msgspec.Struct, frozen=True, kw_only=True, tag="author", tag_field="kind"):
+    """What the agent who does a task was asked for besides the prompt."""
+
+    clone: bool = False
+    """Whether it works in a clone of its own, which is made for a task that has none."""
+
+
+JobTerms = CheckTerms | AuthorTerms
+"""Of any kind."""

@@ -5,8 +5,10 @@ import os
 import pytest
 from clones.clone_site import make_hostile, make_site, plain, traces
 
+from sow.clones.bring_back import bring_back
 from sow.clones.leftovers import commit_leftovers
 from sow.git.inert_refs import UnsafeClone
+from sow.git.run import git
 
 
 @pytest.fixture
@@ -331,3 +333,13 @@ def test_a_clone_that_is_a_link_is_not_touched(site, tmp_path):
     (site.clone / ".git").symlink_to(tmp_path / "moved")
     with pytest.raises(UnsafeClone):
         leave(site)
+
+
+def test_the_clone_holds_all_that_is_committed_though_the_main_repository_has_it_too(site):
+    """Else its commits could not be brought back, and a clone would need another repository."""
+    (site.clone / "same").write_text("the same in both\n")
+    git(site.repository.top, "hash-object", "-w", "--stdin", stdin=b"the same in both\n")
+    left = leave(site)
+    assert left.files == ("same",)
+    assert git(site.clone, "fsck", "--connectivity-only") == ""
+    assert bring_back(site.facts, site.repository).commit == left.commit

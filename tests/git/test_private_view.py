@@ -112,7 +112,7 @@ def test_objects_of_other_repositories_are_not_borrowed(site, tmp_path):
 
 def test_what_an_agent_pruned_is_still_known_from_the_main_repository(site):
     later = site.commit("file", "later\n", where=site.main)
-    with private_view(site.clone, site.repository) as view:
+    with private_view(site.clone, site.repository, reads_main=True) as view:
         assert view.commit_of(later) == later
 
 

@@ -34,7 +34,7 @@ class Runner:
 
     def __init__(self, folder: str, packages: str | None = None) -> None:
         """`folder` is the attempt's: a worker that was started below us is told by it."""
-        tree = load_tree(packages)
+        self._tree = tree = load_tree(packages)
         tree.inherit_orphans()
         receive(CHILD_ENDED)
         self._own_processes = OwnProcesses(folder, tree)
@@ -52,6 +52,12 @@ class Runner:
         if os.WIFSIGNALED(status):
             return Ended(None, os.WTERMSIG(status), timed_out=False, seconds=took)
         return Ended(os.WEXITSTATUS(status), None, timed_out=False, seconds=took)
+
+    def close(self) -> None:
+        """Make this process again what it was: it is about to become another program."""
+        self._tree.leave_orphans()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
     def _await_end(self, agent: Agent, deadline: float) -> bool:
         """Wait until the shell itself has ended; False when its time is up first."""

@@ -3,6 +3,7 @@
 import msgspec
 
 from sow.config.checks import CheckCommand
+from sow.config.clones import CloneSettings
 from worker.steps.judged import ClonePlace
 
 
@@ -18,3 +19,29 @@ class CheckOrders(msgspec.Struct, frozen=True, kw_only=True):
     commands: tuple[CheckCommand, ...]
     packages: str | None = None
     """Where the portable back end's packages lie; None where it is not used."""
+
+
+class DependencyOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """A completed task whose work a new clone begins with."""
+
+    task: str
+    commit: str
+
+
+class CloneOrders(msgspec.Struct, frozen=True, kw_only=True):
+    """The clone that an agent is to work in, and what is missing of it."""
+
+    folder: str
+    """The attempt's folder."""
+    workspace: str
+    task: str
+    cwd: str
+    """Where the agent runs, relative to the workspace's root."""
+    settings: CloneSettings
+    """As they were looked at, and accepted, when the attempt was prepared."""
+    base: str
+    """The commit of the project's branch."""
+    dependencies: tuple[DependencyOrder, ...] = ()
+    is_begun: bool = False
+    """Whether a session has begun in it: what is there is kept then."""
+    packages: str | None = None

@@ -1,0 +1,88 @@
+"""Whether the agent of a call works in a clone of its own: the option, else the settings.
+
+Owns that choice, and what is refused where no clone can be made. The clone
+itself is made by the worker, as part of the first attempt.
+"""
+
+from msgspec import UNSET
+
+from sow.calls.caller import Caller
+from sow.calls.request import Resolved
+from sow.config.configuration import Configuration
+from sow.errors import UsageError
+from sow.git.repository import refuse_old_git, repository_of
+from sow.jobs import jobs
+from sow.jobs.database import Database
+from sow.schema.config import CloneUse
+
+
+class HasItsClone(UsageError):
+    """A task that has a clone is asked to be done without."""
+
+    def __init__(self, task_id: str) -> None:
+        super().__init__(
+            f"task {task_id} has a clone of its own, in which its work lies",
+            hint=f"Spawn it without --no-clone. `sow clone path {task_id}` shows where that is.",
+        )
+
+
+class FolderOutside(UsageError):
+    """The agent is to run in a folder that no clone of the repository has."""
+
+    def __init__(self, cwd: str) -> None:
+        super().__init__(
+            f"--cwd names {cwd}, which lies outside the workspace, so no clone has that folder",
+            hint="Name a folder of the workspace, or spawn with --no-clone.",
+        )
+
+
+def with_clone(
+    caller: Caller, database: Database | None, config: Configuration, resolved: Resolved
+) -> bool:
+    """Whether the call's agent is to work in a clone, which can be made then.
+
+    Raises HasItsClone, FolderOutside; NoRepository, GitMissing, GitTooOld,
+    GitRefused where one is wanted and cannot be made.
+    """
+    request = resolved.request
+    if not request.begins_session:
+        return resolved.task.clone is not UNSET
+    if resolved.task.clone is not UNSET:
+        if request.clone is False:
+            raise HasItsClone(resolved.task.id)
+        return True
+    if not _is_wanted(database, config, resolved):
+        return False
+    if is_outside(resolved.cwd):
+        if not request.clone:
+            return False
+        raise FolderOutside(resolved.cwd)
+    repository_of(caller.workspace.root)
+    refuse_old_git()
+    return True
+
+
+def is_wanted_by_now(database: Database, config: Configuration, resolved: Resolved) -> bool:
+    """Whether a job that was placed meanwhile makes a clone necessary; in the transaction."""
+    if not resolved.request.begins_session or is_outside(resolved.cwd):
+        return False
+    return _is_wanted(database, config, resolved)
+
+
+def is_outside(cwd: str) -> bool:
+    """Whether a folder, relative to the workspace's root, lies outside of it."""
+    return cwd == ".." or cwd.startswith(("../", "/"))
+
+
+def _is_wanted(database: Database | None, config: Configuration, resolved: Resolved) -> bool:
+    if resolved.request.clone is not None:
+        return resolved.request.clone
+    match config.clones.use:
+        case CloneUse.NEVER:
+            return False
+        case CloneUse.ALWAYS:
+            return True
+        case CloneUse.PARALLEL:
+            if database is None:
+                return False
+            return jobs.any_live_job(database, resolved.project_id) is not None

@@ -1,0 +1,37 @@
+"""The clone of one task, as those see it who start something in it."""
+
+from pathlib import Path
+
+from sow.clones.main_checkout import main_checkout
+from sow.clones.mark import Stage, own_mark
+from sow.config.configuration import Configuration
+from sow.errors import StateError
+from sow.paths import Workspace
+from sow.schema.task import Task
+
+
+class CloneIsMissing(StateError):
+    """The clone of a task is not there, or was not finished."""
+
+    def __init__(self, task: Task, path: Path) -> None:
+        super().__init__(
+            f"the clone of task {task.id} is not at {path}",
+            hint=f'The next `sow agent resume {task.id} "…"` makes it again from its branch.',
+        )
+
+
+def clone_root(workspace: Workspace, config: Configuration, task: Task) -> Path:
+    """Return what stands for the workspace's root in a task's clone; it need not be there.
+
+    Raises NoRepository, GitMissing, FolderInRepository.
+    """
+    return main_checkout(workspace, config.clones).place(task).root
+
+
+def existing_clone(workspace: Workspace, config: Configuration, task: Task) -> Path:
+    """Return the same of a clone that is there and whole. Raises CloneIsMissing."""
+    place = main_checkout(workspace, config.clones).place(task)
+    mark = own_mark(place)
+    if mark is None or mark.stage != Stage.WHOLE:
+        raise CloneIsMissing(task, place.path)
+    return place.root

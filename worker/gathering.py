@@ -1,0 +1,152 @@
+"""What an agent has left in its task's clone, gathered when its attempt is over.
+
+Owns the order: what is not committed is committed on the task's branch, then
+the branch is brought into the main repository, then the task's change is told
+file by file. Git may take a while over it, so each runs in a thread of its own,
+and the attempt is settled when it has come to an end. Done again, it changes
+nothing. What cannot be gathered is told; it lies where it lay.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import UNSET
+
+from sow.clones.bring_back import bring_back
+from sow.clones.leftovers import Leftovers, commit_leftovers
+from sow.clones.locks import locked_place
+from sow.clones.main_checkout import MainCheckout, main_checkout
+from sow.clones.mark import own_mark
+from sow.clones.place import Place
+from sow.clones.task_diff import task_change
+from sow.config.checks import read_repository
+from sow.config.clones import clone_settings
+from sow.errors import SowError
+from sow.schema.job import Job
+from sow.schema.kinds import kind_of
+from sow.schema.task import Task
+from sow.state.tasks import read_task
+from worker.context import WorkerContext, logger
+
+LOCK_SECONDS = 60.0
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What has come of it."""
+
+    files: tuple[str, ...] | None = None
+    """All that the task has changed; None where that cannot be told."""
+    warnings: tuple[str, ...] = ()
+    """What a person should look at, a sentence each."""
+
+
+class Gathering:
+    """One attempt's, from its start to its result."""
+
+    def __init__(self, context: WorkerContext, job: Job, attempt_id: str) -> None:
+        self._context = context
+        self._job = job
+        self._attempt_id = attempt_id
+        self._result: Gathered | None = None
+
+    @property
+    def result(self) -> Gathered | None:
+        """What has come of it; None while it goes on."""
+        return self._result
+
+    def start(self, when_done: Callable[[], None]) -> None:
+        """Begin, in a thread that calls `when_done` at its end."""
+
+        def run() -> None:
+            self.run()
+            when_done()
+
+        threading.Thread(target=run, name="gathering", daemon=True).start()
+
+    def run(self) -> None:
+        """Gather. Raises nothing: whatever is wrong becomes a warning."""
+        try:
+            self._result = gather(self._context, self._job, self._attempt_id)
+        except SowError as error:
+            self._result = Gathered(warnings=(_not_gathered(error),))
+        except Exception as error:
+            logger.exception("job %s: its work cannot be gathered", self._job.id)
+            self._result = Gathered(warnings=(f"its work was not gathered: {error}",))
+
+
+def has_clone_to_gather(context: WorkerContext, job: Job) -> bool:
+    """Whether the agent of a job has worked in a clone of its task's."""
+    if not kind_of(job).makes_work:
+        return False
+    try:
+        return read_task(context.workspace, job.task_id).clone is not UNSET
+    except SowError:
+        return False  # what is wrong with it is said where the attempt is settled
+
+
+def gather(context: WorkerContext, job: Job, attempt_id: str) -> Gathered:
+    """Commit, bring back and tell what a task has changed. Raises SowError."""
+    workspace = context.workspace
+    settings, _ = clone_settings(read_repository(workspace.repository_config))
+    main = main_checkout(workspace, settings)
+    task = read_task(workspace, job.task_id)
+    place = main.place(task)
+    with locked_place(place, timeout_seconds=LOCK_SECONDS):
+        mark = own_mark(place)
+        if mark is None:
+            return Gathered(warnings=(f"its clone is not at {place.path} any more",))
+        warnings: list[str] = []
+        base = mark.base if place.base is None else place.base
+        facts = place.facts(base)
+        if settings.commit:
+            left = commit_leftovers(
+                facts, main.repository, task=task.id, attempt=attempt_id, withheld=mark.copied
+            )
+            warnings += _warnings_of(left, place.path)
+        brought = bring_back(facts, main.repository)
+        if brought is None:
+            return Gathered(warnings=(*warnings, f"its clone has no branch {place.branch}"))
+        if brought.is_rewritten:
+            warnings.append(f"its agent has rewritten {place.branch}")
+        return _told(main, place, base, task, warnings)
+
+
+def _told(main: MainCheckout, place: Place, base: str, task: Task, warnings: list[str]) -> Gathered:
+    branch = main.project.branch
+    project = main.repository.branch if branch is UNSET else branch
+    change = task_change(main.repository, place.facts(base), project)
+    if change.state_files:
+        warnings.append(
+            f"left out of its change, for it is sow's own: {_named(change.state_files)}"
+        )
+    if change.steers:
+        warnings.append(f"its change steers agents or machines: {_named(change.steers)}")
+    return Gathered(tuple(map(_text, change.files)), tuple(warnings))
+
+
+def _warnings_of(left: Leftovers, clone: Path) -> list[str]:
+    """Return in words what of an agent's work was not committed."""
+    found = []
+    for untaken in left.untaken:
+        files = f": {_named(untaken.paths)}" if untaken.paths else ""
+        found.append(f"not committed in {clone}{files} ({untaken.reason})")
+    return found
+
+
+def _named(paths: tuple[str, ...]) -> str:
+    rest = len(paths) - MOST_NAMED
+    more = f" and {rest} more" if rest > 0 else ""
+    return ", ".join(map(_text, paths[:MOST_NAMED])) + more
+
+
+def _text(path: str) -> str:
+    """Return a file's name as text; bytes that are no UTF-8 become the sign for that."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _not_gathered(error: SowError) -> str:
+    return f"its work was not brought into the repository: {error.message}"
