@@ -183,7 +183,8 @@ def _run_clone(making: Making, *more: str) -> None:
     branch = ("--branch", repository.branch) if repository.branch else ()
     git(
         making.draft,
-        *("clone", "--quiet", "--no-tags", "--single-branch", "--no-checkout", "--dissociate"),
+        *("-c", "protocol.file.allow=always", "clone", "--quiet", "--origin", "origin"),
+        *("--no-tags", "--single-branch", "--no-checkout", "--dissociate", "--no-reject-shallow"),
         *branch,
         *more,
         "--",

@@ -36,7 +36,7 @@ class GitRefused(StateError):
         lines = [line for line in complaint.strip().splitlines() if line.strip()]
         quote = "\n".join(lines)[-LONGEST_QUOTE:] or f"it ended with exit code {code}"
         super().__init__(
-            f"git {words[0] if words else ''} failed in {folder}: {quote}",
+            f"git {_command(words)} failed in {folder}: {quote}",
             hint="Put right what git says, then call again.",
         )
         self.folder = folder
@@ -51,7 +51,7 @@ class GitTookTooLong(StateError):
 
     def __init__(self, folder: Path, words: Sequence[str], seconds: float) -> None:
         super().__init__(
-            f"git {words[0]} did not end within {seconds:g} s in {folder}",
+            f"git {_command(words)} did not end within {seconds:g} s in {folder}",
             hint="See whether another git is at work in that folder, then call again.",
         )
 
@@ -65,3 +65,10 @@ class NoRepository(StateError):
             hint="Tasks can have clones of their own only in a repository with at least one commit."
             " Run the task without a clone (--no-clone), or make that commit first.",
         )
+
+
+def _command(words: Sequence[str]) -> str:
+    """Return the command among the words given to git, behind the settings for it alone."""
+    while words and words[0] == "-c":
+        words = words[2:]
+    return words[0] if words else ""

@@ -96,11 +96,11 @@ def commit(folder: Path, path: str, text: str, message: str = "More") -> str:
     return plain(folder, "rev-parse", "HEAD")
 
 
-def bring(home: Home, task: str = "010") -> str:
+def bring(home: Home, task: str = "010", *, words: tuple[str, ...] = ()) -> str:
     """Fetch a task's branch into the main repository, as git alone does it."""
     place = home.place(task)
     ref = f"refs/heads/{place.branch}"
-    plain(home.top, "fetch", "-q", str(place.path), f"+{ref}:{ref}")
+    plain(home.top, *words, "fetch", "-q", str(place.path), f"+{ref}:{ref}")
     return plain(home.top, "rev-parse", ref)
 
 

@@ -23,6 +23,7 @@ from sow.paths import find_workspace
 from sow.state.tasks import change_task
 
 NOON = 1_769_860_800.0
+ANY_FILE = ("-c", "protocol.file.allow=always")
 
 
 @pytest.fixture
@@ -231,11 +232,11 @@ def test_a_detached_head_and_a_worktree_are_main_checkouts_too(home, tmp_path):
 # dependencies
 
 
-def completed(home, task: str, path: str, text: str) -> Dependency:
+def completed(home, task: str, path: str, text: str, **more) -> Dependency:
     """Do a task in its clone and bring its branch."""
     home.make(task)
     commit(home.place(task).path, path, text)
-    return Dependency(task, bring(home, task))
+    return Dependency(task, bring(home, task, **more))
 
 
 def test_the_work_of_dependencies_is_there_and_no_part_of_the_tasks_change(home):
@@ -304,6 +305,24 @@ def test_origin_is_the_real_remote_and_pushing_is_off(home, tmp_path):
     )
     assert plain(path, "rev-parse", "origin/main") == home.repository.commit
     plain(path, "fetch", "-q")
+
+
+def test_a_users_own_settings_for_clones_are_no_obstacle(home, poisoned_home, tmp_path):
+    (poisoned_home / ".gitconfig").write_text(
+        "[clone]\n\tdefaultRemoteName = upstream\n\trejectShallow = true\n"
+        '[protocol "file"]\n\tallow = never\n[protocol]\n\tversion = 0\n'
+        "[init]\n\tdefaultBranch = sow\n[fetch]\n\tprune = true\n[core]\n\tautocrlf = input\n"
+    )
+    first = completed(home, "020", "a", "from 020\n", words=ANY_FILE)
+    home.make(dependencies=(first,))
+    assert plain(home.place().path, "remote") == ""
+    url = f"file://{home.top}"
+    plain(tmp_path, *ANY_FILE, "clone", "-q", "--no-reject-shallow", "--depth", "1", url, "shallow")
+    shallow = replace(home, workspace=type(home.workspace)(tmp_path / "shallow"))
+    name_author(shallow.top)
+    second = completed(shallow, "030", "b", "from 030\n", words=ANY_FILE)
+    assert shallow.make(dependencies=(second,)).is_new
+    assert plain(shallow.place().path, "remote") == "origin"
 
 
 def test_without_a_remote_there_is_none(home):

@@ -63,6 +63,11 @@ def test_no_hook_and_no_monitor_of_a_repository_is_run(repository, tmp_path):
     assert [path.name for path in tmp_path.rglob("acted-*")] != []
 
 
+def test_an_error_names_the_command_and_not_its_settings(repository):
+    with pytest.raises(GitRefused, match="git checkout failed"):
+        git(repository, "-c", "a.b=c", "-c", "d.e=f", "checkout", "no-such-branch")
+
+
 def test_the_variables_of_a_caller_lead_git_nowhere_else():
     environ = git_environment({"GIT_DIR": "/elsewhere", "GIT_INDEX_FILE": "x", "HOME": "/h"})
     assert "GIT_DIR" not in environ
