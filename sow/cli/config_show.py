@@ -14,7 +14,7 @@ import click
 from sow.agents.roles import AGENTS
 from sow.cli.config_places import repository_settings
 from sow.cli.output import echo_json, json_option
-from sow.config.effective import clone_settings_given, effective_settings
+from sow.config.effective import check_settings_given, clone_settings_given, effective_settings
 from sow.config.load import load_configuration
 from sow.paths import user_config_path
 
@@ -68,16 +68,17 @@ def _header(configuration: "Configuration") -> Iterator[str]:
     if configuration.repository_path:
         found = _found(configuration.repository_path.is_file())
         yield f"# Repository settings: {configuration.repository_path} ({found})"
-    yield from _of_clones(configuration)
+    yield from _of_repository(configuration)
     overrides = (f"{name}={value}" for name, value in _overrides(configuration).items())
     yield f"# Environment overrides: {', '.join(overrides) or 'none'}"
     for warning in configuration.warnings:
         yield f"# Warning: {warning}"
 
 
-def _of_clones(configuration: "Configuration") -> Iterator[str]:
-    """Yield what the repository says of clones, as comments: a user's file has no such settings."""
-    for setting in clone_settings_given(configuration):
+def _of_repository(configuration: "Configuration") -> Iterator[str]:
+    """Yield what only a repository says, as comments: a user's file has no such settings."""
+    given = (*clone_settings_given(configuration), *check_settings_given(configuration))
+    for setting in given:
         value = json.dumps(setting.value, ensure_ascii=False)
         yield f"# {'.'.join(setting.key)}: {value} ({setting.origin.label})"
 

@@ -35,7 +35,8 @@ def status(as_json: bool) -> None:
     alive, paused = record["worker_count"], record["paused_since"]
     slots = f"{sum(record['running_by_executor'].values())} of {record['concurrency']}"
     executors = ", ".join(
-        f"{name} {count}" for name, count in record["running_by_executor"].items()
+        f"{name or 'without an agent'} {count}"
+        for name, count in record["running_by_executor"].items()
     )
     echo_facts(
         [

@@ -12,11 +12,13 @@ import msgspec
 from msgspec import UNSET
 
 from sow.config.durations import parse_duration
+from sow.config.origin import Key
 from sow.config.source import Source, read_source
 from sow.errors import StateError
 from sow.ids import SLUG_PATTERN
 from sow.schema.config import CheckSection, RepositoryConfigFile
 
+SECTION = "checks"
 DEFAULT = "default"
 """The word below `checks` that is no check: it lists those of a task that names none."""
 DEFAULT_TIMEOUT_SECONDS = 1800.0
@@ -35,9 +37,9 @@ class CheckCommand(msgspec.Struct, frozen=True, kw_only=True):
 class Checks(msgspec.Struct, frozen=True, kw_only=True):
     """All checks of a repository."""
 
-    commands: Mapping[str, CheckCommand]
+    commands: Mapping[str, CheckCommand] = {}
     """By name, in the order of the file."""
-    default: tuple[str, ...]
+    default: tuple[str, ...] = ()
     """The names of those that a task has by itself."""
 
 
@@ -82,7 +84,7 @@ def checks_of(source: Source[RepositoryConfigFile]) -> Checks:
     for name in default:
         if name not in commands:
             raise source.fault(
-                "checks",
+                SECTION,
                 DEFAULT,
                 reason=f"there is no check {name}",
                 remedy=f"The checks are: {', '.join(commands) or 'none so far'}.",
@@ -90,10 +92,16 @@ def checks_of(source: Source[RepositoryConfigFile]) -> Checks:
     return Checks(commands=commands, default=default)
 
 
+def keys_of(checks: Checks) -> list[Key]:
+    """Return where each of them stands in the file."""
+    names = [*checks.commands, *([DEFAULT] if checks.default else [])]
+    return [(SECTION, name) for name in names]
+
+
 def _default(source: Source[RepositoryConfigFile], value: object) -> tuple[str, ...]:
     if value is not None and not isinstance(value, list):
         raise source.fault(
-            "checks", DEFAULT, reason="it is a list of checks", remedy="Write [unit], say."
+            SECTION, DEFAULT, reason="it is a list of checks", remedy="Write [unit], say."
         )
     return tuple(dict.fromkeys(value or ()))
 
@@ -101,7 +109,7 @@ def _default(source: Source[RepositoryConfigFile], value: object) -> tuple[str, 
 def _command(source: Source[RepositoryConfigFile], name: str, value: object) -> CheckCommand:
     if not re.fullmatch(SLUG_PATTERN[1:-1], name):
         raise source.fault(
-            "checks",
+            SECTION,
             name,
             reason="a check has a name of lower-case letters, digits and dashes",
             remedy="Such as unit or lint-docs.",
@@ -113,7 +121,7 @@ def _command(source: Source[RepositoryConfigFile], name: str, value: object) -> 
         value = value.run
     if not isinstance(value, str):
         raise source.fault(
-            "checks",
+            SECTION,
             name,
             reason="it is a command line, or a table with run and timeout",
             remedy=f'Write {name}: "make test", or {name}: {{run: "make test", timeout: 5m}}.',

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from sow.config.checks import Checks
 from sow.config.clones import CloneSettings
 from sow.config.config_errors import UnknownExecutor
 from sow.config.origin import DEFAULT, Key, Origin
@@ -57,6 +58,7 @@ class Configuration(msgspec.Struct, frozen=True):
     repository_path: Path | None = None
     """The repository's settings, which need not exist; None outside a repository."""
     clones: CloneSettings = CloneSettings()
+    checks: Checks = Checks()
     warnings: tuple[str, ...] = ()
     """What the files and the environment say without effect, one sentence each."""
 

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 
 from sow.agent_clis.known import AGENT_CLIS
+from sow.config.checks import DEFAULT
+from sow.config.checks import SECTION as CHECKS
 from sow.config.clones import CLONE_KEYS, SECTION
 from sow.config.configuration import Configuration
 from sow.config.durations import write_duration
@@ -50,6 +52,14 @@ def clone_settings_given(configuration: Configuration) -> Iterator[Setting]:
         setting = _setting(configuration, (SECTION, key), getattr(configuration.clones, field))
         if setting.origin.kind is not OriginKind.DEFAULT:
             yield setting
+
+
+def check_settings_given(configuration: Configuration) -> Iterator[Setting]:
+    """Yield the repository's checks, each as its command line, and which are the default."""
+    for name, command in configuration.checks.commands.items():
+        yield _setting(configuration, (CHECKS, name), command.run)
+    if configuration.checks.default:
+        yield _setting(configuration, (CHECKS, DEFAULT), list(configuration.checks.default))
 
 
 def executor_settings(configuration: Configuration, name: str) -> Iterator[Setting]:

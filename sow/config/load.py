@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sow import own_variables
 from sow.agent_clis.known import AGENT_CLIS
+from sow.config.checks import checks_of, keys_of
 from sow.config.clones import clone_settings
 from sow.config.config_errors import InvalidConfiguration, NamedFileMissing
 from sow.config.configuration import Configuration
@@ -20,7 +21,7 @@ from sow.config.defaults import (
     default_executor,
 )
 from sow.config.merge import merge_executor, merge_worker
-from sow.config.origin import DEFAULT, FILE, Key, Origin, from_environment
+from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin, from_environment
 from sow.config.rules import check_executor, check_roles, executor_type, nearest
 from sow.config.source import Source, read_source
 from sow.paths import display_path
@@ -56,6 +57,8 @@ def load_configuration(
         user.content.worker or WorkerSection(), repository.content.worker or WorkerSection()
     )
     clones, clone_origins = clone_settings(repository)
+    checks = checks_of(repository)
+    check_origins = dict.fromkeys(keys_of(checks), REPOSITORY)
     retry_on_quota, retry_worker_deaths, retry_origins = _retry(
         user.content.retry or RetrySection()
     )
@@ -67,9 +70,15 @@ def load_configuration(
         retry_worker_deaths=retry_worker_deaths,
         executors=executors,
         bindings=bindings,
-        origins=executor_origins | binding_origins | worker_origins | retry_origins | clone_origins,
+        origins=executor_origins
+        | binding_origins
+        | worker_origins
+        | retry_origins
+        | clone_origins
+        | check_origins,
         repository_path=repository_path,
         clones=clones,
+        checks=checks,
         warnings=(
             *_idle_settings(executors),
             *_idle_variables(roles, environ),

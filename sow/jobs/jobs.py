@@ -167,7 +167,8 @@ def has_active_jobs(database: Database) -> bool:
 
 def held_jobs(database: Database) -> list[Job]:
     """Return the jobs that wait for a person's word, oldest first."""
-    rows = database.rows("select * from job where state = ? order by id", (JobState.HELD.value,))
+    sql = f"select * from job where {ACTIVE} and state = ? order by id"  # noqa: S608
+    rows = database.rows(sql, (JobState.HELD.value,))
     return [records.from_row(row, Job) for row in rows]
 
 

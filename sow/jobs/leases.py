@@ -16,7 +16,7 @@ from typing import Any
 from sow.ids import JobId, WorkerId
 from sow.jobs import records
 from sow.jobs.database import Database
-from sow.jobs.jobs import change_job
+from sow.jobs.jobs import change_job, held_jobs
 from sow.jobs.messages import job_message, job_of
 from sow.schema.job import JobState, Lease
 
@@ -276,13 +276,11 @@ def hold(database: Database, lease: Lease, *, reason: str) -> None:
 def release_held(database: Database, *, now: float) -> list[JobId]:
     """Queue every job again that is held; return which."""
     with database.transaction():
-        rows = database.rows(
-            "select id from job where state = ? order by id", (JobState.HELD.value,)
-        )
-        for row in rows:
-            change_job(database, JobId(row["id"]), reason="")
-            enqueue(database, JobId(row["id"]), now=now)
-        return [JobId(row["id"]) for row in rows]
+        held = [job.id for job in held_jobs(database)]
+        for job_id in held:
+            change_job(database, job_id, reason="")
+            enqueue(database, job_id, now=now)
+        return held
 
 
 def take_over(database: Database, old: WorkerId, new: WorkerId, *, now: float) -> list[Lease]:

@@ -1,6 +1,13 @@
 """A task names its checks, a person trusts them, and what is refused: without a worker."""
 
+from contextlib import closing
+
 import pytest
+
+from sow.ids import WorkerId
+from sow.jobs import leases
+from sow.jobs.database import open_queue
+from sow.paths import Workspace
 
 CHECKS = 'checks: {unit: "make test", lint: {run: "make lint", timeout: 5m}, default: [unit]}\n'
 
@@ -73,6 +80,14 @@ def test_trust_accepts_once(checked):
     done = checked("trust", "--json")
     assert done.json["was_accepted"] is True
     assert done.json["commands"][0] == {"key": "checks.lint", "run": "make lint"}
+
+
+def test_a_slot_of_a_check_is_told_as_one_without_an_agent(checked, tmp_path):
+    checked("project", "check", "--detach")
+    with closing(open_queue(Workspace(tmp_path))) as database:
+        leases.claim(database, WorkerId("w1"), total=4, own=4, now=1e12)
+    assert "(without an agent 1)" in checked("queue", "status").out
+    assert checked("queue", "status", "--json").json["running_by_executor"] == {"": 1}
 
 
 def test_trust_without_a_command_line(begun):

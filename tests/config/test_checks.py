@@ -15,6 +15,9 @@ from sow.config.checks import (
     read_repository,
 )
 from sow.config.config_errors import InvalidConfiguration
+from sow.config.configuration import Configuration
+from sow.config.effective import check_settings_given
+from sow.config.load import load_configuration
 
 
 def read(folder: Path, text: str) -> Checks:
@@ -63,6 +66,25 @@ def test_what_is_no_check_is_refused_with_its_place(
 def test_what_does_not_fit_is_refused(tmp_path: Path, value: str) -> None:
     with pytest.raises(InvalidConfiguration):
         read(tmp_path, f"checks:\n  unit: {value}\n")
+
+
+def load(folder: Path, text: str) -> Configuration:
+    (folder / "config.yaml").write_text(text)
+    return load_configuration(
+        path=folder / "user.yaml", repository_path=folder / "config.yaml", environ={}, roles=[]
+    )
+
+
+def test_a_file_with_a_broken_check_stops_whoever_needs_it(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfiguration):
+        load(tmp_path, "checks: {unit: [make]}")
+
+
+def test_the_configuration_shows_them(tmp_path: Path) -> None:
+    configuration = load(tmp_path, "checks: {unit: make test, default: [unit]}")
+    shown = {".".join(each.key): each.value for each in check_settings_given(configuration)}
+    assert shown == {"checks.unit": "make test", "checks.default": ["unit"]}
+    assert list(check_settings_given(load(tmp_path, ""))) == []
 
 
 CHECKS = Checks(

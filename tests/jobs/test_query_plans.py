@@ -56,6 +56,8 @@ QUERIES: dict[str, Callable[[Noting, Workspace], object]] = {
     "held_by_callers": lambda db, _: jobs.held_by_callers(db),
     "without_row": lambda db, _: jobs.without_row(db),
     "lacks_row": lambda db, _: jobs.lacks_row(db, JOB),
+    "held_jobs": lambda db, _: jobs.held_jobs(db),
+    "release_held": lambda db, _: leases.release_held(db, now=1.0),
     "attempts": lambda db, _: jobs.attempts(db, JOB),
     "last_attempt": lambda db, _: jobs.last_attempt(db, JOB),
     "descendants": lambda db, _: jobs.descendants(db, JOB),

@@ -50,6 +50,10 @@ WALK: list[tuple[str, str]] = [
     ("agent cancel", "020"),
     ("agent spawn", "020 --detach"),
     ("agent cancel", "020"),
+    ("trust", "--yes"),
+    ("task check", "020 unit"),
+    ("task check", "020 units"),
+    ("project check", "unit"),
     ("changes", ""),
     ("job show", "1"),
     ("job explain", "1"),
@@ -91,6 +95,8 @@ def test_what_is_printed_is_what_is_described(
     for command, arguments in WALK:
         lines = _printed(capsys, *command.split(), *arguments.split())
         hold(command, lines)
+        if command == "init":
+            (site.root / ".sow" / "config.yaml").write_text("checks: {unit: echo hello}\n")
         told |= {command} if any("error" not in line for line in lines) else set()
         if arguments == "010 020 --detach":
             await_runs(site, 3)

@@ -12,12 +12,12 @@ from attempt_cases import is_running, wait_until
 from clones.clone_site import add_clone, name_author, plain
 from msgspec import UNSET
 from step_cases import CheckSite
-from watch_cases import ME, WatchSite
+from watch_cases import ME, WatchSite, dead_process
 
 from sow.ids import WorkerId
 from sow.jobs import jobs, leases
 from sow.schema.causes import Cause
-from sow.schema.job import JobState
+from sow.schema.job import JobState, Verb
 from sow.schema.step_result import StepResult
 from sow.schema.task import TaskClone, TaskStatus
 from worker.adopt import adopt
@@ -322,6 +322,27 @@ def test_when_all_of_it_is_killed_it_is_run_again(checks: CheckSite) -> None:
     again = checks.start(job)
     assert again is not None
     assert checks.watched(again).state is JobState.DONE
+
+
+def test_an_attempt_that_had_no_orders_yet_is_made_again(checks: CheckSite) -> None:
+    """The worker died between the record and the orders: its supervisor has left."""
+    job = checks.place("unit")
+    checks.claim()
+    checks.site.attempt(job, supervisor=dead_process(), verb=Verb.CHECK)
+    checks.watched(checks.site.adopt(job), until=JobState.QUEUED)
+    assert checks.site.last_attempt(job).cause is Cause.WORKER_DIED
+    again = checks.start(job)
+    assert again is not None
+    assert checks.watched(again).state is JobState.DONE
+
+
+def test_a_worker_that_dies_after_the_claim_leaves_a_job_to_be_started(checks: CheckSite) -> None:
+    job = checks.place("unit")
+    checks.claim()
+    leases.take_over(checks.site.database, ME, OTHER, now=checks.site.context.now())
+    (lease,) = leases.leases_of(checks.site.database, OTHER)
+    assert adopt(checks.site.context, lease) is None
+    assert checks.site.get(job).state is JobState.QUEUED
 
 
 @pytest.mark.parametrize("settled", ["nothing", "the cause"])

@@ -90,7 +90,11 @@ class QueueView(msgspec.Struct, frozen=True, kw_only=True):
         str | None, Meta(description="since when it is paused: UTC, ISO 8601; null if it is not")
     ]
     running_by_executor: Annotated[
-        dict[str, int], Meta(description="by executor, how many slots are taken")
+        dict[str, int],
+        Meta(
+            description="by executor, how many slots are taken; under the empty name those of jobs"
+            " without an agent"
+        ),
     ]
     jobs_by_state: Annotated[dict[str, int], Meta(description="by state, how many jobs there are")]
     waiting: Annotated[int, Meta(description="how many messages wait in the queue")]
