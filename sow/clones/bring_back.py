@@ -1,6 +1,6 @@
 """A task's branch, fetched from its clone into the main repository, so that people see it there.
 
-Of the main repository only that one branch changes, and objects are added:
+Of the main repository only that one branch changes, and objects (Git LFS's too) are added:
 nothing of the clone's own settings is read, no reflog and no FETCH_HEAD is
 written, no other ref moves.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sow.clones.facts import CloneFacts
+from sow.clones.large_files import bring_large_files
 from sow.clones.steps import no_step
 from sow.errors import StateError
 from sow.files import NotAFile, read_regular, write_atomically
@@ -88,6 +89,7 @@ def bring_back(
     _refuse_checked_out(view, facts.branch)
     with private_view(facts.path, main) as clone:
         fetch_objects(view, view_folder(clone), commit)
+    bring_large_files(facts, main)
     step("objects fetched")
     rewritten = former is not None and not view.is_ancestor(former, commit)
     own = _own_commits(main, facts.branch)

@@ -148,14 +148,18 @@ def _marks(view: View, tip: str, commit: str) -> list[tuple[str, str, str]]:
 def _with_tasks(
     view: View, onto: str, commit: str, paths: Sequence[str]
 ) -> tuple[ConflictingFile, ...]:
-    """Return the files in conflict, each with the tasks that brought it to the project's side."""
-    form = f"--format=%(trailers:key={TASK_MARK},valueonly)"
-    files = []
-    for path in paths:
-        words = ("log", "--first-parent", "-m", form, onto, f"^{commit}", "--", path)
-        marks = view.text(*words, seconds=LONG_SECONDS).split()
-        files.append(ConflictingFile(path, tuple(dict.fromkeys(map(_task_of, marks)))))
-    return tuple(files)
+    """Return the files in conflict, each with the tasks that brought it to the project's side.
+
+    Merge by merge: a log limited to a path leaves some out where several
+    commits are of the same second (seen with git 2.39).
+    """
+    brought: dict[str, dict[str, None]] = {path: {} for path in paths}
+    for merge, mark, _ in _marks(view, onto, commit):
+        if mark:
+            words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", f"{merge}^1", merge)
+            for path in brought.keys() & set(view.records(*words, seconds=LONG_SECONDS)):
+                brought[path][_task_of(mark)] = None
+    return tuple(ConflictingFile(path, tuple(tasks)) for path, tasks in brought.items())
 
 
 def _mark_of(wanted: TaskCommit) -> str:

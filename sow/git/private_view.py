@@ -4,11 +4,13 @@ Whatever an agent may have written into its clone's `.git` (filters, diff
 drivers, textconv, monitors, hooks, includes, aliases, another working tree,
 replaced objects, grafts, borrowed objects) is unknown to the git that runs
 here: of that folder it sees the objects alone. Our folder has the settings of
-this module, and what the *main* repository ignores. The user's own global
+this module, and of the *main* repository what says how files are stored (its
+filters, line ends, attributes) and which are ignored. The user's own global
 settings hold, as everywhere.
 """
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,11 +21,17 @@ from sow.files import NotAFile, read_regular
 from sow.git.inert_refs import UnsafeClone, read_text
 from sow.git.repository import Repository
 from sow.git.run import git
-from sow.git.view import View
+from sow.git.view import View, view_of
 
 LIST_LIMIT = 1 << 20
 """The longest list of patterns, or of borrowed folders, that is read."""
 INDEX = "index"
+STORING = re.compile(
+    r"(?:filter|lfs|merge)\."
+    r"|core\.(?:autocrlf|eol|safecrlf|attributesfile|excludesfile|precomposeunicode"
+    r"|checkroundtripencoding|bigfilethreshold|filemode|symlinks|ignorecase)$"
+)
+"""The settings of the main repository without which the same files would be other contents."""
 
 SETTINGS = """\
 [core]
@@ -129,19 +137,35 @@ def _make(folder: Path, git_dir: Path, main: Repository) -> None:
         (folder / name).mkdir(parents=True)
     (folder / "objects").symlink_to(git_dir / "objects")
     (folder / "HEAD").write_text("ref: refs/heads/nothing\n")
-    for name in ("info/exclude", "shallow"):
+    for name in ("info/exclude", "info/attributes", "shallow"):
         _copy(main.common_dir / name, folder / name)
     object_format = git(main.top, "rev-parse", "--show-object-format")
     sparse = _sparse_patterns(git_dir)
     if sparse is not None:
         (folder / "info" / "sparse-checkout").write_bytes(sparse)
     (folder / "config").write_text(
-        SETTINGS.format(
+        _storing_settings(main)
+        + SETTINGS.format(
             sparse=str(sparse is not None).lower(),
             object_format=object_format,
             lfs=_setting(str(main.common_dir / "lfs")),
-        )
+        ),
+        "utf-8",
+        "surrogateescape",
     )
+
+
+def _storing_settings(main: Repository) -> str:
+    """Return the main repository's settings that `STORING` names, as lines of our own file."""
+    lines = []
+    for record in view_of(main.top).records("config", "--local", "--includes", "--list", "-z"):
+        name, has_value, value = record.partition("\n")
+        section, _, rest = name.partition(".")
+        subsection, _, key = rest.rpartition(".")
+        if STORING.match(name):
+            title = f"[{section} {_setting(subsection)}]" if subsection else f"[{section}]"
+            lines.append(f"{title}\n\t{key} = {_setting(value if has_value else 'true')}\n")
+    return "".join(lines)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -58,6 +58,17 @@ def test_what_the_project_brought_since_is_not_the_tasks(site):
     assert b"+and mine" in patch_of(view_of(site.main), site.facts, done)
 
 
+def test_another_task_that_was_merged_since_does_not_hide_what_was_brought(site, tmp_path):
+    other = add_clone(site.main, tmp_path / "other", "sow/sign-in-1f2e3d4c/020")
+    other.commit("other", "x\n")
+    bring_back(other.facts, other.repository)
+    site.commit("theirs", "x\n", where=site.main)
+    site.commit("mine", "x\n")
+    plain(site.clone, "pull", "-q", "--no-rebase", "--no-edit", "origin", "main")
+    plain(site.main, "merge", "-q", "--no-edit", other.facts.branch)
+    assert found(site).files == ("mine",)
+
+
 def test_it_stays_the_same_when_the_task_was_merged(site):
     site.commit("mine", "x\n")
     done = found(site)

@@ -343,3 +343,25 @@ def test_the_clone_holds_all_that_is_committed_though_the_main_repository_has_it
     assert left.files == ("same",)
     assert git(site.clone, "fsck", "--connectivity-only") == ""
     assert bring_back(site.facts, site.repository).commit == left.commit
+
+
+def test_files_are_stored_as_the_main_repository_stores_them(tmp_path):
+    site = make_site(tmp_path)
+    settings = {
+        "core.autocrlf": "true",
+        'filter.odd "name".clean': "cat",
+    }
+    for name, value in settings.items():
+        plain(site.main, "config", name, value)
+        plain(site.clone, "config", name, value)
+    plain(site.main, "config", "filter.one.clean", "tr a-z A-Z")
+    (site.main / ".git" / "info" / "attributes").write_text("*.up filter=one\n")
+    plain(site.clone, "rm", "-q", "--cached", "-r", "file", "src")
+    plain(site.clone, "reset", "-q", "--hard")
+    assert (site.clone / "file").read_bytes() == b"one\r\ntwo\r\nthree\r\n"
+    (site.clone / "new").write_bytes(b"a\r\nb\r\n")
+    (site.clone / "a.up").write_bytes(b"text\r\n")
+    done = leave(site)
+    assert done.files == ("a.up", "new")
+    assert plain(site.clone, "cat-file", "blob", f"{site.tip}:new") == "a\nb"
+    assert plain(site.clone, "cat-file", "blob", f"{site.tip}:a.up") == "TEXT"
