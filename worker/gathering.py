@@ -21,12 +21,12 @@ from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.clones.mark import own_mark
 from sow.clones.place import Place
 from sow.clones.task_diff import task_change
+from sow.clones.work_tree import COPIED
 from sow.config.checks import read_repository
 from sow.config.clones import clone_settings
 from sow.errors import SowError
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
-from sow.schema.task import Task
 from sow.state.tasks import read_task
 from worker.context import WorkerContext, logger
 
@@ -112,10 +112,10 @@ def gather(context: WorkerContext, job: Job, attempt_id: str) -> Gathered:
             return Gathered(warnings=(*warnings, f"its clone has no branch {place.branch}"))
         if brought.is_rewritten:
             warnings.append(f"its agent has rewritten {place.branch}")
-        return _told(main, place, base, task, warnings)
+        return _told(main, place, base, warnings)
 
 
-def _told(main: MainCheckout, place: Place, base: str, task: Task, warnings: list[str]) -> Gathered:
+def _told(main: MainCheckout, place: Place, base: str, warnings: list[str]) -> Gathered:
     branch = main.project.branch
     project = main.repository.branch if branch is UNSET else branch
     change = task_change(main.repository, place.facts(base), project)
@@ -132,6 +132,8 @@ def _warnings_of(left: Leftovers, clone: Path) -> list[str]:
     """Return in words what of an agent's work was not committed."""
     found = []
     for untaken in left.untaken:
+        if untaken.reason == COPIED:
+            continue  # as it is meant to be
         files = f": {_named(untaken.paths)}" if untaken.paths else ""
         found.append(f"not committed in {clone}{files} ({untaken.reason})")
     return found

@@ -4,6 +4,7 @@ Each imports what it needs by itself, so that neither waits for the other's modu
 """
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,7 @@ from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option, 
 from sow.cli.task_options import ids_option
 from sow.cli.verdict_words import feedback_words, verdict_words
 from sow.clock import Times, ago, utc_now
+from sow.paths import display_path
 from sow.terminal_text import printable
 
 if TYPE_CHECKING:
@@ -134,6 +136,7 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
         ("iteration", str(task.iteration)),
         ("depends on", ", ".join(task.depends_on)),
         ("session", _session(task)),
+        ("clone", _clone(task)),
         *((name, _time(getattr(task, f"{name}_at"), times)) for name in _TIMES),
         ("references", ", ".join(map(str, task.references))),
         ("review", verdict_words(task)),
@@ -178,3 +181,8 @@ def _time(value: object, times: Times) -> str:
     from datetime import datetime
 
     return times.when(value.timestamp()) if isinstance(value, datetime) else ""
+
+
+def _clone(task: "Task") -> str:
+    path = getattr(task.clone, "path", "")
+    return f"{display_path(Path(path))} on {getattr(task.clone, 'branch', '')}" if path else ""

@@ -1,11 +1,10 @@
 """A task's branch is brought into the main repository, and nothing else of that changes."""
 
-import hashlib
-import os
 from pathlib import Path
 
 import pytest
 from clones.clone_site import make_hostile, make_site, plain, traces
+from clones.fingerprints import fingerprint
 
 from sow.clones.bring_back import BranchInTheWay, bring_back
 from sow.git.git_errors import GitRefused
@@ -14,22 +13,6 @@ from sow.git.git_errors import GitRefused
 @pytest.fixture
 def site(tmp_path):
     return make_site(tmp_path)
-
-
-def fingerprint(main: Path, branch: str) -> dict[str, str]:
-    """Return a hash of every file of a repository, save its objects and the task's own branch."""
-    found = {}
-    for folder, folders, files in os.walk(main):
-        relative = Path(folder).relative_to(main)
-        if relative == Path(".git"):
-            folders[:] = [name for name in folders if name not in ("objects", "sow")]
-        for name in [*files, *(name for name in folders if (Path(folder) / name).is_symlink())]:
-            path = Path(folder) / name
-            data = bytes(path.readlink()) if path.is_symlink() else path.read_bytes()
-            mode = path.lstat().st_mode
-            found[str(relative / name)] = hashlib.sha256(data).hexdigest() + oct(mode)
-    found.pop(f".git/refs/heads/{branch}", None)
-    return found
 
 
 def enrich(main: Path) -> None:

@@ -28,15 +28,15 @@ from sow.jobs import leases
 from sow.jobs.database import Database
 from sow.schema.job import Attempt, Cause, Job, Lease, Verb
 from sow.schema.task import Task
-from worker import housekeeping, launch, recovery, settle
+from worker import agent_end, housekeeping, launch, recovery, settle
 
 POINTS: dict[str, tuple[ModuleType, str]] = {
     "start": (launch, "start"),
     "write_files": (launch, "_write_files"),
     "record_attempt": (launch, "_record_attempt"),
     "record_ending": (settle, "_record_ending"),
-    "change_task": (settle, "change_under_lease"),
-    "log_failure": (settle, "log_failure"),
+    "change_task": (agent_end, "change_under_lease"),
+    "log_failure": (agent_end, "log_failure"),
     "settle": (leases, "settle"),
     "requeue": (leases, "requeue"),
     "take_over": (leases, "take_over"),

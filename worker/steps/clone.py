@@ -14,12 +14,14 @@ from pathlib import Path
 import msgspec
 
 from sow import own_variables
-from sow.clock import format_duration, utc_now
+from sow.clock import utc_now
 from sow.clones.base import Dependency
 from sow.clones.locks import locked_place
+from sow.clones.made_by_setup import keep_apart
 from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.clones.make import CloneOrder, MadeClone, finish_clone, make_clone
 from sow.clones.place import Place
+from sow.config.durations import write_duration
 from sow.environment import caller_environment
 from sow.errors import SowError
 from sow.files import read_regular, write_atomically
@@ -43,7 +45,7 @@ class SetupFailed(SowError):
     def __init__(self, line: str, ended: Ended, seconds: float, log: Path) -> None:
         how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
         if ended.timed_out:
-            how = f"it took longer than {format_duration(seconds)} (clones.setup_timeout)"
+            how = f"it took longer than {write_duration(seconds)} (clones.setup_timeout)"
         words = "\n".join(f"  {text}" for text in last_lines(log))
         super().__init__(
             f"clones.setup failed ({line}): {how}\n{words}".rstrip(),
@@ -98,6 +100,7 @@ def make_ready(orders: CloneOrders, paths: AttemptPaths) -> Path:
         if not made.is_whole:
             if orders.settings.setup is not None:
                 _set_up(orders, paths, place.root)
+                keep_apart(place, main.repository)
             finish_clone(place)
     return place.root
 

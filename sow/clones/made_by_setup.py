@@ -1,0 +1,30 @@
+"""What the command line that sets a clone up has made there: no part of any task's change.
+
+Owns that it stays out of commits. Files that git knows and that it has changed
+are not told apart from the agent's own changes.
+"""
+
+from sow.clones.make import PlaceTaken
+from sow.clones.mark import own_mark, write_mark
+from sow.clones.place import Place
+from sow.clones.surroundings import keep_out_of_commits
+from sow.git.repository import Repository
+from sow.git.run import LONG_SECONDS, git_bytes
+from sow.git.view import split_records
+
+
+def keep_apart(place: Place, main: Repository) -> tuple[str, ...]:
+    """Note the files that are new to git in a clone in which no agent has been; return them.
+
+    The caller holds its lock. Raises PlaceTaken, GitRefused, NotWritten.
+    """
+    mark = own_mark(place)
+    if mark is None:
+        raise PlaceTaken(place)
+    words = ("ls-files", "-z", "--others", "--exclude-standard", "--directory")
+    made = split_records(git_bytes(place.path, *words, seconds=LONG_SECONDS))
+    paths = tuple(dict.fromkeys((*mark.copied, *(path.rstrip("/") for path in made))))
+    if paths != mark.copied:
+        write_mark(place.path, mark._replace(copied=paths))
+        keep_out_of_commits(place.path, main, paths)
+    return paths
