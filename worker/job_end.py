@@ -108,12 +108,13 @@ def end(
     **spent: Any,
 ) -> None:
     """Write how a job has ended; `tell_of_end` follows when that is committed."""
+    is_step_done = verdict.cause is Cause.PASSED  # what it has to say stands in no task's record
     leases.settle(
         context.database,
         lease,
         state=state,
         cause=verdict.cause,
-        reason="" if state is JobState.DONE else verdict.reason,
+        reason=verdict.reason if state is not JobState.DONE or is_step_done else "",
         outcome_status=status,
         ended_at=context.now(),
         **spent,

@@ -16,6 +16,8 @@ from msgspec import UNSET
 from sow import own_variables
 from sow.attempts.launch import path_with_sow
 from sow.config.checks import checks_of, chosen, read_repository
+from sow.config.clones import clone_settings
+from sow.config.merge_check import merge_commands
 from sow.environment import agent_environment, own_environment, own_process
 from sow.errors import StateError
 from sow.git.private_view import real_git_dir
@@ -25,7 +27,7 @@ from sow.paths import AttemptPaths
 from sow.processes import facts
 from sow.schema.config import RepositoryConfigFile
 from sow.schema.job import Attempt, Job, Lease
-from sow.schema.job_terms import CheckTerms
+from sow.schema.job_terms import CheckTerms, MergeTerms
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task
 from sow.state.tasks import read_task
@@ -33,7 +35,7 @@ from sow.trust.accepted import refuse_untrusted
 from worker.context import WorkerContext
 from worker.prepared import Prepared
 from worker.steps.judged import ClonePlace
-from worker.steps.orders import CheckOrders
+from worker.steps.orders import CheckOrders, MergeOrders
 
 
 class Place(NamedTuple):
@@ -72,7 +74,8 @@ def prepare_step(
     step = kind_of(job).step
     assert step is not None  # noqa: S101 - agents' jobs are `agent_start`'s
     task = read_task(context.workspace, TaskId(job.task_id)) if job.task_id else None
-    place = _place_of(context, job, task)
+    in_clone = None if step in IN_MAIN_CHECKOUT else task
+    place = _place_of(context, job, in_clone)
     orders = ORDERS[step](context, job, place, paths)
 
     def environment(attempt_id: AttemptId) -> Mapping[str, str]:
@@ -156,5 +159,28 @@ def _with_copied(clone: ClonePlace | None, content: RepositoryConfigFile) -> Clo
     return msgspec.structs.replace(clone, copied=tuple(copied))
 
 
-ORDERS: Mapping[str, Orders] = {"check": _check}
+def _merge(context: WorkerContext, job: Job, _place: Place, paths: AttemptPaths) -> MergeOrders:
+    """Return what to merge, and the command lines that its result has to pass."""
+    assert isinstance(job.terms, MergeTerms)  # noqa: S101 - every merge has its terms
+    path = context.workspace.repository_config
+    source = read_repository(path)
+    settings, _ = clone_settings(source)
+    commands = merge_commands(source, settings, path)
+    if commands:
+        refuse_untrusted(context.workspace, source.content, context.environ)
+    packages = facts.packages()
+    return MergeOrders(
+        folder=str(paths.folder),
+        root=str(context.workspace.root),
+        tasks=job.terms.tasks,
+        squash=job.terms.squash,
+        settings=settings,
+        commands=commands,
+        packages=str(packages) if packages is not None else None,
+    )
+
+
+ORDERS: Mapping[str, Orders] = {"check": _check, "merge": _merge}
 """By the step's name in `sow.schema.kinds`."""
+IN_MAIN_CHECKOUT = frozenset({"merge"})
+"""The steps that work in the user's own checkout, whatever clones their tasks have."""

@@ -23,11 +23,11 @@ PERSON = "person"
 
 
 class OwnWork(StateError):
-    """The author of a task has tried to judge it."""
+    """The author of a task has tried to judge it, or to merge it."""
 
-    def __init__(self, task_id: str) -> None:
+    def __init__(self, task_id: str, deed: str) -> None:
         super().__init__(
-            f"the agent of task {task_id} is the author of its work, and cannot judge it",
+            f"the agent of task {task_id} is the author of its work, and cannot {deed} it",
             hint="Leave `needs_review`: `sow task set status needs_review`."
             " Whoever gave you the task has it reviewed.",
         )
@@ -35,7 +35,7 @@ class OwnWork(StateError):
 
 def judgement_of(caller: Caller, task_id: TaskId, summary: str) -> Judgement:
     """Return what the caller says of a task's work as it stands now. Raises OwnWork."""
-    _refuse_author(caller, task_id)
+    refuse_author(caller, task_id)
     role = caller.environ.get(own_variables.AGENT, "") if caller.job_id is not None else ""
     return Judgement(
         by=role or PERSON,
@@ -45,7 +45,7 @@ def judgement_of(caller: Caller, task_id: TaskId, summary: str) -> Judgement:
     )
 
 
-def _refuse_author(caller: Caller, task_id: TaskId) -> None:
+def refuse_author(caller: Caller, task_id: TaskId, deed: str = "judge") -> None:
     """Raise OwnWork where the caller's own job makes the task's work.
 
     Without its record the variables alone tell: then it is taken for the author.
@@ -58,7 +58,7 @@ def _refuse_author(caller: Caller, task_id: TaskId) -> None:
             job = jobs.get_job(database, caller.job_id)
             if job.task_id != task_id or not kind_of(job).makes_work:
                 return
-    raise OwnWork(task_id)
+    raise OwnWork(task_id, deed)
 
 
 def _commit(caller: Caller) -> str | None:

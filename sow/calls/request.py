@@ -6,7 +6,7 @@ from pathlib import Path
 from sow.executors.base import Executor
 from sow.ids import ProjectId, TaskId
 from sow.schema.job import Job, Verb
-from sow.schema.job_terms import JobTerms
+from sow.schema.job_terms import JobTerms, MergeTerms
 from sow.schema.kinds import KINDS, JobKind, SessionUse
 from sow.schema.task import Task
 
@@ -32,6 +32,13 @@ class Request:
     """Whether its agent works in a clone of its own; None leaves it to the settings."""
     terms: JobTerms | None = None
     """What the job's kind alone is asked for."""
+
+    @property
+    def tasks(self) -> tuple[TaskId, ...]:
+        """The tasks that it is about; none where that is the project as a whole."""
+        if isinstance(self.terms, MergeTerms):
+            return self.terms.tasks
+        return (self.task_id,) if self.task_id else ()
 
     @property
     def kind(self) -> JobKind:

@@ -43,7 +43,7 @@ class TaskHasJob(StateError):
         by = f" by {job.executor_name}" if job.executor_name else ""
         wait = f"Wait for it: `sow agent wait {job.task_id}`. " if job.task_id else ""
         super().__init__(
-            f"{subject_of(job)} has a job that has not ended: "
+            f"{subject_of(job)} {'have' if job.tasks[1:] else 'has'} a job that has not ended: "
             f"job {job.id} ({job.verb}{by}, {job.state})",
             hint=f"{wait}{end}",
         )

@@ -6,6 +6,7 @@ all of it or nothing.
 """
 
 import os
+from collections.abc import Sequence
 
 from sow.calls.ancestry import refuse_task_of_ancestor, refuse_when_cancelled
 from sow.calls.caller import Caller
@@ -34,19 +35,25 @@ def place_step(
 ) -> Placed:
     """Put the job of a step into the queue, or find the one that the same call put there.
 
-    Raises TaskHasJob, TaskIsCarried, OwnJobEnds; nothing is left behind then.
+    Raises TaskHasJob, TaskIsCarried, OwnJobEnds, and what its kind's own admission
+    raises; nothing is left behind then.
     """
     project_id = ProjectId(read_project(caller.workspace).id)
-    task = read_task(caller.workspace, request.task_id) if request.task_id else None
-    if task is not None:
+    tasks = [read_task(caller.workspace, task_id) for task_id in request.tasks]
+    for task in tasks:
         refuse_task_of_ancestor(caller, database, project_id, TaskId(task.id))
-    found = _find_same(caller, database, request, project_id, task)
+    found = _find_same(caller, database, request, project_id, tasks)
     if found is not None:
         return found
-    if task is not None:
+    for task in tasks:
         refuse_strays(caller.workspace, database, TaskId(task.id))
+    # It looks into git, which the calls of agents, that come by here too, never ask for.
+    from sow.calls.step_admission import admit_step
+
+    admit_step(caller, config, request)
+    first = tasks[0] if tasks else None
     try:
-        job = _queue(caller, database, _job_for(caller, config, request, project_id, task), waiter)
+        job = _queue(caller, database, _job_for(caller, config, request, project_id, first), waiter)
     except TaskIsTaken:  # another call was first: attach to its job, or be refused
         return place_step(caller, database, config, request, waiter)
     workers.wake(caller.workspace)
@@ -54,17 +61,23 @@ def place_step(
 
 
 def _find_same(
-    caller: Caller, database: Database, request: Request, project_id: ProjectId, task: Task | None
+    caller: Caller,
+    database: Database,
+    request: Request,
+    project_id: ProjectId,
+    tasks: Sequence[Task],
 ) -> Placed | None:
     """Return the job that the same call placed before: live, or ended with its outcome owed.
 
     Raises TaskHasJob when another call's job lives.
     """
-    live = jobs.live_job(database, project_id, request.task_id)
-    if live is not None:
-        if _is_same(live, request):
-            return Placed(live, attached=True)
-        raise TaskHasJob(live, task.status if task is not None else None)
+    for task in tasks or (None,):
+        task_id = TaskId(task.id) if task is not None else request.task_id
+        live = jobs.live_job(database, project_id, task_id)
+        if live is not None:
+            if _is_same(live, request):
+                return Placed(live, attached=True)
+            raise TaskHasJob(live, task.status if task is not None else None)
     last = jobs.last_job(database, project_id, request.task_id)
     if last is None or request.again or not _is_same(last, request):
         return None
@@ -84,10 +97,11 @@ def _queue(caller: Caller, database: Database, job: Job, waiter: Waiter | None) 
     """
     with database.transaction():
         refuse_when_cancelled(caller, database)
-        last = jobs.last_job(database, job.project_id, job.task_id)
+        about = job.tasks or (job.task_id,)
+        last = [jobs.last_job(database, job.project_id, task_id) for task_id in about]
         job = jobs.insert_job(database, job)
-        if last is not None:
-            waiters.lapse(database, caller.workspace, last.id)
+        for earlier in filter(None, last):
+            waiters.lapse(database, caller.workspace, earlier.id)
         if waiter is not None:
             waiter.expect(job.id)
         leases.enqueue(database, job.id, now=caller.now())

@@ -68,6 +68,7 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("review", "accept"): Right.REVIEWERS,
     ("review", "correct"): Right.REVIEWERS,
     ("review", "show"): Right.READS,
+    ("merge",): Right.ORCHESTRATORS,
     ("worker",): Right.ORCHESTRATORS,
     ("worker", "list"): Right.READS,
     ("worker", "stop"): Right.ORCHESTRATORS,

@@ -20,6 +20,7 @@ COMMANDS = {
     "task": LazyCommand("sow.cli.task:task", "Add, list, show and change tasks."),
     "agent": LazyCommand("sow.cli.agent:agent", "Spawn agents, resume them, wait, log."),
     "review": LazyCommand("sow.cli.review:review", "Accept a task's work, or ask for corrections."),
+    "merge": LazyCommand("sow.cli.merge:merge", "Merge tasks into the project's branch."),
     "worker": LazyCommand("sow.cli.worker:worker", "Run the queue's worker; list, stop workers."),
     "job": LazyCommand("sow.cli.job:job", "See what was queued, run, and how it ended."),
     "clone": LazyCommand("sow.cli.clone:clone", "See and remove the clones that tasks have."),

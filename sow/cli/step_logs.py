@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from sow.cli.output import echo_json
+from sow.config.merge_check import SETUP
 from sow.files import open_regular, unreadable
 from sow.paths import AttemptPaths
 from sow.schema.job import Job
@@ -48,6 +49,9 @@ class StepReader:
             yield "", paths.stderr
         elif isinstance(self.job.terms, CheckTerms):
             yield from ((name, paths.check_log(name)) for name in self.job.terms.names)
+        else:
+            logs = paths.folder.glob(paths.check_log("*").name)
+            yield from ((_name_of(path), path) for path in sorted(logs, key=_turn))
 
     def _print(self, number: int, name: str, path: Path, chunk: bytes) -> None:
         if self.raw:
@@ -62,6 +66,15 @@ class StepReader:
         *lines, self._begun[path] = (self._begun.get(path, "") + text).split("\n")
         for line in lines:
             echo_json({"attempt": number, "kind": "text", "text": line, "tool": name})
+
+
+def _name_of(log: Path) -> str:
+    return log.stem.removeprefix("check-")
+
+
+def _turn(log: Path) -> tuple[bool, str]:
+    """Return what sorts the logs of a merge: its checkout is made ready before the check."""
+    return _name_of(log) != SETUP, log.name
 
 
 def _printable(text: str) -> str:

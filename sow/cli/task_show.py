@@ -143,6 +143,7 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
         ("feedback", ", ".join(map(feedback_words, task.feedback))),
         ("checks", "" if isinstance(task.checks, UnsetType) else ", ".join(task.checks)),
         *_check(task, times),
+        ("merged", _merged(task, times)),
         ("files", ", ".join(task.files_modified)),
         *((key, str(value)) for key, value in task.metadata.items()),
         ("folder", os.path.relpath(workspace.root / task_folder(workspace, task))),
@@ -167,6 +168,15 @@ def _check(task: "Task", times: Times) -> "Iterator[tuple[str, str]]":
     for result in check.results:
         yield "", f"{result.name}: {'passed' if result.passed else result.reason}"
         yield from (("", f"  | {printable(line)}") for line in result.lines)
+
+
+def _merged(task: "Task", times: Times) -> str:
+    from msgspec import UnsetType
+
+    merged = task.merged
+    if isinstance(merged, UnsetType):
+        return ""
+    return f"{merged.commit[:12]} into {printable(merged.into)}, {_time(merged.at, times)}"
 
 
 def _session(task: "Task") -> str:

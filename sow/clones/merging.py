@@ -102,6 +102,19 @@ def is_merged(main: Repository, project: str, commit: str, remembered: str | Non
     return any(marked == commit for _, _, marked in _marks(view, tip, commit))
 
 
+def brought_by(main: Repository, project: str, commit: str) -> str:
+    """Return the commit of the project's own line that brought a merged commit, by its message.
+
+    A commit that nobody has merged by sow came as it is. Raises GitRefused.
+    """
+    view = view_of(main.top)
+    format_ = f"--format={MARKS}"
+    fixed = ("--fixed-strings", f"--grep={COMMIT_MARK}: {commit}")
+    words = ("log", "-z", "--first-parent", "--max-count=1", *fixed, format_, project)
+    records = view.records(*words, seconds=LONG_SECONDS)
+    return records[0] if records and records[2] == commit else commit
+
+
 def _sides(
     view: View, onto: str, wanted: TaskCommit, author: Mapping[str, str], *, scratch: str
 ) -> tuple[str, str]:

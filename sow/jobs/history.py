@@ -19,7 +19,8 @@ class Ended(NamedTuple):
 
     id: JobId
     project_id: ProjectId
-    task_id: TaskId
+    task_ids: tuple[TaskId, ...]
+    """The tasks that it was about, its own first; its own is empty for the project as a whole."""
     ended_at: float
     project_used_at: float
     """When the newest job of its project was asked for."""
@@ -34,6 +35,8 @@ def ended_jobs(database: Database) -> list[Ended]:
         select id, project_id, task_id, ended_at,
             (select max(created_at) from job as newest where newest.project_id = job.project_id)
                 as project_used_at,
+            (select group_concat(occupied.task_id, ' ') from occupied
+                where occupied.job_id = job.id) as others,
             exists (select 1 from waiter where waiter.job_id = job.id) as is_awaited
         from job
         where {ENDED} and ended_at is not null and not owes_task
@@ -44,7 +47,7 @@ def ended_jobs(database: Database) -> list[Ended]:
         Ended(
             JobId(row["id"]),
             ProjectId(row["project_id"]),
-            TaskId(row["task_id"]),
+            (TaskId(row["task_id"]), *map(TaskId, (row["others"] or "").split())),
             row["ended_at"],
             row["project_used_at"],
             bool(row["is_awaited"]),

@@ -1,7 +1,8 @@
 """Job and attempt records: insert, find, change.
 
-Owns the promise that a task has at most one live job (a unique index keeps it
-across processes). Leases and the queue's own rows are `leases`.
+Owns the promise that a task has at most one live job, its own or one that is
+about several tasks: unique indexes and triggers keep it across processes, in
+the transaction that inserts the job. Leases and the queue's own rows are `leases`.
 """
 
 import os
@@ -45,7 +46,7 @@ class UnknownJob(StateError):
 
 
 class TaskIsTaken(Exception):
-    """Another live job of the task was inserted first."""
+    """Another live job of the task, or of one of the tasks, was inserted first."""
 
 
 def insert_job(database: Database, job: Job) -> Job:
@@ -53,7 +54,7 @@ def insert_job(database: Database, job: Job) -> Job:
 
     Its number has no output on disk yet: a file that was restored from a
     backup has forgotten the newest jobs, but what they wrote is still there.
-    Raises TaskIsTaken when the task has a live job.
+    Raises TaskIsTaken when the task, or another one that it is about, has a live job.
     """
     fields = {name: getattr(job, name) for name in Job.__struct_fields__ if name != "id"}
     fields["executor_name"] = job.executor_name
@@ -64,6 +65,9 @@ def insert_job(database: Database, job: Job) -> Job:
         with database.transaction():
             fields["id"] = _next_id(database)
             job_id = records.insert(database, "job", fields)
+            for task_id in job.tasks[1:]:
+                occupied = {"job_id": job_id, "project_id": job.project_id, "task_id": task_id}
+                records.insert(database, "occupied", occupied)
     except sqlite3.IntegrityError as error:
         raise TaskIsTaken from error
     return msgspec.structs.replace(job, id=JobId(job_id))
@@ -93,19 +97,29 @@ def change_job(database: Database, job_id: JobId, **changes: Any) -> None:
 
 
 def live_job(database: Database, project_id: ProjectId, task_id: TaskId) -> Job | None:
-    """Return the job of a task that has not ended, if any."""
+    """Return the job of a task that has not ended, if any; it may be about others as well."""
     row = database.row(
         f"select * from job where project_id = ? and task_id = ? and {ACTIVE}",  # noqa: S608
+        (project_id, task_id),
+    ) or database.row(
+        "select job.* from occupied join job on job.id = occupied.job_id "
+        "where occupied.project_id = ? and occupied.task_id = ? and is_live",
         (project_id, task_id),
     )
     return records.from_row(row, Job) if row is not None else None
 
 
 def last_job(database: Database, project_id: ProjectId, task_id: TaskId) -> Job | None:
-    """Return the newest job of a task, if any."""
+    """Return the newest job of a task, if any; it may be about others as well."""
     row = database.row(
-        "select * from job where project_id = ? and task_id = ? order by id desc limit 1",
-        (project_id, task_id),
+        """
+        select * from job where id = (select max(id) from (
+            select max(id) as id from job where project_id = ? and task_id = ?
+            union all
+            select max(job_id) from occupied where project_id = ? and task_id = ?
+        ))
+        """,
+        (project_id, task_id, project_id, task_id),
     )
     return records.from_row(row, Job) if row is not None else None
 
@@ -201,8 +215,8 @@ def recent_jobs(
         conditions.append("project_id = ?")
         parameters.append(project_id)
     if task_id is not None:
-        conditions.append("task_id = ?")
-        parameters.append(task_id)
+        conditions.append("(task_id = ? or id in (select job_id from occupied where task_id = ?))")
+        parameters += [task_id, task_id]
     if active_only:
         conditions.append(ACTIVE)
     where = f"where {' and '.join(conditions)}" if conditions else ""

@@ -149,6 +149,46 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         create index job_active on job (state)
             where state in ('preparing', 'queued', 'running', 'backoff', 'parked', 'held')
         """,
+        # A job may be about several tasks: these are occupied by it as its own one is. Neither a
+        # job of theirs nor another that names them comes in before it has ended.
+        """
+        create table occupied (
+            job_id integer not null,
+            project_id text not null,
+            task_id text not null,
+            is_live integer not null default 1,
+            primary key (job_id, task_id)
+        ) without rowid
+        """,
+        "create unique index occupied_live on occupied (project_id, task_id) where is_live",
+        "create index occupied_task on occupied (project_id, task_id, job_id)",
+        """
+        create trigger occupied_is_taken before insert on occupied when exists (
+            select 1 from job where project_id = new.project_id and task_id = new.task_id
+                and state in ('preparing', 'queued', 'running', 'backoff', 'parked', 'held')
+        ) begin
+            select raise(abort, 'another job of the task has not ended');
+        end
+        """,
+        """
+        create trigger job_is_occupied before insert on job when exists (
+            select 1 from occupied
+            where project_id = new.project_id and task_id = new.task_id and is_live
+        ) begin
+            select raise(abort, 'a job that is about the task has not ended');
+        end
+        """,
+        """
+        create trigger occupied_is_over after update of state on job
+        when new.state in ('done', 'failed', 'cancelled') begin
+            update occupied set is_live = 0 where job_id = new.id;
+        end
+        """,
+        """
+        create trigger occupied_is_gone after delete on job begin
+            delete from occupied where job_id = old.id;
+        end
+        """,
         # The record of changes. Its numbers never come again, though old rows are pruned. SQLite
         # knows the time of a statement to the millisecond; here it is in seconds since the epoch.
         """

@@ -115,9 +115,10 @@ def _free(workspace: Workspace, candidates: Iterable[Ended]) -> Iterable[Ended]:
         if job.project_id != here:
             yield job
         elif not job.is_awaited:
-            if job.task_id not in over:
-                over[job.task_id] = _is_over(workspace, job.task_id)
-            if over[job.task_id]:
+            for task_id in job.task_ids:
+                if task_id not in over:
+                    over[task_id] = _is_over(workspace, task_id)
+            if all(over[task_id] for task_id in job.task_ids):
                 yield job
 
 

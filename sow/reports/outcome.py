@@ -9,16 +9,12 @@ from collections.abc import Callable, Sequence
 from sow.clock import Times, format_duration
 from sow.errors import ExitCode
 from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause
-from sow.schema.job import Attempt, Job, JobState
-from sow.schema.kinds import kind_of
+from sow.schema.job import Attempt, Job, JobState, Verb
+from sow.schema.kinds import KINDS, kind_of
 from sow.schema.output.jobs import Outcome
 from sow.schema.task import TaskStatus
 
 GOOD = frozenset({TaskStatus.NEEDS_REVIEW, TaskStatus.PAUSED, TaskStatus.COMPLETED})
-
-
-PASSED = "passed"
-"""How a job without an agent is said to have ended well."""
 
 
 def exit_code_of(job: Job) -> ExitCode:
@@ -74,10 +70,11 @@ def is_empty(attempt: Attempt) -> bool:
 
 def line_of(outcome: Outcome, *, now: float, paint: Callable[[str], str] = str) -> str:
     """Return an outcome as one line for people; `paint` gives the word of its state a colour."""
+    is_done = outcome.state == JobState.DONE
     if not JobState(outcome.state).is_final:
         how = f"still {paint(outcome.state)}"
     elif outcome.agent is None:
-        how = paint(PASSED if outcome.state == JobState.DONE else outcome.state)
+        how = paint(KINDS[Verb(outcome.verb)].well_ended if is_done else outcome.state)
     elif outcome.state == JobState.CANCELLED:
         how = f"cancelled, left {paint(str(outcome.status))}"
     elif outcome.cause == Cause.CLOSED:
@@ -89,14 +86,17 @@ def line_of(outcome: Outcome, *, now: float, paint: Callable[[str], str] = str) 
     asked = [outcome.verb, outcome.agent, *outcome.checks]
     words = " ".join(word for word in asked if word)
     by = f" by {outcome.executor}" if outcome.executor else ""
-    line = f"{outcome.task or 'project'} {how} ({words}{by}, job {outcome.job}{tries}{took})"
+    about = ", ".join(outcome.tasks) or "project"
+    line = f"{about} {how} ({words}{by}, job {outcome.job}{tries}{took})"
     if outcome.owed:
         anew = f"; `{outcome.anew_with}` runs it anew" if outcome.anew_with else ""
         ended = Times(now).of_record(outcome.ended_at or "")
         line = f"outcome of job {outcome.job}, which ended at {ended}{anew}: {line}"
     if outcome.standing:
         line = f"{line}: {outcome.standing}"
-    elif outcome.reason and outcome.state == JobState.FAILED:
+    elif outcome.reason and (
+        outcome.state == JobState.FAILED or (is_done and outcome.agent is None)
+    ):
         line = f"{line}: {outcome.reason.strip().splitlines()[0]}"
     return line
 

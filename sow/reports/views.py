@@ -180,6 +180,7 @@ def _fields(job: Job, attempts: Sequence[Attempt], seen: Seen) -> dict[str, Any]
     waits = job.state in (JobState.BACKOFF, JobState.PARKED)
     return {
         "task": job.task_id or None,
+        "tasks": job.tasks,
         "job": job.id,
         "project": job.project_id,
         "verb": job.verb.value,

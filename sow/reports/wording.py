@@ -8,12 +8,14 @@ import shlex
 from collections.abc import Sequence
 
 from sow.schema.job import Job
-from sow.schema.job_terms import CheckTerms
+from sow.schema.job_terms import CheckTerms, MergeTerms
 
 
 def subject_of(job: Job) -> str:
-    """Return what a job is about: its task, or the project."""
-    return f"task {job.task_id}" if job.task_id else "the project"
+    """Return what a job is about: its task, or tasks, or the project."""
+    if not job.tasks:
+        return "the project"
+    return f"task {' and task '.join(job.tasks)}"
 
 
 def asked_of(job: Job) -> str:
@@ -29,6 +31,8 @@ def _details(job: Job) -> str:
 
 def call_of(job: Job) -> Sequence[str]:
     """Return the words of the command that places a job without an agent once more."""
+    if isinstance(job.terms, MergeTerms):
+        return ("sow", job.verb.value, *job.tasks, *(["--squash"] if job.terms.squash else []))
     names = job.terms.names if isinstance(job.terms, CheckTerms) else ()
     about = ("task", job.verb.value, job.task_id) if job.task_id else ("project", job.verb.value)
     return ("sow", *about, *names)

@@ -40,6 +40,9 @@ class Cause(StrEnum):
     WORKER_STOPPED = "worker_stopped"
     PASSED = "passed"
     CHECK_FAILED = "check_failed"
+    MERGE_CONFLICT = "merge_conflict"
+    MERGE_REFUSED = "merge_refused"
+    """It cannot be merged as things stand; its own words say what has to be done first."""
     CLOSED = "closed"
     """A person closed a session that was open on a terminal, without setting a status in it."""
     INTERNAL = "internal"
@@ -279,6 +282,22 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         retry=RetryRule.FAIL,
         session=SessionRule.NOT_REACHED,
         remedy="See what it printed: `sow job logs {job}`. When that is mended",
+    ),
+    Cause.MERGE_CONFLICT: CauseFacts(
+        words="the work does not fit together with what the project's branch has",
+        blame=Blame.WORK,
+        retry=RetryRule.FAIL,
+        session=SessionRule.NOT_REACHED,
+        exit_code=ExitCode.STATE,
+        remedy="Nothing was changed; what solves it stands above. Then",
+    ),
+    Cause.MERGE_REFUSED: CauseFacts(
+        words="it cannot be merged as things stand",
+        blame=Blame.PERSON,
+        retry=RetryRule.FAIL,
+        session=SessionRule.NOT_REACHED,
+        exit_code=ExitCode.STATE,
+        remedy="Put right what stands above. Then",
     ),
     Cause.CLOSED: CauseFacts(
         words="the person who had it open closed it without setting a status",

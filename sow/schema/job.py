@@ -11,7 +11,7 @@ import msgspec
 from sow.ids import AttemptId, JobId, ProjectId, TaskId, WorkerId
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
-from sow.schema.job_terms import JobTerms
+from sow.schema.job_terms import JobTerms, MergeTerms
 from sow.schema.task import TaskStatus
 
 
@@ -24,6 +24,8 @@ class Verb(StrEnum):
     """A person takes the session over on a terminal. No worker runs it; the job holds the task."""
     CHECK = "check"
     """The project's own command lines are run on what stands there; no agent has a part in it."""
+    MERGE = "merge"
+    """The work of some tasks is merged into the project's branch; no agent has a part in it."""
 
 
 class JobState(StrEnum):
@@ -114,7 +116,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     state: JobState = JobState.PREPARING
     cause: Cause | None = None
     reason: str = ""
-    """Why it failed or waits, in a sentence."""
+    """Why it failed or waits, in a sentence; what a merge has done, and what it left."""
     prior_status: TaskStatus | None = None
     """The task's status before this job took it, for one that never runs."""
     outcome_status: TaskStatus | None = None
@@ -145,6 +147,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     queued_at: float | None = None
     started_at: float | None = None
     ended_at: float | None = None
+
+    @property
+    def tasks(self) -> tuple[TaskId, ...]:
+        """The tasks that it is about, its own first. Each has one live job at most."""
+        more = self.terms.tasks if isinstance(self.terms, MergeTerms) else ()
+        return tuple(dict.fromkeys(task for task in (self.task_id, *more) if task))
 
     @property
     def agents_executor(self) -> ExecutorConfig:

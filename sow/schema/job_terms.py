@@ -6,6 +6,8 @@ jobs that an earlier version of this sow has placed.
 
 import msgspec
 
+from sow.ids import TaskId
+
 
 class CheckTerms(msgspec.Struct, frozen=True, kw_only=True, tag="check", tag_field="kind"):
     """What a check was asked for."""
@@ -21,5 +23,14 @@ class AuthorTerms(msgspec.Struct, frozen=True, kw_only=True, tag="author", tag_f
     """Whether it works in a clone of its own, which is made for a task that has none."""
 
 
-JobTerms = CheckTerms | AuthorTerms
+class MergeTerms(msgspec.Struct, frozen=True, kw_only=True, tag="merge", tag_field="kind"):
+    """What a merge was asked for."""
+
+    tasks: tuple[TaskId, ...]
+    """The tasks to merge, in this order; the job's own task is the first."""
+    squash: bool = False
+    """Whether each task becomes one commit of the project's branch, without its own commits."""
+
+
+JobTerms = CheckTerms | AuthorTerms | MergeTerms
 """Of any kind."""

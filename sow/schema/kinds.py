@@ -54,6 +54,8 @@ class JobKind(msgspec.Struct, frozen=True, kw_only=True):
     in_persons_hands: bool
     """Whether a person sits before it: nobody else may end it, and what it queues is that
     person's, not part of the job that it was begun from."""
+    well_ended: str = "passed"
+    """How one without an agent is said to have ended well."""
 
     @property
     def is_agents(self) -> bool:
@@ -104,6 +106,18 @@ KINDS: Mapping[Verb, JobKind] = {
             is_leased=True,
             makes_work=False,
             in_persons_hands=False,
+        ),
+        JobKind(
+            verb=Verb.MERGE,
+            deed="began the merge",
+            step="merge",
+            session=None,
+            marks_task=False,
+            reports_status=False,
+            is_leased=True,
+            makes_work=False,
+            in_persons_hands=False,
+            well_ended="merged",
         ),
     )
 }

@@ -134,6 +134,20 @@ class CheckRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     results: list[CommandResult] = []
 
 
+class TaskMerge(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"result": "as"}
+):
+    """How a task's work came into the project's branch."""
+
+    commit: CommitText
+    """The last commit of the task that was merged."""
+    into: Annotated[str, Meta(min_length=1)]
+    """The branch."""
+    result: CommitText
+    """The commit of that branch that brought it; where it was there already, the task's own."""
+    at: Moment
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One task."""
 
@@ -159,6 +173,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The checks that it is judged by; without the field those that the repository names."""
     check: CheckRecord | UnsetType = UNSET
     """The outcome of the last check of it."""
+    merged: TaskMerge | UnsetType = UNSET
+    """How its work came into the project's branch; a task that is reopened may have more since."""
     metadata: dict[str, Any] = {}
 
     @property

@@ -41,6 +41,7 @@ _REFUSED = {
     "started_at": "sow keeps the times",
     "completed_at": "sow keeps the times",
     "review": "`sow review accept` and `sow review correct` write it",
+    "merged": "`sow merge` writes it",
     "metadata": "name the key as well",
 }
 

@@ -27,6 +27,7 @@ SINCE: Mapping[str, int] = {
     "task.checks": 2,
     "task.check": 2,
     "task.review": 2,
+    "task.merged": 2,
 }
 """The fields that came after the first form, each with the number of its form, as
 `{"task.review": 2}`. Such a field is UNSET where a file does not have it."""

@@ -104,7 +104,7 @@ def test_show_json_has_every_key(begun):
         "task", "name", "phase", "status", "agent", "iteration", "depends_on", "session_id",
         "session", "created_at", "updated_at", "started_at", "completed_at", "clone",
         "review", "references", "feedback", "files_modified", "checks", "check",
-        "metadata", "folder",
+        "merged", "metadata", "folder",
     ]  # fmt: skip
     assert task["session_id"] is None
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", task["created_at"])

@@ -446,4 +446,8 @@ def test_the_record_of_a_file_of_today_has_its_triggers(database: Database, tmp_
         "change_of_new_attempt",
         "change_of_attempt",
         "change_of_lease",
+        "occupied_is_taken",
+        "job_is_occupied",
+        "occupied_is_over",
+        "occupied_is_gone",
     }

@@ -15,6 +15,7 @@ ELSEWHERE = {
     "agent open": "needs a terminal: test_agent_open",
     "config edit": "needs a terminal: tests/config/test_config_edit",
     "demo": "a journey of its own: test_demo",
+    "merge": "needs a git repository: test_merge",
     "job resolve": "needs an agent that nobody can verify: test_job_resolve",
     "task diff": "needs a git repository: tests/cli_state/test_task_diff",
     "worker": "serves until it is stopped: test_worker_command",

@@ -129,6 +129,12 @@ COLUMNS = {
         "on_behalf_of": "The job whose agent it is, which does not count against the limits then.",
         "created_at": "Since when it waits.",
     },
+    "occupied": {
+        "job_id": "A job that is about several tasks: its own, and these.",
+        "project_id": "The project's id.",
+        "task_id": "One of these tasks.",
+        "is_live": "Whether the job has not ended; until then the task takes no other.",
+    },
     "change": {
         "seq": "Its number, which only grows and is never given twice.",
         "at": "When it was made.",

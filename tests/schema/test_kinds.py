@@ -24,7 +24,12 @@ def test_every_verb_has_its_row(verb: Verb) -> None:
 
 
 def test_the_kinds_that_there_are() -> None:
-    assert verbs_of(lambda kind: kind.is_leased) == (Verb.SPAWN, Verb.RESUME, Verb.CHECK)
+    assert verbs_of(lambda kind: kind.is_leased) == (
+        Verb.SPAWN,
+        Verb.RESUME,
+        Verb.CHECK,
+        Verb.MERGE,
+    )
     assert verbs_of(lambda kind: kind.is_agents) == (Verb.SPAWN, Verb.RESUME, Verb.OPEN)
     assert verbs_of(lambda kind: kind.marks_task) == (Verb.SPAWN, Verb.RESUME, Verb.OPEN)
     assert verbs_of(lambda kind: kind.in_persons_hands) == (Verb.OPEN,)

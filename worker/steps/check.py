@@ -34,7 +34,7 @@ def run(data: bytes) -> tuple[str, StepResult]:
     paths = AttemptPaths(Path(orders.folder))
     before = judged(Path(orders.cwd), orders.clone)
     runner = Runner(orders.folder, orders.packages)
-    results = [_run_command(runner, command, paths) for command in orders.commands]
+    results = [run_command(runner, command, paths) for command in orders.commands]
     after = judged(Path(orders.cwd), orders.clone)
     record = CheckRecord(
         passed=all(result.passed for result in results),
@@ -47,7 +47,8 @@ def run(data: bytes) -> tuple[str, StepResult]:
     return orders.folder, StepResult(cause=cause, reason=words_of(results), check=record)
 
 
-def _run_command(runner: Runner, command: CheckCommand, paths: AttemptPaths) -> CommandResult:
+def run_command(runner: Runner, command: CheckCommand, paths: AttemptPaths) -> CommandResult:
+    """Run one command line to its end, and return how that was. Its log lies with the attempt."""
     print(f"runs {command.name}: {command.run}", flush=True)
     log = paths.check_log(command.name)
     ended = runner.run(command.run, log, seconds=command.timeout_seconds)

@@ -45,3 +45,19 @@ class CloneOrders(msgspec.Struct, frozen=True, kw_only=True):
     is_begun: bool = False
     """Whether a session has begun in it: what is there is kept then."""
     packages: str | None = None
+
+
+class MergeOrders(msgspec.Struct, frozen=True, kw_only=True):
+    """What to merge, and what has to pass before."""
+
+    folder: str
+    """The attempt's folder: logs and the result go there."""
+    root: str
+    """The root of the workspace that the tasks belong to."""
+    tasks: tuple[str, ...]
+    squash: bool
+    settings: CloneSettings
+    commands: tuple[CheckCommand, ...]
+    """The command lines that run on the result, the last of them the check."""
+    packages: str | None = None
+    """Where the portable back end's packages lie; None where it is not used."""

@@ -37,6 +37,7 @@ OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "review accept": (tasks.Judged,),
     "review correct": (tasks.Judged,),
     "review show": (tasks.Judged,),
+    "merge": (jobs.Outcome,),
     "worker": (house.WorkerEvent,),
     "worker list": (house.WorkerView,),
     "worker stop": (house.StoppedWorker,),

@@ -17,6 +17,10 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     verb: fields.Verb
     agent: fields.JobsAgent
     executor: fields.JobsExecutor
+    tasks: Annotated[
+        tuple[str, ...],
+        Meta(description="the tasks that it is about; of a merge they may be several"),
+    ]
     checks: Annotated[tuple[str, ...], Meta(description="the checks that a job runs; else empty")]
     state: Annotated[str, Meta(description="where the job stands (docs/reference.md, Job states)")]
     status: Annotated[

@@ -50,6 +50,10 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, Any] | None,
         Meta(description="the outcome of its last check (`sow schema task`); null before one"),
     ]
+    merged: Annotated[
+        dict[str, Any] | None,
+        Meta(description="how its work was merged (`sow schema task`); null before that"),
+    ]
     metadata: Annotated[dict[str, Any], Meta(description="whatever else was set for it")]
     folder: Annotated[str, Meta(description="where it lies, relative to the workspace's root")]
 

@@ -1,0 +1,60 @@
+"""What a job without an agent is refused for, kind by kind, before it is placed.
+
+Owns that a merge is asked for by nobody who has made the work, and of work that
+may be merged as it stands. The program of the job asks the latter again: what
+is so now may not be so when a worker takes it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from sow.calls.caller import Caller
+from sow.calls.judging import refuse_author
+from sow.calls.request import Request
+from sow.clones.candidates import candidates, in_order
+from sow.clones.main_checkout import main_checkout
+from sow.config.checks import read_repository
+from sow.config.clones import clone_settings
+from sow.config.configuration import Configuration
+from sow.config.merge_check import merge_commands
+from sow.git.repository import refuse_old_git
+from sow.ids import TaskId
+from sow.schema.job import Verb
+from sow.schema.job_terms import MergeTerms
+from sow.state.tasks import read_task
+
+
+def merge_request(
+    caller: Caller, task_ids: Sequence[TaskId], *, squash: bool, again: bool
+) -> Request:
+    """Return the request of a merge, whose tasks stand in the order in which they are merged.
+
+    Raises what `read_task` raises.
+    """
+    tasks = in_order([read_task(caller.workspace, task_id) for task_id in dict.fromkeys(task_ids)])
+    named = tuple(TaskId(task.id) for task in tasks)
+    terms = MergeTerms(tasks=named, squash=squash)
+    return Request(verb=Verb.MERGE, task_id=named[0], again=again, terms=terms)
+
+
+def admit_step(caller: Caller, config: Configuration, request: Request) -> None:
+    """Refuse a job without an agent that would only be refused later. Raises SowError."""
+    admit = ADMISSIONS.get(request.verb)
+    if admit is not None:
+        admit(caller, config, request)
+
+
+def _admit_merge(caller: Caller, config: Configuration, request: Request) -> None:
+    """Raise OwnWork, NotMergeable, UnknownCheck, GitTooOld, and what `candidates` raises."""
+    for task_id in request.tasks:
+        refuse_author(caller, task_id, "merge")
+    refuse_old_git()
+    path = caller.workspace.repository_config
+    source = read_repository(path)
+    merge_commands(source, clone_settings(source)[0], path)
+    candidates(main_checkout(caller.workspace, config.clones), request.tasks)
+
+
+ADMISSIONS: Mapping[Verb, Callable[[Caller, Configuration, Request], None]] = {
+    Verb.MERGE: _admit_merge,
+}
+"""The kinds that are refused for more than any job is."""

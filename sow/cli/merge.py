@@ -1,0 +1,52 @@
+"""`sow merge`: the work of tasks into the project's branch, as a job."""
+
+import click
+
+from sow.calls.step_admission import merge_request
+from sow.cli import completing
+from sow.cli.arguments import about_tasks
+from sow.cli.calling import place_and_wait, this_caller
+from sow.cli.check import again_option, detach_option
+from sow.cli.output import json_option
+from sow.cli.wait_options import call_options, wait_option
+from sow.ids import parse_task_id
+
+
+@click.command()
+@click.argument(
+    "tasks", metavar="TASK...", nargs=-1, required=True, shell_complete=completing.tasks
+)
+@click.option("--squash", is_flag=True, help="Make one commit of each task's work.")
+@again_option
+@wait_option
+@detach_option
+@json_option
+def merge(
+    tasks: tuple[str, ...],
+    squash: bool,
+    again: bool,
+    wait: str | None,
+    detach: bool,
+    as_json: bool,
+) -> int:
+    """Merge the work of each TASK into the project's branch: all of them, or none.
+
+    A task is merged that is completed, or accepted at its last commit, which
+    completes it. A task comes after those that it depends on. The result is
+    computed beside the working tree; the check that clones.merge_check names is
+    run on it, then the branch moves, and the files of the working tree that the
+    merge touches follow. The clones of merged tasks are removed.
+
+    A conflict, a red check, and a file that is changed in the working tree
+    change nothing.
+
+    Exit: 0 merged, 1 the check is red, 4 a conflict or refused, 7 cancelled,
+    75 still running or held (`sow trust`), 130 interrupted.
+    """
+    about_tasks(*tasks)
+    caller = this_caller()
+    named = [parse_task_id(task) for task in tasks]
+    request = merge_request(caller, named, squash=squash, again=again)
+    return place_and_wait(
+        caller, [request], call_options(as_json=as_json, detach=detach, wait=wait)
+    )

@@ -1,0 +1,188 @@
+"""Which tasks may be merged, at which commit, and in which order.
+
+Owns the refusals before a merge: the work must be completed or accepted as it
+stands, there must be a branch with it, and what it depends on comes first.
+Brings each branch into the repository; moves nothing else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec import UNSET
+
+from sow.clones.base import ProjectBranchGone
+from sow.clones.bring_back import bring_back
+from sow.clones.listing import CloneState, state_of
+from sow.clones.main_checkout import MainCheckout
+from sow.clones.merging import is_merged
+from sow.clones.place import Place
+from sow.clones.same_merge import differs_by_merges_alone
+from sow.errors import StateError
+from sow.git.inert_refs import read_ref
+from sow.git.private_view import real_git_dir
+from sow.git.view import view_of
+from sow.schema.task import ReviewVerdict, Task, TaskStatus
+from sow.state.state_errors import UnknownTask
+from sow.state.tasks import read_task
+from sow.state.verdicts import JUDGED
+
+
+class NotMergeable(StateError):
+    """A task cannot be merged as it stands."""
+
+    def __init__(self, task: Task, why: str, hint: str) -> None:
+        super().__init__(f"task {task.id} cannot be merged: {why}", hint=hint)
+        self.task_id = task.id
+
+
+class NoProjectBranch(StateError):
+    """The project names no branch, and none is checked out."""
+
+    def __init__(self, main: MainCheckout) -> None:
+        super().__init__(
+            f"there is no branch to merge into: {main.workspace.project_state} names none, and none"
+            f" is checked out in {main.repository.top}",
+            hint="Check out the branch that the work belongs to (`git switch NAME`), or name it in"
+            " that file: project.branch.",
+        )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A task that may be merged."""
+
+    task: Task
+    place: Place
+    commit: str
+    """The last commit of its branch, which the repository has."""
+
+
+def project_branch(main: MainCheckout) -> str:
+    """Return the branch that tasks are merged into. Raises NoProjectBranch."""
+    named = main.project.branch
+    branch = main.repository.branch if named is UNSET else named
+    if branch is None:
+        raise NoProjectBranch(main)
+    return branch
+
+
+def branch_tip(main: MainCheckout, branch: str) -> str:
+    """Return the commit of the project's branch as it is now. Raises ProjectBranchGone."""
+    tip = view_of(main.repository.top).commit_of(f"refs/heads/{branch}")
+    if tip is None:
+        raise ProjectBranchGone(branch, main.workspace.project_state)
+    return tip
+
+
+def in_order(tasks: Sequence[Task]) -> tuple[Task, ...]:
+    """Return tasks so that none comes before one that it depends on; else by their ids."""
+    left = {task.id: task for task in sorted(tasks, key=lambda task: (int(task.id), task.id))}
+    ordered = []
+    while left:
+        free = (task for task in left.values() if not left.keys() & set(task.depends_on))
+        chosen = next(free, next(iter(left.values())))  # a circle is refused where it is made
+        ordered.append(left.pop(chosen.id))
+    return tuple(ordered)
+
+
+def candidates(main: MainCheckout, task_ids: Sequence[str]) -> tuple[Candidate, ...]:
+    """Return some tasks in the order in which they are merged, their branches brought in.
+
+    Raises NotMergeable, NoProjectBranch, ProjectBranchGone, BranchInTheWay,
+    UnsafeClone, GitRefused, and what `read_task` raises.
+    """
+    branch = project_branch(main)
+    tip = branch_tip(main, branch)
+    found = []
+    for task in in_order([read_task(main.workspace, task_id) for task_id in task_ids]):
+        _refuse_unfinished(task)
+        candidate = _brought(main, task, branch)
+        _refuse_unjudged(main, candidate, tip)
+        _refuse_unmet(main, task, task_ids, tip)
+        found.append(candidate)
+    return tuple(found)
+
+
+def _refuse_unfinished(task: Task) -> None:
+    """Refuse a task that is neither completed nor accepted, whatever its branch holds."""
+    if task.status is TaskStatus.COMPLETED:
+        return
+    accepted = task.review is not UNSET and task.review.verdict is ReviewVerdict.ACCEPTED
+    if task.status in JUDGED and accepted:
+        return
+    why = f"it is {task.status}" + (", and was not accepted" if task.status in JUDGED else "")
+    hint = f"Wait until its work is there: `sow task show {task.id}`."
+    if task.status in JUDGED:
+        hint = (
+            f"Look at it (`sow task diff {task.id}`), then"
+            f' `sow review accept {task.id} --summary "…"`,'
+            f" or `sow task set {task.id} status completed`."
+        )
+    elif task.status is TaskStatus.ABANDONED:
+        hint = f"`sow task reopen {task.id}` makes it pending again."
+    raise NotMergeable(task, why, hint)
+
+
+def _brought(main: MainCheckout, task: Task, project: str) -> Candidate:
+    """Return a task with the last commit of its branch, fetched from its clone if it has one."""
+    place = main.place(task)
+    tip = view_of(main.repository.top).commit_of(f"refs/heads/{place.branch}")
+    if state_of(place) is CloneState.WHOLE:
+        brought = bring_back(place.facts(place.base or ""), main.repository)
+        tip = brought.commit if brought is not None else tip
+    if tip is None:
+        why = f"it has no clone, and there is no branch {place.branch}"
+        hint = f"What was done without a clone lies in {main.repository.top}: commit it there."
+        raise NotMergeable(task, why, f"{hint} Nothing has to be merged into {project}.")
+    return Candidate(task, place, tip)
+
+
+def _last_commit(main: MainCheckout, place: Place) -> str | None:
+    """Return the last commit of a task's branch, in its clone or in the repository; None: none."""
+    if state_of(place) is CloneState.WHOLE:
+        commit = read_ref(real_git_dir(place.path), f"refs/heads/{place.branch}")
+        if commit is not None:
+            return commit
+    return view_of(main.repository.top).commit_of(f"refs/heads/{place.branch}")
+
+
+def _refuse_unjudged(main: MainCheckout, found: Candidate, project: str) -> None:
+    """Refuse a task that was accepted at another commit than its last one."""
+    task = found.task
+    if task.status is TaskStatus.COMPLETED:
+        return
+    accepted = UNSET if task.review is UNSET else task.review.commit
+    facts = found.place.facts(found.place.base or "")
+    if accepted is not UNSET and differs_by_merges_alone(
+        main.repository, facts, project, accepted, found.commit
+    ):
+        return
+    where = "no commit" if accepted is UNSET else f"commit {accepted[:12]}"
+    raise NotMergeable(
+        task,
+        f"it was accepted at {where}, and {found.place.branch} is at {found.commit[:12]} now",
+        f"Look at what came since (`sow task diff {task.id}`) and judge it anew:"
+        f' `sow review accept {task.id} --summary "…"`.',
+    )
+
+
+def _refuse_unmet(main: MainCheckout, task: Task, named: Sequence[str], project: str) -> None:
+    """Refuse a task before one that it depends on, whose work is not in the project's branch."""
+    for task_id in task.depends_on:
+        if task_id in named:
+            continue
+        try:
+            before = read_task(main.workspace, task_id)
+        except UnknownTask:
+            continue
+        tip = _last_commit(main, main.place(before))
+        if tip is None or before.status is TaskStatus.ABANDONED:
+            continue
+        same = before.merged is not UNSET and before.merged.commit == tip
+        remembered = before.merged.result if same and before.merged is not UNSET else None
+        if not is_merged(main.repository, project, tip, remembered):
+            raise NotMergeable(
+                task,
+                f"it depends on task {task_id}, whose work is not merged",
+                f"Merge that one first, or both: `sow merge {task_id} {task.id}`.",
+            )

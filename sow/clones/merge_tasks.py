@@ -1,0 +1,191 @@
+"""The work of tasks merged into the project's branch: all that are named, or none of them.
+
+Owns the order of the steps: branches brought in, merges computed one upon the
+other, the result judged, the branch moved once, each task's record written, its
+clone removed. Killed after any of them, it is begun again from the first: what
+is merged is found merged, and only what is missing is done.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from msgspec import UNSET
+
+from sow.clones.candidates import Candidate, branch_tip, candidates, project_branch
+from sow.clones.main_checkout import MainCheckout, main_checkout
+from sow.clones.merging import ConflictingFile, TaskCommit, brought_by, compute_merge
+from sow.clones.moving import KIND, BranchMoved, complete_move, move_branch
+from sow.clones.place import Place
+from sow.clones.removal import remove_clone
+from sow.clones.steps import no_step, note_path
+from sow.errors import StateError
+from sow.files import NotWritten, locked_folder
+from sow.schema.task import Task, TaskStatus
+from sow.state.tasks import change_task
+from sow.state.transitions import ALLOWED, FieldChanges, enter, moment
+
+LOCK_SECONDS = 60.0
+MOST_TRIES = 5
+"""How often a merge is computed anew because somebody has moved the branch meanwhile."""
+SHOWN = 12
+
+Check = Callable[[Place, str], None]
+"""Judges a commit before the branch moves to it; raises where it must not. It is given a place
+beside which it may check the commit out."""
+
+
+class MergeConflict(StateError):
+    """The work of a task does not fit together with what was merged before. Nothing was changed."""
+
+    def __init__(
+        self, task: Task, branch: str, files: Sequence[ConflictingFile], before: Sequence[str]
+    ) -> None:
+        self.files = tuple(files)
+        others = sorted({other for file in files for other in file.tasks})
+        with_whom = f"task {', task '.join(others)}" if others else branch
+        names = ", ".join(_named(file) for file in files[:SHOWN])
+        more = f" and {len(files) - SHOWN} more" * (len(files) > SHOWN)
+        first = [other for other in before if other in others]
+        merge = f"merge the others (`sow merge {' '.join(first)}`), " if first else ""
+        super().__init__(
+            f"task {task.id} conflicts with {with_whom} in {names}{more}",
+            hint=f"Nothing was changed. To solve it: {merge}bring {branch} into the task's clone"
+            f" (`sow clone update {task.id}`), and have its agent solve it there"
+            f" (`sow agent resume {task.id} --conflict`). Check and review it again, then merge.",
+        )
+
+
+def _named(file: ConflictingFile) -> str:
+    return f"{file.path} (task {', '.join(file.tasks)})" if file.tasks else file.path
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What has become of a merge."""
+
+    into: str
+    """The branch."""
+    commit: str
+    """Its last commit when the tasks were in it."""
+    tasks: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    """What a person should know, in sentences."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One task's part of a merge."""
+
+    candidate: Candidate
+    result: str
+    """The commit of the project's branch that brings it."""
+
+
+def merge_tasks(
+    main: MainCheckout,
+    task_ids: Sequence[str],
+    *,
+    squash: bool,
+    check: Check,
+    now: float,
+    step: Callable[[str], None] = no_step,
+) -> Merged:
+    """Merge tasks into the project's branch, and complete those that were accepted.
+
+    The caller holds the tasks: no job of theirs is at work. Raises
+    MergeConflict, NotMergeable, DirtyFiles, IndexInUse, BranchMoved (after
+    MOST_TRIES), what `check` raises (nothing was changed then), GitRefused.
+    """
+    branch = project_branch(main)
+    with _alone(main, branch):
+        left = list(complete_move(main.repository, branch))
+    for number in range(1, MOST_TRIES + 1):
+        onto = branch_tip(main, branch)
+        found = candidates(main, task_ids)
+        step("branches brought in")
+        parts, result = _computed(main, branch, onto, found, squash=squash)
+        step("computed")
+        if result == onto:
+            break
+        check(found[0].place, result)
+        step("judged")
+        try:
+            with _alone(main, branch):
+                reason = f"sow: merge task {', '.join(task_ids)}"
+                moved = move_branch(main.repository, branch, onto, result, reason=reason, step=step)
+        except BranchMoved:
+            if number == MOST_TRIES:
+                raise
+            continue
+        left += moved.left
+        break
+    step("moved")
+    notes = [f"{path} was changed there meanwhile, and stays as it is" for path in left]
+    for part in parts:
+        _record(main, branch, part, now)
+        step(f"task {part.candidate.task.id} recorded")
+    after = main_checkout(main.workspace, main.settings)  # the branch is elsewhere now
+    for part in parts:
+        notes += _removed(after, part.candidate)
+        step(f"clone {part.candidate.task.id} removed")
+    return Merged(branch, result, tuple(task_ids), tuple(notes))
+
+
+@contextmanager
+def _alone(main: MainCheckout, branch: str) -> Iterator[None]:
+    """Hold the lock of the repository's merges: it is held for moving alone, never for a check."""
+    folder = note_path(main.repository, KIND, branch).parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotWritten(folder, error) from error
+    with locked_folder(folder, timeout_seconds=LOCK_SECONDS):
+        yield
+
+
+def _computed(
+    main: MainCheckout, branch: str, onto: str, found: Sequence[Candidate], *, squash: bool
+) -> tuple[list[_Part], str]:
+    """Return each task's part, and the commit that holds them all. Raises MergeConflict."""
+    parts: list[_Part] = []
+    for candidate in found:
+        task, place = candidate.task, candidate.place
+        facts = place.facts(place.base or candidate.commit)
+        wanted = TaskCommit(task.id, task.name, candidate.commit, facts)
+        merge = compute_merge(main.repository, onto, wanted, squash=squash)
+        if merge.commit is None:
+            before = [part.candidate.task.id for part in parts]
+            raise MergeConflict(task, branch, merge.conflicts, before)
+        result = merge.commit
+        if result == onto:
+            result = brought_by(main.repository, onto, candidate.commit)
+        parts.append(_Part(candidate, result))
+        onto = merge.commit
+    return parts, onto
+
+
+def _record(main: MainCheckout, branch: str, part: _Part, now: float) -> None:
+    """Write that a task is merged, and complete it. What stands there already stays."""
+    commit = part.candidate.commit
+
+    def change(task: Task) -> FieldChanges:
+        changes: FieldChanges = {}
+        known = task.merged
+        if known is UNSET or (known.commit, known.into) != (commit, branch):
+            fields = {"commit": commit, "into": branch, "as": part.result, "at": moment(now)}
+            changes["merged"] = fields
+        if TaskStatus.COMPLETED in ALLOWED[task.status]:
+            changes |= enter(task, TaskStatus.COMPLETED, now=now)
+        return changes
+
+    change_task(main.workspace, part.candidate.task.id, change, now=now)
+
+
+def _removed(main: MainCheckout, candidate: Candidate) -> list[str]:
+    """Remove a merged task's clone; say why it stays, if it does."""
+    try:
+        remove_clone(main, candidate.place, discard=False)
+    except StateError as error:
+        return [f"{error.message}; its work is merged"]
+    return []

@@ -1,0 +1,49 @@
+"""Whether a task's branch holds nothing but its judged commit and merges that anybody can repeat.
+
+A verdict on a commit holds for what sow makes of it by bringing the project's
+branch in without a conflict. Each such merge is computed anew, so that a commit
+which only looks like one is none. Writes objects alone.
+"""
+
+from tempfile import TemporaryDirectory
+
+from sow.clones.facts import CloneFacts
+from sow.git.identity import identity_of
+from sow.git.merge_tree import merge_trees, with_folder_of
+from sow.git.repository import Repository
+from sow.git.view import View, view_of
+
+MOST_MERGES = 100
+
+
+def differs_by_merges_alone(
+    main: Repository, facts: CloneFacts, project: str, judged: str, tip: str
+) -> bool:
+    """Whether `tip` is `judged`, or only merges of the project's branch onto it without a conflict.
+
+    `project` is the last commit of the project's branch. Raises GitRefused.
+    """
+    view = view_of(main.top)
+    commit = tip
+    for _ in range(MOST_MERGES):
+        if commit == judged:
+            return True
+        parents = view.text("rev-list", "--parents", "--max-count=1", commit).split()[1:]
+        if len(parents) != 2 or not view.is_ancestor(parents[1], project):
+            return False
+        if not _is_plain_merge(view, main, facts, commit, parents[0], parents[1]):
+            return False
+        commit = parents[0]
+    return False
+
+
+def _is_plain_merge(
+    view: View, main: Repository, facts: CloneFacts, commit: str, ours: str, theirs: str
+) -> bool:
+    """Whether a merge has no conflict and holds what merging its parents comes to."""
+    author = identity_of(main.top)
+    with TemporaryDirectory(prefix="sow-index-") as name:
+        tree = with_folder_of(view, ours, theirs, facts.project_folder, f"{name}/index")
+    side = view.text("commit-tree", tree, "-p", ours, stdin=b"Ours\n", variables=author)
+    merged = merge_trees(view, side, theirs)
+    return not merged.conflicts and merged.tree == view.text("rev-parse", f"{commit}^{{tree}}")

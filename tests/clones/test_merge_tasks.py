@@ -1,0 +1,315 @@
+"""Tasks merged into the project's branch: all that are named, or none; refusals; a second try."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from clones.clone_site import plain
+from clones.making_site import beside, commit
+from clones.merge_site import MergeSite, make_merge_site
+from msgspec import UNSET
+
+from sow.clones.candidates import NoProjectBranch, NotMergeable
+from sow.clones.merge_tasks import MOST_TRIES, MergeConflict
+from sow.clones.moving import BranchMoved, DirtyFiles
+from sow.clones.update import update_clone
+from sow.schema.task import TaskStatus
+
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def site(tmp_path) -> MergeSite:
+    return make_merge_site(tmp_path)
+
+
+def status(site: MergeSite) -> str:
+    return plain(site.top, "status", "--porcelain", "--untracked-files=no", "--", ":(exclude).sow")
+
+
+def test_a_completed_task_is_merged_remembered_and_its_clone_removed(site):
+    made = site.work("new", "new\n")
+    done = site.merge()
+    assert plain(site.top, "merge-base", "--is-ancestor", made, "main") == ""
+    assert (site.top / "new").read_text() == "new\n"
+    assert status(site) == ""
+    merged = site.task().merged
+    assert (merged.commit, merged.into, merged.result) == (made, "main", site.tip())
+    assert (done.commit, done.notes) == (site.tip(), ())
+    assert not site.home.place().path.exists()
+    assert site.tip(site.branch()) == made, "the branch stays"
+    assert plain(site.top, "fsck", "--no-dangling") == ""
+
+
+def test_a_task_accepted_at_its_last_commit_is_completed_by_it(site):
+    made = site.work("new", "new\n")
+    site.accept(made)
+    site.merge()
+    task = site.task()
+    assert (task.status, task.merged.commit) == (TaskStatus.COMPLETED, made)
+    assert task.completed_at is not UNSET
+
+
+def test_a_task_accepted_at_another_commit_is_refused(site):
+    first = site.work("new", "new\n")
+    site.accept(first)
+    commit(site.home.place().path, "new", "newer\n")
+    before = site.tip()
+    with pytest.raises(NotMergeable, match=f"accepted at commit {first[:12]}"):
+        site.merge()
+    assert (site.tip(), site.task().status) == (before, TaskStatus.NEEDS_REVIEW)
+
+
+def test_a_verdict_holds_for_a_merge_of_the_projects_branch_without_a_conflict(site):
+    made = site.work("new", "new\n")
+    site.accept(made)
+    commit(site.top, "other", "other\n")
+    place = site.home.place()
+    update_clone(place.facts(place.base), site.home.repository, "main")
+    assert plain(place.path, "rev-parse", "HEAD") != made
+    site.merge()
+    assert site.task().status is TaskStatus.COMPLETED
+
+
+def test_a_verdict_does_not_hold_for_what_only_looks_like_such_a_merge(site):
+    made = site.work("new", "new\n")
+    site.accept(made)
+    commit(site.top, "other", "other\n")
+    place = site.home.place()
+    update_clone(place.facts(place.base), site.home.repository, "main")
+    (place.path / "new").write_text("slipped in\n")
+    plain(place.path, "commit", "-q", "-a", "--amend", "--no-edit")
+    with pytest.raises(NotMergeable, match="accepted at"):
+        site.merge()
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (TaskStatus.PENDING, "it is pending"),
+        (TaskStatus.IN_PROGRESS, "it is in_progress"),
+        (TaskStatus.NEEDS_REVIEW, "it is needs_review, and was not accepted"),
+        (TaskStatus.ABANDONED, "it is abandoned"),
+    ],
+)
+def test_what_is_neither_completed_nor_accepted_is_refused(site, state, words):
+    site.work("new", "new\n", status=state)
+    with pytest.raises(NotMergeable, match=words):
+        site.merge()
+
+
+def test_a_task_without_a_branch_is_refused(site):
+    site.change(status=TaskStatus.COMPLETED)
+    with pytest.raises(NotMergeable, match="there is no branch sow/sign-in-0b5f4b7e/010"):
+        site.merge()
+
+
+def test_a_branch_without_a_clone_is_merged(site):
+    plain(site.top, "switch", "-q", "-c", site.branch())
+    made = commit(site.top, "new", "new\n")
+    plain(site.top, "switch", "-q", "main")
+    site.change(status=TaskStatus.COMPLETED)
+    site.merge()
+    assert site.task().merged.commit == made
+
+
+def test_no_branch_to_merge_into(site, tmp_path):
+    site.work("new", "new\n")
+    text = site.home.workspace.project_state.read_text().replace("  branch: main\n", "")
+    site.home.workspace.project_state.write_text(text)
+    plain(site.top, "checkout", "-q", "--detach")
+    with pytest.raises(NoProjectBranch):
+        site.merge()
+
+
+def test_several_are_merged_in_the_order_in_which_they_depend(site):
+    site.work("a", "a\n", "020")
+    site.work("b", "b\n", "010", depends_on=["020"])
+    site.merge("010", "020")
+    assert site.subjects()[:2] == ["Merge task 010: Task 0", "Merge task 020: Task 1"]
+
+
+def test_a_task_is_not_merged_before_one_that_it_depends_on(site):
+    site.work("a", "a\n", "020")
+    site.work("b", "b\n", "010", depends_on=["020"])
+    with pytest.raises(NotMergeable, match="it depends on task 020") as refused:
+        site.merge("010")
+    assert "sow merge 020 010" in refused.value.hint
+    site.merge("020", squash=True)
+    site.merge("010")
+    assert site.subjects()[:2] == ["Merge task 010: Task 0", "Task 1"]
+
+
+def test_a_squash_is_one_commit_and_is_remembered(site):
+    made = site.work("a", "a\n")
+    made = site.work("b", "b\n")
+    site.merge(squash=True)
+    assert site.subjects()[0] == "Task 0"
+    merged = site.task().merged
+    assert (merged.commit, merged.result) == (made, site.tip())
+    assert not site.home.place().path.exists()
+    before = site.tip()
+    site.merge(squash=True)
+    assert site.tip() == before, "nothing is merged twice"
+
+
+def test_a_conflict_names_files_and_tasks_and_changes_nothing(site):
+    site.work("new", "one\n", "010")
+    site.work("new", "two\n", "020")
+    site.work("file", "three\n", "030")
+    site.merge("010")
+    before = site.tip()
+    with pytest.raises(MergeConflict) as refused:
+        site.merge("030", "020")
+    words = refused.value.message + refused.value.hint
+    assert "task 020 conflicts with task 010 in new (task 010)" in words
+    for command in ("sow clone update 020", "sow agent resume 020 --conflict"):
+        assert command in words
+    assert site.tip() == before
+    assert status(site) == ""
+    assert site.task("030").merged is UNSET, "all that are named, or none"
+    assert site.home.place("030").path.exists()
+
+
+def test_a_conflict_between_two_that_are_named_says_to_merge_the_first(site):
+    site.work("new", "one\n", "010")
+    site.work("new", "two\n", "020")
+    with pytest.raises(MergeConflict) as refused:
+        site.merge("010", "020")
+    assert "`sow merge 010`" in refused.value.hint
+
+
+def test_a_changed_file_of_the_working_tree_refuses_the_merge(site):
+    site.work("file", "theirs\n")
+    (site.top / "file").write_text("mine\n")
+    before = site.tip()
+    with pytest.raises(DirtyFiles, match="file"):
+        site.merge()
+    assert (site.tip(), (site.top / "file").read_text()) == (before, "mine\n")
+    assert site.task().merged is UNSET
+
+
+def test_a_red_check_moves_nothing(site):
+    made = site.work("new", "new\n")
+    before, judged = site.tip(), []
+
+    def check(place, found):
+        judged.append(found)
+        raise RuntimeError("red")
+
+    with pytest.raises(RuntimeError, match="red"):
+        site.merge(check=check)
+    assert (site.tip(), site.task().merged) == (before, UNSET)
+    assert plain(site.top, "rev-parse", f"{judged[0]}^2") == made, "it judges the result"
+
+
+def test_a_branch_that_moves_meanwhile_is_merged_onto_anew(site):
+    site.work("new", "new\n")
+    judged = []
+
+    def check(place, found):
+        judged.append(found)
+        if len(judged) == 1:
+            commit(site.top, "other", "other\n")
+
+    site.merge(check=check)
+    assert len(judged) == 2
+    assert (site.top / "other").exists()
+    assert site.tip() == judged[1]
+
+
+def test_a_branch_that_never_stands_still_ends_the_merge(site):
+    site.work("new", "new\n")
+    judged = []
+
+    def check(place, found):
+        judged.append(found)
+        commit(site.top, "other", f"{len(judged)}\n")
+
+    with pytest.raises(BranchMoved):
+        site.merge(check=check)
+    assert len(judged) == MOST_TRIES
+    assert site.task().merged is UNSET
+
+
+def test_a_clone_in_which_something_stands_is_left_and_told(site):
+    site.work("new", "new\n")
+    (site.home.place().path / "forgotten").write_text("x")
+    done = site.merge()
+    (note,) = done.notes
+    assert "forgotten" in note
+    assert site.home.place().path.exists()
+
+
+def test_merging_again_changes_nothing(site):
+    site.work("new", "new\n")
+    site.merge()
+    before, state = site.tip(), site.task()
+    site.merge()
+    assert (site.tip(), site.task()) == (before, state)
+
+
+MERGER = """
+import os, signal, sys
+from pathlib import Path
+from clones.making_site import Home
+from clones.merge_site import MergeSite
+from sow.paths import Workspace
+
+def step(name):
+    if name == sys.argv[2]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+MergeSite(Home(Workspace(Path(sys.argv[1])))).merge("010", "020", step=step)
+"""
+
+STEPS = (
+    "branches brought in",
+    "computed",
+    "judged",
+    "noted",
+    "branch moved",
+    "files written",
+    "index written",
+    "moved",
+    "task 010 recorded",
+    "task 020 recorded",
+    "clone 010 removed",
+    "clone 020 removed",
+)
+
+
+def test_these_are_all_the_steps(site):
+    site.work("new", "new\n", "010")
+    site.work("file", "two\n", "020")
+    seen = []
+    site.merge("010", "020", step=seen.append)
+    assert tuple(seen) == STEPS
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_after_each_step(site, step):
+    site.accept(site.work("new", "new\n", "010"), "010")
+    site.work("file", "two\n", "020")
+    killed = subprocess.run(
+        [sys.executable, "-c", MERGER, str(site.home.workspace.root), step],
+        env={**os.environ, "PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent}"},
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+
+    site.merge("010", "020")
+
+    assert site.subjects() == ["Merge task 020: Task 1", "Merge task 010: Task 0", "First"]
+    assert ((site.top / "new").read_text(), (site.top / "file").read_text()) == ("new\n", "two\n")
+    assert status(site) == ""
+    assert plain(site.top, "fsck", "--no-dangling") == ""
+    for task, result in (("010", "main~1"), ("020", "main")):
+        assert site.task(task).status is TaskStatus.COMPLETED
+        assert site.task(task).merged.result == plain(site.top, "rev-parse", result)
+        assert not site.home.place(task).path.exists()
+    folder = site.home.place().path.parent
+    assert not folder.exists() or beside(site.home.place()) == []

@@ -1,0 +1,89 @@
+"""A job that is about several tasks: each of them has one live job, whichever kind that is."""
+
+import pytest
+from queue_cases import NOW, PROJECT, make_job
+
+from sow.ids import ProjectId, TaskId
+from sow.jobs import history, jobs
+from sow.jobs.database import Database
+from sow.jobs.jobs import TaskIsTaken
+from sow.schema.job import FINAL_STATES, LIVE_STATES, Job, JobState, Verb
+from sow.schema.job_terms import MergeTerms
+
+
+def merge(database: Database, *tasks: str, **more) -> Job:
+    terms = MergeTerms(tasks=tuple(map(TaskId, tasks)))
+    job = make_job(tasks[0], verb=Verb.MERGE, executor=None, agent="", terms=terms, **more)
+    return jobs.insert_job(database, job)
+
+
+def live(database: Database, task: str) -> int | None:
+    found = jobs.live_job(database, PROJECT, TaskId(task))
+    return found.id if found else None
+
+
+def test_it_is_the_live_job_of_each(database: Database) -> None:
+    job = merge(database, "010", "020", "030")
+    assert jobs.get_job(database, job.id) == job
+    assert [live(database, task) for task in ("010", "020", "030", "040")] == [job.id] * 3 + [None]
+    assert jobs.live_job(database, ProjectId("other"), TaskId("020")) is None
+
+
+@pytest.mark.parametrize("state", LIVE_STATES)
+@pytest.mark.parametrize("task", ["010", "020"])
+def test_none_of_them_takes_another_job(database: Database, task: str, state: JobState) -> None:
+    job = merge(database, "010", "020", state=state)
+    for insert in (
+        lambda: jobs.insert_job(database, make_job(task)),
+        lambda: merge(database, "030", task),
+        lambda: merge(database, task, "030"),
+    ):
+        with pytest.raises(TaskIsTaken):
+            insert()
+    assert [found.id for found in jobs.active_jobs(database)] == [job.id], "nothing is left behind"
+    assert live(database, "030") is None
+
+
+def test_it_is_refused_where_one_has_a_live_job(database: Database) -> None:
+    jobs.insert_job(database, make_job("020"))
+    with pytest.raises(TaskIsTaken):
+        merge(database, "010", "020")
+    assert live(database, "010") is None
+
+
+def test_another_project_has_tasks_of_its_own(database: Database) -> None:
+    merge(database, "010", "020")
+    jobs.insert_job(database, make_job("020", project_id=ProjectId("other")))
+
+
+@pytest.mark.parametrize("state", sorted(FINAL_STATES))
+def test_when_it_has_ended_all_are_free_and_know_it_as_their_last(
+    database: Database, state: JobState
+) -> None:
+    job = merge(database, "010", "020")
+    jobs.change_job(database, job.id, state=state, ended_at=NOW)
+    assert live(database, "020") is None
+    last = jobs.last_job(database, PROJECT, TaskId("020"))
+    assert last is not None
+    assert last.id == job.id
+    later = jobs.insert_job(database, make_job("020"))
+    last = jobs.last_job(database, PROJECT, TaskId("020"))
+    assert last is not None
+    assert last.id == later.id
+
+
+def test_it_is_listed_with_each(database: Database) -> None:
+    job = merge(database, "010", "020")
+    for task in ("010", "020"):
+        found = jobs.recent_jobs(database, limit=9, project_id=PROJECT, task_id=TaskId(task))
+        assert [each.id for each in found] == [job.id]
+    assert not jobs.recent_jobs(database, limit=9, project_id=PROJECT, task_id=TaskId("030"))
+
+
+def test_its_end_knows_all_and_what_is_forgotten_is_gone(database: Database) -> None:
+    job = merge(database, "010", "020")
+    jobs.change_job(database, job.id, state=JobState.DONE, ended_at=NOW)
+    (ended,) = history.ended_jobs(database)
+    assert sorted(ended.task_ids) == ["010", "020"]
+    history.forget(database, [job.id])
+    assert not database.rows("select * from occupied")

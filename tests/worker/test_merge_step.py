@@ -1,0 +1,182 @@
+"""A merge from its claim to its end: under a true supervisor, its check, and each way it ends."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from attempt_cases import wait_until
+from attempts.job_values import NOW, PROJECT, make_job
+from clones.clone_site import name_author, plain
+from msgspec import UNSET
+from step_cases import CheckSite
+from watch_cases import WatchSite
+
+from sow.clones.main_checkout import main_checkout
+from sow.ids import JobId, TaskId
+from sow.jobs import jobs, leases
+from sow.reports.outcome import exit_code_of, line_of
+from sow.reports.views import outcome_of
+from sow.schema.causes import Cause
+from sow.schema.job import Job, JobState, Verb
+from sow.schema.job_terms import MergeTerms
+from sow.schema.task import TaskStatus
+
+
+class Merging:
+    """Completed tasks with branches of their own, and a worker."""
+
+    def __init__(self, checks: CheckSite) -> None:
+        self.checks = checks
+        self.site = checks.site
+        self.root = checks.site.workspace.root
+        plain(self.root, "init", "-q", "-b", "main")
+        name_author(self.root)
+        (self.root / "file").write_text("one\n")
+        plain(self.root, "add", "file")
+        plain(self.root, "commit", "-q", "-m", "First")
+
+    def work(self, path: str, text: str, task: str = "010") -> str:
+        settings = self.site.context.configuration.clones
+        place = main_checkout(self.site.workspace, settings).place(self.site.task(task))
+        plain(self.root, "switch", "-q", "-c", place.branch)
+        (self.root / path).write_text(text)
+        plain(self.root, "add", path)
+        plain(self.root, "commit", "-q", "-m", task)
+        commit = plain(self.root, "rev-parse", "HEAD")
+        plain(self.root, "switch", "-q", "main")
+        self.site.change_task(task, status=TaskStatus.COMPLETED)
+        return commit
+
+    def settings(self, **clones: object) -> None:
+        path = self.site.workspace.repository_config
+        content = yaml.safe_load(path.read_text())
+        path.write_text(yaml.safe_dump({**content, "clones": clones}))
+        self.checks.trust()
+
+    def place(self, *tasks: str) -> Job:
+        named = tuple(map(TaskId, tasks or ("010",)))
+        job = make_job(
+            id=JobId(0),
+            project_id=PROJECT,
+            task_id=named[0],
+            verb=Verb.MERGE,
+            agent="",
+            executor=None,
+            terms=MergeTerms(tasks=named),
+            path_variable=self.site.context.environ["PATH"],
+            state=JobState.PREPARING,
+        )
+        job = jobs.insert_job(self.site.database, job)
+        leases.enqueue(self.site.database, job.id, now=NOW)
+        return job
+
+    def run(self, *tasks: str) -> Job:
+        running = self.checks.start(self.place(*tasks))
+        assert running is not None
+        return self.checks.watched(running)
+
+    def tip(self) -> str:
+        return plain(self.root, "rev-parse", "main")
+
+    def log(self, job: Job, name: str) -> Path:
+        return self.site.workspace.attempt(job.id, 1).check_log(name)
+
+
+@pytest.fixture
+def merging(site: WatchSite) -> Iterator[Merging]:
+    checks = CheckSite(site, unit="test -e new && pwd", lint="echo no; exit 3")
+    yield Merging(checks)
+    checks.close()
+
+
+def test_a_merge_is_done_and_told(merging: Merging) -> None:
+    made = merging.work("new", "new\n")
+    job = merging.run()
+    assert (job.state, job.cause) == (JobState.DONE, Cause.PASSED), job.reason
+    assert job.reason == f"main is at {merging.tip()[:12]}"
+    assert merging.site.task().merged.commit == made
+    assert merging.site.task().status is TaskStatus.COMPLETED
+    line = line_of(outcome_of(job, jobs.attempts(merging.site.database, job.id)), now=NOW)
+    assert line.startswith(f"010 merged (merge, job {job.id}")
+    assert line.endswith(job.reason)
+
+
+def test_the_result_is_checked_in_a_checkout_that_is_gone_afterwards(merging: Merging) -> None:
+    merging.work("new", "new\n")
+    (merging.root / ".env").write_text("KEY=1\n")
+    merging.settings(merge_check="unit", setup="cat .env >set; test ! -e .draft", copy=[".env"])
+    job = merging.run()
+    assert job.cause is Cause.PASSED, job.reason
+    ran_in = Path(merging.log(job, "unit").read_text().strip())
+    assert merging.root not in (ran_in, *ran_in.parents)
+    assert not ran_in.exists()
+    assert not (merging.root / "set").exists()
+
+
+def test_a_red_check_moves_nothing_and_exits_with_1(merging: Merging) -> None:
+    merging.work("new", "new\n")
+    merging.settings(merge_check="lint")
+    before = merging.tip()
+    job = merging.run()
+    assert (job.state, job.cause, exit_code_of(job)) == (JobState.FAILED, Cause.CHECK_FAILED, 1)
+    assert job.reason.splitlines() == ["on the merge's result, lint: exit code 3", "  lint | no"]
+    assert (merging.tip(), merging.site.task().merged) == (before, UNSET)
+
+
+def test_a_setup_that_fails_is_told_by_its_name(merging: Merging) -> None:
+    merging.work("new", "new\n")
+    merging.settings(merge_check="unit", setup="exit 5")
+    assert "clones.setup: exit code 5" in merging.run().reason
+
+
+def test_what_nobody_has_accepted_is_held(merging: Merging) -> None:
+    merging.work("new", "new\n")
+    merging.settings(merge_check="unit")
+    path = merging.site.workspace.repository_config
+    path.write_text(path.read_text().replace("pwd", "curl evil"))
+    job = merging.place()
+    assert merging.checks.start(job) is None
+    assert merging.site.get(job).state is JobState.HELD
+
+
+def test_without_a_check_nothing_has_to_be_accepted(merging: Merging) -> None:
+    merging.work("new", "new\n")
+    path = merging.site.workspace.repository_config
+    path.write_text(path.read_text().replace("pwd", "curl evil"))
+    assert merging.run().cause is Cause.PASSED
+
+
+def test_a_conflict_exits_with_4_and_says_what_to_do(merging: Merging) -> None:
+    merging.work("file", "two\n")
+    (merging.root / "file").write_text("three\n")
+    plain(merging.root, "commit", "-q", "-a", "-m", "Other")
+    before = merging.tip()
+    job = merging.run()
+    assert (job.cause, exit_code_of(job), merging.tip()) == (Cause.MERGE_CONFLICT, 4, before)
+    assert job.reason.startswith("task 010 conflicts with main in file\nNothing was changed.")
+    assert "sow merge 010" in outcome_of(job, ()).next_step
+
+
+def test_a_changed_file_is_named_and_nothing_moves(merging: Merging) -> None:
+    merging.work("file", "two\n")
+    (merging.root / "file").write_text("mine\n")
+    before = merging.tip()
+    job = merging.run()
+    assert (job.cause, exit_code_of(job), merging.tip()) == (Cause.MERGE_REFUSED, 4, before)
+    assert "file" in job.reason.splitlines()[0]
+    assert (merging.root / "file").read_text() == "mine\n"
+
+
+def test_a_merge_that_is_cancelled_in_its_check_moves_nothing(merging: Merging) -> None:
+    merging.checks.write(unit=f"touch {merging.root}/begun; sleep 1000")
+    merging.work("new", "new\n")
+    merging.settings(merge_check="unit")
+    before = merging.tip()
+    job = merging.place()
+    running = merging.checks.start(job)
+    assert running is not None
+    wait_until((merging.root / "begun").exists)
+    jobs.change_job(merging.site.database, job.id, cancel_requested_at=NOW)
+    ended = merging.checks.watched(running)
+    assert (ended.state, merging.tip()) == (JobState.CANCELLED, before)

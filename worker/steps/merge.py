@@ -1,0 +1,95 @@
+"""The step `merge`: merges the work of tasks, and says what became of it.
+
+Owns the check of a merge's result, in a checkout that is thrown away, and which
+cause each ending is. That a merge is refused is a result, not a failure of this
+program. The merging itself is `sow.clones.merge_tasks`.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from sow.clones.main_checkout import MainCheckout, main_checkout
+from sow.clones.merge_tasks import MergeConflict, Merged, merge_tasks
+from sow.clones.place import Place
+from sow.clones.steps import no_step
+from sow.clones.trial import checked_out
+from sow.errors import SowError
+from sow.paths import AttemptPaths, Workspace
+from sow.schema.causes import Cause
+from sow.schema.step_result import StepResult
+from worker.steps.check import run_command, words_of
+from worker.steps.command_line import Runner
+from worker.steps.orders import MergeOrders
+
+
+class ResultIsRed(Exception):
+    """The check of the merge's result did not pass. Holds what it said."""
+
+
+def run(data: bytes) -> tuple[str, StepResult]:
+    """Carry out some orders; return the attempt's folder and the result."""
+    orders = msgspec.json.decode(data, type=MergeOrders)
+    return orders.folder, merge(orders)
+
+
+def merge(orders: MergeOrders, step: Callable[[str], None] = no_step) -> StepResult:
+    """Merge what the orders name; whatever stands against it is in the result."""
+    try:
+        main = main_checkout(Workspace(Path(orders.root)), orders.settings)
+        judge = _judge_of(orders, main)
+        done = merge_tasks(
+            main,
+            orders.tasks,
+            squash=orders.squash,
+            check=judge,
+            now=time.time(),
+            step=step,
+        )
+    except ResultIsRed as red:
+        return StepResult(cause=Cause.CHECK_FAILED, reason=str(red))
+    except MergeConflict as conflict:
+        return StepResult(cause=Cause.MERGE_CONFLICT, reason=_words(conflict))
+    except SowError as error:
+        return StepResult(cause=Cause.MERGE_REFUSED, reason=_words(error))
+    return StepResult(cause=Cause.PASSED, reason=_account_of(done))
+
+
+def _words(error: SowError) -> str:
+    return f"{error.message}\n{error.hint}".strip()
+
+
+def _account_of(done: Merged) -> str:
+    first = f"{done.into} is at {done.commit[:12]}"
+    return "\n".join([first, *(f"Note: {note}" for note in done.notes)])
+
+
+def _judge_of(orders: MergeOrders, main: MainCheckout) -> Callable[[Place, str], None]:
+    """Return what judges a commit: the command lines, in a checkout of it. Raises ResultIsRed."""
+    runner: list[Runner] = []
+
+    def judge(place: Place, commit: str) -> None:
+        if not orders.commands:
+            return
+        if not runner:
+            runner.append(Runner(orders.folder, orders.packages))
+        with checked_out(main, place, commit) as folder:
+            before = Path.cwd()
+            os.chdir(folder)  # command lines run where this process is
+            try:
+                _judge(orders, runner[0])
+            finally:
+                os.chdir(before)
+
+    return judge
+
+
+def _judge(orders: MergeOrders, runner: Runner) -> None:
+    paths = AttemptPaths(Path(orders.folder))
+    for command in orders.commands:
+        result = run_command(runner, command, paths)
+        if not result.passed:
+            raise ResultIsRed(f"on the merge's result, {words_of([result])}")
