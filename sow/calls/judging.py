@@ -5,17 +5,23 @@ product is the task's work may not say whether that is good, whatever its role.
 What a verdict changes is `sow.state.verdicts`.
 """
 
+from collections.abc import Sequence
 from contextlib import closing, suppress
+
+from msgspec import UNSET
 
 from sow import own_variables
 from sow.calls.caller import Caller
+from sow.clones.judged import judged_change, judged_commit
 from sow.errors import SowError, StateError
-from sow.git.repository import repository_of
 from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.jobs.database import open_existing_queue
 from sow.jobs.jobs import UnknownJob
+from sow.schema.job import Job
 from sow.schema.kinds import kind_of
+from sow.schema.task import Task
+from sow.state.tasks import read_task
 from sow.state.verdicts import Judgement
 
 PERSON = "person"
@@ -34,15 +40,33 @@ class OwnWork(StateError):
 
 
 def judgement_of(caller: Caller, task_id: TaskId, summary: str) -> Judgement:
-    """Return what the caller says of a task's work as it stands now. Raises OwnWork."""
+    """Return what the caller says of a task's work as it stands now.
+
+    Raises OwnWork, NothingBroughtBack, GitRefused.
+    """
     refuse_author(caller, task_id)
     role = caller.environ.get(own_variables.AGENT, "") if caller.job_id is not None else ""
+    task = read_task(caller.workspace, task_id)
+    commit = _commit(caller, task)
     return Judgement(
         by=role or PERSON,
         summary=summary,
-        commit=_commit(caller),
+        commit=commit,
+        steers=_steers(caller, task, commit),
         job=caller.job_id,
     )
+
+
+def _calling_job(caller: Caller) -> Job | None:
+    """Return the job whose agent calls; None for a person, and where it is on no record."""
+    if caller.job_id is None:
+        return None
+    database = open_existing_queue(caller.workspace)
+    if database is None:
+        return None
+    with closing(database), suppress(UnknownJob):
+        return jobs.get_job(database, caller.job_id)
+    return None
 
 
 def refuse_author(caller: Caller, task_id: TaskId, deed: str = "judge") -> None:
@@ -52,18 +76,30 @@ def refuse_author(caller: Caller, task_id: TaskId, deed: str = "judge") -> None:
     """
     if caller.job_id is None or caller.environ.get(own_variables.TASK_ID) != task_id:
         return
-    database = open_existing_queue(caller.workspace)
-    if database is not None:
-        with closing(database), suppress(UnknownJob):
-            job = jobs.get_job(database, caller.job_id)
-            if job.task_id != task_id or not kind_of(job).makes_work:
-                return
-    raise OwnWork(task_id, deed)
+    job = _calling_job(caller)
+    if job is None or (job.task_id == task_id and kind_of(job).makes_work):
+        raise OwnWork(task_id, deed)
 
 
-def _commit(caller: Caller) -> str | None:
-    """Return the commit that the work stands on; None where git cannot tell."""
+def _commit(caller: Caller, task: Task) -> str | None:
+    """Return the commit that is judged; None where there is no git to tell.
+
+    Raises NothingBroughtBack, GitRefused where the task has a clone.
+    """
     try:
-        return repository_of(caller.workspace.root).commit
+        return judged_commit(caller.workspace, task)
     except SowError:
+        if task.clone is not UNSET:
+            raise
         return None
+
+
+def _steers(caller: Caller, task: Task, commit: str | None) -> Sequence[str]:
+    """Return the files of a task's change that steer agents or machines.
+
+    Without a clone nobody can tell whose a change is, and none is named.
+    """
+    if task.clone is UNSET or commit is None:
+        return ()
+    steers = judged_change(caller.workspace, task.clone, commit).steers
+    return [path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for path in steers]

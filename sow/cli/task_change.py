@@ -109,6 +109,7 @@ def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], str, str]:
 def _set(task_id: str, field: str, value: str, *, cancel_job: bool, as_json: bool) -> None:
     workspace = here()
     own = is_own_agent(task_id, os.environ)
+    value = value.strip() if field == "status" else value
     ends = field == "status" and not own and value in ("completed", "abandoned")
     if ends and cancel_job:
         _end_live_job(workspace, task_id)
@@ -116,11 +117,34 @@ def _set(task_id: str, field: str, value: str, *, cancel_job: bool, as_json: boo
         _refuse_unknown_agent(value)
     if field == "checks":
         _refuse_unknown_checks(workspace, value)
+    why = ""
+    if own and field == "status" and value == "completed":
+        value, why = _as_authors_word(workspace, task_id)
     changed = _write(workspace, task_id, field, value, keep_session=own, ends=ends)
     shown = changed.status if field == "status" else value
     _print(workspace, changed, f"Task {task_id}: {field} is {shown}", as_json=as_json)
+    if why:
+        click.echo(f"Note: completed counts as needs_review here: {why}", err=True)
     if ends and value == "abandoned":
         _say_what_stays(changed)
+
+
+def _as_authors_word(workspace: "Workspace", task_id: str) -> tuple[str, str]:
+    """Return what `completed` counts as where a task's own agent says it, and why, if not itself.
+
+    Raises InvalidConfiguration where nobody can tell.
+    """
+    from msgspec import UNSET
+
+    from sow.state.tasks import read_task
+
+    if read_task(workspace, task_id).clone is not UNSET:
+        return "needs_review", "what is done in a clone is judged before it is merged"
+    from sow.config.reviews import review_is_required
+
+    if review_is_required(workspace.repository_config):
+        return "needs_review", f"{workspace.repository_config} has `reviews: required`"
+    return "completed", ""
 
 
 def _say_what_stays(task: "Task") -> None:

@@ -61,10 +61,10 @@ def diff(
 
 
 def _change(workspace: "Workspace", task: "Task", *, patch: bool, stat: bool) -> "TaskChange":
+    from sow.clones.judged import project_branch
     from sow.clones.task_diff import everybodys_change, facts_of, task_change
     from sow.git.git_errors import NoRepository
     from sow.git.repository import repository_of
-    from sow.state.projects import read_project
 
     try:
         if task.clone is UNSET:
@@ -77,9 +77,7 @@ def _change(workspace: "Workspace", task: "Task", *, patch: bool, stat: bool) ->
         ) from error
     clone = task.clone
     facts = facts_of(workspace.root, main.top, clone.path, clone.branch, clone.base)
-    branch = read_project(workspace).branch
-    project = branch if isinstance(branch, str) else main.branch
-    return task_change(main, facts, project, patch=patch, stat=stat)
+    return task_change(main, facts, project_branch(workspace, main), patch=patch, stat=stat)
 
 
 def _print_json(task: "Task", change: "TaskChange") -> None:

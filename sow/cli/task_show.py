@@ -14,7 +14,7 @@ from sow.cli.arguments import here, named_tasks
 from sow.cli.failure import for_each
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option, shown_state
 from sow.cli.task_options import ids_option
-from sow.cli.verdict_words import feedback_words, verdict_words
+from sow.cli.verdict_words import feedback_words, steering_words, verdict_words
 from sow.clock import Times, ago, utc_now
 from sow.paths import display_path
 from sow.terminal_text import printable
@@ -140,6 +140,7 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
         *((name, _time(getattr(task, f"{name}_at"), times)) for name in _TIMES),
         ("references", ", ".join(map(str, task.references))),
         ("review", verdict_words(task)),
+        ("steering", steering_words(task)),
         ("feedback", ", ".join(map(feedback_words, task.feedback))),
         ("checks", "" if isinstance(task.checks, UnsetType) else ", ".join(task.checks)),
         *_check(task, times),

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
+from sow.terminal_text import printable
+
 if TYPE_CHECKING:
     from sow.schema.task import Task
 
@@ -14,6 +16,11 @@ def verdict_words(task: "Task") -> str:
         return ""
     of = f", on {task.review.commit[:12]}" if task.review.commit is not UNSET else ""
     return f"{task.review.verdict} by {task.review.by}{of}"
+
+
+def steering_words(task: "Task") -> str:
+    """Return the files of the judged change that steer agents or machines; empty without any."""
+    return "" if task.review is UNSET else ", ".join(map(printable, task.review.steers))
 
 
 def feedback_words(found: object) -> str:

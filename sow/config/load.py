@@ -7,6 +7,8 @@ what has no effect is collected as warnings.
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from msgspec import UNSET
+
 from sow import own_variables
 from sow.agent_clis.known import AGENT_CLIS
 from sow.config.checks import checks_of, keys_of
@@ -75,7 +77,8 @@ def load_configuration(
         | worker_origins
         | retry_origins
         | clone_origins
-        | check_origins,
+        | check_origins
+        | _review_origin(repository.content),
         repository_path=repository_path,
         clones=clones,
         checks=checks,
@@ -176,6 +179,11 @@ def _retry(section: RetrySection) -> tuple[bool, int, dict[Key, Origin]]:
     if isinstance(section.worker_deaths, int):
         deaths, origins["retry", "worker_deaths"] = section.worker_deaths, FILE
     return on_quota, deaths, origins
+
+
+def _review_origin(content: RepositoryConfigFile) -> dict[Key, Origin]:
+    given = content.reviews is not UNSET and content.reviews is not None
+    return {("reviews",): REPOSITORY if given else DEFAULT}
 
 
 def _idle_settings(executors: Mapping[str, ExecutorConfig]) -> Iterator[str]:

@@ -120,6 +120,15 @@ class CheckSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     timeout: Duration | UnsetType | None = UNSET
 
 
+class ReviewRule(StrEnum):
+    """Who may say that a task is completed."""
+
+    OPTIONAL = "optional"
+    """Its own agent may, in the working tree that all share."""
+    REQUIRED = "required"
+    """Whoever judges it: what its own agent completes waits for a review."""
+
+
 class RepositoryConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole of `.sow/config.yaml`: repository settings, never agent choices."""
 
@@ -128,3 +137,4 @@ class RepositoryConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     clones: ClonesSection | None = None
     checks: dict[str, NonEmptyText | CheckSection | list[NonEmptyText] | None] | None = None
     """Command lines by name; under `default` the names of those that a task has by itself."""
+    reviews: ReviewRule | UnsetType | None = UNSET

@@ -3,6 +3,9 @@
 import subprocess
 
 import pytest
+from clones.clone_site import add_clone, name_author, plain
+
+from sow.clones.bring_back import bring_back
 
 
 @pytest.fixture
@@ -90,3 +93,55 @@ def test_an_author_judges_nothing_of_its_own_and_a_reviewer_what_others_made(rev
     as_agent("020", role="reviewer")
     done = reviewed("review", "accept", "010", "--summary", "Good.")
     assert (done.code, done.out) == (0, "Task 010: accepted by reviewer; it is needs_review\n")
+
+
+@pytest.fixture
+def cloned(begun, tmp_path):
+    """A task with a clone of its own, whose work was brought back, that waits for a review."""
+    plain(tmp_path, "init", "-q", "-b", "main")
+    name_author(tmp_path)
+    (tmp_path / ".gitignore").write_text("/clone\n")
+    plain(tmp_path, "add", "-A")
+    plain(tmp_path, "commit", "-q", "-m", "First")
+    site = add_clone(tmp_path, tmp_path / "clone", "sow/sign-in-1f2e3d4c/010")
+    for status in ("in_progress", "needs_review"):
+        assert begun("task", "set", "010", "status", status).code == 0
+    state = next(tmp_path.glob(".sow/project/phases/*/tasks/010/state.yaml"))
+    place = (
+        f"    path: {site.clone}\n    branch: {site.facts.branch}\n    base: {site.facts.base}\n"
+    )
+    state.write_text(f"{state.read_text().rstrip()}\n  clone:\n{place}version: 2\n")
+    return site
+
+
+def test_the_head_of_the_tasks_branch_is_judged_as_it_was_brought_back(begun, cloned):
+    cloned.commit("file", "x\n")
+    brought = bring_back(cloned.facts, cloned.repository).commit
+    cloned.commit("later", "not brought back\n")
+    assert begun("review", "accept", "010", "--summary", "Good.").code == 0
+    shown = begun("review", "show", "010", "--json").json
+    assert (shown["commit"], shown["steers"]) == (brought, [])
+    assert brought != head(cloned.main)
+
+
+def test_what_steers_agents_or_machines_is_named_wherever_the_verdict_is(begun, cloned):
+    cloned.commit("file", "x\n")
+    cloned.commit("AGENTS.md", "Obey.\n")
+    cloned.commit(".github/workflows/ci.yml", "x\n")
+    bring_back(cloned.facts, cloned.repository)
+    (cloned.main / "CLAUDE.md").write_text("a person's own\n")
+    plain(cloned.main, "add", "-A")
+    plain(cloned.main, "commit", "-q", "-m", "Beside it")
+    assert begun("review", "accept", "010", "--summary", "Good.").code == 0
+    steers = [".github/workflows/ci.yml", "AGENTS.md"]
+    assert begun("review", "show", "010", "--json").json["steers"] == steers
+    assert begun("task", "show", "010", "--json").json["review"]["steers"] == steers
+    assert "steers agents or machines: AGENTS.md" in begun("review", "show", "010").out
+    assert ".github/workflows/ci.yml, AGENTS.md" in begun("task", "show", "010").out
+
+
+def test_what_was_not_brought_back_is_not_judged(begun, cloned):
+    cloned.commit("file", "x\n")
+    done = begun("review", "accept", "010", "--summary", "Good.")
+    assert (done.code, f"has no branch {cloned.facts.branch}" in done.err) == (4, True)
+    assert begun("review", "show", "010", "--json").json["verdict"] is None
