@@ -112,10 +112,10 @@ def gather(context: WorkerContext, job: Job, attempt_id: str) -> Gathered:
             return Gathered(warnings=(*warnings, f"its clone has no branch {place.branch}"))
         if brought.is_rewritten:
             warnings.append(f"its agent has rewritten {place.branch}")
-        return _told(main, place, base, warnings)
+        return _change_of(main, place, base, warnings)
 
 
-def _told(main: MainCheckout, place: Place, base: str, warnings: list[str]) -> Gathered:
+def _change_of(main: MainCheckout, place: Place, base: str, warnings: list[str]) -> Gathered:
     branch = main.project.branch
     project = main.repository.branch if branch is UNSET else branch
     change = task_change(main.repository, place.facts(base), project)

@@ -19,7 +19,10 @@ from sow.clones.mark import Stage, own_mark
 from sow.clones.place import Place, branch_name, inside_of, is_own_branch
 from sow.clones.standing import Standing, standing, unmerged
 from sow.ids import TASK_ID_PATTERN, TaskId
-from sow.schema.task import Task
+from sow.schema.task import Task, TaskStatus
+
+ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.ABANDONED})
+"""The statuses of tasks that need no clone any more."""
 
 
 class CloneState(StrEnum):
@@ -29,7 +32,7 @@ class CloneState(StrEnum):
     UNFINISHED = "unfinished"
     """It is being made or set up, or whoever did that has died."""
     MISSING = "missing"
-    """The task had one; the next spawn or resume makes it again."""
+    """A task that goes on had one; the next spawn or resume makes it again."""
     STRANGE = "strange"
     """Something that is not the clone that sow has made."""
 
@@ -55,7 +58,7 @@ def found_clones(main: MainCheckout, tasks: Sequence[Task]) -> list[FoundClone]:
     for place in all_clone_places(main, tasks):
         task = known.get(place.task)
         state = state_of(place)
-        was_made = task is not None and task.clone is not UNSET
+        was_made = task is not None and task.clone is not UNSET and task.status not in ENDED
         if state is not CloneState.MISSING:
             found.append(FoundClone(place, state, standing_of(main, place), task))
         elif was_made and main.place(known[place.task]) == place:

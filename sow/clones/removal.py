@@ -12,17 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sow.clones.deleting import NotDeleted, delete_clone, delete_folder
-from sow.clones.listing import all_clone_places, standing_of
+from sow.clones.listing import ENDED, all_clone_places, standing_of
 from sow.clones.locks import CloneLocked, lock_file, locked_place, unfinished
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.make import sweep
 from sow.clones.place import Place
 from sow.clones.standing import Standing
 from sow.errors import StateError
-from sow.schema.task import Task, TaskStatus
+from sow.schema.task import Task
 
 LOCK_SECONDS = 10.0
-ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.ABANDONED})
 
 Ask = Callable[[str], None]
 """Called with a task's id under its clone's lock; raises where a job is at work there."""
