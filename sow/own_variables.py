@@ -17,8 +17,10 @@ AGENT = "SOW_AGENT"
 STEP_ROLE = "sow-step"
 """The role of the repository's own command lines, which sow runs in a step: one without rights."""
 EXECUTOR = "SOW_EXECUTOR"
-OF_AGENTS = frozenset({ROOT, TASK_ID, JOB_ID, ATTEMPT_ID, AGENT, EXECUTOR})
-"""What every agent gets, and no configuration may change."""
+REVIEW = "SOW_REVIEW"
+"""Set for an agent that reviews its task, and is not its author."""
+OF_AGENTS = frozenset({ROOT, TASK_ID, JOB_ID, ATTEMPT_ID, AGENT, EXECUTOR, REVIEW})
+"""What sow tells its agents, and no configuration may change."""
 
 AGENTS_PREFIX = "SOW_AGENTS_"
 """With a role's name behind it: the executor that plays the role."""

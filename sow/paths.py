@@ -151,6 +151,11 @@ class AttemptPaths:
         return self.folder / "void"
 
     @property
+    def tree_before(self) -> Path:
+        """How the working tree stood before a reviewer began that works in it."""
+        return self.folder / "tree.json"
+
+    @property
     def last_valid_state(self) -> Path:
         return self.folder / "state.yaml"
 

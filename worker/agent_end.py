@@ -46,7 +46,7 @@ __all__ = ["decide_next", "facts_of", "judge_ending", "persist_session", "write_
 def persist_session(context: WorkerContext, running: Running) -> None:
     """Write the session that the output tells of into the task's state, if it is news there."""
     seen = running.output.seen
-    if seen.session_id is None or running.task is None:
+    if seen.session_id is None or running.task is None or not kind_of(running.job).makes_work:
         return
     before = running.task
     if before.session_id == seen.session_id and (before.session_started or not has_begun(seen)):

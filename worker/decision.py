@@ -19,6 +19,7 @@ from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.schema.causes import SESSION_UNKNOWN, WITHOUT_AGENT, Cause
 from sow.schema.job import Job
+from sow.schema.kinds import kind_of
 from sow.schema.step_result import RESULT_LIMIT, StepResult
 from sow.schema.task import Task
 from sow.state.tasks import read_task
@@ -91,6 +92,8 @@ def decide_next(context: WorkerContext, running: Running, job: Job, verdict: Ver
 
 def _is_kept(context: WorkerContext, running: Running) -> bool:
     """Whether the session of an attempt is one that a person has to give up."""
+    if not kind_of(running.job).makes_work:
+        return False  # it held an opinion, which can be formed anew
     started = _has_started(running)
     if started and has_transcript(running):
         return True
@@ -99,6 +102,8 @@ def _is_kept(context: WorkerContext, running: Running) -> bool:
 
 def _has_started(running: Running) -> bool:
     """Whether the session had begun; taken to be so where the state could not be read."""
+    if not kind_of(running.job).makes_work:
+        return has_begun(running.output.seen)  # the session on the task's record is its author's
     return running.task is None or running.task.session_started or has_begun(running.output.seen)
 
 

@@ -16,6 +16,7 @@ from worker.holding import release_if_trusted
 from worker.monitor import Monitor
 from worker.next_supervisor import Standby
 from worker.recovery import give_back_tasks, recover
+from worker.review_sweep import sweep_all
 from worker.room import Room
 from worker.status_look import StatusLook
 
@@ -101,6 +102,7 @@ class Housekeeping:
         else:
             if gone.jobs:
                 logger.info("pruned %d old jobs", len(gone.jobs))
+            sweep_all(self._context)
 
     def _leave_if_idle(self, patience: float) -> None:
         if self._monitor.count or jobs.has_active_jobs(self._context.database):

@@ -34,7 +34,8 @@ def fail_before_start(
     """End a job whose agent could not be started; task and job say why."""
     now = context.now()
     if not kind_of(job).marks_task:
-        _fail_unmarked(context, job, lease, Verdict(cause or Cause.CONFIGURATION, error.message))
+        found = cause_of(error) if isinstance(error, ExecutorError) else Cause.CONFIGURATION
+        _fail_unmarked(context, job, lease, Verdict(cause or found, error.message))
         return
 
     def change(task: Task) -> Mapping[str, Any]:

@@ -2,14 +2,14 @@
 
 Owns the order: what the process reads is on disk and the attempt on record,
 together with its supervisor, before that supervisor has its orders. What is
-started is `agent_start` or `step_start`, by the job's kind. What happens
+started is `agent_start`, `review_start` or `step_start`, by the job's kind. What happens
 afterwards is `monitor`; how a claim comes about is `broker`.
 """
 
 import os
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.environment import own_environment
@@ -23,7 +23,7 @@ from sow.jobs.private_folders import make_private
 from sow.paths import AttemptPaths, attempt_id
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
-from sow.schema.kinds import kind_of
+from sow.schema.kinds import JobKind, kind_of
 from sow.state.statefiles import read_bytes
 from sow.trust.accepted import NotTrusted
 from worker.adopt import adopt
@@ -35,6 +35,7 @@ from worker.next_supervisor import Standby
 from worker.output import OutputReader
 from worker.postponing import is_checked_out, put_off, wait_for_project, wait_for_stray
 from worker.prepared import Prepared
+from worker.review_start import prepare_review
 from worker.running import Running
 from worker.step_start import prepare_step
 from worker.supervisor.instructions import pack
@@ -145,8 +146,7 @@ def _start_attempt(
     """Prepare, write, record, give orders: one attempt, in that order."""
     number = history[-1].number + 1 if history else 1
     paths = context.workspace.attempt(job.id, number)
-    prepare = prepare_agent if kind_of(job).is_agents else prepare_step
-    prepared = prepare(context, job, lease, history, paths)
+    prepared = _preparation(kind_of(job))(context, job, lease, history, paths)
     attempt = _new_attempt(context, job, number, prepared, standby.prepare())
     environ = dict(prepared.environment(attempt.id))
     if prepared.wrapper:
@@ -170,6 +170,19 @@ def _start_attempt(
         process=process,
         environ=environ,
     )
+
+
+Preparation = Callable[
+    [WorkerContext, Job, Lease, Sequence[Attempt], AttemptPaths],
+    Prepared,
+]
+
+
+def _preparation(kind: JobKind) -> Preparation:
+    """Return what finds out what an attempt of a job of this kind starts."""
+    if not kind.is_agents:
+        return prepare_step
+    return prepare_agent if kind.makes_work else prepare_review
 
 
 def _new_attempt(

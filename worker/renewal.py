@@ -103,7 +103,7 @@ def renew_session(context: WorkerContext, job: Job, lease: Lease, executor: Exec
     An executor that learns its sessions from their output is left without one.
     No lock is held while its CLI makes one. Raises ExecutorError where it makes none.
     """
-    session = _create_session(context, job, executor)
+    session = create_session(context, job, executor)
     task = read_task(context.workspace, TaskId(job.task_id))
     if task.session_id is not UNSET and task.session_started:
         _log_loss(context, job, task.session_id)
@@ -140,7 +140,11 @@ def lost_attempts(database: Database, task: Task, history: Sequence[Attempt]) ->
     ]
 
 
-def _create_session(context: WorkerContext, job: Job, executor: Executor) -> Session | None:
+def create_session(context: WorkerContext, job: Job, executor: Executor) -> Session | None:
+    """Return a new session; None where the executor learns it from its output.
+
+    Raises ExecutorError where its CLI makes none.
+    """
     if executor.session_source is SessionSource.LEARNED:
         return None
     environ = {

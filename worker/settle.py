@@ -8,7 +8,7 @@ the lease; a fenced worker changes nothing.
 State and job are written in one critical section. What was concluded is looked
 at there once more: an attempt whose task stands otherwise by then, or whose job
 somebody has cancelled, is judged again. What an ending is judged by and what it
-does to the task is its kind's: `agent_end` or `step_end`.
+does to the task is its kind's: `agent_end`, `review_end` or `step_end`.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,8 +20,8 @@ from sow.errors import StateError
 from sow.executors.base import Verdict
 from sow.jobs import jobs, leases
 from sow.schema.job import Job, JobState
-from sow.schema.kinds import kind_of
-from worker import agent_end, step_end
+from sow.schema.kinds import JobKind, kind_of
+from worker import agent_end, review_end, step_end
 from worker.context import WorkerContext, tell
 from worker.following import Outdated
 from worker.job_end import cancel_unstarted
@@ -33,7 +33,7 @@ MOST_JUDGEMENTS = 5
 
 
 class Ending(NamedTuple):
-    """What differs between the endings of an agent and of a program of ours."""
+    """What differs between the endings of an author, of a reviewer and of a program of ours."""
 
     judge: Callable[[WorkerContext, Running, Job, Exit | None], Verdict]
     """Returns why the attempt ended."""
@@ -49,6 +49,9 @@ class Ending(NamedTuple):
 AGENTS = Ending(
     agent_end.judge_ending, agent_end.decide_next, agent_end.facts_of, agent_end.write_down
 )
+REVIEWERS = Ending(
+    review_end.judge_ending, review_end.decide_next, review_end.facts_of, review_end.write_down
+)
 STEPS = Ending(step_end.judge_ending, step_end.decide_next, step_end.facts_of, step_end.write_down)
 
 
@@ -57,7 +60,7 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     running.output.read_new(last=True)
     exit_facts = read_exit(running.paths)
     context.guard.look(since=running.over_since)
-    ending = AGENTS if kind_of(running.job).is_agents else STEPS
+    ending = _ending_of(kind_of(running.job))
     if not is_checked_out(context, running.job):
         _keep_for_later(context, running, ending, exit_facts)
         return
@@ -78,6 +81,12 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
         f"the status of task {running.job.task_id} changes while its job is settled",
         hint="It is tried again by itself.",
     )
+
+
+def _ending_of(kind: JobKind) -> Ending:
+    if not kind.is_agents:
+        return STEPS
+    return AGENTS if kind.makes_work else REVIEWERS
 
 
 def recorded(running: Running) -> Verdict | None:

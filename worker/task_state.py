@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from sow.attempts.judge import report_of
 from sow.clock import format_time
 from sow.errors import StateError
 from sow.executors.base import Observation, Verdict
@@ -38,11 +39,9 @@ Change = Callable[[Task], Mapping[str, Any]]
 
 
 def has_reported(context: WorkerContext, job: Job) -> bool:
-    """Whether the agent has set a status; False where the state cannot be read now."""
+    """Whether the agent has reported; False where the state cannot be read now."""
     try:
-        return (
-            read_task(context.workspace, TaskId(job.task_id)).status not in transitions.NO_REPORTS
-        )
+        return report_of(job, read_task(context.workspace, TaskId(job.task_id))) is not None
     except StateError:
         return False
 

@@ -10,8 +10,10 @@ from sow.errors import StateError
 from sow.executors.base import Ending, Executor, Observation, Verdict
 from sow.schema.causes import CAUSES, Cause
 from sow.schema.job import Job
+from sow.schema.kinds import kind_of
 from sow.schema.task import Task
 from sow.state.transitions import NO_REPORTS
+from sow.state.verdicts import given_by
 
 CANCELLED = Verdict(Cause.CANCELLED, "cancelled")
 
@@ -36,10 +38,25 @@ def judge(evidence: Evidence, executor: Executor) -> Verdict:
         return CANCELLED
     if isinstance(evidence.task, StateError):
         return Verdict(Cause.STATE_UNREADABLE, evidence.task.message)
-    if evidence.task.status not in NO_REPORTS:
-        return Verdict(Cause.REPORTED, f"the agent left {evidence.task.status}")
+    report = report_of(evidence.job, evidence.task)
+    if report is not None:
+        return Verdict(Cause.REPORTED, report)
     if evidence.ended_for is not None:
         return evidence.ended_for
     if evidence.ending is None:
         return Verdict(Cause.WORKER_DIED, CAUSES[Cause.WORKER_DIED].words)
-    return executor.classify(evidence.ending, evidence.seen)
+    verdict = executor.classify(evidence.ending, evidence.seen)
+    if verdict.cause is Cause.NO_STATUS and not kind_of(evidence.job).reports_status:
+        return Verdict(Cause.NO_VERDICT, CAUSES[Cause.NO_VERDICT].words)
+    return verdict
+
+
+def report_of(job: Job, task: Task) -> str | None:
+    """Return in words what the agent of a job has left as its report; None as long as it has none.
+
+    That is a status of its task, and of a reviewer its verdict.
+    """
+    if kind_of(job).reports_status:
+        return None if task.status in NO_REPORTS else f"the agent left {task.status}"
+    review = given_by(task, job.id)
+    return None if review is None else f"its verdict is {review.verdict}"

@@ -97,7 +97,7 @@ def _prompt(
         if verb is Verb.SPAWN:
             return compose.spawn_prompt(template, brief, job.prompt)
         return compose.resume_prompt(brief, job.prompt)
-    why = _why(history)
+    why = why_of(history)
     if verb is Verb.RESUME:
         if not why:
             return compose.resume_prompt(brief, job.prompt)
@@ -106,7 +106,7 @@ def _prompt(
     return compose.respawn_prompt(template, brief, job.prompt, why=why, cut_off=cut_off)
 
 
-def _why(history: Sequence[Attempt]) -> str:
+def why_of(history: Sequence[Attempt]) -> str:
     """Say how the last attempt ended that the agent can have known of; nothing without one."""
     known = [attempt for attempt in history if attempt.cause not in WITHOUT_AGENT]
     if not known:

@@ -19,6 +19,7 @@ from sow.jobs import jobs
 from sow.jobs.database import open_existing_queue
 from sow.jobs.jobs import UnknownJob
 from sow.schema.job import Job
+from sow.schema.job_terms import ReviewTerms
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task
 from sow.state.tasks import read_task
@@ -47,7 +48,7 @@ def judgement_of(caller: Caller, task_id: TaskId, summary: str) -> Judgement:
     refuse_author(caller, task_id)
     role = caller.environ.get(own_variables.AGENT, "") if caller.job_id is not None else ""
     task = read_task(caller.workspace, task_id)
-    commit = _commit(caller, task)
+    commit = _commit(caller, task, _calling_job(caller))
     return Judgement(
         by=role or PERSON,
         summary=summary,
@@ -81,11 +82,14 @@ def refuse_author(caller: Caller, task_id: TaskId, deed: str = "judge") -> None:
         raise OwnWork(task_id, deed)
 
 
-def _commit(caller: Caller, task: Task) -> str | None:
+def _commit(caller: Caller, task: Task, job: Job | None) -> str | None:
     """Return the commit that is judged; None where there is no git to tell.
 
-    Raises NothingBroughtBack, GitRefused where the task has a clone.
+    That of a review is the one that the reviewer was given. Raises
+    NothingBroughtBack, GitRefused where the task has a clone.
     """
+    if job is not None and job.task_id == task.id and isinstance(job.terms, ReviewTerms):
+        return job.terms.commit
     try:
         return judged_commit(caller.workspace, task)
     except SowError:

@@ -71,6 +71,11 @@ def place(
     finish_abandoned(caller, database, request.task_id)
     if not request.kind.is_agents:
         return place_step(caller, database, config, request, waiter)
+    if not request.kind.makes_work:
+        # It looks into git, which the calls of agents, that come by here too, never ask for.
+        from sow.calls.review_placement import place_review
+
+        return place_review(caller, database, config, request, waiter)
     resolved = find_or_admit(caller, database, config, request)
     if isinstance(resolved, Placed):
         return resolved

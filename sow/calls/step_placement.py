@@ -53,7 +53,8 @@ def place_step(
     admit_step(caller, config, request)
     first = tasks[0] if tasks else None
     try:
-        job = _queue(caller, database, _job_for(caller, config, request, project_id, first), waiter)
+        wanted = _job_for(caller, config, request, project_id, first)
+        job = queue_unmarked(caller, database, wanted, waiter)
     except TaskIsTaken:  # another call was first: attach to its job, or be refused
         return place_step(caller, database, config, request, waiter)
     workers.wake(caller.workspace)
@@ -90,10 +91,10 @@ def _is_same(job: Job, request: Request) -> bool:
     return job.verb is request.verb and job.terms == request.terms
 
 
-def _queue(caller: Caller, database: Database, job: Job, waiter: Waiter | None) -> Job:
-    """Put a job on record and into the queue; what callers of older jobs are owed lapses.
+def queue_unmarked(caller: Caller, database: Database, job: Job, waiter: Waiter | None) -> Job:
+    """Put a job that leaves its task's status alone on record and into the queue.
 
-    Raises TaskIsTaken, OwnJobEnds.
+    What callers of older jobs are owed lapses. Raises TaskIsTaken, OwnJobEnds.
     """
     with database.transaction():
         refuse_when_cancelled(caller, database)

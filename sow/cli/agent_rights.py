@@ -59,6 +59,7 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("task", "reopen"): Right.OWN_TASK,
     ("agent", "spawn"): Right.ORCHESTRATORS,
     ("agent", "resume"): Right.ORCHESTRATORS,
+    ("agent", "review"): Right.ORCHESTRATORS,
     ("agent", "open"): Right.ORCHESTRATORS,
     ("agent", "wait"): Right.ORCHESTRATORS,
     ("agent", "cancel"): Right.ORCHESTRATORS,
@@ -117,6 +118,8 @@ class CallingAgent(NamedTuple):
 
     task_id: str
     role: str
+    reviews: bool = False
+    """Whether it was given its task to be judged, and is not its author."""
 
     @property
     def orchestrates(self) -> bool:
@@ -147,6 +150,18 @@ class NotForAnyAgent(StateError):
         )
 
 
+class NotTheAuthors(StateError):
+    """An agent that reviews a task would have changed the task itself."""
+
+    def __init__(self, command: str, agent: CallingAgent) -> None:
+        task = agent.task_id
+        super().__init__(
+            f"`{command}` is not for the agent that reviews task {task}: the task stays as it is",
+            hint=f'End with a verdict: `sow review accept {task} --summary "…"`, or'
+            f" `sow review correct {task} --file FILE`.",
+        )
+
+
 class NotItsTask(StateError):
     """An agent would have changed a task that it was not given."""
 
@@ -163,7 +178,9 @@ def calling_agent(environ: Mapping[str, str]) -> CallingAgent | None:
     if not environ.get(own_variables.JOB_ID, "").isdecimal() or not environ.get(own_variables.ROOT):
         return None
     return CallingAgent(
-        environ.get(own_variables.TASK_ID, ""), environ.get(own_variables.AGENT, "")
+        environ.get(own_variables.TASK_ID, ""),
+        environ.get(own_variables.AGENT, ""),
+        reviews=bool(environ.get(own_variables.REVIEW)),
     )
 
 
@@ -196,7 +213,12 @@ def refuse_without_right(
     right, command = RIGHTS.get(words, Right.ORCHESTRATORS), " ".join(("sow", *words))
     if right is Right.PEOPLE:
         raise NotForAnyAgent(command, agent)
-    if agent.orchestrates or right is Right.READS:
+    if right is Right.READS:
+        return
+    if agent.reviews:
+        _refuse_to_reviewer(agent, words, command, parameters)
+        return
+    if agent.orchestrates:
         return
     if agent.role == own_variables.STEP_ROLE:
         raise NotForThisAgent(command, agent)
@@ -206,6 +228,22 @@ def refuse_without_right(
                 raise NotItsTask(command, agent, other)
     elif agent.role not in ROLES_WITH.get(right, ()):
         raise NotForThisAgent(command, agent)
+
+
+def _refuse_to_reviewer(
+    agent: CallingAgent, words: tuple[str, ...], command: str, parameters: Mapping[str, Any]
+) -> None:
+    """Refuse what an agent that reviews does not need, whatever its role: it judges and logs."""
+    right = RIGHTS.get(words, Right.ORCHESTRATORS)
+    if right is Right.OWN_TASK and words != ("agent", "log"):
+        raise NotTheAuthors(command, agent)
+    if right not in (Right.REVIEWERS, Right.OWN_TASK):
+        raise NotForThisAgent(command, agent)
+    for other in _tasks_named(parameters):
+        if other != agent.task_id:
+            raise NotItsTask(command, agent, other)
+    if parameters.get("complete"):
+        raise NotTheAuthors(f"{command} --complete", agent)
 
 
 def _tasks_named(parameters: Mapping[str, Any]) -> list[str]:

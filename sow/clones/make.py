@@ -210,7 +210,7 @@ def _begin_branch(making: Making) -> None:
 def _check_out(making: Making) -> None:
     """Check out all but the project's state. The user's own filters act, as in every clone."""
     draft, place = making.draft, making.order.place
-    pattern = _escaped(place.facts("").project_folder)
+    pattern = escaped(place.facts("").project_folder)
     (draft / ".git" / "info").mkdir(exist_ok=True)
     patterns = f"/*\n!/{pattern}/\n".encode("utf-8", "surrogateescape")
     (draft / ".git" / "info" / "sparse-checkout").write_bytes(patterns)
@@ -229,7 +229,7 @@ def _check_out(making: Making) -> None:
         making.notes.append(SUBMODULES)
 
 
-def _escaped(path: str) -> str:
+def escaped(path: str) -> str:
     """Return a path as a pattern that fits nothing else; `?` stands for a line break."""
     escaped = "".join(f"\\{sign}" if sign in "\\*?[" else sign for sign in path)
     return escaped.replace("\n", "?")

@@ -238,6 +238,10 @@ class Executor(Protocol):
         """Whether a person can take a session over on a terminal."""
 
     @property
+    def isolates(self) -> bool:
+        """Whether it obeys `is_isolated`: nothing in the agent's folder acts in the CLI then."""
+
+    @property
     def session_source(self) -> SessionSource:
         """How a session id comes about."""
 

@@ -63,6 +63,7 @@ class ClaudeExecutor:
     binary: ClassVar[str] = "claude"
     supports_resumption: ClassVar[bool] = CLI.resumes
     has_terminal_mode: ClassVar[bool] = True
+    isolates: ClassVar[bool] = True
     session_source: ClassVar[SessionSource] = SessionSource.CHOSEN
 
     @property

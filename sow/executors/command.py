@@ -39,6 +39,7 @@ class CommandExecutor:
 
     config: ExecutorConfig
     has_terminal_mode: ClassVar[bool] = False
+    isolates: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

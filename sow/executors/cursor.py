@@ -46,6 +46,7 @@ class CursorExecutor:
     binary: ClassVar[str] = "cursor-agent"
     supports_resumption: ClassVar[bool] = CLI.resumes
     has_terminal_mode: ClassVar[bool] = True
+    isolates: ClassVar[bool] = False
     session_source: ClassVar[SessionSource] = SessionSource.CREATED
 
     @property

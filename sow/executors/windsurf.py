@@ -37,6 +37,7 @@ class WindsurfExecutor:
     config: ExecutorConfig
     supports_resumption: ClassVar[bool] = CLI.resumes
     has_terminal_mode: ClassVar[bool] = False
+    isolates: ClassVar[bool] = False
     session_source: ClassVar[SessionSource] = SessionSource.NONE
 
     @property

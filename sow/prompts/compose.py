@@ -29,6 +29,28 @@ class TaskBrief(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
 
 
+class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reviewer's prompt says of the work that it judges."""
+
+    task: TaskBrief
+    description: str
+    """The text of description.md."""
+    feedback: Sequence[tuple[str, str]] = ()
+    """What was asked to be changed before and is not settled yet: each file's name and words."""
+    base: str | None = None
+    """What the change is told against; None where all that there is, is the working tree."""
+    commit: str | None = None
+    files: Sequence[str] = ()
+    steers: Sequence[str] = ()
+    """Those of the files that steer agents or machines."""
+    left_out: Sequence[str] = ()
+    """Those that are in the commit, and not in the folder in which the reviewer runs."""
+    check: str = ""
+    """The outcome of the last check of that commit, in words."""
+
+
+MOST_FILES = 200
+"""How many files of a change a reviewer's prompt names."""
 CHECK_THE_TREE = (
     "If your last command was cut off, it may have run: check the tree before you repeat it."
 )
@@ -113,6 +135,97 @@ def respawn_prompt(
     `cut_off` where the session before was lost (see there).
     """
     return _compose(template, _task(task), EARLIER_RUN, cut_off, why, _message(message), REPORT)
+
+
+def review_prompt(template: str, review: ReviewBrief, extra: str = "", *, why: str = "") -> str:
+    """Return the first prompt of a review: the role's template, the work, how to end.
+
+    `why` is given where an earlier reviewer of the same job has come to nothing
+    (see `why_again`).
+    """
+    task = review.task
+    return _compose(
+        template,
+        f"Review task {task.id}. Location: {_folder(task)}\n"
+        f"Name: {_one_line(task.name)}\n"
+        f"Iteration: {task.iteration}\n\n"
+        "Its agent's story is log.md in that folder. You are not its author: you judge, and change"
+        " nothing of the work or of the task.",
+        f"What was asked (description.md):\n\n{_quoted(review.description)}",
+        _before(review.feedback),
+        _change(review),
+        _named(review.steers, STEERING),
+        _named(review.left_out, "Of these, the folder that you are in leaves out:"),
+        f"The last check of it: {review.check or 'none was run'}.",
+        _message(extra),
+        why,
+        _verdicts(task),
+    )
+
+
+def review_again_prompt(review: ReviewBrief, why: str, message: str = "") -> str:
+    """Return the prompt that continues a reviewer's session which ended too early."""
+    task = review.task
+    return _compose(
+        f"You are resumed on the review of task {task.id} ({_one_line(task.name)})."
+        f" Location: {_folder(task)}",
+        why,
+        _message_before(message),
+        _verdicts(task),
+    )
+
+
+STEERING = (
+    "These files steer agents or machines. Look at each, and say in your verdict what it does:"
+)
+
+
+def _verdicts(task: TaskBrief) -> str:
+    """Return how a review ends. The words are to be run as they stand."""
+    return (
+        "The last thing you do is one of these two commands. Nothing else ends a review:\n\n"
+        f'    sow review accept {task.id} --summary "…"\n'
+        f"    sow review correct {task.id} --file findings.md\n\n"
+        "Write findings.md into the folder that you are in. Accept when nothing has to be changed;"
+        " else correct. Set no status: the task keeps it."
+    )
+
+
+def _before(feedback: Sequence[tuple[str, str]]) -> str:
+    """Return what earlier reviews have asked for."""
+    if not feedback:
+        return ""
+    words = "\n\n".join(f"feedback/{name}:\n\n{_quoted(text)}" for name, text in feedback)
+    return f"These corrections were asked for. See first whether each was made:\n\n{words}"
+
+
+def _change(review: ReviewBrief) -> str:
+    """Return where the change is to be seen."""
+    if review.base is None:
+        return (
+            "The work lies in the tree that you are in, and so does what others do there at the"
+            " same time: `git status` and `git diff` show what differs from the last commit."
+        )
+    shown = f"`git diff {review.base} {review.commit}`"
+    if not review.files:
+        return f"The change: {shown}. It touches no file."
+    files = "\n".join(f"- {_one_line(path)}" for path in review.files[:MOST_FILES])
+    rest = len(review.files) - MOST_FILES
+    more = f"\n- and {rest} more: add --name-only" if rest > 0 else ""
+    log = f"`git log {review.base}..{review.commit}`"
+    return f"The change: {shown}; its commits: {log}. Its files:\n\n{files}{more}"
+
+
+def _named(paths: Sequence[str], words: str) -> str:
+    """Return a heading with some files below it; nothing without any."""
+    if not paths:
+        return ""
+    return f"{words}\n\n" + "\n".join(f"- {_one_line(path)}" for path in paths)
+
+
+def _quoted(text: str) -> str:
+    """Return a text of the task's as a quotation, so that it is not taken for sow's own."""
+    return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines()) or "> (nothing)"
 
 
 def _task(task: TaskBrief) -> str:

@@ -12,7 +12,10 @@ from sow.reports.wording import again
 from sow.schema.causes import CAUSES, SESSION_UNKNOWN, Cause
 from sow.schema.job import Attempt, Job, JobState
 from sow.schema.kinds import SessionUse, kind_of
-from sow.schema.task import TaskStatus
+from sow.schema.task import ReviewVerdict, TaskStatus
+
+JUDGED = (TaskStatus.NEEDS_REVIEW, TaskStatus.PAUSED, TaskStatus.FAILED)
+"""The statuses in which a verdict waits for somebody to act on it."""
 
 
 def advice(
@@ -31,6 +34,8 @@ def advice(
         return _about_step(job)
     if job.state.is_final and task.missing:
         return task.missing
+    if job.state.is_final and not kind_of(job).reports_status:
+        return _about_review(job, task)
     if job.state.is_final and task.status not in (None, job.outcome_status):
         return f"Its task is {task.status} now: `sow task show {job.task_id}`."
     match job.state:
@@ -66,6 +71,21 @@ def _about_step(job: Job) -> str:
             return f"To watch it: `sow job logs {job.id} --follow`. {_to_end(job)}"
         case _:
             return _to_end(job)
+
+
+def _about_review(job: Job, task: TaskNow) -> str:
+    """Return what to do about a review that has ended."""
+    if job.state is JobState.FAILED:
+        return _about_failure(job, again(job))
+    if job.state is JobState.CANCELLED:
+        return f"To have it reviewed again: {again(job)}."
+    if task.review is None:
+        return f"Its verdict: `sow review show {job.task_id}`."
+    if task.status not in JUDGED:
+        return f"Its task is {task.status} now: `sow task show {job.task_id}`."
+    if task.review.verdict is ReviewVerdict.ACCEPTED:
+        return f"To complete it: `sow task set {job.task_id} status completed`."
+    return f"Hand them to its author: `sow agent resume {job.task_id} --feedback`."
 
 
 def go_on(job: Job, attempts: Sequence[Attempt]) -> str:
@@ -122,6 +142,6 @@ def _about_failure(job: Job, anew: str) -> str:
     remedy = cause.remedy.format(settings=f"agents.executors.{job.executor_name}", **facts)
     if job.executor is None and "{settings}" in cause.remedy:
         return f"Correct what is wrong there. Then: {anew}."
-    if job.cause in SESSION_UNKNOWN:
+    if job.cause in SESSION_UNKNOWN and kind_of(job).makes_work:
         return f"{remedy}: `sow agent spawn {job.agent} {job.task_id} --fresh`."
     return f"{remedy}: {anew}."

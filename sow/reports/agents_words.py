@@ -53,10 +53,23 @@ def words_below(outcome: Outcome, *, among_others: bool = False) -> list[str]:
         return [] if _is_said(outcome) else [f"  {next_step}: {outcome.next_step}"]
     if task is None:
         return []
+    if outcome.verdict is not None:
+        return _verdict_below(outcome)
     if not _is_telling(outcome.state, outcome.status):
         return []
     words = _said_by(task if among_others else "It", outcome)
     return [*words, f"  {outcome.next_step.removesuffix('.')}"]
+
+
+def _verdict_below(outcome: Outcome) -> list[str]:
+    """Return what a reviewer thinks, where it has written more, and what comes next."""
+    lines = [f"  {line}".rstrip() for line in printable_lines(outcome.summary)]
+    if outcome.feedback is not None:
+        lines.append(f"  What to correct: feedback/{printable(outcome.feedback)}")
+    if outcome.steers:
+        named = ", ".join(map(printable, outcome.steers))
+        lines.append(f"  The change steers agents or machines: {named}")
+    return [*lines, f"  {outcome.next_step.removesuffix('.')}"]
 
 
 def _said_by(who: str, outcome: Outcome) -> list[str]:

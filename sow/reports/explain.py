@@ -142,6 +142,8 @@ def _now(job: Job, attempts: Sequence[Attempt], around: Surroundings, times: Tim
             return [f"It failed for good: {_final(job)}. To blame: {blame}."]
         case _ if not kind_of(job).is_agents:
             return ["It is done, and nothing was wrong."]
+        case _ if not kind_of(job).reports_status:
+            return ["It is done: its verdict stands in the task's record."]
         case _:
             return [f"It is done: the agent left {job.outcome_status}."]
 
@@ -213,7 +215,8 @@ def _running(
         lines.append("Its worker has died. The agent goes on, and the next worker takes it over.")
     if not kind_of(job).is_agents:
         return [*lines, "Next: its end is judged by what its commands return."]
-    return [*lines, f"Next: its end is judged by the task's status.{_limits(job, attempts, times)}"]
+    report = "the task's status" if kind_of(job).reports_status else "its verdict"
+    return [*lines, f"Next: its end is judged by {report}.{_limits(job, attempts, times)}"]
 
 
 def _limits(job: Job, attempts: Sequence[Attempt], times: Times) -> str:

@@ -73,10 +73,13 @@ def line_of(outcome: Outcome, *, now: float, paint: Callable[[str], str] = str) 
     is_done = outcome.state == JobState.DONE
     if not JobState(outcome.state).is_final:
         how = f"still {paint(outcome.state)}"
+    elif outcome.verdict is not None:
+        how = paint(outcome.verdict)
     elif outcome.agent is None:
         how = paint(KINDS[Verb(outcome.verb)].well_ended if is_done else outcome.state)
     elif outcome.state == JobState.CANCELLED:
-        how = f"cancelled, left {paint(str(outcome.status))}"
+        left = f", left {paint(outcome.status)}" if outcome.status else ""
+        how = f"cancelled{left}"
     elif outcome.cause == Cause.CLOSED:
         how = f"closed, left {paint(str(outcome.status))}"
     else:

@@ -11,7 +11,7 @@ from sow.errors import StateError
 from sow.ids import TaskId
 from sow.paths import Workspace
 from sow.schema.job import Job
-from sow.schema.task import TaskStatus
+from sow.schema.task import ReviewVerdict, Task, TaskReview, TaskStatus
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,10 @@ class TaskNow:
 
     status: TaskStatus | None = None
     """Its status; None where nobody looked, or where it cannot be read."""
+    review: TaskReview | None = None
+    """The last verdict on it, if the job that is told of has given it."""
+    feedback: str | None = None
+    """The feedback file that holds what this verdict asks for."""
     missing: str = ""
     """Why no command can be given for it, as a sentence; empty where one can."""
 
@@ -47,6 +51,14 @@ def look_at_task(workspace: Workspace, job: Job) -> TaskNow:
     except StateError as error:
         return TaskNow(missing=f"Its task cannot be read: {error.message}.")
     try:
-        return TaskNow(read_task(workspace, task_id).status)
+        return _now(job, read_task(workspace, task_id))
     except StateError as error:
         return TaskNow(missing=f"Its task cannot be read: {error.message}.")
+
+
+def _now(job: Job, task: Task) -> TaskNow:
+    from sow.state.verdicts import given_by, newest_feedback
+
+    review = given_by(task, job.id)
+    asks = review is not None and review.verdict is ReviewVerdict.CORRECTIONS
+    return TaskNow(task.status, review, newest_feedback(task) if asks else None)

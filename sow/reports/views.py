@@ -131,7 +131,20 @@ def outcome_of(
         anew_with=anew_with if owed else None,
         next_step=advice(job, attempts, task, with_words=True),
         agent_says=agent_says,
+        **_verdict(task),
     )
+
+
+def _verdict(task: TaskNow) -> dict[str, Any]:
+    """Return what a review has come to, by key; nothing of any other job."""
+    if task.review is None:
+        return {}
+    return {
+        "verdict": task.review.verdict.value,
+        "summary": task.review.summary,
+        "feedback": task.feedback,
+        "steers": tuple(task.review.steers),
+    }
 
 
 def _waiting(job: Job) -> str:

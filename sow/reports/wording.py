@@ -30,7 +30,9 @@ def _details(job: Job) -> str:
 
 
 def call_of(job: Job) -> Sequence[str]:
-    """Return the words of the command that places a job without an agent once more."""
+    """Return the words of the command that places a job once more that is no author's."""
+    if job.agent:
+        return ("sow", "agent", job.verb.value, job.task_id, "--agent", job.agent)
     if isinstance(job.terms, MergeTerms):
         return ("sow", job.verb.value, *job.tasks, *(["--squash"] if job.terms.squash else []))
     names = job.terms.names if isinstance(job.terms, CheckTerms) else ()

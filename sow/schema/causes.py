@@ -36,6 +36,7 @@ class Cause(StrEnum):
     API_ERROR = "api_error"
     CRASHED = "crashed"
     NO_STATUS = "no_status"
+    NO_VERDICT = "no_verdict"
     WORKER_DIED = "worker_died"
     WORKER_STOPPED = "worker_stopped"
     PASSED = "passed"
@@ -254,6 +255,17 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         " where the task stands. If the work is done, set the status now. If it is not, finish it"
         " first.",
         second="ending without a status",
+    ),
+    Cause.NO_VERDICT: CauseFacts(
+        words="the reviewer ended without a verdict",
+        blame=Blame.AGENT,
+        retry=RetryRule.ONCE_RESUMED,
+        session=SessionRule.FINISHED,
+        remedy="See its last words: `sow job logs {job}`. Judge the work yourself (`sow review"
+        " accept {task}`, `sow review correct {task}`), or have it reviewed again",
+        to_agent="You are run again because you ended without a verdict, so nobody knows what you"
+        " think of the work.",
+        second="ending without a verdict",
     ),
     Cause.WORKER_DIED: CauseFacts(
         words="the agent died together with its worker or supervisor",

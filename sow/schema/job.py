@@ -22,6 +22,8 @@ class Verb(StrEnum):
     RESUME = "resume"
     OPEN = "open"
     """A person takes the session over on a terminal. No worker runs it; the job holds the task."""
+    REVIEW = "review"
+    """An agent judges the task's work; it makes none, and the task stays as it is."""
     CHECK = "check"
     """The project's own command lines are run on what stands there; no agent has a part in it."""
     MERGE = "merge"

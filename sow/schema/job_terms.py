@@ -32,5 +32,14 @@ class MergeTerms(msgspec.Struct, frozen=True, kw_only=True, tag="merge", tag_fie
     """Whether each task becomes one commit of the project's branch, without its own commits."""
 
 
-JobTerms = CheckTerms | AuthorTerms | MergeTerms
+class ReviewTerms(msgspec.Struct, frozen=True, kw_only=True, tag="review", tag_field="kind"):
+    """What a review is about."""
+
+    commit: str | None = None
+    """The commit on which the work stands; None where there is no git."""
+    dialect: str | None = None
+    """The dialect of its own session's CLI, once that is made; None where that has only one."""
+
+
+JobTerms = CheckTerms | AuthorTerms | MergeTerms | ReviewTerms
 """Of any kind."""

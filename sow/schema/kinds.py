@@ -29,6 +29,8 @@ class SessionUse(StrEnum):
     """It takes one that never started, or has one made for it, and may run without any."""
     CONTINUES = "continues"
     """It goes on in the one on record, by the executor and in the folder that it was made with."""
+    OWN = "own"
+    """It leaves that alone: it has one of its own, which ends with the job."""
 
 
 class JobKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +97,16 @@ KINDS: Mapping[Verb, JobKind] = {
             is_leased=False,
             makes_work=True,
             in_persons_hands=True,
+        ),
+        JobKind(
+            verb=Verb.REVIEW,
+            deed="started the reviewer",
+            session=SessionUse.OWN,
+            marks_task=False,
+            reports_status=False,
+            is_leased=True,
+            makes_work=False,
+            in_persons_hands=False,
         ),
         JobKind(
             verb=Verb.CHECK,

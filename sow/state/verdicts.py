@@ -84,7 +84,7 @@ def accept(
     """
 
     def change(task: Task) -> FieldChanges:
-        _refuse_unjudged(task)
+        refuse_unjudged(task)
         changes = _verdict(task, ReviewVerdict.ACCEPTED, judgement, now)
         if complete:
             changes |= enter(task, TaskStatus.COMPLETED, now=now)
@@ -107,7 +107,7 @@ def correct(
 
     def change(task: Task) -> FieldChanges:
         nonlocal written
-        _refuse_unjudged(task)
+        refuse_unjudged(task)
         written = _write(place, task, findings)
         changes = _verdict(task, ReviewVerdict.CORRECTIONS, judgement, now)
         entry = Feedback(file=written.name, status=FeedbackStatus.OPEN)
@@ -116,6 +116,17 @@ def correct(
         return changes
 
     return change_task(workspace, task_id, change, now=now), written
+
+
+def given_by(task: Task, job: int) -> TaskReview | None:
+    """Return the last verdict on a task, if the agent of this job has given it."""
+    review = task.review
+    return review if review is not UNSET and review.job == job else None
+
+
+def newest_feedback(task: Task) -> str | None:
+    """Return the name of the feedback file that was written last; None before one."""
+    return next((entry.file for entry in map(_entry, reversed(task.feedback)) if entry), None)
 
 
 def addressed(task: Task) -> FieldChanges:
@@ -131,7 +142,8 @@ def feedback_in(workspace: Workspace, task: Task, status: FeedbackStatus) -> lis
     return [(name, _words(place.feedback / name)) for name in names]
 
 
-def _refuse_unjudged(task: Task) -> None:
+def refuse_unjudged(task: Task) -> None:
+    """Refuse a task of which there is nothing to judge now. Raises NothingToJudge."""
     if task.status not in JUDGED:
         raise NothingToJudge(task)
 

@@ -30,9 +30,9 @@ OWN_TASK = "agent log, agent task state set-status, task abandon, task reopen, t
 PLANNERS = "task add"
 REVIEWERS = "review accept, review correct"
 ORCHESTRATORS = """
-agent cancel, agent open, agent resume, agent spawn, agent wait, clone prune, clone remove,
-config edit, config init, config reset, init, job cancel, job prune, job resolve, merge,
-project check, project new, queue pause, queue resume, task check, worker, worker stop
+agent cancel, agent open, agent resume, agent review, agent spawn, agent wait, clone prune,
+clone remove, config edit, config init, config reset, init, job cancel, job prune, job resolve,
+merge, project check, project new, queue pause, queue resume, task check, worker, worker stop
 """
 PEOPLE = "trust"
 

@@ -88,7 +88,13 @@ def test_every_rule_is_that_of_some_cause(rules: type) -> None:
 
 def test_the_endings_that_show_something_of_the_session() -> None:
     """Written out once more: each is a promise on which a person's conversation depends."""
-    assert {Cause.REPORTED, Cause.NO_STATUS, Cause.DENIED, Cause.CLOSED} == GOOD_ORDER
+    assert {
+        Cause.REPORTED,
+        Cause.NO_STATUS,
+        Cause.NO_VERDICT,
+        Cause.DENIED,
+        Cause.CLOSED,
+    } == GOOD_ORDER
     refused = {Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN, Cause.MISSING_BINARY, Cause.BAD_FLAGS}
     refused |= {Cause.SETUP_FAILED}
     steps = {Cause.PASSED, Cause.CHECK_FAILED, Cause.MERGE_CONFLICT, Cause.MERGE_REFUSED}

@@ -24,16 +24,15 @@ def test_every_verb_has_its_row(verb: Verb) -> None:
 
 
 def test_the_kinds_that_there_are() -> None:
-    assert verbs_of(lambda kind: kind.is_leased) == (
-        Verb.SPAWN,
-        Verb.RESUME,
-        Verb.CHECK,
-        Verb.MERGE,
-    )
-    assert verbs_of(lambda kind: kind.is_agents) == (Verb.SPAWN, Verb.RESUME, Verb.OPEN)
+    leased = (Verb.SPAWN, Verb.RESUME, Verb.REVIEW, Verb.CHECK, Verb.MERGE)
+    assert verbs_of(lambda kind: kind.is_leased) == leased
+    agents = (Verb.SPAWN, Verb.RESUME, Verb.OPEN, Verb.REVIEW)
+    assert verbs_of(lambda kind: kind.is_agents) == agents
+    assert verbs_of(lambda kind: kind.makes_work) == (Verb.SPAWN, Verb.RESUME, Verb.OPEN)
     assert verbs_of(lambda kind: kind.marks_task) == (Verb.SPAWN, Verb.RESUME, Verb.OPEN)
     assert verbs_of(lambda kind: kind.in_persons_hands) == (Verb.OPEN,)
     assert verbs_of(lambda kind: kind.session is SessionUse.BEGINS) == (Verb.SPAWN,)
+    assert verbs_of(lambda kind: kind.session is SessionUse.OWN) == (Verb.REVIEW,)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.verb)

@@ -31,6 +31,8 @@ OPTIONS = [
     Option("--add-dir", MANY),
     Option("--mcp-config", MANY),
     Option("--settings", VALUE),
+    Option("--setting-sources", VALUE),
+    Option("--strict-mcp-config"),
     Option("--max-turns", VALUE),
     Option("--max-budget-usd", VALUE),
     Option("--effort", VALUE),

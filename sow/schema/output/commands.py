@@ -28,6 +28,7 @@ OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "task reopen": (tasks.TaskView,),
     "agent spawn": (jobs.Outcome, jobs.Preview),
     "agent resume": (jobs.Outcome, jobs.Preview),
+    "agent review": (jobs.Outcome,),
     "agent open": (jobs.Outcome,),
     "agent wait": (jobs.Outcome,),
     "agent cancel": (jobs.Cancelled,),

@@ -20,7 +20,7 @@ ProjectKey = Annotated[str, Meta(description="the project's id, a UUID")]
 WorkerKey = Annotated[str, Meta(description="the worker's id")]
 Agent = Annotated[str, Meta(description="the role, such as implementer")]
 Executor = Annotated[str, Meta(description="the executor's name in the configuration")]
-Verb = Annotated[str, Meta(description="what was asked for: spawn, resume, open or check")]
+Verb = Annotated[str, Meta(description="what was asked for: spawn, resume, open, review or check")]
 SessionId = Annotated[
     str | None, Meta(description="the session's id, as its CLI knows it; null without one")
 ]

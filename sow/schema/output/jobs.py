@@ -106,6 +106,24 @@ class Outcome(JobView, frozen=True, kw_only=True):
             " reason where it left failed; null where it logged none, and of other outcomes"
         ),
     ] = None
+    verdict: Annotated[
+        str | None,
+        Meta(
+            description="of a review: accepted or corrections, once that is given, and as long as"
+            " no later verdict has taken its place; else null"
+        ),
+    ] = None
+    summary: Annotated[
+        str, Meta(description="what the reviewer thinks of the work; empty without a verdict")
+    ] = ""
+    feedback: Annotated[
+        str | None,
+        Meta(description="the file in feedback/ that holds what is to be corrected; else null"),
+    ] = None
+    steers: Annotated[
+        tuple[str, ...],
+        Meta(description="of a review: the files of the change that steer agents or machines"),
+    ] = ()
     anew_with: Annotated[
         str | None,
         Meta(description="of an owed outcome: the option that makes the same call run it anew"),

@@ -1,0 +1,137 @@
+"""Placing a review: find the one that the same call has placed, or queue a new one.
+
+Owns which reviews are the same: of one commit, by one role and executor. The
+task keeps its status, so a job is on record and queued in one commit, as that
+of a step.
+"""
+
+import os
+
+from msgspec import UNSET
+
+from sow.agents.roles import get_agent
+from sow.calls.ancestry import refuse_task_of_ancestor
+from sow.calls.caller import Caller
+from sow.calls.request import Placed, Request
+from sow.calls.same_call import TaskHasJob
+from sow.calls.step_placement import queue_unmarked
+from sow.calls.unrecorded_agents import refuse_strays
+from sow.calls.wait import Waiter
+from sow.clones.judged import judged_commit
+from sow.config.configuration import Configuration
+from sow.errors import SowError
+from sow.executors.registry import make_executor
+from sow.ids import JobId, ProjectId, TaskId, parse_task_id
+from sow.jobs import jobs, waiters, workers
+from sow.jobs.database import Database
+from sow.jobs.jobs import TaskIsTaken
+from sow.processes import facts
+from sow.schema.job import Job
+from sow.schema.job_terms import ReviewTerms
+from sow.schema.task import Task
+from sow.state.projects import read_project
+from sow.state.tasks import read_task
+from sow.state.verdicts import refuse_unjudged
+
+REVIEWER = "reviewer"
+"""The role that reviews where none is named."""
+
+
+def place_review(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    request: Request,
+    waiter: Waiter | None = None,
+) -> Placed:
+    """Put a review into the queue, or find the one that the same call put there.
+
+    Raises NothingToJudge, TaskHasJob, TaskIsCarried, NothingBroughtBack, ExecutorError,
+    OwnJobEnds; nothing is left behind then.
+    """
+    task = read_task(caller.workspace, parse_task_id(request.task_id))
+    wanted = _job_for(caller, config, request, task)
+    refuse_task_of_ancestor(caller, database, wanted.project_id, TaskId(task.id))
+    found = _find_same(caller, database, request, wanted, task)
+    if found is not None:
+        return found
+    refuse_unjudged(task)
+    refuse_strays(caller.workspace, database, TaskId(task.id))
+    make_executor(wanted.agents_executor).validate_availability(caller.path_variable)
+    try:
+        job = queue_unmarked(caller, database, wanted, waiter)
+    except TaskIsTaken:  # another call was first: attach to its job, or be refused
+        return place_review(caller, database, config, request, waiter)
+    workers.wake(caller.workspace)
+    return Placed(job)
+
+
+def _find_same(
+    caller: Caller, database: Database, request: Request, wanted: Job, task: Task
+) -> Placed | None:
+    """Return the job that the same call placed before: live, or ended with its outcome owed.
+
+    Raises TaskHasJob when another call's job lives.
+    """
+    live = jobs.live_job(database, wanted.project_id, wanted.task_id)
+    if live is not None:
+        if _is_same(live, wanted):
+            return Placed(live, attached=True)
+        raise TaskHasJob(live, task.status)
+    last = jobs.last_job(database, wanted.project_id, wanted.task_id)
+    if last is None or request.again or not _is_same(last, wanted):
+        return None
+    if not waiters.is_owed(database, caller.workspace, last.id):
+        return None
+    return Placed(last, owed=True, anew_with="--again")
+
+
+def _is_same(job: Job, wanted: Job) -> bool:
+    of = _commit_of(job)
+    return (
+        job.verb is wanted.verb
+        and job.agent == wanted.agent
+        and job.executor_name == wanted.executor_name
+        and job.prompt == wanted.prompt
+        and of == _commit_of(wanted)
+    )
+
+
+def _commit_of(job: Job) -> str | None:
+    return job.terms.commit if isinstance(job.terms, ReviewTerms) else None
+
+
+def _job_for(caller: Caller, config: Configuration, request: Request, task: Task) -> Job:
+    """Return the job that a request would become. Raises UnknownAgent, UnknownExecutor."""
+    agent = get_agent(request.agent or REVIEWER).name
+    return Job(
+        id=JobId(0),
+        project_id=ProjectId(read_project(caller.workspace).id),
+        task_id=TaskId(task.id),
+        phase=task.phase,
+        verb=request.verb,
+        agent=agent,
+        executor=config.binding(agent).executor,
+        prompt=request.prompt,
+        cwd=".",
+        path_variable=caller.path_variable,
+        config_file=str(config.path) if config.exists else "",
+        terms=ReviewTerms(commit=_commit(caller, task)),
+        parent=caller.job_id,
+        prior_status=task.status,
+        caller=facts.identify(os.getpid()),
+        created_at=caller.now(),
+    )
+
+
+def _commit(caller: Caller, task: Task) -> str | None:
+    """Return the commit to be judged; None where a task without a clone lies in no repository.
+
+    Raises NothingBroughtBack, GitRefused.
+    """
+    try:
+        return judged_commit(caller.workspace, task)
+    except SowError:
+        if task.clone is not UNSET:
+            raise
+        return None
