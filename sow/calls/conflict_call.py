@@ -17,6 +17,7 @@ from sow.prompts.compose import CONFLICT, conflict_message
 from sow.schema.task import Task, TaskStatus
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
+from sow.terminal_text import printable
 
 SOLVE = "Solve the conflicts of the merge that is under way in your clone, and commit it."
 
@@ -38,8 +39,8 @@ class CompletedInConflict(StateError):
         agent = task.assigned_agent
         super().__init__(
             f"task {task.id} is completed, and its session is over",
-            hint=f"Reopen it: `sow task reopen {task.id}`. Then a new session of its agent takes the"
-            f' work over: `sow agent spawn {agent} {task.id} --prompt "{SOLVE}"`',
+            hint=f"Reopen it: `sow task reopen {task.id}`. Then a new session of its agent takes"
+            f' the work over: `sow agent spawn {agent} {task.id} --prompt "{SOLVE}"`',
         )
 
 
@@ -60,7 +61,12 @@ def conflict_prompt(caller: Caller, task_id: TaskId, more: str) -> str:
         raise NoConflict(task)
     if task.status is TaskStatus.COMPLETED:
         raise CompletedInConflict(task)
-    return conflict_message(found.branch, found.unsolved, more)
+    return conflict_message(found.branch, [_readable(path) for path in found.unsolved], more)
+
+
+def _readable(path: str) -> str:
+    """Return a file's name as a prompt may hold it: names can be any bytes."""
+    return printable(path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
 
 def _awaited(caller: Caller, task_id: TaskId, more: str) -> str | None:

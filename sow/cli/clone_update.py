@@ -6,7 +6,7 @@ import click
 
 from sow.calls.live_jobs import refuse_while_live
 from sow.cli import completing
-from sow.cli.arguments import named_task
+from sow.cli.arguments import named_task, readable
 from sow.cli.clone_list import this_checkout
 from sow.cli.output import echo_json, json_option
 from sow.cli.task_options import id_option
@@ -56,7 +56,7 @@ def _view(place: Place, updated: Updated) -> CloneUpdated:
         branch=place.branch,
         commit=updated.commit,
         merged=updated.merged,
-        conflicts=updated.conflicts,
+        conflicts=tuple(map(readable, updated.conflicts)),
     )
 
 

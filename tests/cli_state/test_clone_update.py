@@ -8,7 +8,10 @@ from clones.making_site import commit
 from clones.merge_site import make_merge_site
 from journeys.json_contract import hold
 
+from sow.calls.caller import find_caller
+from sow.calls.conflict_call import conflict_prompt
 from sow.clones.conflicts import conflict_in
+from sow.ids import TaskId
 from sow.schema.task import SessionFacts, TaskStatus
 
 
@@ -66,6 +69,17 @@ def test_a_conflict_for_programs(sow, apart):
     assert (done.code, done.json["conflicts"]) == (4, ["file"])
 
 
+def test_a_file_may_have_any_name(sow, site):
+    name = "x\x1b[2J\udcff"
+    site.work(name, "ours\n")
+    commit(site.top, name, "theirs\n")
+    assert sow("clone", "update", "010", "--json").json["conflicts"] == ["x\x1b[2J\ufffd"]
+    caller = find_caller(os.environ, site.top)
+    site.change(status=TaskStatus.NEEDS_REVIEW)
+    prompt = conflict_prompt(caller, TaskId("010"), "")
+    assert "    x [2J\ufffd\n" in prompt
+
+
 def test_a_conflict_that_is_solved_is_none(sow, site, apart):
     sow("clone", "update", "010")
     (apart.path / "file").write_text("both\n")
@@ -81,7 +95,7 @@ def test_it_is_refused_while_a_job_of_the_task_lives(sow, site):
     assert sow("merge", "010", "--detach").code == 0
     done = sow("clone", "update", "010")
     assert done.code == 4
-    assert "has a job that has not ended" in done.err
+    assert "task 010 has a job that has not ended" in done.err
     assert not (site.home.place().path / "other").exists()
 
 
