@@ -92,7 +92,6 @@ def test_the_endings_that_show_something_of_the_session() -> None:
     refused = {Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN, Cause.MISSING_BINARY, Cause.BAD_FLAGS}
     refused |= {Cause.SETUP_FAILED}
     steps = {Cause.PASSED, Cause.CHECK_FAILED, Cause.MERGE_CONFLICT, Cause.MERGE_REFUSED}
-    steps |= {Cause.SETUP_FAILED}
     assert refused | steps | {Cause.CONFIGURATION} == WITHOUT_AGENT
     assert WITHOUT_AGENT | {Cause.WORKER_DIED, Cause.WORKER_STOPPED} == NEVER_BEGAN
 
