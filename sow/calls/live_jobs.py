@@ -13,6 +13,7 @@ from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import open_existing_queue, open_queue
 from sow.paths import Workspace
+from sow.reports.wording import has_a_job
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
 from sow.schema.task import TaskStatus
@@ -32,7 +33,7 @@ class TaskIsRunning(StateError):
         elif has_reported(job, status):  # it would be too late for either
             end = f": its agent has left {status}, and is only ending"
         super().__init__(
-            f"task {job.task_id} has a job that has not ended: job {job.id} ({job.state})",
+            f"{has_a_job(job)} that has not ended: job {job.id} ({job.state})",
             hint=f"Wait for it (`sow agent wait {job.task_id}`){end}.",
         )
 

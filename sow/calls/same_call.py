@@ -22,7 +22,7 @@ from sow.errors import SowError, StateError
 from sow.ids import TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
-from sow.reports.wording import subject_of
+from sow.reports.wording import has_a_job, subject_of
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskStatus
@@ -43,8 +43,7 @@ class TaskHasJob(StateError):
         by = f" by {job.executor_name}" if job.executor_name else ""
         wait = f"Wait for it: `sow agent wait {job.task_id}`. " if job.task_id else ""
         super().__init__(
-            f"{subject_of(job)} {'have' if job.tasks[1:] else 'has'} a job that has not ended: "
-            f"job {job.id} ({job.verb}{by}, {job.state})",
+            f"{has_a_job(job)} that has not ended: job {job.id} ({job.verb}{by}, {job.state})",
             hint=f"{wait}{end}",
         )
         self.job = job

@@ -29,6 +29,9 @@ from sow.schema.job import Verb
 @click.option(
     "--feedback", is_flag=True, help="Hand over the corrections that a review has asked for."
 )
+@click.option(
+    "--conflict", is_flag=True, help="Have it solve the conflict that is in the task's clone."
+)
 @click.option("--again", is_flag=True, help="Run anew even where an outcome is owed to you.")
 @wait_option
 @click.option("--detach", is_flag=True, help="Queue it and return at once.")
@@ -40,6 +43,7 @@ def resume(
     task_option: str | None,
     file: Path | None,
     feedback: bool,
+    conflict: bool,
     again: bool,
     wait: str | None,
     detach: bool,
@@ -50,24 +54,35 @@ def resume(
     """Continue the session of TASK with PROMPT (an answer, corrections), and wait.
 
     PROMPT - reads standard input; --feedback takes the open feedback of the
-    task, and PROMPT may add to it. The words are written into the task's log
+    task, --conflict the conflict that `sow clone update` has left in its clone,
+    and PROMPT may add to either. The words are written into the task's log
     first, so that they survive whatever happens.
 
     Exit: as for spawn; 5 where the executor cannot resume or there is no session.
     """
+    handed_over = feedback or conflict
+    if feedback and conflict:
+        raise UsageError(
+            "--feedback and --conflict are both given",
+            hint="Hand over the conflict first: corrections are made on what is merged.",
+        )
     argument, prompt = _split(
-        words, task_is_told=task_option is not None, has_prompt=file is not None or feedback
+        words, task_is_told=task_option is not None, has_prompt=file is not None or handed_over
     )
     caller = this_caller()
     task_id = parse_task_id(named_task(argument, task_option, caller.environ))
+    has_words = prompt is not None or file is not None
+    text = _read_prompt(prompt, file) if has_words or not handed_over else ""
     if feedback:
         # Few calls hand over feedback.
         from sow.calls.feedback_call import feedback_prompt
 
-        more = _read_prompt(prompt, file) if prompt is not None or file is not None else ""
-        text = feedback_prompt(caller, task_id, more)
-    else:
-        text = _read_prompt(prompt, file)
+        text = feedback_prompt(caller, task_id, text)
+    elif conflict:
+        # Fewer still hand over a conflict, which git is asked for.
+        from sow.calls.conflict_call import conflict_prompt
+
+        text = conflict_prompt(caller, task_id, text)
     request = Request(verb=Verb.RESUME, task_id=task_id, prompt=text, again=again)
     if verbose or dry_run:
         # Few calls ask for a preview.

@@ -83,6 +83,7 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("job", "logs"): Right.READS,
     ("clone", "list"): Right.READS,
     ("clone", "path"): Right.READS,
+    ("clone", "update"): Right.ORCHESTRATORS,
     ("clone", "remove"): Right.ORCHESTRATORS,
     ("clone", "prune"): Right.ORCHESTRATORS,
     ("changes",): Right.READS,

@@ -10,24 +10,14 @@ from sow.cli.arguments import named_task
 from sow.cli.calling import this_caller
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
 from sow.cli.task_options import id_option
-from sow.clones.listing import CloneState, FoundClone, found_clones, state_of
+from sow.clones.listing import CloneState, FoundClone, NoClone, found_clones, state_of
 from sow.clones.main_checkout import MainCheckout, main_checkout
-from sow.errors import StateError
 from sow.paths import display_path
 from sow.schema.output.clones import ClonePlace, CloneView
 from sow.state.tasks import list_tasks, read_task
 from sow.terminal_text import printable
 
 HEADER = ("TASK", "STATUS", "CLONE", "HOLDS", "PATH")
-
-
-class NoClone(StateError):
-    """A task has no clone now."""
-
-    def __init__(self, task: str, *, had_one: bool) -> None:
-        again = f"The next `sow agent resume {task}` makes it again from its branch."
-        first = "A task gets one when it is spawned, by the setting clones.use or by --clone."
-        super().__init__(f"task {task} has no clone", hint=again if had_one else first)
 
 
 def this_checkout() -> MainCheckout:

@@ -18,11 +18,21 @@ from sow.clones.main_checkout import MainCheckout
 from sow.clones.mark import Stage, own_mark
 from sow.clones.place import Place, branch_name, inside_of, is_own_branch
 from sow.clones.standing import Standing, standing, unmerged
+from sow.errors import StateError
 from sow.ids import TASK_ID_PATTERN, TaskId
 from sow.schema.task import Task, TaskStatus
 
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.ABANDONED})
 """The statuses of tasks that need no clone any more."""
+
+
+class NoClone(StateError):
+    """A task has no clone now."""
+
+    def __init__(self, task: str, *, had_one: bool) -> None:
+        again = f"The next `sow agent resume {task}` makes it again from its branch."
+        first = "A task gets one when it is spawned, by the setting clones.use or by --clone."
+        super().__init__(f"task {task} has no clone", hint=again if had_one else first)
 
 
 class CloneState(StrEnum):
@@ -77,15 +87,15 @@ def state_of(place: Place) -> CloneState:
 
 def standing_of(main: MainCheckout, place: Place) -> Standing:
     """Return what stands against removing the clone of a task. Raises ProjectBranchGone."""
+    return standing(place, main.repository, main.project_commit, withheld=copied_to(main, place))
+
+
+def copied_to(main: MainCheckout, place: Place) -> list[str]:
+    """Return the files that sow has copied into a clone, or would copy now, from its top."""
     mark = own_mark(place)
     files, _ = files_to_copy(place.workspace, main.settings.copy)
     copied = [os.path.join(place.inside, path) for path in files]  # noqa: PTH118 - text for git
-    return standing(
-        place,
-        main.repository,
-        main.project_commit,
-        withheld=[*copied, *(mark.copied if mark else ())],
-    )
+    return [*copied, *(mark.copied if mark else ())]
 
 
 def all_clone_places(main: MainCheckout, tasks: Sequence[Task]) -> list[Place]:

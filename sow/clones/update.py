@@ -120,9 +120,16 @@ def finish_update(facts: CloneFacts, main: Repository) -> None:
 
 def _refuse_unfinished(facts: CloneFacts) -> None:
     git_dir = real_git_dir(facts.path)
-    for name, what in {**UNFINISHED, "MERGE_HEAD": "a merge"}.items():
+    for name, what in UNFINISHED.items():
         if (git_dir / name).exists():
             raise CannotUpdate(facts, f"{what} is under way in it")
+    if (git_dir / "MERGE_HEAD").exists():
+        task = facts.branch.rpartition("/")[2]
+        hint = (
+            "Solve its conflicts there and commit; or have the task's agent do it:"
+            f" `sow agent resume {task} --conflict`."
+        )
+        raise CannotUpdate(facts, "a merge is under way in it", hint=hint)
 
 
 def _here(view: View, facts: CloneFacts) -> str:

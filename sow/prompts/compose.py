@@ -93,6 +93,25 @@ def feedback_message(found: Sequence[tuple[str, str]], more: str = "") -> str:
     return _join("A review asks for these corrections.", quoted, more)
 
 
+CONFLICT = "The project's branch was merged into yours, and the merge has conflicts."
+"""How the message begins that hands over a conflict."""
+
+
+def conflict_message(branch: str, files: Sequence[str], more: str = "") -> str:
+    """Return the message that asks for the solution of a merge's conflicts, file by file."""
+    named = "\n".join(f"    {file}" for file in files)
+    left = f"These files hold conflict marks:\n\n{named}"
+    if not files:
+        left = "No file holds conflict marks any more; what is missing is the commit."
+    ask = (
+        f"Your clone is in the middle of merging {branch} into your branch. Solve each conflict so"
+        " that the intent of both sides stays: what came in from others is accepted work. Run what"
+        " shows that both hold. Then commit the merge (`git add` the files, then"
+        " `git commit --no-edit`). Do not abort it, and do not rebase."
+    )
+    return _join(CONFLICT, left, ask, more)
+
+
 def why_again(cause: Cause, detail: str = "") -> str:
     """Return in words why an attempt that ended by `cause` is followed by another.
 

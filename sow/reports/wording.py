@@ -18,6 +18,11 @@ def subject_of(job: Job) -> str:
     return f"task {' and task '.join(job.tasks)}"
 
 
+def has_a_job(job: Job) -> str:
+    """Return who has a job, as the beginning of a sentence: `task 010 has a job`."""
+    return f"{subject_of(job)} {'have' if job.tasks[1:] else 'has'} a job"
+
+
 def asked_of(job: Job) -> str:
     """Return what was asked for: `spawn implementer for task 010 by claude-code`."""
     who = f" {job.agent}" if job.agent else ""

@@ -54,6 +54,13 @@ def test_the_list_tells_what_each_holds(sow, home):
     assert first["standing"] == ["uncommitted: new"]
 
 
+def test_a_task_that_has_ended_with_all_of_its_work_merged_needs_no_clone(sow, home):
+    record(home, "010")
+    for status, count in (("pending", 1), ("completed", 0), ("abandoned", 0)):
+        change_task(home.workspace, "010", lambda _, to=status: {"status": to}, now=NOON)
+        assert len(sow("clone", "list", "--json").lines) == count
+
+
 def test_path_for_shells_and_programs_from_anywhere_in_the_clone(sow, home, monkeypatch):
     home.make("010")
     path = home.place("010").path

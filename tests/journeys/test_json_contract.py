@@ -13,6 +13,7 @@ from sow.schema.output.commands import OUTPUTS
 
 ELSEWHERE = {
     "agent open": "needs a terminal: test_agent_open",
+    "clone update": "needs a clone: tests/cli_state/test_clone_update",
     "config edit": "needs a terminal: tests/config/test_config_edit",
     "demo": "a journey of its own: test_demo",
     "merge": "needs a git repository: test_merge",

@@ -30,8 +30,9 @@ def test_two_tasks_are_merged_and_a_third_conflicts(site: Site) -> None:
     work(site, "010", "first.txt", "first\n")
     work(site, "020", "second.txt", "second\n")
     work(site, "030", "first.txt", "other\n")
-    checks = "checks: {unit: test -e first.txt -a -e second.txt}\nclones: {merge_check: unit}\n"
-    (site.root / ".sow/config.yaml").write_text(checks)
+    checks = "checks: {unit: echo seen; test -e first.txt -a -e second.txt}"
+    settings = f"{checks}\nclones: {{merge_check: unit}}\n"
+    (site.root / ".sow/config.yaml").write_text(settings)
     commit(site, "settings")
     site.sow("trust", "--yes")
 
@@ -45,6 +46,7 @@ def test_two_tasks_are_merged_and_a_third_conflicts(site: Site) -> None:
     assert tip[:12] in done.json["reason"]
     assert site.sow("task", "show", "020", "--json").json["merged"]["as"] == tip
     assert "010, 020" in site.sow("agent", "wait", "020").out, "it is the last job of each"
+    assert site.sow("job", "logs", "1").out == "==> unit <==\nseen\n"
     assert "merge for task 010 and task 020" in site.sow("job", "explain", "1").out
 
     refused = site.sow("merge", "030", expect=4)

@@ -31,8 +31,8 @@ PLANNERS = "task add"
 REVIEWERS = "review accept, review correct"
 ORCHESTRATORS = """
 agent cancel, agent open, agent resume, agent review, agent spawn, agent wait, clone prune,
-clone remove, config edit, config init, config reset, init, job cancel, job prune, job resolve,
-merge, project check, project new, queue pause, queue resume, task check, worker, worker stop
+clone remove, clone update, config edit, config init, config reset, init, job cancel,
+job prune, job resolve, merge, project check, project new, queue pause, queue resume, task check, worker, worker stop
 """
 PEOPLE = "trust"
 

@@ -1,5 +1,7 @@
 """A merge from its claim to its end: under a true supervisor, its check, and each way it ends."""
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -158,6 +160,18 @@ def test_a_conflict_exits_with_4_and_says_what_to_do(merging: Merging) -> None:
     assert "sow merge 010" in outcome_of(job, ()).next_step
 
 
+def test_the_names_of_files_in_a_conflict_steer_no_terminal(merging: Merging) -> None:
+    name = "x\x1b[2J\udcff"
+    merging.work(name, "two\n")
+    (merging.root / name).write_text("three\n")
+    plain(merging.root, "add", name)
+    plain(merging.root, "commit", "-q", "-m", "Other")
+    job = merging.run()
+    assert job.cause is Cause.MERGE_CONFLICT
+    assert "in x [2J" in job.reason
+    assert "\x1b" not in job.reason
+
+
 def test_a_changed_file_is_named_and_nothing_moves(merging: Merging) -> None:
     merging.work("file", "two\n")
     (merging.root / "file").write_text("mine\n")
@@ -176,7 +190,39 @@ def test_a_merge_that_is_cancelled_in_its_check_moves_nothing(merging: Merging) 
     job = merging.place()
     running = merging.checks.start(job)
     assert running is not None
-    wait_until((merging.root / "begun").exists)
+    wait_until((merging.root / "begun").exists, "the check has begun")
     jobs.change_job(merging.site.database, job.id, cancel_requested_at=NOW)
     ended = merging.checks.watched(running)
     assert (ended.state, merging.tip()) == (JobState.CANCELLED, before)
+
+
+def test_when_all_of_it_is_killed_in_its_check_the_next_try_merges(merging: Merging) -> None:
+    root = merging.root
+    hangs = f"touch {root}/again; pwd >{root}/where; echo $$ >{root}/x; mv {root}/x {root}/begun"
+    merging.checks.write(unit=f"test -e {root}/again || {{ {hangs}; sleep 1000; }}")
+    made = merging.work("new", "new\n")
+    merging.settings(merge_check="unit")
+    before = merging.tip()
+    job = merging.place()
+    running = merging.checks.start(job)
+    assert running is not None
+    wait_until((root / "begun").exists, "the check has begun")
+    attempt = merging.site.attempts[-1]
+    program = attempt.agent_pid()
+    assert running.process is not None
+    running.process.kill()
+    running.process.wait()
+    for pid in (program, int((root / "begun").read_text())):
+        os.kill(pid, signal.SIGKILL)
+    for pid in attempt.carriers():
+        os.kill(pid, signal.SIGKILL)
+    merging.checks.watched(running, until=JobState.QUEUED)
+    left = Path((root / "where").read_text().strip())
+    assert (merging.tip(), left.exists()) == (before, True)
+
+    again = merging.checks.start(job)
+    assert again is not None
+    assert merging.checks.watched(again).cause is Cause.PASSED
+    assert merging.site.task().merged.commit == made
+    assert not left.exists(), "what the killed one has left is swept"
+    assert plain(root, "log", "--first-parent", "--format=%s").splitlines()[1:] == ["First"]

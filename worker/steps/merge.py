@@ -21,6 +21,7 @@ from sow.errors import SowError
 from sow.paths import AttemptPaths, Workspace
 from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
+from sow.terminal_text import printable_lines
 from worker.steps.check import run_command, words_of
 from worker.steps.command_line import Runner
 from worker.steps.orders import MergeOrders
@@ -59,12 +60,17 @@ def merge(orders: MergeOrders, step: Callable[[str], None] = no_step) -> StepRes
 
 
 def _words(error: SowError) -> str:
-    return f"{error.message}\n{error.hint}".strip()
+    return _fit(f"{error.message}\n{error.hint}".strip())
 
 
 def _account_of(done: Merged) -> str:
     first = f"{done.into} is at {done.commit[:12]}"
-    return "\n".join([first, *(f"Note: {note}" for note in done.notes)])
+    return _fit("\n".join([first, *(f"Note: {note}" for note in done.notes)]))
+
+
+def _fit(text: str) -> str:
+    """Return a text fit for any terminal and any JSON: agents have named the files in it."""
+    return "\n".join(printable_lines(text))
 
 
 def _judge_of(orders: MergeOrders, main: MainCheckout) -> Callable[[Place, str], None]:

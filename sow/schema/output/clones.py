@@ -37,6 +37,23 @@ class ClonePlace(msgspec.Struct, frozen=True, kw_only=True):
     branch: Branch
 
 
+class CloneUpdated(msgspec.Struct, frozen=True, kw_only=True):
+    """What has become of bringing the project's branch into the clone of a task."""
+
+    task: fields.TaskKey
+    path: ClonePath
+    branch: Branch
+    commit: Annotated[str, Meta(description="the last commit of that branch now")]
+    merged: Annotated[
+        str | None,
+        Meta(description="the project's commit that was brought in; null where it was there"),
+    ]
+    conflicts: Annotated[
+        tuple[str, ...],
+        Meta(description="the files in conflict, which hold marks now; nothing is committed then"),
+    ]
+
+
 class CloneGone(msgspec.Struct, frozen=True, kw_only=True):
     """A clone that was removed, or that stays."""
 

@@ -52,6 +52,7 @@ OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "job prune": (jobs.Pruned,),
     "clone list": (clones.CloneView,),
     "clone path": (clones.ClonePlace,),
+    "clone update": (clones.CloneUpdated,),
     "clone remove": (clones.CloneGone,),
     "clone prune": (clones.ClonesPruned,),
     "changes": (changes.ChangeView,),

@@ -1,0 +1,83 @@
+"""What a call hands over that asks a task's agent to solve the conflict in its clone.
+
+Owns that the same call says the same once more while its agent is at work, and
+after it has ended: fewer files are in conflict by then, or none.
+"""
+
+from contextlib import closing
+
+from sow.calls.caller import Caller
+from sow.clones.conflicts import conflict_in
+from sow.clones.main_checkout import main_checkout
+from sow.errors import StateError
+from sow.ids import ProjectId, TaskId
+from sow.jobs import jobs, waiters
+from sow.jobs.database import open_existing_queue
+from sow.prompts.compose import CONFLICT, conflict_message
+from sow.schema.task import Task, TaskStatus
+from sow.state.projects import read_project
+from sow.state.tasks import read_task
+from sow.terminal_text import printable
+
+SOLVE = "Solve the conflicts of the merge that is under way in your clone, and commit it."
+
+
+class NoConflict(StateError):
+    """No merge is under way in the task's clone."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(
+            f"no merge is under way in the clone of task {task.id}",
+            hint=f"`sow clone update {task.id}` brings the project's branch into it.",
+        )
+
+
+class CompletedInConflict(StateError):
+    """The task is completed: its session is over, and another one has to be begun."""
+
+    def __init__(self, task: Task) -> None:
+        agent = task.assigned_agent
+        super().__init__(
+            f"task {task.id} is completed, and its session is over",
+            hint=f"Reopen it: `sow task reopen {task.id}`. Then a new session of its agent takes"
+            f' the work over: `sow agent spawn {agent} {task.id} --prompt "{SOLVE}"`',
+        )
+
+
+def conflict_prompt(caller: Caller, task_id: TaskId, more: str) -> str:
+    """Return the conflict in a task's clone as a prompt, with `more` below it.
+
+    Where one was handed over before, with the same words, and is still awaited,
+    it is that again. Raises NoConflict, CompletedInConflict, and what
+    `conflict_in` raises.
+    """
+    earlier = _awaited(caller, task_id, more)
+    if earlier is not None:
+        return earlier
+    task = read_task(caller.workspace, task_id)
+    main = main_checkout(caller.workspace, caller.load_configuration().clones)
+    found = conflict_in(main, main.place(task))
+    if found is None:
+        raise NoConflict(task)
+    if task.status is TaskStatus.COMPLETED:
+        raise CompletedInConflict(task)
+    return conflict_message(found.branch, [_readable(path) for path in found.unsolved], more)
+
+
+def _readable(path: str) -> str:
+    """Return a file's name as a prompt may hold it: names can be any bytes."""
+    return printable(path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+
+
+def _awaited(caller: Caller, task_id: TaskId, more: str) -> str | None:
+    """Return the prompt of the task's last job, if it was such a call's and is awaited."""
+    database = open_existing_queue(caller.workspace)
+    if database is None:
+        return None
+    with closing(database):
+        project_id = ProjectId(read_project(caller.workspace).id)
+        job = jobs.last_job(database, project_id, task_id)
+        if job is None or not (job.prompt.startswith(CONFLICT) and job.prompt.endswith(more)):
+            return None
+        is_awaited = not job.state.is_final or waiters.is_owed(database, caller.workspace, job.id)
+        return job.prompt if is_awaited else None

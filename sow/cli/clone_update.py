@@ -1,0 +1,76 @@
+"""`sow clone update`."""
+
+import os
+
+import click
+
+from sow.calls.live_jobs import refuse_while_live
+from sow.cli import completing
+from sow.cli.arguments import named_task, readable
+from sow.cli.clone_list import this_checkout
+from sow.cli.output import echo_json, json_option
+from sow.cli.task_options import id_option
+from sow.clones.conflicts import update_of_clone
+from sow.clones.place import Place
+from sow.clones.update import Updated
+from sow.errors import ExitCode
+from sow.ids import TaskId
+from sow.schema.output.clones import CloneUpdated
+from sow.state.tasks import read_task
+from sow.terminal_text import printable
+
+
+@click.command()
+@click.argument("task", required=False, shell_complete=completing.tasks)
+@id_option
+@json_option
+def update(task: str | None, task_option: str | None, as_json: bool) -> int:
+    """Bring the project's branch into the clone of a task.
+
+    Without a conflict the merge is committed on the task's branch. A conflict
+    is left in the clone with its marks, for you or for the task's agent (`sow
+    agent resume TASK --conflict`) to solve. Refused while a job of the task
+    lives, and where something in the clone is not committed.
+
+    Exit: 0 up to date, 4 a conflict or refused.
+    """
+    task_id = named_task(task, task_option, os.environ)
+    main = this_checkout()
+    place = main.place(read_task(main.workspace, task_id))
+
+    def ask(task: str) -> None:
+        refuse_while_live(main.workspace, TaskId(task), has_option=False)
+
+    updated = update_of_clone(main, place, ask=ask)
+    if as_json:
+        echo_json(_view(place, updated))
+    else:
+        _print(place, updated)
+    return int(ExitCode.STATE if updated.conflicts else ExitCode.OK)
+
+
+def _view(place: Place, updated: Updated) -> CloneUpdated:
+    return CloneUpdated(
+        task=place.task,
+        path=str(place.path),
+        branch=place.branch,
+        commit=updated.commit,
+        merged=updated.merged,
+        conflicts=tuple(map(readable, updated.conflicts)),
+    )
+
+
+def _print(place: Place, updated: Updated) -> None:
+    if updated.merged is None:
+        click.echo(f"{place.task} clone has all of the project's branch.")
+    elif not updated.conflicts:
+        click.echo(f"{place.task} clone updated: {place.branch} is at {updated.commit[:12]}")
+    else:
+        click.echo(f"{place.task} clone has conflicts:")
+        for path in updated.conflicts:
+            click.echo(f"  {printable(path)}")
+        click.echo(
+            f"Solve them in {printable(str(place.path))} and commit, or have the task's agent do"
+            f" it: `sow agent resume {place.task} --conflict`",
+            err=True,
+        )

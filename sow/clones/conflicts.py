@@ -1,0 +1,100 @@
+"""The project's branch brought into a task's clone, and the conflict that may be left there.
+
+Owns the order: nobody is at work in the clone, its lock is held, and what was
+committed by it is brought into the repository. The git of it is `update`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sow.clones.bring_back import bring_back
+from sow.clones.candidates import project_branch
+from sow.clones.listing import CloneState, NoClone, copied_to, state_of
+from sow.clones.locks import locked_place
+from sow.clones.main_checkout import MainCheckout
+from sow.clones.place import Place
+from sow.clones.removal import LOCK_SECONDS, Ask
+from sow.clones.steps import no_step
+from sow.clones.unsolved import unsolved_paths
+from sow.clones.update import CannotUpdate, Updated, finish_update, update_clone
+from sow.git.inert_refs import read_head, read_text
+from sow.git.private_view import private_view, real_git_dir
+
+MERGE_HEAD_LIMIT = 4096
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A merge that is under way in a clone."""
+
+    branch: str
+    """The project's branch, which is being merged."""
+    unsolved: tuple[str, ...]
+    """The files whose conflict nobody has solved yet; empty: it lacks the commit alone."""
+
+
+def update_of_clone(
+    main: MainCheckout,
+    place: Place,
+    *,
+    ask: Ask = lambda _: None,
+    step: Callable[[str], None] = no_step,
+) -> Updated:
+    """Bring the project's branch into the clone at a place.
+
+    `ask` is called under the clone's lock, and raises where a job is at work
+    there. Raises NoClone, CannotUpdate, NoProjectBranch, CloneLocked,
+    BranchInTheWay, UnsafeClone, GitRefused, and what `ask` raises.
+    """
+    branch = project_branch(main)
+    _refuse_none(place)
+    with locked_place(place, timeout_seconds=LOCK_SECONDS):
+        ask(place.task)
+        _refuse_unwhole(place)
+        facts = place.facts(place.base or "")
+        withheld = copied_to(main, place)
+        updated = update_clone(facts, main.repository, branch, withheld=withheld, step=step)
+        if updated.merged and not updated.conflicts:
+            bring_back(facts, main.repository)
+    return updated
+
+
+def conflict_in(main: MainCheckout, place: Place) -> Conflict | None:
+    """Return the merge that is under way in a clone; None where none is.
+
+    An update that was killed is completed before. Raises as `update_of_clone` does.
+    """
+    branch = project_branch(main)
+    _refuse_none(place)
+    with locked_place(place, timeout_seconds=LOCK_SECONDS):
+        _refuse_unwhole(place)
+        facts = place.facts(place.base or "")
+        finish_update(facts, main.repository)
+        git_dir = real_git_dir(place.path)
+        merged = (read_text(git_dir, "MERGE_HEAD", MERGE_HEAD_LIMIT) or "").split()
+        here = read_head(git_dir).commit
+        if not merged or here is None:
+            return None
+        with private_view(place.path, main.repository) as view:
+            theirs = view.commit_of(merged[0])
+            if theirs is None or view.is_ancestor(theirs, here):
+                return None
+            return Conflict(branch, unsolved_paths(view, facts, here, theirs))
+
+
+def _refuse_none(place: Place) -> None:
+    """Raise NoClone where nothing lies there, before anything is made beside it."""
+    if state_of(place) is CloneState.MISSING:
+        raise NoClone(place.task, had_one=place.base is not None)
+
+
+def _refuse_unwhole(place: Place) -> None:
+    found = state_of(place)
+    if found is CloneState.MISSING:
+        raise NoClone(place.task, had_one=place.base is not None)
+    if found is not CloneState.WHOLE:
+        why = {
+            CloneState.UNFINISHED: "it is not made to its end",
+            CloneState.STRANGE: "what lies there is not the clone that sow has made",
+        }[found]
+        raise CannotUpdate(place.facts(place.base or ""), why, hint="`sow clone list` shows it.")
