@@ -32,7 +32,8 @@ REVIEWERS = "review accept, review correct"
 ORCHESTRATORS = """
 agent cancel, agent open, agent resume, agent review, agent spawn, agent wait, clone prune,
 clone remove, clone update, config edit, config init, config reset, init, job cancel,
-job prune, job resolve, merge, project check, project new, queue pause, queue resume, task check, worker, worker stop
+job prune, job resolve, merge, project check, project new, queue pause, queue resume,
+task check, worker, worker stop
 """
 PEOPLE = "trust"
 
