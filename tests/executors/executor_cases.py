@@ -17,6 +17,7 @@ UUID = "3f0c0b5e-1111-4222-8333-444455556667"
 SOW_RULES = (
     "Bash(sow task show:*),Bash(sow task list:*),Bash(sow task add:*),Bash(sow task set:*),"
     "Bash(sow agent list:*),Bash(sow agent log:*),Bash(sow agent task state set-status:*),"
+    "Bash(sow review accept:*),Bash(sow review correct:*),Bash(sow review show:*),"
     "Bash(sow prompt:*),Bash(sow project status:*)"
 )
 CLAUDE = ("claude", "-p", "--output-format", "stream-json", "--verbose")

@@ -187,7 +187,7 @@ def _bytes(path: str) -> bytes:
     """Return the first bytes of a small regular file; nothing where there is none."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+    except (OSError, ValueError):  # a damaged HEAD may name a path with a NUL in it
         return b""
     try:
         return os.read(descriptor, SMALL)
