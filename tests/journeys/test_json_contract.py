@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from journeys.calls import await_runs, good
+from journeys.gitsite import make_repository
 from journeys.json_contract import hold
 from journeys.site import Site
 
@@ -12,13 +13,14 @@ from sow.cli.root import run
 from sow.schema.output.commands import OUTPUTS
 
 ELSEWHERE = {
+    "agent review": "needs a reviewer: test_review_loop",
     "agent open": "needs a terminal: test_agent_open",
+    "clone prune": "needs a task that has ended: tests/cli_state/test_clone_commands",
     "clone update": "needs a clone: tests/cli_state/test_clone_update",
     "config edit": "needs a terminal: tests/config/test_config_edit",
     "demo": "a journey of its own: test_demo",
     "merge": "needs a git repository: test_merge",
     "job resolve": "needs an agent that nobody can verify: test_job_resolve",
-    "task diff": "needs a git repository: tests/cli_state/test_task_diff",
     "worker": "serves until it is stopped: test_worker_command",
 }
 """The commands whose output other tests hold against their schemas."""
@@ -56,6 +58,15 @@ WALK: list[tuple[str, str]] = [
     ("task check", "020 unit"),
     ("task check", "020 units"),
     ("project check", "unit"),
+    ("task add", "Three --agent implementer --id 030"),
+    ("agent spawn", "030 --clone"),
+    ("clone list", ""),
+    ("clone path", "030"),
+    ("task diff", "030"),
+    ("review correct", "030 --file .sow/config.yaml"),
+    ("review accept", "030 --summary Good."),
+    ("review show", "030"),
+    ("clone remove", "030 --discard"),
     ("changes", ""),
     ("job show", "1"),
     ("job explain", "1"),
@@ -91,7 +102,9 @@ def test_what_is_printed_is_what_is_described(
     for name, value in site.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(site.root)
+    make_repository(site)
     site.script([good()], task="010")
+    site.script([good()], task="030")
     site.script([[{"hang": True}]], task="020")
     told: set[str] = set()
     for command, arguments in WALK:
