@@ -13,7 +13,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import memory, pickup, plot, references, report, scale, steps, whole
+from bench import clones, memory, pickup, plot, references, report, scale, steps, whole
 from bench.place import make_place
 from bench.report import Results
 
@@ -54,6 +54,7 @@ def measure(*, quick: bool) -> Results:
             weights=memory.measure(place, AGENTS[:1] if quick else AGENTS),
             growths=() if quick else scale.measure(FEW_ROUNDS),
             output=None if quick else scale.measure_output(),
+            clones=clones.measure(FEW_ROUNDS, quick=quick),
             rounds=rounds,
         )
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.clones import CloneCost
 from bench.memory import Weight
 from bench.scale import Growth
 from bench.timing import Figure
@@ -58,6 +59,7 @@ class Results:
     weights: Sequence[Weight]
     growths: Sequence[Growth]
     output: Mapping[str, float] | None
+    clones: Sequence[CloneCost]
     rounds: int
 
     def tables(self) -> Iterator[Table]:
@@ -67,6 +69,7 @@ class Results:
         yield self._memory()
         if self.growths:
             yield self._growth()
+        yield self._clones()
         if self.references or self.output:
             yield self._references()
 
@@ -129,6 +132,20 @@ class Results:
     def _growth(self) -> Table:
         header = ("step", "of", "median ms, by size", "bar", "held")
         return Table("Growth", header, [_growth_row(growth) for growth in self.growths])
+
+    def _clones(self) -> Table:
+        header = ("a task's clone of", "made, ms", "found again, ms", "`git clone`, ms", "room, MB")
+        rows = [
+            (
+                cost.repository,
+                f"{cost.made * 1000:.0f}",
+                f"{cost.found * 1000:.0f}",
+                f"{cost.plain * 1000:.0f}",
+                f"{cost.room / MEGABYTE:.1f}, repository {cost.repository_room / MEGABYTE:.1f}",
+            )
+            for cost in self.clones
+        ]
+        return Table("Clones", header, rows)
 
     def _references(self) -> Table:
         rows = [(figure.name, f"{figure.median * 1000:.0f}") for figure in self.references]
