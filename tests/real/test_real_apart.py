@@ -73,3 +73,36 @@ def test_an_author_works_in_its_clone_is_corrected_and_accepted_by_a_reviewer(
     merged = sandbox.run("git", "show", "HEAD:work.txt").stdout
     assert merged == f"a line of task {apart.task_id}\nand another\n"
     assert apart.task()["status"] == "completed"
+
+
+def test_a_conflict_between_two_tasks_is_solved_by_the_agent_of_the_second(apart: Journey) -> None:
+    sandbox = apart.sandbox
+    settings = {"checks": {"unit": "grep -q solved work.txt"}}
+    (sandbox.repository / ".sow/config.yaml").write_text(json.dumps(settings))
+    second = str(int(apart.task_id) + 10)
+    words = ("task", "add", "Another", "--agent", "implementer", "--id", second)
+    assert sandbox.sow(*words).returncode == 0
+    assert sandbox.sow("trust", "--yes").returncode == 0
+    for task_id in (apart.task_id, second):
+        sandbox.behave(commands=(f"echo 'a line of task {task_id}' > work.txt", *REPORT))
+        done = sandbox.sow("agent", "spawn", task_id, "--clone")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert sandbox.sow("review", "accept", task_id, "--summary", "Good.").returncode == 0
+    assert sandbox.sow("merge", apart.task_id).returncode == 0
+    done = sandbox.sow("merge", second)
+    assert (done.returncode, "work.txt" in done.stdout + done.stderr) == (4, True)
+    assert sandbox.sow("clone", "update", second).returncode == 4
+    assert sandbox.sow("task", "check", second, "unit").returncode == 1
+
+    sandbox.behave(commands=("cat work.txt", "echo solved > work.txt", *REPORT))
+    done = sandbox.sow("agent", "resume", second, "--conflict")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "work.txt" in json.dumps(sandbox.requests()[-1]["messages"])
+    assert_no_tool_was_refused(apart)
+    assert sandbox.sow("task", "check", second, "unit").returncode == 0
+    assert sandbox.sow("merge", second).returncode == 4, "it was solved, so it is judged again"
+    words = ("review", "accept", second, "--summary", "Good.", "--complete")
+    assert sandbox.sow(*words).returncode == 0
+    assert sandbox.sow("merge", second).returncode == 0
+    assert sandbox.run("git", "show", "HEAD:work.txt").stdout == "solved\n"
+    assert sandbox.run("git", "fsck", "--strict").returncode == 0
