@@ -156,7 +156,8 @@ class Storm:
                 continue
             out, _ = group.process.communicate()
             lines = [line for line in out.splitlines() if line.endswith("}")]
-            group.told |= {told["task"]: told for told in map(json.loads, lines)}
+            told = [line for line in map(json.loads, lines) if "error" not in line]
+            group.told |= {outcome["task"]: outcome for outcome in told}  # an error is asked again
             group.told |= {task: self.shown[task] for task in group.untold if task in self.shown}
             if group.untold and self.staff.runs:
                 group.process = self.call(group.untold)
