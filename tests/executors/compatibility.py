@@ -33,14 +33,14 @@ Claude Code was run as 2.1.197 and 2.1.330: `tests/real` runs it again, `tests/r
 its output. Cursor's and Windsurf's CLIs could not be had, so nothing of theirs is more than
 *stand-in only*. `ID` is a session's id and `RULES` the rules that let an agent use the verbs of
 `sow` it needs, each by its name: `sow task show`, `list`, `add` and `set`, `sow agent list` and
-`log`, `sow agent task state set-status`, `sow review accept`, `correct` and `show`, `sow prompt` and
-`sow project status`. The prompt always comes on standard input.
+`log`, `sow agent task state set-status`, `sow review accept`, `correct` and `show`, `sow prompt`
+and `sow project status`. The prompt always comes on standard input.
 
 In a task's clone ([apart](apart.md)) Claude Code gets more (real CLI run): `--setting-sources
-user,project`, `--settings` with the rules of the checkout that the user has told it to trust and with
-rules against writing into the task's folder, and `--add-dir` for reading it. A reviewer gets
-`--setting-sources user --strict-mcp-config`: nothing that lies in the clone acts. Other executors are
-told nothing more; for their reviewers, files that would act are not checked out.
+user,project`, `--settings` with the rules of the checkout that the user has told it to trust and
+with rules against writing into the task's folder, and `--add-dir` for reading it. A reviewer gets
+`--setting-sources user --strict-mcp-config`: nothing that lies in the clone acts. Other executors
+are told nothing more; for their reviewers, files that would act are not checked out.
 """
 
 SETTINGS_HEADER = ("setting", "claude", "cursor", "windsurf", "command")
