@@ -39,6 +39,12 @@ LONGEST_SECONDS = 1800.0
 """A slow machine is no fault; a storm in which nothing moves ends earlier (`Plan.patience`)."""
 
 
+def outcomes_in(out: str) -> dict[str, dict[str, Any]]:
+    """Return the outcomes that a command has printed, by task; a refusal is none: it asks again."""
+    lines = [json.loads(line) for line in out.splitlines() if line.endswith("}")]
+    return {line["task"]: line for line in lines if "error" not in line}
+
+
 @dataclass
 class Group:
     """A caller and the tasks it asks for."""
@@ -155,9 +161,7 @@ class Storm:
             if group.waits or not (group.process.stdout and group.untold):
                 continue
             out, _ = group.process.communicate()
-            lines = [line for line in out.splitlines() if line.endswith("}")]
-            told = [line for line in map(json.loads, lines) if "error" not in line]
-            group.told |= {outcome["task"]: outcome for outcome in told}  # an error is asked again
+            group.told |= outcomes_in(out)
             group.told |= {task: self.shown[task] for task in group.untold if task in self.shown}
             if group.untold and self.staff.runs:
                 group.process = self.call(group.untold)
@@ -176,8 +180,7 @@ class Storm:
             return
         out, _ = self.cancelling.communicate()
         self.cancelling = None
-        lines = [line for line in out.splitlines() if line.endswith("}")]
-        self.shown |= {shown["task"]: shown for shown in map(json.loads, lines)}
+        self.shown |= outcomes_in(out)
 
     def cancel_one(self) -> None:
         """Cancel a task whose agent works; again, where the one who did so was killed."""
