@@ -18,7 +18,7 @@ from sow.clones.bring_back import bring_back
 from sow.clones.leftovers import Leftovers, commit_leftovers
 from sow.clones.locks import locked_place
 from sow.clones.main_checkout import MainCheckout, main_checkout
-from sow.clones.mark import own_mark
+from sow.clones.mark import Stage, own_mark
 from sow.clones.place import Place
 from sow.clones.task_diff import task_change
 from sow.clones.work_tree import COPIED
@@ -99,6 +99,8 @@ def gather(context: WorkerContext, job: Job, attempt_id: str) -> Gathered:
         mark = own_mark(place)
         if mark is None:
             return Gathered(warnings=(f"its clone is not at {place.path} any more",))
+        if mark.stage != Stage.WHOLE:  # no agent was in it: what lies there is a setup's
+            return Gathered()
         warnings: list[str] = []
         base = mark.base if place.base is None else place.base
         facts = place.facts(base)
