@@ -75,7 +75,7 @@ class Gathering:
             self._result = Gathered(warnings=(_not_gathered(error),))
         except Exception as error:
             logger.exception("job %s: its work cannot be gathered", self._job.id)
-            self._result = Gathered(warnings=(f"its work was not gathered: {error}",))
+            self._result = Gathered(warnings=(_text(f"its work was not gathered: {error}"),))
 
 
 def has_clone_to_gather(context: WorkerContext, job: Job) -> bool:
@@ -147,10 +147,13 @@ def _named(paths: tuple[str, ...]) -> str:
     return ", ".join(map(_text, paths[:MOST_NAMED])) + more
 
 
-def _text(path: str) -> str:
-    """Return a file's name as text; bytes that are no UTF-8 become the sign for that."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+def _text(name: str) -> str:
+    """Return what may hold a file's name as text; bytes that are no UTF-8 become a sign for that.
+
+    No record can hold them: a job with such a warning could never be settled.
+    """
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _not_gathered(error: SowError) -> str:
-    return f"its work was not brought into the repository: {error.message}"
+    return _text(f"its work was not brought into the repository: {error.message}")

@@ -1,5 +1,6 @@
 """What is gathered of a clone when an attempt is over, and what is left alone."""
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,3 +83,16 @@ def test_what_a_setup_has_left_that_came_to_no_end_is_nobodys_work(tmp_path: Pat
     assert (gathered.files, gathered.warnings) == (None, ())
     assert site.subjects() == ["First"]
     site.database.close()
+
+
+def test_a_name_that_is_no_text_in_what_is_wrong_can_be_put_on_record(site: GatherSite) -> None:
+    """An agent can make any name; a warning that no record can hold would keep its job for ever."""
+    odd = os.path.join(os.fsencode(site.clone), b".git/objects/\xff")  # noqa: PTH118 - of bytes
+    os.symlink("/", odd)  # noqa: PTH211 - likewise
+
+    gathering = site.gathering()
+
+    assert gathering.result is not None
+    (warning,) = gathering.result.warnings
+    assert "is a link to elsewhere" in warning
+    assert warning.encode()
