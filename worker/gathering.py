@@ -29,6 +29,7 @@ from sow.schema.job import Job
 from sow.schema.kinds import kind_of
 from sow.state.tasks import read_task
 from worker.context import WorkerContext, logger
+from worker.postponing import is_checked_out
 
 LOCK_SECONDS = 60.0
 MOST_NAMED = 5
@@ -79,10 +80,12 @@ class Gathering:
 
 
 def has_clone_to_gather(context: WorkerContext, job: Job) -> bool:
-    """Whether the agent of a job has worked in a clone of its task's."""
+    """Whether the agent of a job has worked in a clone of its task's, and its project is here."""
     if not kind_of(job).makes_work:
         return False
     try:
+        if not is_checked_out(context, job):
+            return False  # the task of that number is another project's: this one's waits
         return read_task(context.workspace, job.task_id).clone is not UNSET
     except SowError:
         return False  # what is wrong with it is said where the attempt is settled

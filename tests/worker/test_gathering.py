@@ -18,7 +18,7 @@ from sow.ids import ProjectId
 from sow.jobs.database import open_queue
 from sow.schema.job import Job
 from worker.context import WorkerContext
-from worker.gathering import Gathering, gather
+from worker.gathering import Gathering, gather, has_clone_to_gather
 
 JOB = make_job(project_id=ProjectId(PROJECT_ID))
 ATTEMPT = "1.1.abc"
@@ -96,3 +96,11 @@ def test_a_name_that_is_no_text_in_what_is_wrong_can_be_put_on_record(site: Gath
     (warning,) = gathering.result.warnings
     assert "is a link to elsewhere" in warning
     assert warning.encode()
+
+
+def test_another_projects_clone_is_not_gathered_for_a_job(site: GatherSite) -> None:
+    """The project in the workspace may be another by now, with a task of the same number."""
+    elsewhere = make_job(project_id=ProjectId("99999999-1111-4111-8111-111111111111"))
+
+    assert has_clone_to_gather(site.context, JOB)
+    assert not has_clone_to_gather(site.context, elsewhere)
