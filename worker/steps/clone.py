@@ -30,6 +30,7 @@ from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
 from sow.schema.task import Task
 from sow.state.tasks import change_task, read_task
+from sow.terminal_text import printable_lines
 from worker.steps.check import last_lines
 from worker.steps.command_line import Ended, Runner
 from worker.steps.orders import CloneOrders
@@ -70,9 +71,13 @@ def main(orders_file: str, *argv: str) -> int:
 
 
 def _words(error: SowError | OSError) -> str:
+    """Return what failed, fit for any terminal and any JSON: agents have named files in it."""
+    text = str(error)
     if isinstance(error, SowError):
-        return f"{error.message}\n{error.hint}".rstrip()
-    return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        text = f"{error.message}\n{error.hint}".rstrip()
+    elif error.filename:
+        text = f"{error.filename}: {error.strerror}"
+    return "\n".join(printable_lines(text))
 
 
 def _become(argv: tuple[str, ...]) -> None:
