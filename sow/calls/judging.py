@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from sow import own_variables
 from sow.calls.caller import Caller
+from sow.calls.live_jobs import TaskIsRunning, find_live_job
 from sow.clones.judged import judged_change, judged_commit
 from sow.errors import SowError, StateError
 from sow.ids import TaskId
@@ -43,9 +44,10 @@ class OwnWork(StateError):
 def judgement_of(caller: Caller, task_id: TaskId, summary: str) -> Judgement:
     """Return what the caller says of a task's work as it stands now.
 
-    Raises OwnWork, NothingBroughtBack, GitRefused.
+    Raises OwnWork, TaskIsRunning, NothingBroughtBack, GitRefused.
     """
     refuse_author(caller, task_id)
+    _refuse_before_end(caller, task_id)
     role = caller.environ.get(own_variables.AGENT, "") if caller.job_id is not None else ""
     task = read_task(caller.workspace, task_id)
     commit = _commit(caller, task, _calling_job(caller))
@@ -56,6 +58,17 @@ def judgement_of(caller: Caller, task_id: TaskId, summary: str) -> Judgement:
         steers=_steers(caller, task, commit),
         job=caller.job_id,
     )
+
+
+def _refuse_before_end(caller: Caller, task_id: TaskId) -> None:
+    """Raise TaskIsRunning while the author's attempt is not over, whatever status it has left.
+
+    Its work is brought back at its end, and that end takes what is open for addressed.
+    """
+    job = find_live_job(caller.workspace, task_id)
+    if job is None or not kind_of(job).makes_work or kind_of(job).in_persons_hands:
+        return
+    raise TaskIsRunning(job, read_task(caller.workspace, task_id).status, has_option=False)
 
 
 def _calling_job(caller: Caller) -> Job | None:

@@ -45,7 +45,7 @@ def refuse_while_live(workspace: Workspace, task_id: TaskId, *, has_option: bool
     Asked under the task's lock it is true until the lock is given up: a job
     that is placed later takes the task under the same lock.
     """
-    job = _live_job(workspace, task_id)
+    job = find_live_job(workspace, task_id)
     if job is not None:
         raise TaskIsRunning(job, read_task(workspace, task_id).status, has_option=has_option)
 
@@ -60,12 +60,13 @@ def end_live_job(
 
     Each job is shown when it has ended, and owed to nobody then. Raises TaskIsRunning.
     """
-    job = _live_job(workspace, task_id)
+    job = find_live_job(workspace, task_id)
     if job is not None:
         _cancel_and_wait(workspace, environ, job, show)
 
 
-def _live_job(workspace: Workspace, task_id: TaskId) -> Job | None:
+def find_live_job(workspace: Workspace, task_id: TaskId) -> Job | None:
+    """Return the job of a task that has not ended, if any; without a queue there is none."""
     database = open_existing_queue(workspace)
     if database is None:
         return None

@@ -3,9 +3,16 @@
 import subprocess
 
 import pytest
+from attempts.job_values import make_job
 from clones.clone_site import add_clone, name_author, plain
 
 from sow.clones.bring_back import bring_back
+from sow.ids import JobId
+from sow.jobs import jobs
+from sow.jobs.database import open_queue
+from sow.paths import Workspace
+from sow.schema.job import JobState
+from sow.state.projects import read_project
 
 
 @pytest.fixture
@@ -93,6 +100,24 @@ def test_an_author_judges_nothing_of_its_own_and_a_reviewer_what_others_made(rev
     as_agent("020", role="reviewer")
     done = reviewed("review", "accept", "010", "--summary", "Good.")
     assert (done.code, done.out) == (0, "Task 010: accepted by reviewer; it is needs_review\n")
+
+
+@pytest.mark.parametrize(
+    "words", [("accept", "010", "--summary", "Good."), ("correct", "010", "--file", "findings.md")]
+)
+def test_nothing_is_judged_before_the_authors_attempt_is_over(reviewed, tmp_path, words):
+    """Its status comes first: what it commits then was not judged, and what is asked of it then
+    would be taken for addressed by an attempt that never saw it."""
+    workspace = Workspace(tmp_path)
+    database = open_queue(workspace)
+    job = make_job(id=JobId(0), project_id=read_project(workspace).id)
+    job = jobs.insert_job(database, job)
+    done = reviewed("review", *words)
+    assert (done.code, "sow agent wait 010" in done.err) == (4, True), done.err
+    assert reviewed("review", "show", "010", "--json").json["verdict"] is None
+    jobs.change_job(database, job.id, state=JobState.DONE, ended_at=job.created_at)
+    database.close()
+    assert reviewed("review", *words).code == 0
 
 
 @pytest.fixture
