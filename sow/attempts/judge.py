@@ -58,5 +58,5 @@ def report_of(job: Job, task: Task) -> str | None:
     """
     if kind_of(job).reports_status:
         return None if task.status in NO_REPORTS else f"the agent left {task.status}"
-    review = given_by(task, job.id)
+    review = given_by(task, job)
     return None if review is None else f"its verdict is {review.verdict}"

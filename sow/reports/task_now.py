@@ -59,6 +59,6 @@ def look_at_task(workspace: Workspace, job: Job) -> TaskNow:
 def _now(job: Job, task: Task) -> TaskNow:
     from sow.state.verdicts import given_by, newest_feedback
 
-    review = given_by(task, job.id)
+    review = given_by(task, job)
     asks = review is not None and review.verdict is ReviewVerdict.CORRECTIONS
     return TaskNow(task.status, review, newest_feedback(task) if asks else None)

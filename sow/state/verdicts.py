@@ -17,6 +17,8 @@ from msgspec import UNSET
 from sow.errors import StateError
 from sow.files import NotAFile, read_regular, write_atomically
 from sow.paths import Workspace
+from sow.schema.job import Job
+from sow.schema.job_terms import ReviewTerms
 from sow.schema.task import (
     Feedback,
     FeedbackStatus,
@@ -118,10 +120,16 @@ def correct(
     return change_task(workspace, task_id, change, now=now), written
 
 
-def given_by(task: Task, job: int) -> TaskReview | None:
-    """Return the last verdict on a task, if the agent of this job has given it."""
+def given_by(task: Task, job: Job) -> TaskReview | None:
+    """Return the last verdict on a task, if the reviewer of this job has given it.
+
+    State files travel, and each checkout's queue counts from one: the number
+    alone does not tell whose it is, so it has to be of the job's own commit.
+    """
     review = task.review
-    return review if review is not UNSET and review.job == job else None
+    if review is UNSET or review.job != job.id or not isinstance(job.terms, ReviewTerms):
+        return None
+    return review if review.commit == (job.terms.commit or UNSET) else None
 
 
 def newest_feedback(task: Task) -> str | None:

@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 from attempts.job_values import NOW, make_job, make_task
 
-from sow.attempts.judge import Evidence, judge
+from sow.attempts.judge import Evidence, judge, report_of
 from sow.errors import StateError
 from sow.executors.base import Ending, Observation, Verdict
-from sow.schema.job import Cause
+from sow.ids import JobId
+from sow.schema.job import Cause, Verb
+from sow.schema.job_terms import ReviewTerms
 from sow.schema.task import TaskStatus
 from sow.state.transitions import NO_REPORTS
+from sow.state.verdicts import given_by
 
 
 class Classifier:
@@ -93,3 +96,15 @@ def test_what_no_agent_sets_is_no_report(status: TaskStatus) -> None:
 
 def test_the_reason_of_an_unreadable_state_is_the_reader_s_own() -> None:
     assert verdict("state_unreadable").reason == "line 3: no"
+
+
+def test_a_verdict_of_another_queues_job_of_that_number_is_no_report() -> None:
+    """State files travel, and each checkout's queue counts from one."""
+    at = "2026-01-31T12:00:00Z"
+    verdict = {"verdict": "accepted", "by": "reviewer", "at": at, "job": 7, "commit": "a" * 40}
+    task = make_task(status=TaskStatus.NEEDS_REVIEW, review=verdict)
+    own = make_job(id=JobId(7), verb=Verb.REVIEW, terms=ReviewTerms(commit="a" * 40))
+    other = make_job(id=JobId(7), verb=Verb.REVIEW, terms=ReviewTerms(commit="b" * 40))
+    assert report_of(own, task) == "its verdict is accepted"
+    assert report_of(other, task) is None
+    assert given_by(task, make_job(id=JobId(7))) is None, "an author gives none"
