@@ -7,7 +7,7 @@ does. The order of a start is `launch`.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import msgspec
@@ -15,6 +15,7 @@ from msgspec import UNSET
 
 from sow import own_variables
 from sow.attempts.launch import path_with_sow
+from sow.clones.copying import files_to_copy
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.config.clones import clone_settings
 from sow.config.merge_check import merge_commands
@@ -153,10 +154,25 @@ def _check(context: WorkerContext, job: Job, place: Place, paths: AttemptPaths) 
 
 
 def _with_copied(clone: ClonePlace | None, content: RepositoryConfigFile) -> ClonePlace | None:
-    copied = content.clones.copy if content.clones is not None else None
-    if clone is None or not isinstance(copied, list):
+    """Return a clone's place with the files that `clones.copy` means now.
+
+    The user's own checkout says which: the clone's mark is in its agent's reach.
+    """
+    patterns = content.clones.copy if content.clones is not None else None
+    if clone is None or not isinstance(patterns, list):
         return clone
+    files, _ = files_to_copy(Path(clone.workspace), patterns)
+    copied = [str(PurePosixPath(clone.inside, file)) for file in files if _is_text(file)]
     return msgspec.structs.replace(clone, copied=tuple(copied))
+
+
+def _is_text(path: str) -> bool:
+    """Whether orders, which are JSON, can hold a path: names can be any bytes."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _merge(context: WorkerContext, job: Job, _place: Place, paths: AttemptPaths) -> MergeOrders:

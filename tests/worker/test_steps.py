@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import yaml
 from attempt_cases import is_running, wait_until
 from clones.clone_site import add_clone, name_author, plain
 from msgspec import UNSET
@@ -126,6 +127,19 @@ def cloned(checks: CheckSite, tmp_path_factory: pytest.TempPathFactory) -> Path:
     clone = TaskClone(path=str(facts.path), branch=facts.branch, base=facts.base)
     checks.site.change_task(clone=clone)
     return facts.path
+
+
+def test_what_sow_copied_by_a_pattern_is_no_difference(checks: CheckSite, cloned: Path) -> None:
+    path = checks.site.workspace.repository_config
+    path.write_text(yaml.safe_dump({"checks": {"unit": "true"}, "clones": {"copy": ["*.local"]}}))
+    checks.trust()
+    for folder in (checks.file("."), cloned):
+        (folder / "keys.local").write_text("k")
+    checks.run("unit")
+    assert checks.check()["dirty"] is False
+    (cloned / "other.local").write_text("the agent's own")
+    checks.run("unit")
+    assert checks.check()["dirty"] is True
 
 
 def test_a_task_with_a_clone_is_checked_there(checks: CheckSite, cloned: Path) -> None:
