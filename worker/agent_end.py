@@ -136,12 +136,14 @@ def _follow(
 
 
 def _tells_files(running: Running) -> Change:
-    """Return the change that says which files the task has changed, where its clone tells."""
+    """Return the change that says where the task's clone is, and which files it has changed."""
     result = running.gathering.result if running.gathering is not None else None
-    if result is None or result.files is None:
-        return lambda _: {}
-    files = list(result.files)
-    return lambda _: {"files_modified": files}
+    fields: dict[str, Any] = {}
+    if result is not None and result.files is not None:
+        fields["files_modified"] = list(result.files)
+    if result is not None and result.clone is not None:
+        fields["clone"] = msgspec.to_builtins(result.clone)
+    return lambda _: fields
 
 
 def _authors_word(context: WorkerContext, running: Running, job: Job) -> Change:

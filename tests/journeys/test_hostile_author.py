@@ -45,6 +45,12 @@ CLAIMS = """
     try sow task check $T unit
     sow task set status completed
     sed -i 's/status: needs_review/status: completed/' {tasks}/$T/state.yaml
+    git -c user.name=I -c user.email=i@example.invalid commit -q -a -m Harm
+    if grep -q "started: true" {tasks}/$T/state.yaml; then
+      sed -i "s/    base: .*/    base: $(git rev-parse HEAD)/" {tasks}/$T/state.yaml
+    fi
+    sed -i "s|    path: .*|    path: $SOW_ROOT|" {tasks}/$T/state.yaml
+    sed -i "s|branch: sow/.*|branch: main|" {tasks}/$T/state.yaml
 """
 LINK = """
     clone=$PWD
@@ -106,6 +112,9 @@ def test_what_a_hostile_author_tries_is_refused_or_harmless(site: Site) -> None:
     harm = site.base / "harm"
 
     site.sow("agent", "spawn", "010")
+    clone = site.task("010")["clone"]
+    assert clone["path"] == site.sow("clone", "path", "010").out.strip()
+    assert clone["branch"].startswith("sow/journey-")
     site.sow("agent", "resume", "010", "Once more.")  # its branch is in the repository by now
     codes = (site.base / "codes").read_text().splitlines()
     assert len(codes) >= 2 * 19
@@ -117,6 +126,7 @@ def test_what_a_hostile_author_tries_is_refused_or_harmless(site: Site) -> None:
         False,
         False,
     )
+    assert task["clone"] == clone, "nobody is shown another change than the one that is merged"
     assert task["session_id"], "it can be corrected in its own session"
     site.sow("merge", "010", expect=4)
 
