@@ -153,13 +153,14 @@ def _authors_word(context: WorkerContext, running: Running, job: Job) -> Change:
     written the file by hand, or has said that it is somebody else. Nobody else
     can have completed the task: that is refused as long as its job lives.
     """
+    in_hands = kind_of(job).in_persons_hands  # that person may judge while the session is open
     apart = isinstance(job.terms, AuthorTerms) and job.terms.clone
     before = running.task is not None and running.task.clone is not UNSET
     required = _is_review_required(context)
 
     def change(task: Task) -> Mapping[str, Any]:
         judged = apart or before or required or task.clone is not UNSET
-        if not judged or task.status is not TaskStatus.COMPLETED:
+        if in_hands or not judged or task.status is not TaskStatus.COMPLETED:
             return {}
         return {"status": NEEDS_REVIEW, "completed_at": REMOVE}
 
