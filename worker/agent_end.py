@@ -8,16 +8,22 @@ writes, which all kinds share, is `settle`.
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+from msgspec import UNSET
+
 from sow.attempts.retry import Next, Step
-from sow.errors import StateError
+from sow.config.reviews import review_is_required
+from sow.errors import ConfigurationError, StateError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault
 from sow.schema.causes import Cause
 from sow.schema.job import Job
+from sow.schema.job_terms import AuthorTerms
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskStatus
 from sow.state.transitions import NO_REPORTS
 from sow.state.verdicts import addressed
+from sow.yamlfile import REMOVE
 from worker.context import WorkerContext
 from worker.decision import decide_next, judge_ending, spent_by
 from worker.following import Outdated, follow, refuse_cancelled
@@ -41,6 +47,8 @@ from worker.task_state import (
 )
 
 __all__ = ["decide_next", "facts_of", "judge_ending", "persist_session", "write_down"]
+
+NEEDS_REVIEW = TaskStatus.NEEDS_REVIEW
 
 
 def persist_session(context: WorkerContext, running: Running) -> None:
@@ -98,6 +106,7 @@ def _follow(
     now = context.now()
     session = both(marks_session(running, verdict), clears_session)
     session = both(session, _tells_files(running))
+    own_word = _authors_word(context, running, job)
     is_final = False
 
     def change(task: Task) -> Mapping[str, Any]:
@@ -108,7 +117,9 @@ def _follow(
             case Step.FAIL:
                 return both(session, lambda task: fails(task, now))(task)
             case Step.DONE if kind_of(job).makes_work:
-                return both(session, addressed)(task)
+                word = own_word(task)
+                counted = msgspec.structs.replace(task, status=NEEDS_REVIEW) if word else task
+                return {**both(session, addressed)(counted), **word}
             case _:
                 return session(task)
 
@@ -125,12 +136,42 @@ def _follow(
 
 
 def _tells_files(running: Running) -> Change:
-    """Return the change that says which files the task has changed, where its clone tells."""
+    """Return the change that says where the task's clone is, and which files it has changed."""
     result = running.gathering.result if running.gathering is not None else None
-    if result is None or result.files is None:
-        return lambda _: {}
-    files = list(result.files)
-    return lambda _: {"files_modified": files}
+    fields: dict[str, Any] = {}
+    if result is not None and result.files is not None:
+        fields["files_modified"] = list(result.files)
+    if result is not None and result.clone is not None:
+        fields["clone"] = msgspec.to_builtins(result.clone)
+    return lambda _: fields
+
+
+def _authors_word(context: WorkerContext, running: Running, job: Job) -> Change:
+    """Return the change that makes an author's own `completed` wait for a review, where one is due.
+
+    `sow task set` does the same at once; here it is done for an author that has
+    written the file by hand, or has said that it is somebody else. Nobody else
+    can have completed the task: that is refused as long as its job lives.
+    """
+    in_hands = kind_of(job).in_persons_hands  # that person may judge while the session is open
+    apart = isinstance(job.terms, AuthorTerms) and job.terms.clone
+    before = running.task is not None and running.task.clone is not UNSET
+    required = _is_review_required(context)
+
+    def change(task: Task) -> Mapping[str, Any]:
+        judged = apart or before or required or task.clone is not UNSET
+        if in_hands or not judged or task.status is not TaskStatus.COMPLETED:
+            return {}
+        return {"status": NEEDS_REVIEW, "completed_at": REMOVE}
+
+    return change
+
+
+def _is_review_required(context: WorkerContext) -> bool:
+    try:
+        return review_is_required(context.workspace.repository_config)
+    except ConfigurationError:
+        return True  # nobody can tell, and a review does no harm
 
 
 def _refuse_outdated(context: WorkerContext, job: Job, step: Step, task: Task) -> None:

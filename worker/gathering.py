@@ -9,7 +9,7 @@ nothing. What cannot be gathered is told; it lies where it lay.
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msgspec import UNSET
@@ -25,8 +25,10 @@ from sow.clones.work_tree import COPIED
 from sow.config.checks import read_repository
 from sow.config.clones import clone_settings
 from sow.errors import SowError
+from sow.git.view import view_of
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
+from sow.schema.task import Task, TaskClone
 from sow.state.tasks import read_task
 from worker.context import WorkerContext, logger
 from worker.postponing import is_checked_out
@@ -43,15 +45,20 @@ class Gathered:
     """All that the task has changed; None where that cannot be told."""
     warnings: tuple[str, ...] = ()
     """What a person should look at, a sentence each."""
+    clone: TaskClone | None = None
+    """Where the clone is, by sow's own word: an agent can write another into its task's state."""
 
 
 class Gathering:
     """One attempt's, from its start to its result."""
 
-    def __init__(self, context: WorkerContext, job: Job, attempt_id: str) -> None:
+    def __init__(
+        self, context: WorkerContext, job: Job, attempt_id: str, before: Task | None = None
+    ) -> None:
         self._context = context
         self._job = job
         self._attempt_id = attempt_id
+        self._before = before
         self._result: Gathered | None = None
 
     @property
@@ -71,7 +78,7 @@ class Gathering:
     def run(self) -> None:
         """Gather. Raises nothing: whatever is wrong becomes a warning."""
         try:
-            self._result = gather(self._context, self._job, self._attempt_id)
+            self._result = gather(self._context, self._job, self._attempt_id, self._before)
         except SowError as error:
             self._result = Gathered(warnings=(_not_gathered(error),))
         except Exception as error:
@@ -91,13 +98,40 @@ def has_clone_to_gather(context: WorkerContext, job: Job) -> bool:
         return False  # what is wrong with it is said where the attempt is settled
 
 
-def gather(context: WorkerContext, job: Job, attempt_id: str) -> Gathered:
-    """Commit, bring back and tell what a task has changed. Raises SowError."""
+def gather(
+    context: WorkerContext, job: Job, attempt_id: str, before: Task | None = None
+) -> Gathered:
+    """Commit, bring back and tell what a task has changed; `before` is how it stood at the start.
+
+    Raises SowError.
+    """
     workspace = context.workspace
     settings, _ = clone_settings(read_repository(workspace.repository_config))
     main = main_checkout(workspace, settings)
     task = read_task(workspace, job.task_id)
-    place = main.place(task)
+    place = _with_base_of(main, main.place(task), before)
+    found = _gather(main, place, task, attempt_id, commits=settings.commit)
+    if place.base is None:
+        return found
+    clone = TaskClone(path=str(place.path), branch=place.branch, base=place.base)
+    return replace(found, clone=clone)
+
+
+def _with_base_of(main: MainCheckout, place: Place, before: Task | None) -> Place:
+    """Return the place with the base that was on record when the attempt began, if one was.
+
+    Told against a base that its agent has moved, a part of its work would be seen by nobody.
+    """
+    if before is None or before.clone is UNSET:
+        return place
+    if view_of(main.repository.top).commit_of(before.clone.base) is None:
+        return place
+    return replace(place, base=before.clone.base)
+
+
+def _gather(
+    main: MainCheckout, place: Place, task: Task, attempt_id: str, *, commits: bool
+) -> Gathered:
     with locked_place(place, timeout_seconds=LOCK_SECONDS):
         mark = own_mark(place)
         if mark is None:
@@ -107,7 +141,7 @@ def gather(context: WorkerContext, job: Job, attempt_id: str) -> Gathered:
         warnings: list[str] = []
         base = mark.base if place.base is None else place.base
         facts = place.facts(base)
-        if settings.commit:
+        if commits:
             left = commit_leftovers(
                 facts, main.repository, task=task.id, attempt=attempt_id, withheld=mark.copied
             )

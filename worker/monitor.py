@@ -225,7 +225,9 @@ class Monitor:
         if running.gathering is None:
             if not has_clone_to_gather(self.context, running.job):
                 return True
-            running.gathering = Gathering(self.context, running.job, running.attempt.id)
+            running.gathering = Gathering(
+                self.context, running.job, running.attempt.id, running.task
+            )
             running.gathering.start(self.wake)
         return running.gathering.result is not None
 

@@ -86,12 +86,17 @@ def _calling_job(caller: Caller) -> Job | None:
 def refuse_author(caller: Caller, task_id: TaskId, deed: str = "judge") -> None:
     """Raise OwnWork where the caller's own job makes the task's work.
 
-    Without its record the variables alone tell: then it is taken for the author.
+    Its record tells, whatever task its variables name now; without one they
+    tell alone, and whoever names the task is taken for its author.
     """
-    if caller.job_id is None or caller.environ.get(own_variables.TASK_ID) != task_id:
+    if caller.job_id is None:
         return
     job = _calling_job(caller)
-    if job is None or (job.task_id == task_id and kind_of(job).makes_work):
+    if job is None:
+        is_author = caller.environ.get(own_variables.TASK_ID) == task_id
+    else:
+        is_author = job.task_id == task_id and kind_of(job).makes_work
+    if is_author:
         raise OwnWork(task_id, deed)
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from sow.clones.deleting import delete_folder
 from sow.clones.work_tree import GITLINK
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, as_records
@@ -77,14 +78,14 @@ def write_files(view: View, changes: Sequence[Change], draft: Path) -> tuple[str
     """Make the files as the newer commit has them; return what was left as somebody else's.
 
     `draft` is a folder to use, on the same disk if possible; it is gone
-    afterwards. Raises GitRefused, OSError.
+    afterwards. Raises GitRefused, NotDeleted, OSError.
     """
     foreign = foreign_paths(view, changes)
     files = [c for c in changes if not c.is_repository and c.path not in foreign]
     unlike = _unlike(view, [(c.path, c.new_mode, c.new) for c in files])
     wanted = [c for c in files if c.path in unlike]
     written = [c for c in wanted if c.will_be_there]
-    shutil.rmtree(draft, ignore_errors=True)
+    delete_folder(draft)  # an agent may have put a link there
     draft.mkdir(parents=True)
     try:
         _draft_files(view, written, draft)

@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-from sow.clones.locks import gone_path
+from sow.clones.locks import gone_path, refuse_links_above
 from sow.errors import StateError
 
 OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -31,8 +31,9 @@ def delete_clone(path: Path) -> None:
     """Take a clone out of its place, and delete it. The caller holds its lock.
 
     A link in the clone's place is removed itself; nothing that it leads to is.
-    Raises NotDeleted.
+    Raises NotDeleted, LinkedFolder.
     """
+    refuse_links_above(path)
     gone = gone_path(path)
     try:
         path.rename(gone)

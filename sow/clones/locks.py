@@ -37,6 +37,27 @@ class CloneLocked(StateError):
         )
 
 
+class LinkedFolder(StateError):
+    """A folder of clones is a link: what lies in it is somebody else's."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"{folder} is a link, where sow made a folder for clones: nothing in it is touched",
+            hint="Look at where it leads, and remove the link; the clones are made again from"
+            " their branches.",
+        )
+
+
+def refuse_links_above(path: Path) -> None:
+    """Raise LinkedFolder where a clone's place is led elsewhere by the folders sow makes for it.
+
+    Those are two: the checkout's and the project's. Agents may write there.
+    """
+    for folder in (path.parent, path.parent.parent):
+        if folder.is_symlink():
+            raise LinkedFolder(folder)
+
+
 def lock_file(path: Path) -> Path:
     """Return the file whose `flock` is the lock of the clone at `path`."""
     return path.with_name(f".lock-{path.name}")
@@ -47,8 +68,9 @@ def locked_place(place: Place, *, timeout_seconds: float = LOCK_SECONDS) -> Iter
     """Hold the lock of a task's clone for the length of the block; make the folders above it.
 
     It ends with the process, and is not handed on to what that starts. It is not
-    re-entrant. Raises CloneLocked, NotWritten.
+    re-entrant. Raises CloneLocked, LinkedFolder, NotWritten.
     """
+    refuse_links_above(place.path)
     try:
         place.path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     except OSError as error:

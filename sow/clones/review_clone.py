@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sow.clones.copying import copy_files
 from sow.clones.deleting import NotDeleted, delete_clone, delete_folder
-from sow.clones.locks import DRAFT, FOLDER_MODE, GONE, draft_path
+from sow.clones.locks import DRAFT, FOLDER_MODE, GONE, LinkedFolder, draft_path, refuse_links_above
 from sow.clones.make import escaped
 from sow.clones.mark import Stage, mark_for, own_mark, write_mark
 from sow.clones.place import Place
@@ -128,7 +128,8 @@ def sweep_reviews(folder: Path, is_live: Callable[[int], bool]) -> list[Path]:
     left for the next sweep.
     """
     swept = []
-    with suppress(OSError):
+    with suppress(OSError, LinkedFolder):
+        refuse_links_above(folder / PREFIX)
         for path in sorted(folder.iterdir()):
             found = OURS.fullmatch(path.name)
             if found is not None and not is_live(int(found[1])):

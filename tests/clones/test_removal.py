@@ -2,15 +2,17 @@
 
 import os
 import shutil
+from contextlib import suppress
 
 import pytest
 from clones.clone_site import make_hostile, plain, traces
 from clones.making_site import NOON, beside, bring, commit, make_home
 
 from sow.clones.listing import standing_of
-from sow.clones.locks import draft_path, gone_path
+from sow.clones.locks import LinkedFolder, draft_path, gone_path
 from sow.clones.main_checkout import main_checkout
 from sow.clones.removal import WorkWouldBeLost, prune_clones, remove_clone
+from sow.clones.review_clone import remove_review_clone, review_place, sweep_reviews
 from sow.errors import StateError
 from sow.state.tasks import abandon, change_task, list_tasks
 
@@ -252,3 +254,31 @@ def test_clones_of_another_project_and_another_checkout_are_left_alone(home, tmp
     prune_clones(main_of(home), [])
     assert (path.parent.with_name("ffffffff") / "010").exists()
     assert stranger.exists()
+
+
+@pytest.mark.parametrize("which", ["project", "checkout"])
+def test_a_folder_of_clones_that_is_a_link_leads_nowhere(home, tmp_path, which):
+    home.make()
+    place = home.place()
+    folder = place.path.parent if which == "project" else place.path.parent.parent
+    precious = tmp_path / "precious"
+    lying = precious / place.path.relative_to(folder)
+    lying.mkdir(parents=True)
+    (lying / "file").write_text("kept\n")
+    review = lying.with_name(".review-7")
+    review.mkdir()
+    folder.rename(folder.with_name("aside"))
+    folder.symlink_to(precious)
+    with pytest.raises(LinkedFolder, match="is a link"):
+        remove(home, discard=True)
+    with pytest.raises(LinkedFolder, match="is a link"):
+        home.make()
+    with pytest.raises(LinkedFolder, match="is a link"):
+        remove_review_clone(review_place(place, 7))
+    assert sweep_reviews(place.path.parent, lambda _: False) == []
+    complete(home)
+    main = main_of(home)
+    with suppress(LinkedFolder):
+        prune_clones(main, list_tasks(home.workspace))
+    assert (lying / "file").read_text() == "kept\n"
+    assert review.is_dir()

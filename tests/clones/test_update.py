@@ -179,3 +179,14 @@ def test_an_edit_between_a_kill_and_the_next_try_is_not_lost(site):
     with pytest.raises(CannotUpdate, match="changed since: file"):
         update(site)
     assert (site.clone / "file").read_text() == "a person's\n"
+
+
+def test_a_link_in_the_place_of_the_drafts_leads_nowhere(site, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("kept\n")
+    (site.clone / ".git" / "sow-draft").symlink_to(outside)
+    site.commit("theirs", "x\n", where=site.main)
+    assert update(site).merged
+    assert (site.clone / "theirs").read_text() == "x\n"
+    assert [path.name for path in outside.iterdir()] == ["kept"]

@@ -1,0 +1,57 @@
+"""Who may judge a task's work: never its author, by whatever name, and nobody while it works."""
+
+import pytest
+from calls.desk import Desk
+from clones.clone_site import name_author, plain
+from reports.job_cases import NOW
+
+from sow.calls.judging import OwnWork, judgement_of
+from sow.calls.live_jobs import TaskIsRunning
+from sow.ids import TaskId
+from sow.schema.job import JobState, Verb
+from sow.schema.job_terms import ReviewTerms
+from sow.schema.task import TaskStatus
+
+TASK = TaskId("010")
+
+
+@pytest.fixture
+def work(desk: Desk) -> Desk:
+    """A task that waits for a review, in a repository."""
+    root = desk.workspace.root
+    plain(root, "init", "-q", "-b", "main")
+    name_author(root)
+    plain(root, "commit", "-q", "--allow-empty", "-m", "First")
+    desk.task("010", TaskStatus.NEEDS_REVIEW)
+    desk.task("020")
+    return desk
+
+
+def test_an_author_is_known_by_its_job_whatever_task_its_variables_name(work: Desk) -> None:
+    job = work.insert(task_id=TASK, state=JobState.DONE, ended_at=NOW)
+    for named in ("010", "020", "", "999"):
+        caller = work.as_agent_of(job, SOW_TASK_ID=named, SOW_AGENT="orchestrator")
+        with pytest.raises(OwnWork):
+            judgement_of(caller, TASK, "Good.")
+
+
+def test_nobody_judges_while_the_author_works(work: Desk) -> None:
+    work.insert(task_id=TASK, state=JobState.RUNNING)
+    with pytest.raises(TaskIsRunning, match="has a job that has not ended"):
+        judgement_of(work.caller, TASK, "Good.")
+
+
+def test_the_agent_of_another_task_judges_when_the_author_has_ended(work: Desk) -> None:
+    work.insert(task_id=TASK, state=JobState.DONE, ended_at=NOW)
+    other = work.insert(task_id=TaskId("020"), state=JobState.RUNNING)
+    caller = work.as_agent_of(other, SOW_TASK_ID="020", SOW_AGENT="orchestrator")
+    assert judgement_of(caller, TASK, "Good.").by == "orchestrator"
+
+
+def test_a_review_that_lives_keeps_nobody_from_judging(work: Desk) -> None:
+    head = plain(work.workspace.root, "rev-parse", "HEAD")
+    terms = ReviewTerms(commit=head)
+    job = work.insert(task_id=TASK, verb=Verb.REVIEW, state=JobState.RUNNING, terms=terms)
+    reviewer = work.as_agent_of(job, SOW_TASK_ID="010", SOW_AGENT="reviewer")
+    for caller in (reviewer, work.caller):
+        assert judgement_of(caller, TASK, "Good.").commit == head
