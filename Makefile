@@ -46,7 +46,7 @@ run: $(FOR_USE) ## Run the main job once, end to end, with an agent of sow's own
 test: $(FOR_WORK) ## Run the tests; under CI=true one seed of each storm as well.
 	$(BIN)/pytest -n $(JOBS) --dist loadgroup $(LEAVE_OUT)
 
-test-quick: $(FOR_WORK) ## Run the tests in process, and no worker, real agent or container: a minute.
+test-quick: $(FOR_WORK) ## Run the tests in process, and no worker, real agent or container: four minutes.
 	$(BIN)/pytest -n $(JOBS) --hypothesis-profile quick $(QUICK)
 
 # make takes each word for a target: `make test-of sow/calls/wait.py` names two.
