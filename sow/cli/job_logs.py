@@ -1,18 +1,17 @@
 """`sow job logs`."""
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
 
 from sow.cli import completing
 from sow.cli.arguments import here
+from sow.cli.chunks import chunks_of
 from sow.cli.following import LOOK_SECONDS
 from sow.cli.job_record import find_job, open_jobs
 from sow.cli.output import COUNT, echo_json_lines, json_option
@@ -23,7 +22,6 @@ from sow.errors import UsageError
 from sow.executors.base import Event, EventKind
 from sow.executors.lines import WholeLines
 from sow.executors.registry import make_executor
-from sow.files import open_regular, unreadable
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import AttemptPaths, Workspace
@@ -34,7 +32,6 @@ from sow.schema.job import Job
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-CHUNK_BYTES = 1 << 18
 
 MARKS = {
     EventKind.TEXT: "  ",
@@ -194,7 +191,7 @@ class _Reader:
             click.echo(f"==> attempt {number} <==")
         position = self.positions.setdefault(number, 0)
         path = paths.stderr if self.errors else paths.output
-        for chunk in _chunks(path, position):
+        for chunk in chunks_of(path, position):
             self.positions[number] += len(chunk)
             self._print(number, chunk)
         sys.stdout.flush()
@@ -211,21 +208,6 @@ class _Reader:
         for event in events:
             for words in describe(event):
                 click.echo(words)
-
-
-def _chunks(path: Path, position: int) -> Iterator[bytes]:
-    try:
-        descriptor = open_regular(path)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise unreadable(path, error) from error
-    try:
-        while chunk := os.pread(descriptor, CHUNK_BYTES, position):
-            position += len(chunk)
-            yield chunk
-    finally:
-        os.close(descriptor)
 
 
 def event_record(attempt: int, event: Event) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """What a job without an agent has printed: the logs of its commands, for `sow job logs`."""
 
-import os
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
@@ -8,15 +7,14 @@ from pathlib import Path
 
 import click
 
+from sow.cli.chunks import chunks_of
 from sow.cli.output import echo_json
 from sow.config.merge_check import SETUP
-from sow.files import open_regular, unreadable
 from sow.paths import AttemptPaths
 from sow.schema.job import Job
 from sow.schema.job_terms import CheckTerms
 from sow.terminal_text import without_steering
 
-CHUNK_BYTES = 1 << 16
 KEPT = "\n\t"
 
 
@@ -36,7 +34,7 @@ class StepReader:
     def print_new(self, number: int, paths: AttemptPaths, *, heading: bool) -> None:
         """Print what an attempt's logs have gained."""
         for name, path in self._files(paths):
-            for chunk in _chunks(path, self._positions.get(path, 0)):
+            for chunk in chunks_of(path, self._positions.get(path, 0)):
                 if path not in self._positions and name and not (self.as_json or self.raw):
                     attempt = f" (attempt {number})" if heading and number > 1 else ""
                     click.echo(f"==> {name}{attempt} <==")
@@ -80,18 +78,3 @@ def _turn(log: Path) -> tuple[bool, str]:
 def _printable(text: str) -> str:
     whole = without_steering(text)
     return "".join(letter for letter in whole if letter.isprintable() or letter in KEPT)
-
-
-def _chunks(path: Path, position: int) -> Iterator[bytes]:
-    try:
-        descriptor = open_regular(path)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise unreadable(path, error) from error
-    try:
-        while chunk := os.pread(descriptor, CHUNK_BYTES, position):
-            position += len(chunk)
-            yield chunk
-    finally:
-        os.close(descriptor)
