@@ -13,7 +13,21 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import clones, memory, pickup, plot, references, report, scale, steps, whole
+from msgspec import to_builtins
+
+from bench import (
+    batches,
+    clones,
+    memory,
+    pickup,
+    plot,
+    references,
+    report,
+    scale,
+    statuses,
+    steps,
+    whole,
+)
 from bench.place import make_place
 from bench.report import Results
 
@@ -48,6 +62,7 @@ def measure(*, quick: bool) -> Results:
     with make_place() as place:
         return Results(
             processes=whole.measure(place, rounds),
+            statuses=statuses.measure(rounds),
             spawns=pickup.measure(place, rounds),
             steps=steps.measure(place, rounds),
             references=() if quick else references.measure(place, FEW_ROUNDS),
@@ -55,6 +70,7 @@ def measure(*, quick: bool) -> Results:
             growths=() if quick else scale.measure(FEW_ROUNDS),
             output=None if quick else scale.measure_output(),
             clones=clones.measure(FEW_ROUNDS, quick=quick),
+            batches=batches.measure(FEW_ROUNDS * 4, quick=quick),
             rounds=rounds,
         )
 
@@ -63,7 +79,13 @@ def _write(results: Results) -> None:
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.json"
     machine = {"python": platform.python_version(), "cores": os.cpu_count()}
-    path.write_text(json.dumps({**machine, **asdict(results)}, ensure_ascii=False, indent=1))
+    path.write_text(
+        json.dumps(
+            {**machine, **asdict(results), "batches": to_builtins(results.batches)},
+            ensure_ascii=False,
+            indent=1,
+        )
+    )
     print(f"written to {os.path.relpath(path)}")
 
 

@@ -89,6 +89,7 @@ def _make_repository(root: Path, files: int, history: int) -> None:
     _git(root, "init", "-q", "-b", "main")
     _git(root, "config", "user.name", "Bench")
     _git(root, "config", "user.email", "bench@example.invalid")
+    _git(root, "config", "gc.auto", "0")  # beside ours, which waits for no other
     for number in range(history // (HISTORY_BYTES // HISTORY_FILES)):
         (root / "large").write_bytes(os.urandom(HISTORY_BYTES // HISTORY_FILES))
         _git(root, "add", "large")

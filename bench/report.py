@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.batches import BatchCosts
 from bench.clones import CloneCost
 from bench.memory import Weight
 from bench.scale import Growth
@@ -25,12 +26,19 @@ BARS = {
     "sow agent spawn, warm worker": 15.0,
 }
 """The most that each may cost, × bare Python (a spawn: over its agent alone)."""
+STATUS_BARS = {100: "≤ 10 ×", 1_000: "≤ 600 ms"}
+"""What `sow status` may cost by the number of tasks: × bare Python, or the time itself."""
 LOG_BAR_SECONDS = 0.100
 """How long a log entry may take, p50, on an idle machine."""
 PICK_UP_BAR_SECONDS = 0.010
 """How much later than the supervisor's own start an agent may be exec'ed, p95."""
 GROWTH_BAR = 1.2
-"""How much slower a command may be with 10,000 jobs on record than with 10."""
+"""How much slower a command may be with 10,000 jobs on record than with 10, or with 20 batches
+than with 2."""
+SCHEDULE_BAR = 1.25
+"""How often its ideal a batch may take."""
+IDLE_BAR = 0.003
+"""What an idle worker may take of one core."""
 BARS_IN_PROCESS = {
     "one state read and validated, in process": 0.001,
     "all states read and validated, in process": 0.5,
@@ -53,6 +61,7 @@ class Results:
     """All that was measured in one run."""
 
     processes: Sequence[Figure]
+    statuses: Sequence[Figure]
     spawns: Sequence[Figure]
     steps: Sequence[Figure]
     references: Sequence[Figure]
@@ -60,6 +69,7 @@ class Results:
     growths: Sequence[Growth]
     output: Mapping[str, float] | None
     clones: Sequence[CloneCost]
+    batches: BatchCosts
     rounds: int
 
     def tables(self) -> Iterator[Table]:
@@ -70,6 +80,7 @@ class Results:
         if self.growths:
             yield self._growth()
         yield self._clones()
+        yield self._batches()
         if self.references or self.output:
             yield self._references()
 
@@ -80,7 +91,15 @@ class Results:
         ]
         rows = [_with_time_bar(row) if row[0] == "sow agent log" else row for row in rows]
         header = ("whole process", "p50 ms", "p95 ms", "× bare", "bar", "held")
+        rows += self._status_rows()
         return Table("Commands, and one job", header, [*rows, *self._spawn_rows()])
+
+    def _status_rows(self) -> Iterator[tuple[str, ...]]:
+        bare, *measured = self.statuses
+        for figure, bar in zip(measured, STATUS_BARS.values(), strict=True):
+            ratio = figure.median / bare.median
+            held = ratio <= 10 if "×" in bar else figure.median <= 0.6
+            yield (*_row(figure, ratio, None)[:4], bar, "yes" if held else "NO")
 
     def _spawn_rows(self) -> Iterator[tuple[str, ...]]:
         by_name = {figure.name: figure for figure in self.spawns}
@@ -103,7 +122,7 @@ class Results:
 
     def _memory(self) -> Table:
         idle, *busy = self.weights
-        ok = idle.pss <= 60 * MEGABYTE and idle.cpu_share <= 0.003
+        ok = idle.pss <= 60 * MEGABYTE and idle.cpu_share <= IDLE_BAR
         rows = [
             (
                 "idle worker, a supervisor waiting",
@@ -146,6 +165,29 @@ class Results:
             for cost in self.clones
         ]
         return Table("Clones", header, rows)
+
+    def _batches(self) -> Table:
+        """The schedule of a batch beside its ideal, then what many batches cost."""
+        plan = self.batches.schedule
+        terms, ratio = plan.terms, plan.ratio
+        what = (
+            f"{plan.tasks} tasks in diamonds, in clones, checked, reviewed, merged: author"
+            f" {terms.author:g} s, reviewer {terms.reviewer:g} s, check {terms.check:g} s,"
+            f" {terms.slots} slots, {terms.checks} checks"
+        )
+        held = "yes" if ratio <= SCHEDULE_BAR else "NO"
+        taken = f"{plan.taken:.0f} s, ideal {plan.ideal:.0f} s: {ratio:.2f} ×"
+        rows = [(what, taken, f"≤ {SCHEDULE_BAR:g} ×", held)]
+        for growth in self.batches.growths:
+            name, of, by_size, _, _ = _growth_row(growth)
+            few, many = growth.medians
+            held = "yes" if many <= GROWTH_BAR * few else "NO"
+            rows.append((f"{name}, ms by {of}", by_size, f"20 ≤ {GROWTH_BAR:g} × 2", held))
+        for idle in self.batches.idle:
+            what = f"idle worker, {idle.batches} batches wait for a person"
+            held = "yes" if idle.cpu_share <= IDLE_BAR else "NO"
+            rows.append((what, f"{idle.cpu_share * 100:.2f} %", f"≤ {IDLE_BAR * 100:g} %", held))
+        return Table("Batches", ("what", "measured", "bar", "held"), rows)
 
     def _references(self) -> Table:
         rows = [(figure.name, f"{figure.median * 1000:.0f}") for figure in self.references]

@@ -63,8 +63,8 @@ def _jobs_on_record(rounds: int) -> list[Growth]:
             _spawn(place, "1000")
             _copy_job(place, size - 1, JobState.DONE)
         ids = (f"{number:05}" for number in itertools.count(2000, 10))
-        listed = _each(places, rounds, lambda place: _command(place, "job", "list"))
-        spawned = _each(places, rounds, lambda place: _spawn(place, next(ids)))
+        listed = each_place(places, rounds, lambda place: _command(place, "job", "list"))
+        spawned = each_place(places, rounds, lambda place: _spawn(place, next(ids)))
     of = "finished jobs on record"
     return [
         Growth("sow job list", of, JOBS, listed),
@@ -82,10 +82,10 @@ def _queued(rounds: int) -> list[Growth]:
             with closing(open_queue(place.workspace)) as database:
                 for job in jobs.active_jobs(database):
                     leases.enqueue(database, job.id, now=time.time())
-        claimed = _each(places, rounds, _claim)
+        claimed = each_place(places, rounds, _claim)
         for place in places:
             _fill_executor(place)
-        refused = _each(places, rounds, _refused_claim)
+        refused = each_place(places, rounds, _refused_claim)
     return [
         Growth("claim and release, in process", "queued jobs", QUEUED, claimed),
         Growth("claim while the executor is full, in process", "queued jobs", QUEUED, refused),
@@ -126,11 +126,13 @@ def _tasks(rounds: int) -> list[Growth]:
         for place, size in zip(places, TASKS, strict=True):
             for number in range(size):
                 place.add_task(f"{1000 + number * 10:05}")
-        every = _each(places, rounds, lambda place: time_call(lambda: list_tasks(place.workspace)))
-        first = _each(
+        every = each_place(
+            places, rounds, lambda place: time_call(lambda: list_tasks(place.workspace))
+        )
+        first = each_place(
             places, rounds, lambda place: time_call(lambda: read_task(place.workspace, "01000"))
         )
-        shown = _each(places, rounds, lambda place: _command(place, "task", "show", "01000"))
+        shown = each_place(places, rounds, lambda place: _command(place, "task", "show", "01000"))
     of = "tasks in the project"
     return [
         Growth("all states read and validated, in process", of, TASKS, every),
@@ -148,7 +150,7 @@ def _log(rounds: int) -> list[Growth]:
             for _ in range(size):
                 append_entry(folder, entry)
         words = ("agent", "log", "measured", "--task", "1000")
-        logged = _each(places, rounds, lambda place: _command(place, *words))
+        logged = each_place(places, rounds, lambda place: _command(place, *words))
     return [Growth("sow agent log", "entries in the log", ENTRIES, logged)]
 
 
@@ -176,7 +178,7 @@ def _places(number: int) -> Iterator[list[Place]]:
         yield [stack.enter_context(make_place()) for _ in range(number)]
 
 
-def _each(
+def each_place(
     places: Sequence[Place], rounds: int, action: Callable[[Place], float]
 ) -> list[list[float]]:
     """Measure an action in each place once a round; the first round does not count."""

@@ -20,7 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/proof.md"
 TESTS = (
     "tests/journeys/test_worker_storm.py",
+    "tests/journeys/test_batch_storm.py",
     "tests/journeys/test_power_loss.py",
+    "tests/journeys/test_zero_context.py",
     "tests/fuzz",
     "tests/containers",
 )

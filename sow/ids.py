@@ -23,6 +23,9 @@ SessionId = NewType("SessionId", str)
 JobId = NewType("JobId", int)
 """The row id of a job; grows, never reused within one `.sow/run`."""
 
+BatchId = NewType("BatchId", int)
+"""The row id of a batch; grows, never reused within one `.sow/run`."""
+
 WorkerId = NewType("WorkerId", str)
 """The name of a worker's lock and log file under `.sow/run/workers`."""
 
@@ -31,6 +34,8 @@ AttemptId = NewType("AttemptId", str)
 
 TASK_ID_PATTERN = r"^[0-9]{3,}$"
 SLUG_PATTERN = r"^[a-z][a-z0-9-]*$"
+TASK_KEY_PATTERN = r"^[A-Za-z][A-Za-z0-9._/-]{0,99}$"
+"""A person's own name for a task. It begins with a letter, so that no key is taken for an id."""
 
 
 def parse_task_id(text: str) -> TaskId:

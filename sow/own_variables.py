@@ -22,6 +22,10 @@ REVIEW = "SOW_REVIEW"
 OF_AGENTS = frozenset({ROOT, TASK_ID, JOB_ID, ATTEMPT_ID, AGENT, EXECUTOR, REVIEW})
 """What sow tells its agents, and no configuration may change."""
 
+EVENT = "SOW_EVENT"
+MESSAGE = "SOW_MESSAGE"
+"""What a command of `notify:` is told of, besides its standard input."""
+
 AGENTS_PREFIX = "SOW_AGENTS_"
 """With a role's name behind it: the executor that plays the role."""
 CONFIG = "SOW_CONFIG"

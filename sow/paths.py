@@ -36,12 +36,32 @@ class Workspace:
         return self.sow / "config.yaml"
 
     @property
+    def prompts(self) -> Path:
+        """The team's own prompts."""
+        return self.sow / "prompts"
+
+    @property
     def project(self) -> Path:
         return self.sow / "project"
 
     @property
     def project_state(self) -> Path:
         return self.project / "state.yaml"
+
+    @property
+    def import_journal(self) -> Path:
+        """What an import is about to write; there only while one is under way, or was killed."""
+        return self.project / ".import.json"
+
+    @property
+    def project_feedback(self) -> Path:
+        """The folder of the feedback on the project as a whole."""
+        return self.project / "feedback"
+
+    @property
+    def archive(self) -> Path:
+        """The folder of the projects that have ended."""
+        return self.sow / "knowledge" / "projects"
 
     @property
     def phases(self) -> Path:
@@ -102,6 +122,11 @@ class AttemptPaths:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    @property
+    def number(self) -> int:
+        """The attempt's number: its folder bears it (`Workspace.attempt`)."""
+        return int(self.folder.name)
 
     @property
     def prompt(self) -> Path:

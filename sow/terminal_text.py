@@ -1,7 +1,7 @@
-"""Text of others, made fit for a person's terminal.
+"""Text of others, made fit for a person's terminal, and for every record.
 
-Owns what may reach a terminal of what agents and files say. Knows nothing of
-what the text means.
+Owns what may reach a terminal of what agents and files say, and what stands for bytes that are no
+text. Knows nothing of what the text means.
 """
 
 import re
@@ -15,6 +15,14 @@ DIRECTION = r"[\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 STEERING = f"{STYLE}|{CONTROL}|{DIRECTION}"  # not compiled: few commands have a terminal
 SEQUENCE = r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])"
 """What colours and moves on a terminal (ECMA-48)."""
+
+
+def readable(text: str) -> str:
+    """Return a text with U+FFFD for each byte of a name or an argument that was no UTF-8.
+
+    No record, no JSON and no state file can hold such bytes.
+    """
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def without_sequences(text: str) -> str:

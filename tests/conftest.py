@@ -1,6 +1,7 @@
 """Every test has a throw-away HOME, and leaves no process of its own behind."""
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from itertools import count
@@ -9,19 +10,38 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from within_time import WithinTime, add_option, commit_of
 
 settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("anywhere"), max_examples=10)
 settings.load_profile("anywhere")
 """Nothing timed is asserted: a machine may be busy. `make test-quick` asks for `quick`."""
 
-LEAVE_SECONDS = 5.0
+LEAVE_SECONDS = 20.0
 """How long a process that was told to leave may take."""
 KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "CI", "TERM")
 
 
 HOMES = count()
 """A number for each home: finding a free one by itself, pytest looks at all that are there."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_option(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    minutes = config.getoption("begin_within")
+    if minutes is not None:
+        config.pluginmanager.register(WithinTime(minutes, commit_of(config.rootpath)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Name a test that fails at once: a run that is cut off prints no summary."""
+    if report.failed and hasattr(report, "node") and (stream := sys.__stderr__) is not None:
+        stream.write(f"\nFAILED {report.nodeid}\n")
+        stream.flush()
 
 
 @pytest.fixture(autouse=True)

@@ -26,8 +26,9 @@ from sow.state.verdicts import addressed
 from sow.yamlfile import REMOVE
 from worker.context import WorkerContext
 from worker.decision import decide_next, judge_ending, spent_by
-from worker.following import Outdated, follow, refuse_cancelled
+from worker.following import Outdated, follow, refuse_cancelled, refuse_raised
 from worker.job_end import end_unwritten, tell_of_end
+from worker.judgements import puts_back_judgements
 from worker.running import Running
 from worker.task_state import (
     Change,
@@ -106,11 +107,12 @@ def _follow(
     now = context.now()
     session = both(marks_session(running, verdict), clears_session)
     session = both(session, _tells_files(running))
+    session = both(session, puts_back_judgements(running))
     own_word = _authors_word(context, running, job)
     is_final = False
 
     def change(task: Task) -> Mapping[str, Any]:
-        _refuse_outdated(context, job, following.step, task)
+        _refuse_outdated(context, job, verdict, following.step, task)
         match following.step:
             case Step.CANCEL:
                 return both(session, lambda task: interrupts(task, now))(task)
@@ -154,7 +156,7 @@ def _authors_word(context: WorkerContext, running: Running, job: Job) -> Change:
     can have completed the task: that is refused as long as its job lives.
     """
     in_hands = kind_of(job).in_persons_hands  # that person may judge while the session is open
-    apart = isinstance(job.terms, AuthorTerms) and job.terms.clone
+    apart = isinstance(job.terms, AuthorTerms) and (job.terms.clone or job.terms.judged)
     before = running.task is not None and running.task.clone is not UNSET
     required = _is_review_required(context)
 
@@ -174,12 +176,15 @@ def _is_review_required(context: WorkerContext) -> bool:
         return True  # nobody can tell, and a review does no harm
 
 
-def _refuse_outdated(context: WorkerContext, job: Job, step: Step, task: Task) -> None:
+def _refuse_outdated(
+    context: WorkerContext, job: Job, verdict: Verdict, step: Step, task: Task
+) -> None:
     """Raise Outdated where an attempt is to be judged again; asked in the critical section.
 
     Only a report ends a job as done, and nothing else follows one. A job that
     somebody has cancelled is neither tried again nor called failed. A task
     that is `failed` by our own hand is no report: a worker died before the commit.
+    A budget that was raised meanwhile may leave another share.
     """
     if task.status is TaskStatus.PENDING:  # put back in this very moment
         raise Outdated(task.status)
@@ -191,6 +196,8 @@ def _refuse_outdated(context: WorkerContext, job: Job, step: Step, task: Task) -
         raise Outdated(task.status)
     if step is not Step.DONE:
         refuse_cancelled(context, job)
+    if step is Step.FAIL:
+        refuse_raised(context, job, verdict)
 
 
 def _take_back(context: WorkerContext, running: Running, job: Job) -> None:

@@ -60,15 +60,20 @@ class Claims:
 
     worker_id: WorkerId
     total: int
-    """Jobs that may run at once in the project."""
+    """Agents that may run at once in the project."""
     own: int
-    """Jobs that may run at once in this worker; fewer while the machine is short (`room`)."""
+    """Agents that may run at once in this worker."""
+    checks: int = leases.CHECKS
+    """Jobs without an agent that may run at once in the project."""
+    most: int | None = None
+    """Jobs of either sort that this worker may run while the machine is short (`room`)."""
 
 
 class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
     """Huey's SQLite storage over our database; `claims` and `bell` are a worker's own.
 
-    Without them (a process that only enqueues) `dequeue` takes nothing.
+    Without them (a process that only enqueues) `dequeue` takes nothing. `may_take`
+    is asked before each claim.
     """
 
     blocking = True
@@ -82,6 +87,7 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         claims: Claims | None = None,
         bell: Bell | None = None,
         look_round: Callable[[], None] | None = None,
+        may_take: Callable[[], bool] | None = None,
         on_change: Callable[[QueueChanged], None] | None = None,
     ) -> None:
         self.database = database
@@ -89,6 +95,7 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         self.claims = claims
         self.bell = bell
         self.look_round = look_round
+        self.may_take = may_take
         self.on_change = on_change
         super().__init__(name, filename=str(database.path), create_tables=False)
 
@@ -148,8 +155,16 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         now = utc_now()
         if mended := leases.mend_waits(self.database, now=now):
             logger.warning("the clock was set back; the waits of %d jobs begin anew", mended)
+        if self.may_take is not None and not self.may_take():
+            return None
         return leases.claim(
-            self.database, claims.worker_id, total=claims.total, own=claims.own, now=now
+            self.database,
+            claims.worker_id,
+            total=claims.total,
+            own=claims.own,
+            checks=claims.checks,
+            most=claims.most,
+            now=now,
         )
 
     def _patience(self) -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET
 
-from sow.clones.main_checkout import MainCheckout, main_checkout
+from sow.clones.main_checkout import MainCheckout, known_settings, main_checkout
 from sow.clones.mark import Stage, own_mark
 from sow.clones.place import Place
 from sow.config.checks import read_repository
@@ -26,8 +26,9 @@ from sow.schema.job_terms import AuthorTerms
 from sow.schema.task import Task, TaskStatus
 from sow.state.tasks import read_task
 from sow.trust.accepted import refuse_untrusted
+from sow.trust.needed import needed_keys
 from worker.context import WorkerContext
-from worker.steps.orders import CloneOrders, DependencyOrder
+from worker.steps.program_input import CloneOrders, DependencyOrder
 
 
 @dataclass(frozen=True)
@@ -63,17 +64,21 @@ def clone_of_attempt(
     wanted = isinstance(job.terms, AuthorTerms) and job.terms.clone
     if task.clone is UNSET and not wanted:
         return None
-    source = read_repository(context.workspace.repository_config)
-    settings, _ = clone_settings(source)
-    main = main_checkout(context.workspace, settings)
+    main = main_checkout(context.workspace, known_settings(context.workspace))
     place = main.place(task)
     if _is_ready(place, task):
-        return CloneOfAttempt(place.root, None)
+        return CloneOfAttempt(place.root, None)  # whatever the settings say by now
+    source = read_repository(context.workspace.repository_config)
+    settings, _ = clone_settings(source)
     if settings.setup is not None:
-        refuse_untrusted(context.workspace, source.content, context.environ)
+        path = context.workspace.repository_config
+        keys = needed_keys(job, source, path)
+        refuse_untrusted(context.workspace, source.content, context.environ, keys=keys)
     packages = facts.packages()
     orders = CloneOrders(
         folder=str(paths.folder),
+        job=job.id,
+        attempt=paths.number,
         workspace=str(context.workspace.root),
         task=task.id,
         cwd=job.cwd,

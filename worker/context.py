@@ -15,6 +15,7 @@ from sow.ids import WorkerId
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.schema.job import Job
+from sow.terminal_text import readable
 from worker.skipped import Skipped
 from worker.state_guard import StateGuard
 
@@ -49,5 +50,6 @@ class WorkerContext:
 
 def tell(job: Job, words: str) -> None:
     """Say in the worker's log what happens to a job."""
+    words = readable(words)  # they may quote a file's name, which can be any bytes
     about = {"job": job.id, "task": job.task_id, "agent": job.agent, "words": words}
     logger.info("job %-4s %-5s %-14s %s", job.id, job.task_id, job.agent, words, extra=about)

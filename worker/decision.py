@@ -6,8 +6,9 @@ Writes nothing; the writing and its order are `settle`.
 """
 
 import random
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from sow.attempts.judge import Evidence, judge
 from sow.attempts.retry import Next, Step, decide
@@ -24,6 +25,7 @@ from sow.schema.step_result import RESULT_LIMIT, StepResult
 from sow.schema.task import Task
 from sow.state.tasks import read_task
 from worker.blame import NOT_COUNTED, excuse_of
+from worker.budgeting import is_left, tell_of_budget
 from worker.context import WorkerContext
 from worker.renewal import is_kept, ran_in, warning_of_loss
 from worker.running import Exit, Running, ending_of, read_record
@@ -31,6 +33,8 @@ from worker.task_state import has_begun, has_transcript
 
 BEFORE_RESULTS = frozenset({Cause.CANCELLED, Cause.REPORTED, Cause.STATE_UNREADABLE})
 """Causes that count whatever a program of ours has left."""
+BEFORE_THE_CLI = frozenset({Cause.SETUP_FAILED, Cause.SETUP_PREVENTED})
+"""What a program of ours leaves that has not become the agent's CLI."""
 PROVES_NO_LIFE = WITHOUT_AGENT | {Cause.WORKER_DIED}
 """Endings after which deaths go on to be counted in a row: no agent has run to another end."""
 
@@ -56,6 +60,8 @@ def judge_ending(
     verdict = judge(evidence, running.agents_executor)
     if verdict.cause not in BEFORE_RESULTS and (result := setup_failure(running)) is not None:
         return Verdict(result.cause, result.reason)
+    if verdict.cause is Cause.BUDGET_REACHED:
+        return tell_of_budget(context, running, job, verdict, exit_facts)
     if verdict.cause is Cause.WORKER_DIED:
         excuse = excuse_of(context, running)
         reason = f"{verdict.reason}; {NOT_COUNTED}{excuse}" if excuse else verdict.reason
@@ -68,7 +74,7 @@ def judge_ending(
 def setup_failure(running: Running) -> StepResult | None:
     """Return why the program that makes a clone ready did not become the agent's CLI, if so."""
     result = read_record(running.paths.result, StepResult, limit=RESULT_LIMIT)
-    return result if result is not None and result.cause is Cause.SETUP_FAILED else None
+    return result if result is not None and result.cause in BEFORE_THE_CLI else None
 
 
 def decide_next(context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
@@ -87,6 +93,7 @@ def decide_next(context: WorkerContext, running: Running, job: Job, verdict: Ver
         on_quota=context.configuration.retry_on_quota,
         most_deaths=context.configuration.retry_worker_deaths,
         excused=NOT_COUNTED in verdict.reason,
+        budget_left=verdict.cause is Cause.BUDGET_REACHED and is_left(context, job),
     )
 
 
@@ -130,6 +137,8 @@ def spent_by(job: Job, running: Running, verdict: Verdict, following: Next) -> d
         lost = running.attempt.session_id or ""
         if _has_started(running):
             spent["warnings"] = (*job.warnings, warning_of_loss(lost))
+    if following.step is Step.FAIL and verdict.cause is Cause.BUDGET_REACHED:
+        spent["budgets"] = job.budgets  # those that have ended it, not what they were raised to
     if following.correction:
         spent["corrections"] = (*job.corrections, following.correction)
     if seen.denied_tools:
@@ -137,8 +146,6 @@ def spent_by(job: Job, running: Running, verdict: Verdict, following: Next) -> d
     if gathered := _gathered(running):
         warnings = spent.get("warnings", job.warnings)
         spent["warnings"] = tuple(dict.fromkeys((*warnings, *gathered)))
-    if seen.cost_usd is not None:
-        spent["cost_usd"] = (job.cost_usd or 0.0) + seen.cost_usd
     return spent
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from sow.attempts.retry import Next, Step
 from sow.clock import format_duration
 from sow.executors.base import Verdict
-from sow.jobs import leases
+from sow.jobs import jobs, leases
+from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Lease
 from sow.schema.task import TaskStatus
 from worker.context import WorkerContext, tell
@@ -34,6 +35,13 @@ def refuse_cancelled(context: WorkerContext, job: Job) -> None:
         leases.refuse_if_asked(context.database, job.id)
     except leases.EndIsAsked as error:
         raise Outdated from error
+
+
+def refuse_raised(context: WorkerContext, job: Job, verdict: Verdict) -> None:
+    """Raise Outdated where the budget that has ended an attempt has another figure by now."""
+    is_reached = verdict.cause is Cause.BUDGET_REACHED
+    if is_reached and jobs.get_job(context.database, job.id).budgets != job.budgets:
+        raise Outdated
 
 
 def follow(

@@ -8,28 +8,29 @@ nothing. What cannot be gathered is told; it lies where it lay.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from sow.clones.bring_back import bring_back
 from sow.clones.leftovers import Leftovers, commit_leftovers
 from sow.clones.locks import locked_place
-from sow.clones.main_checkout import MainCheckout, main_checkout
+from sow.clones.main_checkout import MainCheckout, known_settings, main_checkout
 from sow.clones.mark import Stage, own_mark
 from sow.clones.place import Place
 from sow.clones.task_diff import task_change
 from sow.clones.work_tree import COPIED
-from sow.config.checks import read_repository
-from sow.config.clones import clone_settings
 from sow.errors import SowError
+from sow.faults import passing_fault
 from sow.git.view import view_of
-from sow.schema.job import Job
+from sow.schema.job import NOT_BROUGHT_BACK, Job
+from sow.schema.job_terms import AuthorTerms
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskClone
 from sow.state.tasks import read_task
+from sow.terminal_text import readable
 from worker.context import WorkerContext, logger
 from worker.postponing import is_checked_out
 
@@ -50,21 +51,28 @@ class Gathered:
 
 
 class Gathering:
-    """One attempt's, from its start to its result."""
+    """One attempt's, from its start to its result, or to the passing fault that prevents it."""
 
-    def __init__(
-        self, context: WorkerContext, job: Job, attempt_id: str, before: Task | None = None
-    ) -> None:
-        self._context = context
+    def __init__(self, job: Job, work: Callable[[], Gathered]) -> None:
         self._job = job
-        self._attempt_id = attempt_id
-        self._before = before
+        self._work = work
         self._result: Gathered | None = None
+        self._fault: Exception | None = None
 
     @property
     def result(self) -> Gathered | None:
-        """What has come of it; None while it goes on."""
+        """What has come of it; None while it goes on, or where it is to be done again."""
         return self._result
+
+    @property
+    def fault(self) -> Exception | None:
+        """What prevents it just now, and passes: a lock, a full disk. Then it is done again."""
+        return self._fault
+
+    def give_up(self) -> None:
+        """Take the fault for one that stays: what was found is told, and lies where it lay."""
+        if self._fault is not None:
+            self._result, self._fault = self._as_warning(self._fault), None
 
     def start(self, when_done: Callable[[], None]) -> None:
         """Begin, in a thread that calls `when_done` at its end."""
@@ -76,14 +84,20 @@ class Gathering:
         threading.Thread(target=run, name="gathering", daemon=True).start()
 
     def run(self) -> None:
-        """Gather. Raises nothing: whatever is wrong becomes a warning."""
+        """Gather. Raises nothing: what stays wrong becomes a warning."""
         try:
-            self._result = gather(self._context, self._job, self._attempt_id, self._before)
-        except SowError as error:
-            self._result = Gathered(warnings=(_not_gathered(error),))
+            self._result = self._work()
         except Exception as error:
-            logger.exception("job %s: its work cannot be gathered", self._job.id)
-            self._result = Gathered(warnings=(_text(f"its work was not gathered: {error}"),))
+            if passing_fault(error) is not None:
+                self._fault = error
+            else:
+                self._result = self._as_warning(error)
+
+    def _as_warning(self, error: Exception) -> Gathered:
+        if isinstance(error, SowError):
+            return Gathered(warnings=(_not_gathered(error),))
+        logger.error("job %s: its work cannot be gathered", self._job.id, exc_info=error)
+        return Gathered(warnings=(readable(f"its work was not gathered: {error}"),))
 
 
 def has_clone_to_gather(context: WorkerContext, job: Job) -> bool:
@@ -93,7 +107,8 @@ def has_clone_to_gather(context: WorkerContext, job: Job) -> bool:
     try:
         if not is_checked_out(context, job):
             return False  # the task of that number is another project's: this one's waits
-        return read_task(context.workspace, job.task_id).clone is not UNSET
+        apart = isinstance(job.terms, AuthorTerms) and job.terms.clone
+        return apart or read_task(context.workspace, job.task_id).clone is not UNSET
     except SowError:
         return False  # what is wrong with it is said where the attempt is settled
 
@@ -106,11 +121,14 @@ def gather(
     Raises SowError.
     """
     workspace = context.workspace
-    settings, _ = clone_settings(read_repository(workspace.repository_config))
-    main = main_checkout(workspace, settings)
+    main = main_checkout(workspace, known_settings(workspace))
     task = read_task(workspace, job.task_id)
-    place = _with_base_of(main, main.place(task), before)
-    found = _gather(main, place, task, attempt_id, commits=settings.commit)
+    if task.clone is UNSET and main.noted(task) is None:
+        return Gathered()  # it was never made
+    place = main.place(task)
+    if main.noted(task) is None:
+        place = _with_base_of(main, place, before)
+    found = _gather(main, place, task, attempt_id, commits=main.settings.commit)
     if place.base is None:
         return found
     clone = TaskClone(path=str(place.path), branch=place.branch, base=place.base)
@@ -118,15 +136,16 @@ def gather(
 
 
 def _with_base_of(main: MainCheckout, place: Place, before: Task | None) -> Place:
-    """Return the place with the base that was on record when the attempt began, if one was.
+    """Return the place with the base that the state had when the attempt began, if it had one.
 
-    Told against a base that its agent has moved, a part of its work would be seen by nobody.
+    For a clone that is on no record of ours. Told against a base that its agent has moved,
+    a part of its work would be seen by nobody.
     """
     if before is None or before.clone is UNSET:
         return place
     if view_of(main.repository.top).commit_of(before.clone.base) is None:
         return place
-    return replace(place, base=before.clone.base)
+    return structs.replace(place, base=before.clone.base)
 
 
 def _gather(
@@ -142,8 +161,10 @@ def _gather(
         base = mark.base if place.base is None else place.base
         facts = place.facts(base)
         if commits:
+            noted = main.noted(task)
+            withheld = noted.made_by_sow if noted is not None else mark.copied
             left = commit_leftovers(
-                facts, main.repository, task=task.id, attempt=attempt_id, withheld=mark.copied
+                facts, main.repository, task=task.id, attempt=attempt_id, withheld=withheld
             )
             warnings += _warnings_of(left, place.path)
         brought = bring_back(facts, main.repository)
@@ -155,16 +176,12 @@ def _gather(
 
 
 def _change_of(main: MainCheckout, place: Place, base: str, warnings: list[str]) -> Gathered:
-    branch = main.project.branch
-    project = main.repository.branch if branch is UNSET else branch
-    change = task_change(main.repository, place.facts(base), project)
+    change = task_change(main.repository, place.facts(base), main.project_branch)
     if change.state_files:
-        warnings.append(
-            f"left out of its change, for it is sow's own: {_named(change.state_files)}"
-        )
+        warnings.append(f"left out of its change, for it is sow's own: {named(change.state_files)}")
     if change.steers:
-        warnings.append(f"its change steers agents or machines: {_named(change.steers)}")
-    return Gathered(tuple(map(_text, change.files)), tuple(warnings))
+        warnings.append(f"its change steers agents or machines: {named(change.steers)}")
+    return Gathered(tuple(map(readable, change.files)), tuple(warnings))
 
 
 def _warnings_of(left: Leftovers, clone: Path) -> list[str]:
@@ -173,24 +190,17 @@ def _warnings_of(left: Leftovers, clone: Path) -> list[str]:
     for untaken in left.untaken:
         if untaken.reason == COPIED:
             continue  # as it is meant to be
-        files = f": {_named(untaken.paths)}" if untaken.paths else ""
+        files = f": {named(untaken.paths)}" if untaken.paths else ""
         found.append(f"not committed in {clone}{files} ({untaken.reason})")
     return found
 
 
-def _named(paths: tuple[str, ...]) -> str:
+def named(paths: Sequence[str]) -> str:
+    """Return some files by name, and of more than a few how many there are."""
     rest = len(paths) - MOST_NAMED
     more = f" and {rest} more" if rest > 0 else ""
-    return ", ".join(map(_text, paths[:MOST_NAMED])) + more
-
-
-def _text(name: str) -> str:
-    """Return what may hold a file's name as text; bytes that are no UTF-8 become a sign for that.
-
-    No record can hold them: a job with such a warning could never be settled.
-    """
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return ", ".join(map(readable, paths[:MOST_NAMED])) + more
 
 
 def _not_gathered(error: SowError) -> str:
-    return _text(f"its work was not brought into the repository: {error.message}")
+    return readable(f"{NOT_BROUGHT_BACK}: {error.message}")

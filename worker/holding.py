@@ -4,11 +4,11 @@ Owns both, and the look for a word that was said in another process: `sow trust`
 queues what is held, but may have been a moment too early to see it.
 """
 
-from sow.config.checks import read_repository
+from sow.calls.held_jobs import release_accepted
 from sow.errors import SowError
-from sow.jobs import jobs, leases
+from sow.jobs import leases
 from sow.schema.job import Job, Lease
-from sow.trust.accepted import NotTrusted, refuse_untrusted
+from sow.trust.accepted import NotTrusted
 from worker.context import WorkerContext, logger, tell
 
 
@@ -20,17 +20,13 @@ def hold(context: WorkerContext, job: Job, lease: Lease, error: NotTrusted) -> N
 
 
 def release_if_trusted(context: WorkerContext) -> None:
-    """Queue the jobs that are held once their command lines are accepted."""
-    if not jobs.held_jobs(context.database):
-        return
+    """Queue each job that is held once the command lines that it needs are accepted."""
     try:
-        source = read_repository(context.workspace.repository_config)
-        refuse_untrusted(context.workspace, source.content, context.environ)
-    except NotTrusted:
-        return
+        released = release_accepted(
+            context.workspace, context.database, context.environ, now=context.now()
+        )
     except SowError as error:  # broken settings: a job that is started says so
         logger.info("held jobs are looked at again: %s", error.message)
         return
-    released = leases.release_held(context.database, now=context.now())
     if released:
         logger.info("goes on, for its command lines are accepted: job %s", released)

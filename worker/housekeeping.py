@@ -6,17 +6,22 @@ Owns when each is due. It runs on huey's thread, whenever nothing may be claimed
 import time
 from contextlib import suppress
 
+from sow.calls.readiness import ReadyLook
 from sow.errors import SowError
-from sow.jobs import jobs, workers
+from sow.ids import ProjectId
+from sow.jobs import workers
 from sow.jobs.pruning import Limits, prune
+from sow.state.kept.store import project_id_at
 from worker import launch
+from worker.batch_driver import BatchDriver
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
 from worker.holding import release_if_trusted
 from worker.monitor import Monitor
 from worker.next_supervisor import Standby
-from worker.recovery import give_back_tasks, recover
-from worker.review_sweep import sweep_all
+from worker.notifier import Notifier
+from worker.recovery import end_recorded, give_back_tasks, recover
+from worker.review_sweep import in_background, sweep_all
 from worker.room import Room
 from worker.status_look import StatusLook
 
@@ -38,6 +43,7 @@ class Housekeeping:
         standby: Standby,
         room: Room,
         departure: Departure,
+        notifier: Notifier,
         *,
         idle_exit_seconds: float | None,
     ) -> None:
@@ -47,8 +53,11 @@ class Housekeeping:
         self._standby = standby
         self._room = room
         self._departure = departure
+        self._notifier = notifier
         self._idle_exit_seconds = idle_exit_seconds
         self._status_look = StatusLook(context.workspace, context.database)
+        self._ready = ReadyLook(context.workspace, context.database)
+        self._batches = BatchDriver(context)
         self._recover_after = 0.0
         self._prune_after = time.monotonic() + FIRST_PRUNE_SECONDS
         self._idle_since: float | None = None
@@ -63,6 +72,8 @@ class Housekeeping:
         self._monitor.wake()
         self._room.look(now=time.monotonic())
         self.recover_if_due()
+        self._notify()
+        self.drive_batches()
         if not self._monitor.count and time.monotonic() >= self._prune_after:
             self._prune()
         if self._idle_exit_seconds is not None:
@@ -72,6 +83,10 @@ class Housekeeping:
                 SowError, OSError
             ):  # the start of a job reports it if none can be started
                 self._standby.prepare()
+
+    def drive_batches(self) -> None:
+        """Do what follows for the batches that something has happened to."""
+        self._batches.drive()
 
     def recover_if_due(self) -> None:
         """Look for what the dead left behind, unless that was done a moment ago."""
@@ -85,8 +100,21 @@ class Housekeeping:
             recover(self._context, self._monitor)
             release_if_trusted(self._context)
             self._status_look.look_if_due(now=self._context.now())
+            self._release_ready()
+            self._notifier.look()
         except (SowError, OSError) as error:
             logger.warning("cannot recover yet: %s", launch.reason_of(error))
+
+    def _notify(self) -> None:
+        """Have events told; the boundary around it."""
+        with suppress(SowError, OSError):  # a queue that cannot be read is told of by others
+            self._notifier.look()
+
+    def _release_ready(self) -> None:
+        """Queue the jobs whose tasks' dependencies are met by now."""
+        released = self._ready.look(now=self._context.now())
+        if released:
+            logger.info("goes on, for what it waited for is done: job %s", released)
 
     def _prune(self) -> None:
         """Remove the records of old jobs; the boundary around it."""
@@ -102,10 +130,12 @@ class Housekeeping:
         else:
             if gone.jobs:
                 logger.info("pruned %d old jobs", len(gone.jobs))
-            sweep_all(self._context)
+            in_background(lambda: sweep_all(self._context))
 
     def _leave_if_idle(self, patience: float) -> None:
-        if self._monitor.count or jobs.has_active_jobs(self._context.database):
+        project = ProjectId(project_id_at(self._context.workspace.root))
+        is_busy = self._monitor.count or not self._notifier.is_idle
+        if is_busy or workers.has_work(self._context.database, project):
             self._idle_since = None
             return
         now = time.monotonic()
@@ -113,6 +143,8 @@ class Housekeeping:
         if now - self._idle_since < patience:
             return
         give_back_tasks(self._context)
-        if workers.unregister_if_idle(self._context.database, self._context.worker_id):
+        end_recorded(self._context)
+        self._release_ready()  # else nobody might look before the next call
+        if workers.unregister_if_idle(self._context.database, self._context.worker_id, project):
             logger.info("nothing to do; leaving")
             self._departure.decide()

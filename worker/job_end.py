@@ -11,10 +11,11 @@ from typing import Any
 
 from sow.calls.abandoned import cancellation, conclude
 from sow.clock import format_duration
-from sow.errors import ExecutorError, SowError, StateError
+from sow.errors import ExecutorError, QueueError, SowError, StateError
 from sow.executors.base import Verdict
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.jobs import jobs, leases, waiters
+from sow.jobs.end_entries import log_ends
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Lease
 from sow.schema.kinds import kind_of
@@ -31,11 +32,15 @@ def fail_before_start(
     *,
     cause: Cause | None = None,
 ) -> None:
-    """End a job whose agent could not be started; task and job say why."""
+    """End a job whose agent could not be started; task and job say why.
+
+    One that a budget has ended keeps the figures that it was refused by on record.
+    """
     now = context.now()
+    spent = {"budgets": job.budgets} if cause is Cause.BUDGET_REACHED else {}
     if not kind_of(job).marks_task:
-        found = cause_of(error) if isinstance(error, ExecutorError) else Cause.CONFIGURATION
-        _fail_unmarked(context, job, lease, Verdict(cause or found, error.message))
+        found = Cause.CONFIGURATION if isinstance(error, StateError) else cause_of(error)
+        _fail_unmarked(context, job, lease, Verdict(cause or found, error.message), **spent)
         return
 
     def change(task: Task) -> Mapping[str, Any]:
@@ -52,18 +57,20 @@ def fail_before_start(
         return
     verdict = Verdict(cause or cause_of(error), error.message)
     if status is None:
-        end_unwritten(context, job, lease, verdict)
+        end_unwritten(context, job, lease, verdict, **spent)
         return
-    end(context, lease, JobState.FAILED, verdict, status)
+    end(context, lease, JobState.FAILED, verdict, status, **spent)
     tell_of_end(context, job)
 
 
-def _fail_unmarked(context: WorkerContext, job: Job, lease: Lease, verdict: Verdict) -> None:
+def _fail_unmarked(
+    context: WorkerContext, job: Job, lease: Lease, verdict: Verdict, **spent: Any
+) -> None:
     """End a job as failed that has not marked its task."""
     try:
         with leases.under(context.database, lease):
             leases.refuse_if_asked(context.database, job.id)
-            end(context, lease, JobState.FAILED, verdict, None)
+            end(context, lease, JobState.FAILED, verdict, None, **spent)
     except leases.EndIsAsked:
         cancel_unstarted(context, job, lease)
     else:
@@ -94,6 +101,8 @@ def cause_of(error: SowError) -> Cause:
             return Cause.STATE_UNREADABLE
         case ExecutorBinaryNotFound():
             return Cause.MISSING_BINARY
+        case QueueError():
+            return Cause.FOLDER_UNUSABLE
         case ExecutorError():
             return Cause.SESSION_UNKNOWN  # its CLI could not make another
         case _:
@@ -141,7 +150,8 @@ def end_unwritten(
 
 
 def tell_of_end(context: WorkerContext, job: Job) -> None:
-    """Say how a job has ended, and ring those who wait for it; call it after the commit."""
+    """Say how a job has ended, in a log too, and ring those who wait; after the commit."""
+    log_ends(context.workspace, context.database)
     tell(job, _story(jobs.get_job(context.database, job.id)))
     waiters.ring_job(context.database, context.workspace, job.id)
 

@@ -11,6 +11,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Sequence
 
+from sow.calls.budgeting import BudgetIsReached
 from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError
@@ -21,6 +22,7 @@ from sow.jobs import jobs, leases
 from sow.jobs.faults import QueueChanged
 from sow.jobs.private_folders import make_private
 from sow.paths import AttemptPaths, attempt_id
+from sow.schema.budget import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
 from sow.schema.kinds import JobKind, kind_of
@@ -28,12 +30,19 @@ from sow.state.statefiles import read_bytes
 from sow.trust.accepted import NotTrusted
 from worker.adopt import adopt
 from worker.agent_start import prepare_agent
+from worker.budgeting import RestIsReserved, begin_with_share, share_for, within
 from worker.context import WorkerContext, tell
 from worker.holding import hold
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.next_supervisor import Standby
 from worker.output import OutputReader
-from worker.postponing import is_checked_out, put_off, wait_for_project, wait_for_stray
+from worker.postponing import (
+    is_checked_out,
+    put_off,
+    wait_for_budget,
+    wait_for_project,
+    wait_for_stray,
+)
 from worker.prepared import Prepared
 from worker.review_start import prepare_review
 from worker.running import Running
@@ -68,6 +77,13 @@ def _start_or_fail(
         return _start_or_cancel(context, standby, job, lease)
     except QueueChanged:
         raise
+    except BudgetIsReached as error:
+        if jobs.get_job(context.database, job.id).budgets != job.budgets:  # raised meanwhile
+            wait_for_budget(context, job, lease, error.message)
+            return None
+        reason = SowError(f"{error.message}\n{error.hint}")
+        fail_before_start(context, job, lease, reason, cause=Cause.BUDGET_REACHED)
+        return None
     except SowError as error:
         if passing_fault(error) is not None:
             raise
@@ -98,6 +114,9 @@ def _start_or_cancel(
         return _start_attempt(context, standby, job, lease, history)
     except NotTrusted as error:
         hold(context, job, lease, error)
+        return None
+    except RestIsReserved as error:
+        wait_for_budget(context, job, lease, error.words)
         return None
     except leases.EndIsAsked:
         cancel_unstarted(context, job, lease)
@@ -146,7 +165,9 @@ def _start_attempt(
     """Prepare, write, record, give orders: one attempt, in that order."""
     number = history[-1].number + 1 if history else 1
     paths = context.workspace.attempt(job.id, number)
+    share = share_for(context, job) if job.budgets is not None else Amounts()
     prepared = _preparation(kind_of(job))(context, job, lease, history, paths)
+    prepared = within(prepared, share)
     attempt = _new_attempt(context, job, number, prepared, standby.prepare())
     environ = dict(prepared.environment(attempt.id))
     if prepared.wrapper:
@@ -156,7 +177,7 @@ def _start_attempt(
     program = shutil.which(prepared.argv[0], path=environ["PATH"]) or prepared.argv[0]
     argv = [*prepared.wrapper, program, *prepared.argv[1:]]
     orders = pack(str(paths.folder), str(prepared.cwd), argv, environ)
-    _record_attempt(context, job, lease, attempt)
+    _record_attempt(context, job, lease, attempt, share)
     process = standby.give(orders)
     tell(job, f"runs: {prepared.does}, attempt {number}, pid {process.pid}")
     return Running(
@@ -239,10 +260,18 @@ def _write_files(context: WorkerContext, paths: AttemptPaths, prepared: Prepared
         ) from error
 
 
-def _record_attempt(context: WorkerContext, job: Job, lease: Lease, attempt: Attempt) -> None:
-    """Put the attempt on record. Raises Fenced; EndIsAsked where it must not begin any more."""
+def _record_attempt(
+    context: WorkerContext, job: Job, lease: Lease, attempt: Attempt, share: Amounts
+) -> None:
+    """Put the attempt on record, with its share of the budgets.
+
+    Raises Fenced; EndIsAsked where it must not begin any more; RestIsReserved
+    where others have begun meanwhile.
+    """
     with leases.under(context.database, lease):
         leases.refuse_if_asked(context.database, lease.job_id)
         jobs.insert_attempt(context.database, attempt)
+        if kind_of(job).is_agents:
+            begin_with_share(context, job, attempt, share)
         if job.postponements:
             jobs.change_job(context.database, job.id, postponements=0)

@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
 
@@ -20,13 +21,14 @@ from sow.config.load import load_named
 from sow.environment import own_environment, own_process
 from sow.errors import QueueError
 from sow.faults import passing_fault, what_is_short
-from sow.ids import JobId
-from sow.jobs import doorbell, jobs, workers
+from sow.ids import JobId, ProjectId
+from sow.jobs import doorbell, workers
 from sow.jobs.database import open_existing_queue, open_queue
 from sow.jobs.doorbell import Bell
 from sow.jobs.faults import QueueChanged, QueueReplaced
 from sow.jobs.leases import Fenced
 from sow.paths import Workspace, user_config_path
+from sow.state.kept.store import project_id_at
 from worker import launch, state_guard
 from worker.broker import Claims, make_huey
 from worker.context import WorkerContext, logger
@@ -35,12 +37,16 @@ from worker.housekeeping import Housekeeping
 from worker.inheritance import leave_fence, release_alive_lock
 from worker.monitor import Monitor
 from worker.next_supervisor import Standby
+from worker.notifier import Notifier
 from worker.registration import give_up_name, register, strike_off, take_name
+from worker.reserve import Reserve
 from worker.room import Room, raise_open_files
 from worker.worker_log import configure_logging, name_log
 
 LEAVE_SECONDS = 1.5
 """How long a leaving worker waits for a start that is under way."""
+LOOK_SECONDS = 0.05
+"""How often a drain looks whether all has been told."""
 END_SECONDS = 15.0
 """How long it waits for agents that it was told to end."""
 
@@ -80,18 +86,25 @@ class WorkerProcess:
         self.context = WorkerContext(workspace, database, worker_id, configuration, environ)
         state_guard.install(database)
         self.own = options.concurrency or configuration.worker.concurrency
-        claims = Claims(worker_id, total=configuration.worker.concurrency, own=self.own)
+        claims = Claims(
+            worker_id,
+            total=configuration.worker.concurrency,
+            own=self.own,
+            checks=configuration.worker.checks,
+        )
         self.room = Room(claims)
         self.monitor = Monitor(self.context, self._leave_without_queue)
         self.standby = Standby(environ, open_files=raise_open_files())
         self.consumer = self._make_consumer(claims)
         self.departure = Departure(self.context, self.consumer.stop_flag)
+        self.notifier = Notifier(self.context, self.ring)
         self.housekeeping = Housekeeping(
             self.context,
             self.monitor,
             self.standby,
             self.room,
             self.departure,
+            self.notifier,
             idle_exit_seconds=_patience(options, configuration.worker.idle_exit_seconds),
         )
 
@@ -103,6 +116,7 @@ class WorkerProcess:
             claims=claims,
             bell=self.bell,
             look_round=self._look_round,
+            may_take=Reserve(self.context).allows_another,
             on_change=self._leave_without_queue,
         )
         return Consumer(huey, workers=1, periodic=False, scheduler_interval=60)
@@ -113,6 +127,7 @@ class WorkerProcess:
         register(self.context, concurrency=self.own, background=self.options.background)
         try:
             self.monitor.start()
+            self.notifier.start()
             self.housekeeping.recover()
             self.consumer.start()
             self._install_signal_handlers()
@@ -141,7 +156,9 @@ class WorkerProcess:
             self.monitor.watch(running)
         else:
             workers.wake(self.context.workspace)  # nothing was started: its slot is free
-        self.housekeeping.recover_if_due()  # a long queue leaves no time to look round
+        # A long queue leaves no time to look round.
+        self.housekeeping.recover_if_due()
+        self.housekeeping.drive_batches()
 
     def _start_failed(self, job_id: JobId, error: Exception) -> None:
         """Have a job tried again that the machine would not start now; fail it by any other fault.
@@ -199,8 +216,18 @@ class WorkerProcess:
                 else "leaving %d agents running; the next worker adopts them"
             )
         self.monitor.stop()
+        self._let_notify()
         if not any(thread.is_alive() for _, thread in self.consumer.worker_threads):
             self.standby.dismiss()  # otherwise a start may be using it; it ends when we do
+
+    def _let_notify(self) -> None:
+        """Give a command that runs a moment; a drain waits until all has been told."""
+        if self.options.drain and self.departure.changed is None:
+            with suppress(QueueError):
+                self.notifier.look()
+            while self.departure.signals < 2 and not self.notifier.is_idle:
+                time.sleep(LOOK_SECONDS)
+        self.notifier.stop(LEAVE_SECONDS)
 
     def _say(self, words: str) -> None:
         logger.info(words, self.monitor.count)
@@ -246,7 +273,8 @@ def _look_once_more(workspace: Workspace, options: WorkerOptions, process: Worke
     database = open_existing_queue(workspace) if replaced else process.context.database
     if database is None:
         return
-    if jobs.has_active_jobs(database) and not workers.staff(database, workspace):
+    project = ProjectId(project_id_at(workspace.root))
+    if workers.has_work(database, project) and not workers.staff(database, workspace):
         os.chdir(workspace.root)
         argv = own_process("sow", "worker", "--background")
         if own_variables.CONFIG in process.context.environ:

@@ -19,10 +19,12 @@ from sow.jobs import workers
 from sow.jobs.faults import QueueChanged
 from sow.jobs.leases import Fenced, end_is_asked
 from sow.schema.causes import CAUSES, Cause
+from worker.after_attempt import gathering_of
 from worker.agent_end import persist_session
 from worker.attempt_over import ask_to_end, has_ended, supervisor_lives
+from worker.budgeting import over_share, warn_if_due
 from worker.context import WorkerContext, tell
-from worker.gathering import Gathering, has_clone_to_gather
+from worker.metering import note_usage_so_far
 from worker.orphans import press, remove_fence
 from worker.running import Running
 from worker.settle import settle_attempt
@@ -38,6 +40,9 @@ READING_SECONDS = 0.25
 """How long one round over all attempts may read what their agents print; they share it evenly.
 Where that is not enough, round follows round, and in each of them ends and cancels are seen."""
 SHORTEST_READING_SECONDS = 0.005
+
+MOST_FAILURES = 20
+"""How often in a row a passing fault may keep work from being gathered; then it is told."""
 
 WORKER_STOPPED = Verdict(Cause.WORKER_STOPPED, CAUSES[Cause.WORKER_STOPPED].words)
 
@@ -188,6 +193,8 @@ class Monitor:
             keep_going(running, now=time.monotonic())
             running.output.read_for(self._reading_seconds())
             persist_session(self.context, running)
+            note_usage_so_far(self.context, running)
+            warn_if_due(self.context, running, now=time.monotonic())
             self._end_if_overdue(running)
             if not supervisor_lives(running):
                 self._wakeups.close_pidfd(running)
@@ -221,14 +228,17 @@ class Monitor:
         workers.wake(self.context.workspace)  # a slot is free; and we may have nothing left to do
 
     def _is_gathered(self, running: Running) -> bool:
-        """Whether what the agent has left in its clone is gathered; begin with it if need be."""
+        """Whether what is to be found out of files is; begin with it if need be. Raises faults."""
         if running.gathering is None:
-            if not has_clone_to_gather(self.context, running.job):
+            running.gathering = gathering_of(self.context, running)
+            if running.gathering is None:
                 return True
-            running.gathering = Gathering(
-                self.context, running.job, running.attempt.id, running.task
-            )
             running.gathering.start(self.wake)
+        fault = running.gathering.fault
+        if fault is not None and running.failures < MOST_FAILURES:
+            running.gathering = None  # it is done again after a while, longer each time
+            raise fault
+        running.gathering.give_up()
         return running.gathering.result is not None
 
     def _forget(self, running: Running) -> None:
@@ -242,7 +252,7 @@ class Monitor:
             return
         verdict = overdue(
             running, time.monotonic(), lambda: has_reported(self.context, running.job)
-        )
+        ) or over_share(self.context, running)
         if verdict is not None:
             tell(running.job, f"{verdict.reason}; ending it")
             running.ended_for = verdict

@@ -16,6 +16,8 @@ FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 60.0
 ELSEWHERE_SECONDS = 30.0
 """How often it is looked whether a project is checked out again."""
+BUDGET_SECONDS = 3.0
+"""How often it is looked whether agents that ended have left something of a budget."""
 STRAY_SECONDS = 3.0
 """How often it is looked whether an agent that nobody knows of has ended."""
 
@@ -33,6 +35,11 @@ def put_off(context: WorkerContext, job: Job, lease: Lease, reason: str) -> None
 def wait_for_stray(context: WorkerContext, job: Job, lease: Lease, reason: str) -> None:
     """Queue a job again on whose task an agent works that the queue knows nothing of."""
     _wait(context, job, lease, reason, STRAY_SECONDS)
+
+
+def wait_for_budget(context: WorkerContext, job: Job, lease: Lease, reason: str) -> None:
+    """Queue a job again for which the agents that run have left nothing of a budget."""
+    _wait(context, job, lease, reason, BUDGET_SECONDS)
 
 
 def is_checked_out(context: WorkerContext, job: Job) -> bool:

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from sow.calls.abandoned import finish, give_back, is_abandoned
+from sow.calls.ending import carry_out_recorded, sweep_removed
 from sow.calls.open_hold import is_deserted, release
 from sow.errors import SowError, StateError
 from sow.ids import JobId, WorkerId
 from sow.jobs import jobs, leases, workers
+from sow.jobs.end_entries import log_ends
 from sow.jobs.faults import QueueChanged
 from sow.jobs.run_names import worker_locks
 from sow.processes.facts import Life
@@ -57,7 +59,21 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
     for job in jobs.without_row(context.database, context.skipped.skip):
         _ensure_row(context, job)
     give_back_tasks(context)
+    log_ends(context.workspace, context.database)
+    end_recorded(context)
     clear_drafts(context.workspace)
+
+
+def end_recorded(context: WorkerContext) -> None:
+    """End the project where its own orchestrator has asked for that, and that job has ended."""
+    sweep_removed(context.workspace)
+    try:
+        where = carry_out_recorded(context.workspace, context.database, now=context.now())
+    except StateError as error:
+        logger.warning("the project cannot be ended yet: %s", error.message)
+    else:
+        if where is not None:
+            logger.info("the project is ended; it lies in %s", where)
 
 
 def give_back_tasks(context: WorkerContext) -> None:

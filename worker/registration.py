@@ -67,6 +67,7 @@ def register(context: WorkerContext, *, concurrency: int, background: bool) -> N
         background=background,
         started_at=utc_now(),
         format=FORMAT,
+        checks=context.configuration.worker.checks,
     )
     workers.register(context.database, record)
     for older in workers.dismiss_older(context.database, context.workspace):

@@ -10,7 +10,6 @@ from typing import Any
 
 from sow.attempts.judge import report_of
 from sow.attempts.retry import Next, Step
-from sow.clones.tree_watch import Look, changed_between, look_at_tree
 from sow.errors import StateError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault
@@ -20,17 +19,13 @@ from sow.schema.task import Task
 from worker.agent_end import facts_of
 from worker.context import WorkerContext
 from worker.decision import decide_next, judge_ending, spent_by
-from worker.following import Outdated, follow, refuse_cancelled
+from worker.following import Outdated, follow, refuse_cancelled, refuse_raised
 from worker.job_end import end_unwritten, tell_of_end
-from worker.review_sweep import end_review_clone
-from worker.running import Running, read_record
+from worker.review_sweep import end_review_clone, in_background
+from worker.running import Running
 from worker.task_state import change_under_lease, restore_state
 
 __all__ = ["decide_next", "facts_of", "judge_ending", "write_down"]
-
-LOOK_LIMIT = 1 << 24
-MOST_NAMED = 10
-"""How many files a warning names."""
 
 
 def write_down(
@@ -41,11 +36,10 @@ def write_down(
     A task that cannot be read any more (its folder is gone, say) ends its job as failed.
     """
     spent = spent_by(job, running, verdict, following)
-    spent["warnings"] = (*spent.get("warnings", job.warnings), *_changes_told(context, running))
     is_final, last = False, None
 
     def change(task: Task) -> Mapping[str, Any]:
-        _refuse_outdated(context, job, following.step, task)
+        _refuse_outdated(context, job, verdict, following.step, task)
         return {}
 
     def record(task: Task) -> None:
@@ -66,10 +60,13 @@ def write_down(
     if is_final:
         tell_of_end(context, job)
         if last is not None:
-            end_review_clone(context, job, last)
+            ended = last
+            in_background(lambda: end_review_clone(context, job, ended))
 
 
-def _refuse_outdated(context: WorkerContext, job: Job, step: Step, task: Task) -> None:
+def _refuse_outdated(
+    context: WorkerContext, job: Job, verdict: Verdict, step: Step, task: Task
+) -> None:
     """Raise Outdated where an attempt is to be judged again; asked in the critical section.
 
     Only a verdict ends a review as done, and nothing else follows one.
@@ -80,20 +77,5 @@ def _refuse_outdated(context: WorkerContext, job: Job, step: Step, task: Task) -
         raise Outdated
     if step is not Step.DONE:
         refuse_cancelled(context, job)
-
-
-def _changes_told(context: WorkerContext, running: Running) -> tuple[str, ...]:
-    """Return in words what has changed in the root while a reviewer worked there."""
-    before = read_record(running.paths.tree_before, Look, limit=LOOK_LIMIT)
-    after = look_at_tree(context.workspace.root) if before is not None else None
-    if before is None or after is None:
-        return ()
-    changed = changed_between(before, after)
-    if not changed:
-        return ()
-    rest = len(changed) - MOST_NAMED
-    named = ", ".join(changed[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
-    return (
-        f"changed in {context.workspace.root} while the reviewer worked there, by whatever hand,"
-        f" and not undone: {named}",
-    )
+    if step is Step.FAIL:
+        refuse_raised(context, job, verdict)

@@ -3,12 +3,14 @@
 Owns which of them may go: those of jobs that do not live.
 """
 
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import UNSET
 
-from sow.clones.main_checkout import MainCheckout, main_checkout
+from sow.clones.main_checkout import main_checkout
 from sow.clones.review_clone import remove_review_clone, review_place, sweep_reviews
 from sow.config.checks import read_repository
 from sow.config.clones import clone_settings
@@ -21,11 +23,6 @@ from sow.schema.task import Task
 from worker.context import WorkerContext, tell
 
 
-def main_of(main: MainCheckout, task: Task) -> Path:
-    """Return the folder in which the clone of a task lies, beside those of its reviews."""
-    return main.place(task).path.parent
-
-
 def sweep_reviews_of(context: WorkerContext, folder: Path) -> None:
     """Delete what reviews that are over have left in a folder of clones."""
 
@@ -36,6 +33,14 @@ def sweep_reviews_of(context: WorkerContext, folder: Path) -> None:
             return False
 
     sweep_reviews(folder, is_live)
+
+
+def in_background(work: Callable[[], None]) -> None:
+    """Do what may take a while, and that nobody waits for, in a thread of its own.
+
+    What is left of it where the worker ends is swept later.
+    """
+    threading.Thread(target=work, name="sweep", daemon=True).start()
 
 
 def end_review_clone(context: WorkerContext, job: Job, task: Task) -> None:

@@ -15,8 +15,10 @@ import msgspec
 from msgspec import Meta
 
 from sow.executors.base import Ending, Executor, Verdict
+from sow.executors.metering import Meter
 from sow.files import NotAFile, read_regular
 from sow.paths import AttemptPaths
+from sow.schema.budget import Amounts
 from sow.schema.job import Attempt, Job, Lease
 from sow.schema.task import Task
 from worker.gathering import Gathering
@@ -97,6 +99,12 @@ class Running:
     busy_seconds: float = 0.0
     """CPU time above idling since the last sign of life."""
 
+    share: Amounts | None = None
+    """What it has reserved of its budgets, once that was looked up."""
+    warns_at: float = 0.0
+    """When to look again whether little is left of a budget, on the monotonic clock."""
+    noted: Meter | None = None
+    """What its output had told of its use when that was last put on record."""
     excuse: str = ""
     """Why its death, if it has died, was not its job's fault, as far as its adoption tells."""
 

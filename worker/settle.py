@@ -22,9 +22,11 @@ from sow.jobs import jobs, leases
 from sow.schema.job import Job, JobState
 from sow.schema.kinds import JobKind, kind_of
 from worker import agent_end, review_end, step_end
+from worker.budgeting import warn
 from worker.context import WorkerContext, tell
 from worker.following import Outdated
 from worker.job_end import cancel_unstarted
+from worker.metering import note_last_usage
 from worker.postponing import ELSEWHERE_SECONDS, is_checked_out
 from worker.running import Exit, Running, read_exit
 
@@ -70,6 +72,7 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
         verdict = concluded or ending.judge(context, running, job, exit_facts)
         following = ending.decide(context, running, job, verdict)
         _record_ending(context, running, ending, exit_facts, verdict)
+        warn(context, job)
         running.verdict = verdict  # our own `failed` must not be read as a report, if we come back
         try:
             ending.write(context, running, job, verdict, following)
@@ -103,7 +106,9 @@ def _record_ending(
     exit_facts: Exit | None,
     verdict: Verdict,
 ) -> None:
+    ended_at = (exit_facts.ended_at if exit_facts else None) or context.now()
     with leases.under(context.database, running.lease):
+        note_last_usage(context, running, verdict.cause, ended_at=ended_at)
         jobs.change_attempt(
             context.database,
             running.job.id,
@@ -114,7 +119,7 @@ def _record_ending(
             exit_signal=exit_facts.signal if exit_facts else None,
             cpu_seconds=exit_facts.cpu_seconds if exit_facts else None,
             max_rss_kb=exit_facts.max_rss_kb if exit_facts else None,
-            ended_at=exit_facts.ended_at if exit_facts else context.now(),
+            ended_at=ended_at,
             **ending.facts(running),
         )
 

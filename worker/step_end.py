@@ -18,10 +18,13 @@ from sow.faults import passing_fault
 from sow.jobs import leases
 from sow.schema.causes import Cause
 from sow.schema.job import Job
+from sow.schema.job_terms import CheckTerms
+from sow.schema.project import ProjectCheck
 from sow.schema.step_result import RESULT_LIMIT, StepResult
 from sow.schema.task import Task
+from sow.state.lifecycle import record_check
 from worker.blame import NOT_COUNTED, excuse_of
-from worker.context import WorkerContext
+from worker.context import WorkerContext, tell
 from worker.decision import PROVES_NO_LIFE
 from worker.following import follow, refuse_cancelled
 from worker.job_end import end_unwritten, tell_of_end
@@ -107,6 +110,7 @@ def write_down(
         is_final = follow(context, job, running.lease, verdict, following, None, spent)
 
     if not job.task_id:
+        _record_of_whole(context, running, following)
         with leases.under(context.database, running.lease):
             _refuse_outdated(context, job, following)
             record(None)
@@ -121,6 +125,24 @@ def write_down(
             return
     if is_final:
         tell_of_end(context, job)
+
+
+def _record_of_whole(context: WorkerContext, running: Running, following: Next) -> None:
+    """Put the outcome of a check of the project into its state, before the job ends."""
+    result = result_of(running)
+    terms = running.job.terms
+    is_told = following.step in (Step.DONE, Step.FAIL) and result is not None
+    if not is_told or result is None or result.check is None or not isinstance(terms, CheckTerms):
+        return
+    check = ProjectCheck(
+        passed=result.check.passed, at=result.check.at, work=result.work, names=list(terms.names)
+    )
+    try:
+        record_check(context.workspace, check, now=context.now())
+    except StateError as error:
+        if passing_fault(error) is not None:
+            raise
+        tell(running.job, f"its outcome is not in the project's state: {error.message}")
 
 
 def _refuse_outdated(context: WorkerContext, job: Job, following: Next) -> None:

@@ -5,7 +5,6 @@ so that what was looked at (that its command lines are accepted, say) is what it
 does. The order of a start is `launch`.
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -16,13 +15,14 @@ from msgspec import UNSET
 from sow import own_variables
 from sow.attempts.launch import path_with_sow
 from sow.clones.copying import files_to_copy
+from sow.clones.main_checkout import known_settings, main_checkout
+from sow.clones.mark import Stage, own_mark
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.config.clones import clone_settings
-from sow.config.merge_check import merge_commands
+from sow.config.merge_check import merge_commands, setup_commands
+from sow.config.source import Source
 from sow.environment import agent_environment, own_environment, own_process
 from sow.errors import StateError
-from sow.git.private_view import real_git_dir
-from sow.git.repository import repository_of
 from sow.ids import AttemptId, TaskId
 from sow.paths import AttemptPaths
 from sow.processes import facts
@@ -33,10 +33,11 @@ from sow.schema.kinds import kind_of
 from sow.schema.task import Task
 from sow.state.tasks import read_task
 from sow.trust.accepted import refuse_untrusted
+from sow.trust.needed import needed_keys
 from worker.context import WorkerContext
 from worker.prepared import Prepared
 from worker.steps.judged import ClonePlace
-from worker.steps.orders import CheckOrders, MergeOrders
+from worker.steps.program_input import BaseOrders, CheckOrders, MergeOrders, UpdateOrders
 
 
 class Place(NamedTuple):
@@ -48,11 +49,11 @@ class Place(NamedTuple):
 
 
 class CloneIsGone(StateError):
-    """The clone of a task is not where it was made."""
+    """The clone of a task is not where it was made, or was never finished."""
 
     def __init__(self, task: Task, path: Path) -> None:
         super().__init__(
-            f"the clone of task {task.id} is not there any more: {path}",
+            f"there is no whole clone of task {task.id} at {path}",
             hint="It is made again, from its branch, when an agent of the task is run.",
         )
 
@@ -96,25 +97,26 @@ def prepare_step(
 def _place_of(context: WorkerContext, job: Job, task: Task | None) -> Place:
     """Return where a step works: in its task's clone, else in the user's checkout.
 
-    Raises CloneIsGone, UnsafeClone, NoRepository.
+    Raises CloneIsGone, NoRepository.
     """
     root = context.workspace.root
     if task is None or task.clone is UNSET:
         return Place(root / job.cwd, None)
-    path = Path(task.clone.path)
-    inside = os.path.relpath(os.path.realpath(root), repository_of(root).top)
-    inside = "" if inside == "." else inside
-    if not (path / inside).is_dir():
-        raise CloneIsGone(task, path)
-    real_git_dir(path)
+    main = main_checkout(context.workspace, known_settings(context.workspace))
+    place = main.place(task)
+    mark = own_mark(place)
+    if mark is None or mark.stage != Stage.WHOLE or not place.root.is_dir():
+        raise CloneIsGone(task, place.path)
+    noted = main.noted(task)
     clone = ClonePlace(
         workspace=str(root),
-        path=str(path),
-        branch=task.clone.branch,
-        base=task.clone.base,
-        inside=inside,
+        path=str(place.path),
+        branch=place.branch,
+        base=place.base or task.clone.base,
+        inside=place.inside,
+        copied=tuple(filter(_is_text, noted.made_by_sow if noted is not None else ())),
     )
-    return Place(path / inside / job.cwd, clone)
+    return Place(place.root / job.cwd, clone)
 
 
 def _environment(context: WorkerContext, job: Job, attempt_id: AttemptId) -> dict[str, str]:
@@ -142,19 +144,37 @@ def _check(context: WorkerContext, job: Job, place: Place, paths: AttemptPaths) 
     names = job.terms.names if isinstance(job.terms, CheckTerms) else ()
     checks = checks_of(source)
     meant = chosen(checks, names, path)
-    refuse_untrusted(context.workspace, source.content, context.environ)
+    _refuse_untrusted(context, job, source)
     packages = facts.packages()
+    commands = tuple(checks.commands[name] for name in meant)
+    base = _base_of(context, job, source)
     return CheckOrders(
         folder=str(paths.folder),
         cwd=str(place.folder),
         clone=_with_copied(place.clone, source.content),
-        commands=tuple(checks.commands[name] for name in meant),
+        commands=(*setup_commands(clone_settings(source)[0]), *commands) if base else commands,
+        base=base,
+        whole="" if job.task_id else str(context.workspace.root),
         packages=str(packages) if packages is not None else None,
     )
 
 
+def _base_of(
+    context: WorkerContext, job: Job, source: Source[RepositoryConfigFile]
+) -> BaseOrders | None:
+    """Return which commit is checked instead of the task's work, if that was asked for."""
+    if not isinstance(job.terms, CheckTerms) or job.terms.base is None:
+        return None
+    return BaseOrders(
+        root=str(context.workspace.root),
+        task=job.task_id,
+        commit=job.terms.base,
+        settings=clone_settings(source)[0],
+    )
+
+
 def _with_copied(clone: ClonePlace | None, content: RepositoryConfigFile) -> ClonePlace | None:
-    """Return a clone's place with the files that `clones.copy` means now.
+    """Return a clone's place with the files that `clones.copy` means now, besides those on record.
 
     The user's own checkout says which: the clone's mark is in its agent's reach.
     """
@@ -163,7 +183,7 @@ def _with_copied(clone: ClonePlace | None, content: RepositoryConfigFile) -> Clo
         return clone
     files, _ = files_to_copy(Path(clone.workspace), patterns)
     copied = [str(PurePosixPath(clone.inside, file)) for file in files if _is_text(file)]
-    return msgspec.structs.replace(clone, copied=tuple(copied))
+    return msgspec.structs.replace(clone, copied=(*clone.copied, *copied))
 
 
 def _is_text(path: str) -> bool:
@@ -183,20 +203,39 @@ def _merge(context: WorkerContext, job: Job, _place: Place, paths: AttemptPaths)
     settings, _ = clone_settings(source)
     commands = merge_commands(source, settings, path)
     if commands:
-        refuse_untrusted(context.workspace, source.content, context.environ)
+        _refuse_untrusted(context, job, source)
     packages = facts.packages()
     return MergeOrders(
         folder=str(paths.folder),
         root=str(context.workspace.root),
         tasks=job.terms.tasks,
-        squash=job.terms.squash,
+        way=job.terms.way,
         settings=settings,
         commands=commands,
         packages=str(packages) if packages is not None else None,
     )
 
 
-ORDERS: Mapping[str, Orders] = {"check": _check, "merge": _merge}
+def _refuse_untrusted(
+    context: WorkerContext, job: Job, source: Source[RepositoryConfigFile]
+) -> None:
+    """Refuse to run command lines that this user has not accepted. Raises NotTrusted."""
+    keys = needed_keys(job, source, context.workspace.repository_config)
+    refuse_untrusted(context.workspace, source.content, context.environ, keys=keys)
+
+
+def _update(context: WorkerContext, job: Job, _place: Place, paths: AttemptPaths) -> UpdateOrders:
+    """Return which clone to bring up to date."""
+    settings, _ = clone_settings(read_repository(context.workspace.repository_config))
+    return UpdateOrders(
+        folder=str(paths.folder),
+        root=str(context.workspace.root),
+        task=job.task_id,
+        settings=settings,
+    )
+
+
+ORDERS: Mapping[str, Orders] = {"check": _check, "merge": _merge, "update": _update}
 """By the step's name in `sow.schema.kinds`."""
-IN_MAIN_CHECKOUT = frozenset({"merge"})
+IN_MAIN_CHECKOUT = frozenset({"merge", "update"})
 """The steps that work in the user's own checkout, whatever clones their tasks have."""

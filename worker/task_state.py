@@ -13,18 +13,17 @@ from typing import Any
 from msgspec import UNSET
 
 from sow.attempts.judge import report_of
-from sow.clock import format_time
 from sow.errors import StateError
 from sow.executors.base import Observation, Verdict
 from sow.faults import passing_fault
 from sow.files import NotAFile, locked_folder, read_regular
 from sow.ids import TaskId
-from sow.jobs import leases, statuses
+from sow.jobs import jobs, leases, statuses
+from sow.jobs.end_entries import author_of_job, end_entry
 from sow.schema.causes import NEVER_BEGAN, Cause
-from sow.schema.job import Job, Lease
+from sow.schema.job import Job, JobState, Lease
 from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.state import statefiles, transitions
-from sow.state.log_writing import LogEntry
 from sow.state.statefiles import STATE_LIMIT
 from sow.state.task_log import append_entry
 from sow.state.tasks import change_task, find_task, read_task
@@ -103,8 +102,18 @@ def change_under_lease(
             transaction.close()
 
         return change_task(
-            context.workspace, TaskId(job.task_id), guarded, now=context.now(), then=then
+            context.workspace,
+            TaskId(job.task_id),
+            guarded,
+            now=context.now(),
+            then=then,
+            by=author_of_job(job, attempt=_attempt_of(context, job)),
         )
+
+
+def _attempt_of(context: WorkerContext, job: Job) -> int | None:
+    last = jobs.last_attempt(context.database, job.id)
+    return last.number if last is not None else None
 
 
 def both(first: Change, second: Change) -> Change:
@@ -193,11 +202,12 @@ def interrupts(task: Task, now: float) -> Mapping[str, Any]:
 def log_failure(context: WorkerContext, job: Job, reason: str) -> None:
     """Write into the task's log why sow gave the job up."""
     place = find_task(context.workspace, TaskId(job.task_id))
-    entry = LogEntry(
-        timestamp=format_time(context.now()),
-        agent="sow",
-        action=f"Job {job.id} failed: {first_line(reason)}",
-        result="failure",
+    entry = end_entry(
+        context.database,
+        job,
+        JobState.FAILED,
+        first_line(reason),
+        at=context.now(),
         text=reason if "\n" in reason else "",
     )
     try:

@@ -8,8 +8,9 @@ stalled. Ends nothing itself.
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from sow.clock import format_duration
 from sow.executors.base import Ending, Verdict

@@ -1,6 +1,7 @@
 """Claude Code. Sources: its own reference, and runs of 2.1.197 and 2.1.330."""
 
 from sow.agent_clis.description import (
+    BUDGET,
     FOLDER,
     MODEL,
     OUTPUT,
@@ -9,6 +10,7 @@ from sow.agent_clis.description import (
     YOLO,
     AgentCli,
     LoginFiles,
+    Metering,
     Questions,
     Refusal,
     Setting,
@@ -49,7 +51,9 @@ CLI = AgentCli(
         "--allowedTools": TOOLS,
         "--allowed-tools": TOOLS,
         "--model": MODEL,
+        "--max-budget-usd": BUDGET,
     },
+    metering=Metering.AT_ONCE,
     nesting_markers=(
         "CLAUDECODE",
         "CLAUDE_CODE_CHILD_SESSION",
@@ -78,6 +82,7 @@ CLI = AgentCli(
             Cause.RATE_LIMITED,
         ),
         (r"Reached max(imum number of)? turns", Cause.NO_STATUS),
+        (r"Reached maximum budget", Cause.BUDGET_REACHED),
         (r"API Error|Unable to connect|Connection ?refused|ECONNRE|fetch failed", Cause.API_ERROR),
     ),
     reset_time=r"limit reached\|(\d{10})\b",  # older builds end their words on a limit with it

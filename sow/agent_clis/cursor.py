@@ -12,6 +12,7 @@ from sow.agent_clis.description import (
     YOLO,
     AgentCli,
     CommandLine,
+    Metering,
     Questions,
     Refusal,
     Setting,
@@ -38,6 +39,7 @@ SECRET = Refusal(
 CLI = AgentCli(
     title="Cursor executor",
     built_in="cursor",
+    metering=Metering.AT_END,
     settings={
         "yolo_mode": Setting(
             "true", "Skip permission prompts; or allow Shell(sow) in .cursor/cli.json"

@@ -6,6 +6,7 @@ and its output read is its module in `sow.executors`, which has the same name.
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 import msgspec
 
@@ -40,6 +41,10 @@ FOLDER = Refusal(
     "Remove it; `--cwd` of `sow agent spawn` names another folder.",
 )
 YOLO = Refusal("it is what settings.yolo_mode decides", "Remove it and set settings.yolo_mode.")
+BUDGET = Refusal(
+    "it is what a budget decides, and sow counts by it",
+    "Remove it; `--budget usd=5`, or budget: {usd: 5} of the executor, sets one.",
+)
 MODEL = Refusal("it is what settings.model decides", "Remove it and set settings.model.")
 
 
@@ -104,6 +109,15 @@ class Questions(msgspec.Struct, frozen=True):
     """Variables that keep it from looking for updates meanwhile."""
 
 
+class Metering(StrEnum):
+    """When a CLI tells what it uses."""
+
+    AT_ONCE = "at once"
+    """While it runs, so that it can be ended in time."""
+    AT_END = "at its end"
+    NEVER = "never"
+
+
 class ShellTimeout(msgspec.Struct, frozen=True):
     """How a call of sow that an agent of this CLI makes learns how long it may block."""
 
@@ -138,6 +152,8 @@ class AgentCli(msgspec.Struct, frozen=True, kw_only=True):
     for on standard error and in the final result only, whatever the case of letters."""
     reset_time: str = ""
     """A pattern whose first group is when a limit ends, in seconds since the epoch."""
+    metering: Metering = Metering.NEVER
+    """When it tells what it uses: a budget can be kept only where it does at once."""
     resumes: bool = True
     """Whether a session of it can be continued; for `command`, its configuration says."""
     questions: Questions | None = None

@@ -138,11 +138,6 @@ def get_agent(name: str) -> Agent:
     raise UnknownAgent(name)
 
 
-def load_template(agent: Agent) -> str:
-    """Return the packaged text that begins every prompt of `agent`."""
-    return (TEMPLATES / agent.prompt_path).read_text(encoding="utf-8")
-
-
 def _nearest(name: str) -> str | None:
     from difflib import get_close_matches  # heavy, and for an error's hint alone
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sow import own_variables
+from sow.agents.rights import commands_for
 from sow.attempts.plan import Plan
 from sow.config.environment import read_executor_env
 from sow.environment import agent_environment
@@ -65,10 +66,16 @@ def launch_of(
         cwd=folder_of(workspace, job, clone),
         as_root=os.geteuid() == 0,
         environ=environ or {},
+        commands=commands_of_role(job.agent),
         readable=() if clone is None else readable_from_clone(workspace, task),
         checkout=None if clone is None else workspace.root / job.cwd,
     )
     return executor.spawn(request) if plan.verb is Verb.SPAWN else executor.resume(request)
+
+
+def commands_of_role(role: str, *, reviews: bool = False) -> tuple[str, ...]:
+    """Return the commands of sow that the CLI of an agent is to let it run, each by its words."""
+    return tuple(map(" ".join, commands_for(role, reviews=reviews)))
 
 
 def readable_from_clone(workspace: Workspace, task: Task) -> tuple[Path, ...]:

@@ -1,24 +1,24 @@
 """What the next attempt of a job tells its executor: verb, session and prompt.
 
 Owns the session law: a session is spawned at most once, everything after is a
-resume, and a retry says why it is run again. Pure but for the role's template.
+resume, and a retry says why it is run again. Pure but for the role's template, which the
+workspace's team may have replaced.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
-from sow.agents.roles import get_agent, load_template
+from sow.attempts.role_template import role_template
 from sow.executors.base import Executor, Session, SessionSource
+from sow.paths import Workspace
 from sow.prompts import compose
 from sow.schema.causes import SESSION_TAKEN, SESSION_UNKNOWN, WITHOUT_AGENT, Cause
 from sow.schema.job import Attempt, Job, Verb
 from sow.schema.task import Task
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """One attempt to be."""
 
     verb: Verb
@@ -33,6 +33,8 @@ def plan_attempt(
     executor: Executor,
     location: str,
     lost: Sequence[Attempt] = (),
+    *,
+    workspace: Workspace | None = None,
 ) -> Plan:
     """Return what the attempt after those in `history` does. `location` is the task's folder.
 
@@ -47,7 +49,11 @@ def plan_attempt(
         agent=job.agent,
     )
     session = session_of(task, executor)
-    return Plan(verb, session, _prompt(verb, job, brief, history, lost))
+
+    def template() -> str:
+        return role_template(job.agent, task, location, workspace)
+
+    return Plan(verb, session, _prompt(verb, job, brief, history, lost, template))
 
 
 def session_of(task: Task, executor: Executor) -> Session | None:
@@ -91,11 +97,11 @@ def _prompt(
     brief: compose.TaskBrief,
     history: Sequence[Attempt],
     lost: Sequence[Attempt],
+    template: Callable[[], str],
 ) -> str:
-    template = load_template(get_agent(job.agent))
     if not history and verb is job.verb:
         if verb is Verb.SPAWN:
-            return compose.spawn_prompt(template, brief, job.prompt)
+            return compose.spawn_prompt(template(), brief, job.prompt)
         return compose.resume_prompt(brief, job.prompt)
     why = why_of(history)
     if verb is Verb.RESUME:
@@ -103,7 +109,7 @@ def _prompt(
             return compose.resume_prompt(brief, job.prompt)
         return compose.retry_prompt(brief, why, job.prompt)
     cut_off = compose.cut_off(sum(attempt.tool_uses or 0 for attempt in lost)) if lost else ""
-    return compose.respawn_prompt(template, brief, job.prompt, why=why, cut_off=cut_off)
+    return compose.respawn_prompt(template(), brief, job.prompt, why=why, cut_off=cut_off)
 
 
 def why_of(history: Sequence[Attempt]) -> str:

@@ -19,6 +19,8 @@ RESET_MARGIN_SECONDS = 5.0
 PATIENT_DEATHS = 3
 """How many deaths in a row that are not the job's fault are followed by another start at once."""
 LONGEST_DEATH_BACKOFF_SECONDS = 60.0
+MOST_SHARES = 20
+"""How many shares of a budget one job may use up."""
 
 
 class Step(StrEnum):
@@ -60,6 +62,7 @@ def decide(
     on_quota: bool,
     most_deaths: int,
     excused: bool,
+    budget_left: bool = False,
 ) -> Next:
     """Return what follows an attempt of `job` that ended by `cause`.
 
@@ -67,6 +70,7 @@ def decide(
     since the epoch, where the CLI has told it. `session_kept`: the session may
     hold what must not be lost without a person's word; `ran_in_session`: an
     agent of this job has run in it. `excused`: a death was not the job's fault.
+    `budget_left`: it may have another share of its budgets.
     """
     facts = CAUSES[cause]
     is_unknown = facts.session is SessionRule.UNKNOWN
@@ -85,12 +89,13 @@ def decide(
             return _after_backoff(job, now, jitter)
         case RetryRule.QUOTA:
             return _parked(job, now, resets_at) if on_quota else Next(Step.FAIL)
-        case RetryRule.SESSION_LAW if is_unknown and session_kept:
-            return Next(Step.FAIL)
-        case RetryRule.SESSION_LAW if is_unknown and ran_in_session:
-            return Next(Step.RETRY, correction=cause.value)  # what cut that run off was counted
+        case RetryRule.BUDGET:
+            return _with_another_share(cause, job) if budget_left else Next(Step.FAIL)
         case RetryRule.SESSION_LAW:
-            return _free_once(cause, job, now, jitter)
+            is_lost = is_unknown and session_kept
+            if is_unknown and ran_in_session and not is_lost:
+                return Next(Step.RETRY, correction=cause.value)  # what cut it off was counted
+            return Next(Step.FAIL) if is_lost else _free_once(cause, job, now, jitter)
         case RetryRule.FREE:
             return Next(Step.RETRY)
         case RetryRule.DEATH:
@@ -117,6 +122,13 @@ def _free_once(cause: Cause, job: Job, now: float, jitter: float) -> Next:
     """Go on at once the first time, and spend a retry each further time."""
     if cause.value in job.corrections:
         return _after_backoff(job, now, jitter)
+    return Next(Step.RETRY, correction=cause.value)
+
+
+def _with_another_share(cause: Cause, job: Job) -> Next:
+    """Go on with another share, but not for ever: each turn begins with what costs by itself."""
+    if job.corrections.count(cause.value) >= MOST_SHARES:
+        return Next(Step.FAIL)
     return Next(Step.RETRY, correction=cause.value)
 
 

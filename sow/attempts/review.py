@@ -5,14 +5,19 @@ the one in the task's state stays its author's. Pure but for the role's
 template.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 from msgspec import UNSET
 
-from sow.agents.roles import get_agent, load_template
+from sow.attempts.launch import commands_of_role, executor_variables, task_folder
 from sow.attempts.plan import Plan, choose_verb, session_of, why_of
-from sow.executors.base import Executor
+from sow.attempts.role_template import role_template
+from sow.environment import agent_environment
+from sow.executors.base import Executor, Launch, LaunchRequest
+from sow.paths import Workspace
 from sow.prompts import compose
 from sow.schema.job import Attempt, Job, Verb
 from sow.schema.job_terms import ReviewTerms
@@ -42,12 +47,48 @@ def as_session(
     return msgspec.structs.replace(task, session_id=session_id, session=facts)
 
 
+def launch_review(
+    workspace: Workspace,
+    job: Job,
+    task: Task,
+    plan: Plan,
+    executor: Executor,
+    prompt_file: Path,
+    *,
+    cwd: Path,
+    is_apart: bool,
+    environ: Mapping[str, str],
+) -> Launch:
+    """Return the launch that carries out a plan in `cwd`.
+
+    `is_apart` says that this is a throw-away clone, in which nothing that the
+    author committed may act by itself. `environ` is what the call or the worker has.
+    """
+    folder = task_folder(workspace, task)
+    request = LaunchRequest(
+        session=plan.session,
+        prompt=plan.prompt,
+        prompt_file=prompt_file,
+        task_dir=folder,
+        cwd=cwd,
+        as_root=os.geteuid() == 0,
+        environ={**agent_environment(environ), **executor_variables(job, environ)},
+        readable=(folder,) if is_apart else (),
+        commands=commands_of_role(job.agent, reviews=True),
+        is_isolated=is_apart,
+    )
+    start = {Verb.SPAWN: executor.spawn, Verb.RESUME: executor.resume}[plan.verb]
+    return start(request)
+
+
 def plan_review(
     job: Job,
     task: Task,
     history: Sequence[Attempt],
     executor: Executor,
     brief: compose.ReviewBrief,
+    *,
+    workspace: Workspace | None = None,
 ) -> Plan:
     """Return what the attempt after those in `history` does.
 
@@ -60,6 +101,6 @@ def plan_review(
     if resumes:
         prompt = compose.review_again_prompt(brief, why, job.prompt)
     else:
-        template = load_template(get_agent(job.agent))
+        template = role_template(job.agent, task, brief.task.location, workspace)
         prompt = compose.review_prompt(template, brief, job.prompt, why=why)
     return Plan(verb, session_of(task, executor), prompt)

@@ -13,6 +13,7 @@ from typing import Any
 
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
+from sow.jobs.end_entries import author_of_job, log_ends
 from sow.paths import Workspace
 from sow.processes import facts
 from sow.processes.facts import Life
@@ -50,7 +51,7 @@ def finish(workspace: Workspace, database: Database, job: Job, *, now: float) ->
     else:
         with database.transaction():
             if jobs.get_job(database, job.id).state is JobState.PREPARING:
-                leases.enqueue(database, job.id, now=now)
+                leases.queue_or_hold(database, job, now=now)
         workers.wake(workspace)
     return jobs.get_job(database, job.id).state
 
@@ -129,6 +130,7 @@ def conclude(workspace: Workspace, database: Database, job: Job, *, now: float) 
     try:
         give_back(workspace, database, jobs.get_job(database, job.id), now=now)
     finally:
+        log_ends(workspace, database)
         waiters.ring_job(database, workspace, job.id)
 
 
@@ -159,7 +161,8 @@ def give_back(workspace: Workspace, database: Database, job: Job, *, now: float)
     try:
         if read_project(workspace).id != job.project_id:
             return False
-        change_task(workspace, job.task_id, change, now=now, then=settle)
+        by = author_of_job(job, attempt=job.settled or None)
+        change_task(workspace, job.task_id, change, now=now, then=settle, by=by)
     except NoProject:
         return False
     except UnknownTask:

@@ -4,7 +4,8 @@ Pure: a task, an executor and a request come in, a refusal comes out or
 nothing. Whether another job of the task lives is `placement`'s to ask first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from msgspec import UNSET
 
@@ -25,6 +26,30 @@ class RefusedCall(StateError):
         self.status = task.status
 
 
+class NothingAsked(StateError):
+    """An answer was given to a task that asks nothing."""
+
+    INSTEAD: ClassVar[Mapping[TaskStatus, str]] = {
+        TaskStatus.PENDING: "Nobody has begun it: `sow agent spawn {id}`.",
+        TaskStatus.IN_PROGRESS: "Its agent is at work: `sow agent wait {id}` waits for it.",
+        TaskStatus.NEEDS_REVIEW: "Its work waits for a verdict: `sow agent review {id}`. To say"
+        ' more to its agent: `sow agent resume {id} "…"`.',
+        TaskStatus.FAILED: 'To say what its agent should do now: `sow agent resume {id} "…"`.',
+        TaskStatus.COMPLETED: "`sow task reopen {id}` makes it pending again.",
+        TaskStatus.ABANDONED: "`sow task reopen {id}` makes it pending again.",
+    }
+
+    def __init__(self, task: Task, *, has_job: bool = False) -> None:
+        instead = self.INSTEAD[task.status]
+        if task.status is TaskStatus.IN_PROGRESS and not has_job:
+            words = "spawn {id}" if not task.session_started else 'resume {id} "Go on."'
+            instead = f"Nobody is at work on it: `sow agent {words}` goes on."
+        super().__init__(
+            f"task {task.id} is {task.status}: it asks nothing, and takes no answer",
+            hint=instead.format(id=task.id),
+        )
+
+
 class UnmetDependencies(StateError):
     """The task waits for others."""
 
@@ -32,8 +57,8 @@ class UnmetDependencies(StateError):
         names = ", ".join(f"{task.id} ({task.status})" for task in unmet)
         super().__init__(
             f"task {task_id} depends on tasks that are not completed: {names}",
-            hint="Complete them first, or call again with --ignore-deps."
-            " `sow task list` shows what each task waits for.",
+            hint="Complete them first; --when-ready queues it until they are, --ignore-deps runs it"
+            " now. `sow task list` shows what each task waits for.",
         )
         self.unmet = tuple(task.id for task in unmet)
 
@@ -90,6 +115,16 @@ def _always_respawns(task: Task, executor: Executor) -> bool:
     """Whether nothing is lost by another spawn: no session that anybody could resume."""
     made_by_another = task.session is not UNSET and task.session.executor != executor.name
     return not executor.supports_resumption and not made_by_another
+
+
+def admit_answer(task: Task, executor: Executor) -> None:
+    """Refuse an answer to a task that asks nothing, or that cannot be resumed.
+
+    Raises NothingAsked, and what `admit_resume` raises.
+    """
+    if task.status is not TaskStatus.PAUSED:
+        raise NothingAsked(task)
+    admit_resume(task, executor)
 
 
 def admit_resume(task: Task, executor: Executor) -> None:

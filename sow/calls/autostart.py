@@ -11,8 +11,9 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from sow import own_variables
 from sow.calls.caller import Caller
@@ -53,8 +54,7 @@ class WorkerKeepsDying(QueueError):
         )
 
 
-@dataclass
-class Staffing:
+class Staffing(Struct):
     """One call's care for the queue; `ensure` may be called as often as one likes."""
 
     caller: Caller

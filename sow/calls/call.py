@@ -8,19 +8,22 @@ raises ends the call. Its jobs go on then, and their outcomes are owed to it.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from sow.calls.ancestry import refuse_waiting_on_ancestor
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.caller import Caller
+from sow.calls.course import Course
 from sow.calls.last_job import find_last_job
 from sow.calls.placement_after_report import place_when_settled
+from sow.calls.readiness import ReadyLook
 from sow.calls.request import Placed, Request
 from sow.calls.same_call import OutcomeIsOwed
 from sow.calls.wait import Progress, Waiter
 from sow.config.configuration import Configuration
 from sow.errors import SowError
-from sow.ids import JobId, ProjectId, TaskId
+from sow.ids import JobId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
 from sow.reports.agents_words import agents_words
@@ -28,11 +31,12 @@ from sow.reports.task_now import look_at_task
 from sow.reports.views import outcome_of, see_job
 from sow.schema.job import Job
 from sow.schema.output.jobs import Outcome
-from sow.state.projects import read_project
+
+NO_TASK = TaskId("")
+"""Stands where a refusal is about a job that was named by its number."""
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """How a call waits."""
 
     seconds: float | None = None
@@ -45,14 +49,13 @@ class Terms:
     """Whether an outcome, once delivered, is owed to nobody any more, whoever else went away."""
 
 
-@dataclass(frozen=True)
-class Listener:
+class Listener(Struct, frozen=True):
     """Who hears how a call goes. What is not listened to is left untold."""
 
     placed: Callable[[Placed], None] = lambda _: None
     """A job of this call is on record, or was found there."""
     refused: Callable[[TaskId, SowError], None] = lambda *_: None
-    """One of several tasks was refused; the others go on."""
+    """One of several tasks, or jobs (NO_TASK), was refused; the others go on."""
     unstaffed: Callable[[NoWorker], None] = lambda _: None
     """What was queued waits for a worker that somebody else has to start; only with `detach`."""
     progress: Callable[[Progress], None] = lambda _: None
@@ -61,19 +64,7 @@ class Listener:
     """A job has ended. Its outcome is delivered when this returns, and stays owed if it raises."""
 
 
-@dataclass
-class Course:
-    """How far a call has come, for whoever leaves it in the middle."""
-
-    task_ids: Sequence[TaskId]
-    newest_before: JobId | None = None
-    """The newest job on record when it began; None where it places none and waits for any."""
-    placed: set[JobId] = field(default_factory=set)
-    delivered: set[JobId] = field(default_factory=set)
-
-
-@dataclass(frozen=True)
-class Result:
+class Result(Struct, frozen=True):
     """How a call ended."""
 
     placed: tuple[Placed, ...]
@@ -81,11 +72,6 @@ class Result:
     left: tuple[Outcome, ...] = ()
     """The jobs that still run: time was up, or one outcome was enough."""
     refused: tuple[SowError, ...] = ()
-
-
-def begin(database: Database, requests: Sequence[Request]) -> Course:
-    """Return the course of a call of these requests that has not placed anything yet."""
-    return Course([request.task_id for request in requests], jobs.newest_id(database))
 
 
 def call(
@@ -159,13 +145,51 @@ def wait_for_tasks(
     Of several tasks, one that is refused does not stop the wait for the others. Raises
     NoJobYet, NoJobOnRecord and WaitsForItself for a single one, NoWorker and WorkerKeepsDying.
     """
+
+    def newest(task_id: TaskId) -> Callable[[], Job]:
+        return lambda: find_last_job(caller.workspace, database, task_id)
+
+    named = [(task_id, newest(task_id)) for task_id in course.task_ids]
+    return _wait_for_named(caller, database, config, terms, listener, course, named)
+
+
+def wait_for_jobs(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    terms: Terms,
+    listener: Listener,
+    course: Course,
+) -> Result:
+    """Wait for each job that the course names, of whatever kind, task and project.
+
+    One of several that is refused does not stop the wait for the others. Raises UnknownJob
+    and WaitsForItself for a single one, NoWorker and WorkerKeepsDying.
+    """
+
+    def on_record(job_id: JobId) -> Callable[[], Job]:
+        return lambda: jobs.get_job(database, job_id)
+
+    named = [(NO_TASK, on_record(job_id)) for job_id in course.job_ids]
+    return _wait_for_named(caller, database, config, terms, listener, course, named)
+
+
+def _wait_for_named(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    terms: Terms,
+    listener: Listener,
+    course: Course,
+    named: Sequence[tuple[TaskId, Callable[[], Job]]],
+) -> Result:
     placed: list[Placed] = []
     refused: list[SowError] = []
-    for task_id in course.task_ids:
+    for task_id, find in named:
         try:
-            placed.append(_newest_job(caller, database, task_id))
+            placed.append(_found(caller, database, find()))
         except SowError as error:
-            if len(course.task_ids) == 1:
+            if len(named) == 1:
                 raise
             refused.append(error)
             listener.refused(task_id, error)
@@ -175,28 +199,7 @@ def wait_for_tasks(
     return Result(tuple(placed), ended, left, tuple(refused))
 
 
-def left_to_wait_for(caller: Caller, database: Database, course: Course) -> list[TaskId]:
-    """Return the tasks that there is something to wait for, of a call that was left midway.
-
-    Not those whose outcome was delivered, nor those that no job was placed for:
-    an older job of the same task is another call's.
-    """
-    try:
-        project_id = ProjectId(read_project(caller.workspace).id)
-        last = {task: jobs.last_job(database, project_id, task) for task in course.task_ids}
-    except SowError:  # nobody can tell now: rather one name too many
-        return list(course.task_ids)
-    return [task for task, job in last.items() if job is not None and _is_awaited(job, course)]
-
-
-def _is_awaited(job: Job, course: Course) -> bool:
-    before = course.newest_before
-    is_ours = before is None or job.id > before or job.id in course.placed
-    return is_ours and job.id not in course.delivered
-
-
-def _newest_job(caller: Caller, database: Database, task_id: TaskId) -> Placed:
-    job = find_last_job(caller.workspace, database, task_id)
+def _found(caller: Caller, database: Database, job: Job) -> Placed:
     refuse_waiting_on_ancestor(caller, database, job)
     owed = job.state.is_final and waiters.is_owed(database, caller.workspace, job.id)
     return Placed(job, owed=owed)
@@ -217,7 +220,10 @@ def _wait(
     database, owed = waiter.database, {found.job.id: found for found in placed if found.owed}
     ended: list[Outcome] = []
 
+    ready = ReadyLook(waiter.caller.workspace, database)
+
     def tick(progress: Progress) -> None:
+        ready.look(now=waiter.caller.now())  # it may be that no worker lives
         if not jobs.are_held(database, progress.job_ids):  # no worker could do anything for them
             staffing.ensure()
         listener.progress(progress)

@@ -6,8 +6,9 @@ agent of a running job. Reads the environment it is given, never the process's.
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sow import own_variables
 from sow.agents.roles import AGENTS
@@ -19,8 +20,7 @@ from sow.paths import Workspace, user_config_path
 from sow.state.kept.lost import find_or_bring_back
 
 
-@dataclass(frozen=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """The surroundings of a call."""
 
     workspace: Workspace
@@ -41,8 +41,12 @@ class Caller:
 
     @property
     def path_variable(self) -> str:
-        """The caller's PATH, on which its agents' programs are found."""
-        return self.environ.get("PATH", os.defpath)
+        """The caller's PATH, on which its agents' programs are found.
+
+        A folder whose name is no text cannot stand in a record, and is left out.
+        """
+        folders = self.environ.get("PATH", os.defpath).split(os.pathsep)
+        return os.pathsep.join(filter(_is_text, folders))
 
     def load_configuration(self) -> Configuration:
         """Return the configuration in effect here. Raises ConfigurationError."""
@@ -52,6 +56,10 @@ class Caller:
             environ=self.environ,
             roles=[agent.name for agent in AGENTS],
         )
+
+
+def _is_text(name: str) -> bool:
+    return name.isprintable() or not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def find_caller(environ: Mapping[str, str], cwd: Path) -> Caller:

@@ -89,7 +89,12 @@ def _on_children(children: Sequence[Job]) -> str:
     """Return what can be done about jobs that go on though the one above them has ended."""
     if not children:
         return ""
-    commands = ", ".join(f"`sow agent cancel {job.task_id}` (job {job.id})" for job in children)
+    ends = (
+        f"`sow agent cancel {job.task_id}`" if job.task_id else f"`sow job cancel {job.id}`"
+        for job in children
+    )
+    numbered = zip(ends, children, strict=True)
+    commands = ", ".join(f"{end} (job {job.id})" for end, job in numbered)
     return f"What it has queued goes on; to end that: {commands}."
 
 

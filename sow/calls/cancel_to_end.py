@@ -15,6 +15,8 @@ from sow.errors import StateError
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.jobs.unverifiable import is_in_doubt
+from sow.reports.outcome import wait_for_job
+from sow.reports.wording import subject_of
 from sow.schema.job import Job
 
 CANCEL_SECONDS = 60.0
@@ -27,7 +29,7 @@ class NotEnded(StateError):
     def __init__(self, job: Job) -> None:
         super().__init__(
             f"{_asked(job)}, but its agent has not ended in {CANCEL_SECONDS:.0f} s",
-            hint=f"`sow agent wait {job.task_id}` goes on waiting; `sow worker logs` may say why.",
+            hint=f"`{wait_for_job(job)}` goes on waiting; `sow worker logs` may say why.",
         )
 
 
@@ -43,7 +45,7 @@ class EndIsUnverifiable(StateError):
 
 
 def _asked(job: Job) -> str:
-    return f"job {job.id} of task {job.task_id} is asked to end"
+    return f"job {job.id} of {subject_of(job)} is asked to end"
 
 
 def cancel_to_end(

@@ -10,9 +10,9 @@ from sow.calls.caller import Caller
 from sow.calls.request import Resolved
 from sow.config.configuration import Configuration
 from sow.errors import UsageError
-from sow.git.repository import refuse_old_git, repository_of
 from sow.jobs import jobs
 from sow.jobs.database import Database
+from sow.lifecycle.types import WHOLE_PHASE
 from sow.schema.config import CloneUse
 
 
@@ -41,8 +41,8 @@ def with_clone(
 ) -> bool:
     """Whether the call's agent is to work in a clone, which can be made then.
 
-    Raises HasItsClone, FolderOutside; NoRepository, GitMissing, GitTooOld,
-    GitRefused where one is wanted and cannot be made.
+    Raises HasItsClone, FolderOutside; NoRepository, GitMissing, GitTooOld, GitRefused,
+    FolderInRepository and BranchInPlaceOfFolder where one is wanted and cannot be made.
     """
     request = resolved.request
     if not request.begins_session:
@@ -57,9 +57,22 @@ def with_clone(
         if not request.clone:
             return False
         raise FolderOutside(resolved.cwd)
-    repository_of(caller.workspace.root)
-    refuse_old_git()
+    _refuse_impossible(caller, config, resolved)
     return True
+
+
+def _refuse_impossible(caller: Caller, config: Configuration, resolved: Resolved) -> None:
+    """Refuse what is known now to keep the clone from being made. Writes nothing."""
+    # Only a call that makes a clone asks git.
+    from sow.clones.place import branch_of, clones_folder, refuse_branch_in_the_way
+    from sow.git.repository import refuse_old_git, repository_of
+    from sow.state.projects import read_project
+
+    repository = repository_of(caller.workspace.root)
+    refuse_old_git()
+    clones_folder(caller.workspace, repository, config.clones)
+    project = read_project(caller.workspace)
+    refuse_branch_in_the_way(repository, branch_of(repository, project, resolved.task))
 
 
 def is_wanted_by_now(database: Database, config: Configuration, resolved: Resolved) -> bool:
@@ -77,6 +90,8 @@ def is_outside(cwd: str) -> bool:
 def _is_wanted(database: Database | None, config: Configuration, resolved: Resolved) -> bool:
     if resolved.request.clone is not None:
         return resolved.request.clone
+    if resolved.task.phase == WHOLE_PHASE:  # it is about the checkout itself
+        return False
     match config.clones.use:
         case CloneUse.NEVER:
             return False

@@ -17,7 +17,7 @@ from sow.prompts.compose import CONFLICT, conflict_message
 from sow.schema.task import Task, TaskStatus
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
-from sow.terminal_text import printable
+from sow.terminal_text import printable, readable
 
 SOLVE = "Solve the conflicts of the merge that is under way in your clone, and commit it."
 
@@ -66,7 +66,7 @@ def conflict_prompt(caller: Caller, task_id: TaskId, more: str) -> str:
 
 def _readable(path: str) -> str:
     """Return a file's name as a prompt may hold it: names can be any bytes."""
-    return printable(path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+    return printable(readable(path))
 
 
 def _awaited(caller: Caller, task_id: TaskId, more: str) -> str | None:

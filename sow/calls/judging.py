@@ -23,11 +23,10 @@ from sow.schema.job import Job
 from sow.schema.job_terms import ReviewTerms
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task
+from sow.state.authors import PERSON, author_of
 from sow.state.tasks import read_task
 from sow.state.verdicts import Judgement
-
-PERSON = "person"
-"""Who has judged, where no agent has."""
+from sow.terminal_text import readable
 
 
 class OwnWork(StateError):
@@ -57,6 +56,7 @@ def judgement_of(caller: Caller, task_id: TaskId, summary: str) -> Judgement:
         commit=commit,
         steers=_steers(caller, task, commit),
         job=caller.job_id,
+        attempt=author_of(caller.environ).attempt,
     )
 
 
@@ -123,5 +123,5 @@ def _steers(caller: Caller, task: Task, commit: str | None) -> Sequence[str]:
     """
     if task.clone is UNSET or commit is None:
         return ()
-    steers = judged_change(caller.workspace, task.clone, commit).steers
-    return [path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for path in steers]
+    steers = judged_change(caller.workspace, task, commit).steers
+    return [readable(path) for path in steers]

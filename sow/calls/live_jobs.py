@@ -9,9 +9,10 @@ from pathlib import Path
 
 from sow.calls.report import has_reported
 from sow.errors import StateError
-from sow.ids import ProjectId, TaskId
+from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import open_existing_queue, open_queue
+from sow.jobs.jobs import UnknownJob
 from sow.paths import Workspace
 from sow.reports.wording import has_a_job
 from sow.schema.job import Job
@@ -72,6 +73,19 @@ def find_live_job(workspace: Workspace, task_id: TaskId) -> Job | None:
         return None
     try:
         return jobs.live_job(database, ProjectId(read_project(workspace).id), task_id)
+    finally:
+        database.close()
+
+
+def lives(workspace: Workspace, job_id: JobId) -> bool:
+    """Whether a job is on record and has not ended; without a queue none is."""
+    database = open_existing_queue(workspace)
+    if database is None:
+        return False
+    try:
+        return not jobs.get_job(database, job_id).state.is_final
+    except UnknownJob:
+        return False
     finally:
         database.close()
 

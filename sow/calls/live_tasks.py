@@ -1,4 +1,4 @@
-"""The tasks that `--all` names: those of the project that an agent is at work on, or will be."""
+"""What `--all` names: the tasks of the project that a job is at work on, or will be."""
 
 from contextlib import closing
 
@@ -9,13 +9,16 @@ from sow.jobs.database import open_existing_queue
 from sow.schema.kinds import kind_of
 from sow.state.projects import read_project
 
+PROJECT_ITSELF = TaskId("")
+"""Stands for the jobs that are about no task: the checks of the project."""
 
-def live_tasks(caller: Caller) -> list[TaskId]:
+
+def live_tasks(caller: Caller, *, and_project: bool = False) -> list[TaskId]:
     """Return the tasks of the project whose job has not ended, the oldest job first.
 
-    Left out are jobs in a person's hands, which nobody else may end, and those
-    that the caller itself acts for: they cannot end before it does. Raises
-    NoProject and QueueError.
+    With `and_project` a job of the project itself is named as well. Left out are
+    jobs in a person's hands, which nobody else may end, and those that the caller
+    itself acts for: they cannot end before it does. Raises NoProject and QueueError.
     """
     project = read_project(caller.workspace)
     database = open_existing_queue(caller.workspace)
@@ -27,7 +30,7 @@ def live_tasks(caller: Caller) -> list[TaskId]:
         return [
             job.task_id
             for job in jobs.active_jobs(database)
-            if job.task_id
+            if (job.task_id != PROJECT_ITSELF or and_project)
             and job.project_id == project.id
             and job.id not in own
             and not kind_of(job).in_persons_hands

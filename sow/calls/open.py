@@ -7,22 +7,25 @@ The CLI runs in the foreground, as the caller's own child: no worker has a part 
 
 import fcntl
 import os
-import signal
-import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from uuid import uuid4
 
 import msgspec
 from msgspec import UNSET
 
-from sow.attempts.launch import environment_of, readable_from_clone, task_folder
+from sow.attempts.launch import (
+    commands_of_role,
+    environment_of,
+    readable_from_clone,
+    task_folder,
+)
 from sow.attempts.plan import session_of
 from sow.calls.admission import ENDED, RefusedCall
 from sow.calls.ancestry import refuse_ancestors
 from sow.calls.caller import Caller
+from sow.calls.foreground import run_in_foreground
 from sow.calls.open_hold import release
 from sow.calls.placement import finish_abandoned, insert
 from sow.calls.request import Request, Resolved
@@ -37,6 +40,7 @@ from sow.executors.executor_errors import OpeningNotSupported, SessionMissing
 from sow.ids import TaskId, WorkerId
 from sow.jobs import jobs
 from sow.jobs.database import Database
+from sow.jobs.end_entries import author_of_job
 from sow.jobs.private_folders import make_private
 from sow.paths import AttemptPaths, attempt_id
 from sow.schema.job import Attempt, Job, JobState, Verb
@@ -46,8 +50,6 @@ from sow.state.tasks import change_task
 
 NOBODY = WorkerId("")
 """Stands where an attempt of a worker names that worker."""
-FROM_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
-PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 
 
 def open_session(
@@ -105,6 +107,7 @@ def _launch(caller: Caller, config: Configuration, resolved: Resolved) -> Launch
             cwd=(clone or root) / resolved.cwd,
             as_root=os.geteuid() == 0,
             environ=agent_environment(caller.environ),
+            commands=commands_of_role(resolved.agent),
             readable=readable_from_clone(caller.workspace, resolved.task) if clone else (),
             checkout=root / resolved.cwd if clone else None,
         )
@@ -142,44 +145,16 @@ def _mark_task(caller: Caller, database: Database, job: Job, resolved: Resolved)
             jobs.change_job(database, job.id, prior_status=task.status)
         return transitions.enter(task, TaskStatus.IN_PROGRESS, now=caller.now())
 
-    change_task(caller.workspace, resolved.task.id, change, now=caller.now())
+    by = author_of_job(job)
+    change_task(caller.workspace, resolved.task.id, change, now=caller.now(), by=by)
 
 
 def _run(caller: Caller, job: Job, attempt: Attempt, launch: Launch) -> int:
     """Run the CLI on our terminal and return its exit code."""
     paths = caller.workspace.attempt(job.id, attempt.number)
     environ = environment_of(caller.workspace, job, attempt.id, launch, caller.environ)
-    running: list[subprocess.Popen[bytes]] = []
-    early: list[int] = []
-    with _lock(caller.workspace.run, paths) as lock, _left_to(running, early):
-        running.append(subprocess.Popen(launch.argv, cwd=launch.cwd, env=environ, pass_fds=[lock]))
-        for signum in early:
-            running[0].send_signal(signum)
-        return running[0].wait()
-
-
-@contextmanager
-def _left_to(running: Sequence[subprocess.Popen[bytes]], early: list[int]) -> Iterator[None]:
-    """Leave signals to the CLI: the keyboard's reach it anyway, the others are passed on.
-
-    They are caught, not ignored: what is ignored stays so in a program that is started.
-    One that comes while the CLI is being started is kept in `early`.
-    """
-
-    def pass_on(signum: int, _frame: FrameType | None) -> None:
-        if signum not in PASSED_ON:
-            return
-        for process in running:
-            process.send_signal(signum)
-        if not running:
-            early.append(signum)
-
-    before = {signum: signal.signal(signum, pass_on) for signum in (*FROM_KEYBOARD, *PASSED_ON)}
-    try:
-        yield
-    finally:
-        for signum, handler in before.items():
-            signal.signal(signum, handler)
+    with _lock(caller.workspace.run, paths) as lock:
+        return run_in_foreground(launch, environ, pass_fds=[lock])
 
 
 @contextmanager

@@ -8,6 +8,7 @@ CLI ends, not when the process that started it dies: nothing of the session may 
 from sow import own_variables
 from sow.jobs import attempt_evidence, jobs, waiters
 from sow.jobs.database import Database
+from sow.jobs.end_entries import author_of_job, log_ends
 from sow.paths import Workspace
 from sow.processes import facts
 from sow.processes.facts import Life
@@ -60,11 +61,13 @@ def release(
     try:
         if read_project(workspace).id != job.project_id:
             raise NoProject(workspace.project)
-        change_task(workspace, job.task_id, change, now=now, then=end)
+        by = author_of_job(job, attempt=1)
+        change_task(workspace, job.task_id, change, now=now, then=end, by=by)
     except NoProject:
         _end(database, job, _status_before(job), cause, code, now, owes_task=True)
     except UnknownTask:
         _end(database, job, _status_before(job), cause, code, now)
+    log_ends(workspace, database)
     waiters.ring_job(database, workspace, job.id)
     return jobs.get_job(database, job.id)
 

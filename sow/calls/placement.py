@@ -6,17 +6,19 @@ may be the last one that its process lives to make: recovery undoes a
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from sow import own_variables
 from sow.calls.abandoned import finish, give_back, is_abandoned, undo
 from sow.calls.ancestry import refuse_when_cancelled
+from sow.calls.budgeting import notes_on, raise_budget, with_budgets
 from sow.calls.caller import Caller
 from sow.calls.clone_choice import is_wanted_by_now
+from sow.calls.ended_project import refuse_without_project
 from sow.calls.open_hold import is_deserted, release
+from sow.calls.readiness import release_if_ready
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import job_for
 from sow.calls.same_call import admit, find_or_admit
@@ -30,8 +32,10 @@ from sow.executors.base import Session
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, leases, statuses, waiters, workers
 from sow.jobs.database import Database
+from sow.jobs.end_entries import author_of_job
 from sow.jobs.jobs import TaskIsTaken
-from sow.schema.job import Job, JobState
+from sow.reports.wording import subject_of
+from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
 from sow.state.kept.guard import see_to
@@ -49,7 +53,7 @@ class JobWasCancelled(StateError):
 
     def __init__(self, job: Job) -> None:
         super().__init__(
-            f"job {job.id} of task {job.task_id} was cancelled before it was queued",
+            f"job {job.id} of {subject_of(job)} was cancelled before it was queued",
             hint="Call again to queue a new one.",
         )
 
@@ -78,7 +82,8 @@ def place(
         return place_review(caller, database, config, request, waiter)
     resolved = find_or_admit(caller, database, config, request)
     if isinstance(resolved, Placed):
-        return resolved
+        found = replace(resolved, job=raise_budget(database, request, resolved.job))
+        return _freed(caller, database, request, found)
     try:
         job = insert(caller, database, config, resolved, waiter)
     except TaskIsTaken:  # another call was first: attach to its job, or be refused
@@ -92,7 +97,15 @@ def place(
         raise
     _enqueue(caller, database, job, waiter)
     workers.wake(caller.workspace)
-    return Placed(jobs.get_job(database, job.id), notes=resolved.notes)
+    notes = (*resolved.notes, *notes_on(job))
+    return Placed(jobs.get_job(database, job.id), notes=notes)
+
+
+def _freed(caller: Caller, database: Database, request: Request, found: Placed) -> Placed:
+    """Let a job go on that is held for dependencies, where the same call will not mind them."""
+    if request.ignore_deps and leases.release(database, found.job.id, now=caller.now()):
+        workers.wake(caller.workspace)
+    return replace(found, job=jobs.get_job(database, found.job.id))
 
 
 def _keep_what_stands(caller: Caller, database: Database) -> None:
@@ -138,12 +151,14 @@ def insert(
     """
     with database.transaction():
         refuse_when_cancelled(caller, database)
+        refuse_without_project(caller.workspace, resolved.project_id)
         last = jobs.last_job(database, resolved.project_id, TaskId(resolved.task.id))
         if not resolved.clone and is_wanted_by_now(database, config, resolved):
             resolved = replace(resolved, clone=True)
         job = job_for(caller, config, resolved)
+        job = with_budgets(database, config, request=resolved.request, job=job, now=caller.now())
         if last is not None and last.owes_task:
-            job = msgspec.structs.replace(job, prior_status=last.outcome_status)
+            job = replace(job, prior_status=last.outcome_status)
             jobs.pay_task(database, last.id)
         job = jobs.insert_job(database, job)
         if last is not None:
@@ -199,7 +214,8 @@ def _mark_task(
             changes |= session_fields(session, executor=resolved.executor.name, cwd=resolved.cwd)
         return changes
 
-    return change_task(caller.workspace, resolved.task.id, change, now=caller.now())
+    by = author_of_job(job)
+    return change_task(caller.workspace, resolved.task.id, change, now=caller.now(), by=by)
 
 
 def _undo(
@@ -224,7 +240,9 @@ def _enqueue(caller: Caller, database: Database, job: Job, waiter: Waiter | None
         statuses.take_notes(caller.workspace, database, now=caller.now())
         current = jobs.get_job(database, job.id)
         if current.state is JobState.PREPARING:
-            leases.enqueue(database, job.id, now=caller.now())
+            leases.queue_or_hold(database, current, now=caller.now())
+    if job.held_for is HeldFor.DEPENDENCIES and current.state is JobState.PREPARING:
+        release_if_ready(caller.workspace, database, job, now=caller.now())
     if current.state is JobState.CANCELLED:
         if waiter is not None:
             waiter.delivered(job.id)

@@ -1,18 +1,28 @@
 """What a caller asks for, and what it gets: the values that a call is made of."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
 
 from sow.executors.base import Executor
-from sow.ids import ProjectId, TaskId
+from sow.ids import BatchId, ProjectId, TaskId
+from sow.schema.budget import Amounts
 from sow.schema.job import Job, Verb
 from sow.schema.job_terms import JobTerms, MergeTerms
 from sow.schema.kinds import KINDS, JobKind, SessionUse
 from sow.schema.task import Task
 
 
-@dataclass(frozen=True)
-class Request:
+class BatchPart(Struct, frozen=True):
+    """Which part of a batch a request is. What was asked for once is never asked for again."""
+
+    batch: BatchId
+    step: int
+    deed: str
+
+
+class Request(Struct, frozen=True):
     """What a caller asks for."""
 
     verb: Verb
@@ -21,17 +31,31 @@ class Request:
     agent: str | None = None
     """The role to spawn; None is the task's own, as always for a resume."""
     prompt: str = ""
+    answers: bool = False
+    """Whether a resume is the answer to a question: only a paused task takes one."""
     fresh: bool = False
     again: bool = False
     """Run anew even where an outcome of the same call is owed."""
     ignore_deps: bool = False
+    when_ready: bool = False
+    """Hold the job until the tasks that its own depends on are completed."""
+    priority: int | None = None
+    """That of the job; None leaves it to the task."""
     reassign: bool = False
     """Give the task to `agent` where another one was to do it."""
     cwd: Path | None = None
     clone: bool | None = None
     """Whether its agent works in a clone of its own; None leaves it to the settings."""
+    budget: Amounts | None = None
+    """What may be spent on the task in all; None leaves it as an earlier call has said."""
+    unmetered: bool = False
+    """Whether it may run though a budget cannot be kept."""
     terms: JobTerms | None = None
     """What the job's kind alone is asked for."""
+    judged: bool = False
+    """Whether what its agent completes waits for a verdict, whatever the settings."""
+    part: BatchPart | None = None
+    """Of which batch it is, where that asks."""
 
     @property
     def tasks(self) -> tuple[TaskId, ...]:
@@ -46,6 +70,14 @@ class Request:
         return KINDS[self.verb]
 
     @property
+    def batch_fields(self) -> dict[str, Any]:
+        """What the job's record says of the batch that asks."""
+        if self.part is None:
+            return {}
+        part = self.part
+        return {"batch": part.batch, "batch_step": part.step, "batch_deed": part.deed}
+
+    @property
     def begins_session(self) -> bool:
         """Whether it asks for a session of its own, not for more of the one on record."""
         return self.kind.session is SessionUse.BEGINS
@@ -56,8 +88,7 @@ class Request:
         return self.kind.session is SessionUse.CONTINUES
 
 
-@dataclass(frozen=True)
-class Resolved:
+class Resolved(Struct, frozen=True):
     """A request with everything looked up that it names."""
 
     request: Request
@@ -71,8 +102,7 @@ class Resolved:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """A job on record, and how this call came to it."""
 
     job: Job

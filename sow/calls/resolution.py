@@ -17,7 +17,7 @@ from sow.executors.base import Executor
 from sow.executors.registry import make_executor
 from sow.ids import JobId, ProjectId, TaskId, parse_task_id
 from sow.processes import facts
-from sow.schema.job import Job
+from sow.schema.job import HeldFor, Job
 from sow.schema.job_terms import AuthorTerms
 from sow.schema.task import Task
 from sow.state.projects import read_project
@@ -34,6 +34,8 @@ def resolve(caller: Caller, config: Configuration, request: Request) -> Resolved
     if request.agent is None and request.begins_session:
         get_agent(agent)  # a name that somebody wrote into the file
     executor, notes = _executor_for(config, request, task, agent)
+    if request.begins_session and caller.workspace.prompts.is_dir():
+        refuse_bad_template(caller, agent, task)
     return Resolved(
         request=request,
         project_id=ProjectId(project.id),
@@ -43,6 +45,14 @@ def resolve(caller: Caller, config: Configuration, request: Request) -> Resolved
         cwd=_folder(caller, request, task),
         notes=notes,
     )
+
+
+def refuse_bad_template(caller: Caller, role: str, task: Task) -> None:
+    """Raise BadPromptFile or UnfilledPrompt where the team's text for a role cannot be sent."""
+    # Only where a team has texts of its own.
+    from sow.attempts.role_template import role_template
+
+    role_template(role, task, ".", caller.workspace)
 
 
 def _executor_for(
@@ -83,6 +93,13 @@ def is_same_call(job: Job, resolved: Resolved) -> bool:
     )
 
 
+def priority_of(request: Request, task: Task | None) -> int:
+    """Return the priority of a request's job: its own, else its task's."""
+    if request.priority is not None:
+        return request.priority
+    return 0 if task is None or task.priority is UNSET else task.priority
+
+
 def job_for(caller: Caller, config: Configuration, resolved: Resolved) -> Job:
     """Return the job that a request would become; its id is not given yet."""
     request = resolved.request
@@ -99,9 +116,17 @@ def job_for(caller: Caller, config: Configuration, resolved: Resolved) -> Job:
         path_variable=caller.path_variable,
         config_file=str(config.path) if config.exists else "",
         fresh=request.fresh,
-        terms=AuthorTerms(clone=True) if resolved.clone else None,
+        priority=priority_of(request, resolved.task),
+        held_for=HeldFor.DEPENDENCIES if request.when_ready else None,
+        terms=_terms_of(resolved),
+        **request.batch_fields,
         parent=caller.job_id,
         prior_status=resolved.task.status,
         caller=facts.identify(os.getpid()),
         created_at=caller.now(),
     )
+
+
+def _terms_of(resolved: Resolved) -> AuthorTerms | None:
+    terms = AuthorTerms(clone=resolved.clone, judged=resolved.request.judged)
+    return None if terms == AuthorTerms() else terms

@@ -6,13 +6,17 @@ of a step.
 """
 
 import os
+from typing import NamedTuple
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
 from sow.calls.ancestry import refuse_task_of_ancestor
+from sow.calls.budgeting import notes_on, raise_budget, with_budgets
 from sow.calls.caller import Caller
 from sow.calls.request import Placed, Request
+from sow.calls.resolution import priority_of
 from sow.calls.same_call import TaskHasJob
 from sow.calls.step_placement import queue_unmarked
 from sow.calls.unrecorded_agents import refuse_strays
@@ -49,21 +53,44 @@ def place_review(
     Raises NothingToJudge, TaskHasJob, TaskIsCarried, NothingBroughtBack, ExecutorError,
     OwnJobEnds; nothing is left behind then.
     """
-    task = read_task(caller.workspace, parse_task_id(request.task_id))
-    wanted = _job_for(caller, config, request, task)
-    refuse_task_of_ancestor(caller, database, wanted.project_id, TaskId(task.id))
-    found = _find_same(caller, database, request, wanted, task)
-    if found is not None:
-        return found
-    refuse_unjudged(task)
-    refuse_strays(caller.workspace, database, TaskId(task.id))
-    make_executor(wanted.agents_executor).validate_availability(caller.path_variable)
+    found = find_or_admit_review(caller, database, config, request)
+    if isinstance(found, Placed):
+        return replace(found, job=raise_budget(database, request, found.job))
+    wanted = with_budgets(database, config, request, found.job, now=caller.now())
     try:
         job = queue_unmarked(caller, database, wanted, waiter)
     except TaskIsTaken:  # another call was first: attach to its job, or be refused
         return place_review(caller, database, config, request, waiter)
     workers.wake(caller.workspace)
-    return Placed(job)
+    return Placed(job, notes=notes_on(job))
+
+
+class AdmittedReview(NamedTuple):
+    """A review that may be queued."""
+
+    job: Job
+    """As it would be put on record; it has no number yet."""
+    task: Task
+
+
+def find_or_admit_review(
+    caller: Caller, database: Database | None, config: Configuration, request: Request
+) -> Placed | AdmittedReview:
+    """Return the review that the same call placed before; else the one that it may place.
+
+    `database` is None where there is no queue yet. Raises as `place_review` does.
+    """
+    task = read_task(caller.workspace, parse_task_id(request.task_id))
+    wanted = _job_for(caller, config, request, task)
+    if database is not None:
+        refuse_task_of_ancestor(caller, database, wanted.project_id, TaskId(task.id))
+        found = _find_same(caller, database, request, wanted, task)
+        if found is not None:
+            return found
+    refuse_unjudged(task)
+    refuse_strays(caller.workspace, database, TaskId(task.id))
+    make_executor(wanted.agents_executor).validate_availability(caller.path_variable)
+    return AdmittedReview(wanted, task)
 
 
 def _find_same(
@@ -117,7 +144,9 @@ def _job_for(caller: Caller, config: Configuration, request: Request, task: Task
         path_variable=caller.path_variable,
         config_file=str(config.path) if config.exists else "",
         terms=ReviewTerms(commit=_commit(caller, task)),
+        **request.batch_fields,
         parent=caller.job_id,
+        priority=priority_of(request, task),
         prior_status=task.status,
         caller=facts.identify(os.getpid()),
         created_at=caller.now(),

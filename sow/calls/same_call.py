@@ -6,12 +6,20 @@ once it has ended; and the order in which a call is refused. Reads only, so that
 """
 
 from contextlib import suppress
-from dataclasses import replace
 
-from sow.calls.admission import admit_resume, admit_spawn, refuse_unmet
+from msgspec.structs import replace
+
+from sow.calls.admission import (
+    NothingAsked,
+    admit_answer,
+    admit_resume,
+    admit_spawn,
+    refuse_unmet,
+)
 from sow.calls.ancestry import refuse_ancestors
 from sow.calls.caller import Caller
 from sow.calls.clone_choice import with_clone
+from sow.calls.readiness import refuse_impossible
 from sow.calls.report import has_reported
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import is_same_call, resolve
@@ -22,6 +30,7 @@ from sow.errors import SowError, StateError
 from sow.ids import TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
+from sow.reports.outcome import wait_for_job
 from sow.reports.wording import has_a_job, subject_of
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
@@ -41,10 +50,9 @@ class TaskHasJob(StateError):
         elif status is not None and has_reported(job, status):
             end = f"Its agent has left {status}, and is only ending."
         by = f" by {job.executor_name}" if job.executor_name else ""
-        wait = f"Wait for it: `sow agent wait {job.task_id}`. " if job.task_id else ""
         super().__init__(
             f"{has_a_job(job)} that has not ended: job {job.id} ({job.verb}{by}, {job.state})",
-            hint=f"{wait}{end}",
+            hint=f"Wait for it: `{wait_for_job(job)}`. {end}",
         )
         self.job = job
 
@@ -56,11 +64,10 @@ class OutcomeIsOwed(StateError):
         ended = f", which ended at {clock_time(job.ended_at, now)}" if job.ended_at else ""
         anew = f" To run it anew, make the same call with {anew_with}." if anew_with else ""
         how = job.outcome_status or job.state
-        prints = f"`sow agent wait {job.task_id}` prints it." if job.task_id else ""
         super().__init__(
             f"nothing was queued for {subject_of(job)}: the same call placed job {job.id}"
             f"{ended} ({how}), and its outcome is still owed",
-            hint=f"{prints}{anew}".strip(),
+            hint=f"`{wait_for_job(job)}` prints it.{anew}",
         )
         self.job_id = job.id
 
@@ -81,6 +88,8 @@ def find_or_admit(
             return found
     refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
     admit(caller, resolved, resolved.task)
+    if request.when_ready:
+        refuse_impossible(caller.workspace, resolved.task)
     resolved.executor.validate_availability(caller.path_variable)
     return replace(resolved, clone=with_clone(caller, database, config, resolved))
 
@@ -88,13 +97,15 @@ def find_or_admit(
 def find_same(caller: Caller, database: Database, resolved: Resolved) -> Placed | None:
     """Return the job that the same call placed before: live, or ended with its outcome owed.
 
-    Raises TaskHasJob when another call's job lives.
+    Raises TaskHasJob when another call's job lives, NothingAsked where that is at work.
     """
     task_id = TaskId(resolved.task.id)
     live = jobs.live_job(database, resolved.project_id, task_id)
     if live is not None:
         if is_same_call(live, resolved):
             return Placed(live, attached=True, notes=resolved.notes)
+        if resolved.request.answers and resolved.task.status is TaskStatus.IN_PROGRESS:
+            raise NothingAsked(resolved.task, has_job=True)
         raise TaskHasJob(live, resolved.task.status)
     last = jobs.last_job(database, resolved.project_id, task_id)
     if last is None or resolved.request.again or not is_same_call(last, resolved):
@@ -135,6 +146,9 @@ def refuse_other_job(database: Database, resolved: Resolved) -> None:
 def admit(caller: Caller, resolved: Resolved, task: Task) -> None:
     """Refuse what the status table does not allow; asked again under the task's lock."""
     request = resolved.request
+    if request.answers:
+        admit_answer(task, resolved.executor)
+        return
     if request.continues_session:
         admit_resume(task, resolved.executor)
         return
@@ -145,5 +159,5 @@ def admit(caller: Caller, resolved: Resolved, task: Task) -> None:
         fresh=request.fresh,
         reassign=request.reassign,
     )
-    if not request.ignore_deps:
+    if not (request.ignore_deps or request.when_ready):
         refuse_unmet(task, [read_task(caller.workspace, other) for other in task.depends_on])

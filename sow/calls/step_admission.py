@@ -19,12 +19,12 @@ from sow.config.merge_check import merge_commands
 from sow.git.repository import refuse_old_git
 from sow.ids import TaskId
 from sow.schema.job import Verb
-from sow.schema.job_terms import MergeTerms
+from sow.schema.job_terms import MergeTerms, MergeWay
 from sow.state.tasks import read_task
 
 
 def merge_request(
-    caller: Caller, task_ids: Sequence[TaskId], *, squash: bool, again: bool
+    caller: Caller, task_ids: Sequence[TaskId], *, way: MergeWay, again: bool
 ) -> Request:
     """Return the request of a merge, whose tasks stand in the order in which they are merged.
 
@@ -32,7 +32,8 @@ def merge_request(
     """
     tasks = in_order([read_task(caller.workspace, task_id) for task_id in dict.fromkeys(task_ids)])
     named = tuple(TaskId(task.id) for task in tasks)
-    terms = MergeTerms(tasks=named, squash=squash)
+    squash, rebase = way is MergeWay.SQUASH, way is MergeWay.REBASE
+    terms = MergeTerms(tasks=named, squash=squash, rebase=rebase)
     return Request(verb=Verb.MERGE, task_id=named[0], again=again, terms=terms)
 
 

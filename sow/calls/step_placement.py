@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 from sow.calls.ancestry import refuse_task_of_ancestor, refuse_when_cancelled
 from sow.calls.caller import Caller
+from sow.calls.ended_project import refuse_without_project
 from sow.calls.request import Placed, Request
+from sow.calls.resolution import priority_of
 from sow.calls.same_call import TaskHasJob
 from sow.calls.unrecorded_agents import refuse_strays
 from sow.calls.wait import Waiter
@@ -98,6 +100,7 @@ def queue_unmarked(caller: Caller, database: Database, job: Job, waiter: Waiter 
     """
     with database.transaction():
         refuse_when_cancelled(caller, database)
+        refuse_without_project(caller.workspace, job.project_id)
         about = job.tasks or (job.task_id,)
         last = [jobs.last_job(database, job.project_id, task_id) for task_id in about]
         job = jobs.insert_job(database, job)
@@ -129,7 +132,9 @@ def _job_for(
         path_variable=caller.path_variable,
         config_file=str(config.path) if config.exists else "",
         terms=request.terms,
+        **request.batch_fields,
         parent=caller.job_id,
+        priority=priority_of(request, task),
         prior_status=task.status if task is not None else None,
         caller=facts.identify(os.getpid()),
         created_at=caller.now(),

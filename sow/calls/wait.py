@@ -10,7 +10,8 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sow.calls.abandoned import give_back
 from sow.calls.caller import Caller
@@ -25,8 +26,7 @@ FALLBACK_SECONDS = 2.0
 """How long a waiter sleeps at most without being rung."""
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How the jobs that are waited for stand, for a person to see."""
 
     job_ids: Sequence[JobId]

@@ -7,6 +7,7 @@ from sow.cli.lazy import LazyCommand, LazyGroup
 COMMANDS = {
     "spawn": LazyCommand("sow.cli.agent_spawn:spawn", "Queue an agent for a task and wait."),
     "resume": LazyCommand("sow.cli.agent_resume:resume", "Continue a task's session and wait."),
+    "answer": LazyCommand("sow.cli.agent_answer:answer", "Answer a paused task's question."),
     "review": LazyCommand("sow.cli.agent_review:review_task", "Have a task's work reviewed."),
     "open": LazyCommand("sow.cli.agent_open:open_task", "Take a task's session over yourself."),
     "wait": LazyCommand("sow.cli.agent_wait:wait", "Wait for the outcome of tasks."),

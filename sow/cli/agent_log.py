@@ -11,6 +11,7 @@ from sow.cli.arguments import about_tasks, here
 from sow.cli.output import echo_json, json_option
 from sow.clock import format_time
 from sow.errors import UsageError
+from sow.state.authors import author_of
 from sow.state.log_writing import LogEntry
 from sow.state.places import find_task, has_project
 from sow.state.state_errors import NoProject
@@ -56,13 +57,16 @@ def log(
     if not task_id and not has_project(workspace):
         raise NoProject(workspace.project)
     folder = find_task(workspace, task_id).folder if task_id else workspace.project
+    author = author_of(os.environ, DEFAULT_AGENT)
     entry = LogEntry(
         timestamp=format_time(time.time()),
-        agent=agent or os.environ.get(own_variables.AGENT) or DEFAULT_AGENT,
+        agent=agent or author.agent,
         action=text,
         result=result,
         files=files,
         text=body,
+        job=author.job,
+        attempt=author.attempt,
     )
     path = append_entry(folder, entry)
     if as_json:

@@ -6,15 +6,24 @@ import click
 
 from sow.calls.request import Request
 from sow.cli import completing
-from sow.cli.arguments import named_task, readable
+from sow.cli.agent_words import Kind, read_words, split_words
+from sow.cli.arguments import named_task
+from sow.cli.budget_options import budget_options, given_budget
 from sow.cli.calling import place_and_wait, this_caller
-from sow.cli.given import read_given
 from sow.cli.output import json_option
-from sow.cli.task_options import id_option
+from sow.cli.task_options import id_option, priority_option
 from sow.cli.wait_options import call_options, wait_option
 from sow.errors import UsageError
 from sow.ids import parse_task_id
 from sow.schema.job import Verb
+
+PROMPT = Kind(
+    noun="prompt",
+    command="sow agent resume",
+    example="Use RS256.",
+    missing="a resume needs one prompt",
+    empty="Say what the agent should do next.",
+)
 
 
 @click.command()
@@ -33,6 +42,8 @@ from sow.schema.job import Verb
     "--conflict", is_flag=True, help="Have it solve the conflict that is in the task's clone."
 )
 @click.option("--again", is_flag=True, help="Run anew even where an outcome is owed to you.")
+@priority_option
+@budget_options
 @wait_option
 @click.option("--detach", is_flag=True, help="Queue it and return at once.")
 @click.option("--dry-run", is_flag=True, help="Show what would be started; start nothing.")
@@ -45,6 +56,9 @@ def resume(
     feedback: bool,
     conflict: bool,
     again: bool,
+    priority: int | None,
+    budget: str | None,
+    unmetered: bool,
     wait: str | None,
     detach: bool,
     dry_run: bool,
@@ -66,13 +80,13 @@ def resume(
             "--feedback and --conflict are both given",
             hint="Hand over the conflict first: corrections are made on what is merged.",
         )
-    argument, prompt = _split(
-        words, task_is_told=task_option is not None, has_prompt=file is not None or handed_over
+    argument, prompt = split_words(
+        PROMPT, words, task_is_named=task_option is not None, has_text=bool(file) or handed_over
     )
     caller = this_caller()
     task_id = parse_task_id(named_task(argument, task_option, caller.environ))
     has_words = prompt is not None or file is not None
-    text = _read_prompt(prompt, file) if has_words or not handed_over else ""
+    text = read_words(PROMPT, prompt, file) if has_words or not handed_over else ""
     if feedback:
         # Few calls hand over feedback.
         from sow.calls.feedback_call import feedback_prompt
@@ -83,7 +97,15 @@ def resume(
         from sow.calls.conflict_call import conflict_prompt
 
         text = conflict_prompt(caller, task_id, text)
-    request = Request(verb=Verb.RESUME, task_id=task_id, prompt=text, again=again)
+    request = Request(
+        verb=Verb.RESUME,
+        task_id=task_id,
+        prompt=text,
+        again=again,
+        budget=given_budget(budget),
+        unmetered=unmetered,
+        priority=priority,
+    )
     if verbose or dry_run:
         # Few calls ask for a preview.
         from sow.cli.preview import show_dry_run, show_resolution
@@ -96,44 +118,3 @@ def resume(
     return place_and_wait(
         caller, [request], call_options(as_json=as_json, detach=detach, wait=wait)
     )
-
-
-def _split(
-    words: tuple[str, ...], *, task_is_told: bool, has_prompt: bool
-) -> tuple[str | None, str | None]:
-    """Return task and prompt of the command line's words; either may be told elsewhere."""
-    match words:
-        case ():
-            return None, None
-        case (word,) if task_is_told or not (word.isdecimal() or has_prompt):
-            return None, word
-        case (task_id,):
-            return task_id, None
-        case (task_id, prompt):
-            return task_id, prompt
-        case _:
-            raise UsageError(
-                f"`sow agent resume` takes [TASK] PROMPT, not {len(words)} words",
-                hint='Quote the prompt: sow agent resume 010 "Use RS256."',
-            )
-
-
-def _read_prompt(prompt: str | None, file: Path | None) -> str:
-    """Return the prompt from the argument, standard input or a file."""
-    if (prompt is None) == (file is None):
-        raise UsageError(
-            "a resume needs one prompt",
-            hint='Give it as an argument ("…"), as - for standard input, or with --file.',
-        )
-    try:
-        if file is not None:
-            text = read_given(file, "--file").decode("utf-8")
-        elif prompt == "-":
-            text = read_given(None, "a prompt").decode("utf-8")
-        else:
-            text = readable(prompt or "")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"the prompt is not UTF-8: {error}", hint="Save it as UTF-8.") from error
-    if not text.strip():
-        raise UsageError("the prompt is empty", hint="Say what the agent should do next.")
-    return text

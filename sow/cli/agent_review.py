@@ -2,51 +2,102 @@
 
 import click
 
+from sow.agents.roles import get_agent
+from sow.calls.caller import Caller
 from sow.calls.request import Request
+from sow.calls.review_placement import REVIEWER
+from sow.calls.whole_review import review_task as task_of_review
 from sow.cli import completing
-from sow.cli.arguments import named_tasks, readable
+from sow.cli.arguments import named_tasks
+from sow.cli.budget_options import budget_options, given_budget
 from sow.cli.calling import place_and_wait, this_caller
 from sow.cli.output import json_option
 from sow.cli.task_options import ids_option
 from sow.cli.wait_options import call_options, wait_option
+from sow.clones.whole_work import work_of
+from sow.errors import UsageError
+from sow.ids import TaskId
 from sow.schema.job import Verb
+from sow.schema.task import TaskStatus
+from sow.terminal_text import readable
 
 
 @click.command("review")
 @click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=completing.tasks)
 @ids_option
+@click.option("--project", "whole", is_flag=True, help="Review the project as a whole.")
 @click.option(
     "--agent", help="The role that reviews (default: reviewer).", shell_complete=completing.roles
 )
 @click.option("--prompt", default="", help="More words for the reviewer.")
 @click.option("--again", is_flag=True, help="Run anew even where an outcome is owed to you.")
+@budget_options
 @wait_option
 @click.option("--detach", is_flag=True, help="Queue it and return at once.")
+@click.option("--dry-run", is_flag=True, help="Show what would be started; start nothing.")
 @json_option
 def review_task(
     tasks: tuple[str, ...],
     task_options: tuple[str, ...],
+    whole: bool,
     agent: str | None,
     prompt: str,
     again: bool,
+    budget: str | None,
+    unmetered: bool,
     wait: str | None,
     detach: bool,
+    dry_run: bool,
     as_json: bool,
 ) -> int:
     """Have an agent review the work of each TASK, wait, and print its verdict.
 
     The task keeps its status, and takes no other job meanwhile. With a clone
     of its own, the reviewer works in a throw-away clone of its last commit;
-    else in the working tree. `sow review show` has the verdict.
+    else in the working tree. `sow review show` has the verdict. With --project
+    the whole is reviewed, in the working tree, as a task of the phase `project`.
 
     Exit: 0 for either verdict, 1 without one, 4 refused, 5 executor missing,
     7 cancelled, 75 still running, 130 interrupted (the job goes on).
     """
     caller = this_caller()
+    options = call_options(as_json=as_json, detach=detach, wait=wait)
+    if whole:
+        if tasks or task_options:
+            raise UsageError("--project means no task, and tasks are named", hint="Give either.")
+        request = _of_whole(caller, agent, readable(prompt), again=again)
+        return place_and_wait(caller, [request], options)
     requests = [
         Request(
-            verb=Verb.REVIEW, task_id=task_id, agent=agent, prompt=readable(prompt), again=again
+            verb=Verb.REVIEW,
+            task_id=task_id,
+            agent=agent,
+            prompt=readable(prompt),
+            again=again,
+            budget=given_budget(budget),
+            unmetered=unmetered,
         )
         for task_id in named_tasks(tasks, task_options, caller.environ)
     ]
-    return place_and_wait(caller, requests, call_options(as_json=as_json, detach=detach, wait=wait))
+    if dry_run:
+        # Few calls ask for a preview.
+        from sow.cli.review_preview import show_review_dry_run
+
+        for request in requests:
+            show_review_dry_run(caller, request, as_json=as_json, detach=detach)
+        return 0
+    return place_and_wait(caller, requests, options)
+
+
+def _of_whole(caller: Caller, agent: str | None, prompt: str, *, again: bool) -> Request:
+    """Return the request for the review of the whole: a task of its own, for a reviewing role."""
+    role = get_agent(agent or REVIEWER).name
+    work = work_of(caller.workspace.root)
+    task = task_of_review(caller.workspace, work, role, now=caller.now())
+    goes_on = task.session_started and task.status is not TaskStatus.IN_PROGRESS
+    if not goes_on:
+        return Request(
+            verb=Verb.SPAWN, task_id=TaskId(task.id), prompt=prompt, again=again, clone=False
+        )
+    words = prompt or "Go on, and end with a verdict."
+    return Request(verb=Verb.RESUME, task_id=TaskId(task.id), prompt=words, again=again)

@@ -8,14 +8,16 @@ import click
 from sow.agents.roles import UnknownAgent, get_agent
 from sow.calls.request import Request
 from sow.cli import completing
-from sow.cli.arguments import named_tasks, readable
+from sow.cli.arguments import named_tasks
+from sow.cli.budget_options import budget_options, given_budget
 from sow.cli.calling import place_and_wait, this_caller
 from sow.cli.output import json_option
-from sow.cli.task_options import ids_option
+from sow.cli.task_options import ids_option, priority_option
 from sow.cli.wait_options import call_options, wait_option
 from sow.errors import UsageError
 from sow.paths import display_path, user_config_path
 from sow.schema.job import Verb
+from sow.terminal_text import readable
 
 
 class SpawnCommand(click.Command):
@@ -43,6 +45,10 @@ class SpawnCommand(click.Command):
 @click.option("--again", is_flag=True, help="Run anew even where an outcome is owed to you.")
 @click.option("--ignore-deps", is_flag=True, help="Run it though depends_on is not completed.")
 @click.option(
+    "--when-ready", is_flag=True, help="Queue it; it begins once depends_on is completed."
+)
+@priority_option
+@click.option(
     "--cwd", type=click.Path(path_type=Path), help="Where the agent runs (default: the root)."
 )
 @click.option(
@@ -50,6 +56,7 @@ class SpawnCommand(click.Command):
     default=None,
     help="Have it work in a clone of its own, or in the root (default: clones.use).",
 )
+@budget_options
 @wait_option
 @click.option("--detach", is_flag=True, help="Queue it and return at once.")
 @click.option("--dry-run", is_flag=True, help="Show what would be started; start nothing.")
@@ -63,8 +70,12 @@ def spawn(
     reassign: bool,
     again: bool,
     ignore_deps: bool,
+    when_ready: bool,
+    priority: int | None,
     cwd: Path | None,
     clone: bool | None,
+    budget: str | None,
+    unmetered: bool,
     wait: str | None,
     detach: bool,
     dry_run: bool,
@@ -83,6 +94,10 @@ def spawn(
     5 executor missing or without the session, 7 cancelled, 75 still running,
     130 interrupted (the job goes on).
     """
+    if when_ready and ignore_deps:
+        raise UsageError(
+            "--when-ready and --ignore-deps are both given", hint="Wait for them, or do not."
+        )
     agent, tasks = _split(words)
     caller = this_caller()
     requests = [
@@ -95,8 +110,12 @@ def spawn(
             reassign=reassign,
             again=again,
             ignore_deps=ignore_deps,
+            when_ready=when_ready,
+            priority=priority,
             cwd=cwd,
             clone=clone,
+            budget=given_budget(budget),
+            unmetered=unmetered,
         )
         for task_id in named_tasks(tasks, task_options, caller.environ)
     ]

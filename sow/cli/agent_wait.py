@@ -1,13 +1,24 @@
 """`sow agent wait`."""
 
+from collections.abc import Sequence
+from contextlib import closing
+
 import click
 
+from sow.calls.caller import Caller
 from sow.cli import completing
 from sow.cli.arguments import all_or_named
 from sow.cli.calling import this_caller, wait_for
+from sow.cli.cursor_wait import since_option, wait_since
 from sow.cli.output import json_option
 from sow.cli.task_options import ids_option
 from sow.cli.wait_options import WaitOptions, wait_option
+from sow.errors import ExitCode
+from sow.ids import ProjectId, parse_task_id
+from sow.jobs import jobs
+from sow.jobs.changes import Filter
+from sow.jobs.database import open_queue
+from sow.state.projects import read_project
 
 
 @click.command()
@@ -20,6 +31,7 @@ from sow.cli.wait_options import WaitOptions, wait_option
     is_flag=True,
     help="Wait for all of them (the default); if none is named, for all live jobs of the project.",
 )
+@since_option
 @wait_option
 @json_option
 def wait(
@@ -27,6 +39,7 @@ def wait(
     task_options: tuple[str, ...],
     any_one: bool,
     all_of_them: bool,
+    since: str | None,
     wait: str | None,
     as_json: bool,
 ) -> int:
@@ -36,11 +49,36 @@ def wait(
     refused, and the others are waited for. Exit: 75 if any still runs, else 1
     if any failed, else 4 if one was refused, else 7 if any was cancelled, else
     0; of one task, the exit code of its own outcome.
+
+    With --any --since it returns at the first change after CURSOR instead, of any
+    TASK or, without one, of the project. Exit: 75 while a job of them lives, else 0.
     """
     if any_one and all_of_them:
         raise click.UsageError("--any and --all exclude each other")
     caller = this_caller()
     options = WaitOptions(as_json=as_json, any_one=any_one, wait=wait, strikes_all=True)
+    if since is not None:
+        if not any_one:
+            raise click.UsageError("--since goes with --any: it returns at the first change")
+        return _wait_since(caller, since, [*tasks, *task_options], options)
     everything = all_of_them and not (tasks or task_options)
     task_ids = all_or_named(caller, tasks, task_options, all_live=everything)
     return wait_for(caller, task_ids, options) if task_ids else 0
+
+
+def _wait_since(caller: Caller, since: str, named: Sequence[str], options: WaitOptions) -> int:
+    """Wait for the first change of some tasks, or of the project, after a cursor."""
+    task_ids = [parse_task_id(task) for task in named]
+    project_id = ProjectId(read_project(caller.workspace).id)
+
+    def code() -> int:
+        live = jobs.active_jobs(database)
+        ours = [job for job in live if job.project_id == project_id]
+        goes_on = any(not task_ids or set(job.tasks) & set(task_ids) for job in ours)
+        return int(ExitCode.STILL_RUNNING if goes_on else ExitCode.OK)
+
+    with closing(open_queue(caller.workspace)) as database:
+        wanted = Filter(project=project_id)
+        return wait_since(
+            caller, database, since, options, wanted=wanted, tasks=task_ids, code=code
+        )

@@ -71,11 +71,17 @@ def named_tasks(
 
 
 def all_or_named(
-    caller: "Caller", arguments: Sequence[str], options: Sequence[str], *, all_live: bool
+    caller: "Caller",
+    arguments: Sequence[str],
+    options: Sequence[str],
+    *,
+    all_live: bool,
+    and_project: bool = False,
 ) -> list[TaskId]:
     """Return the tasks meant: with `--all` those of the project whose job lives, else the named.
 
-    Where none lives, that is said. Raises UsageError where both are given, or neither.
+    With `and_project` the project itself is one of them (`PROJECT_ITSELF`). Where
+    none lives, that is said. Raises UsageError where both are given, or neither.
     """
     if not all_live:
         return named_tasks(arguments, options, caller.environ)
@@ -84,8 +90,8 @@ def all_or_named(
     # It reads the queue, which few of these commands need.
     from sow.calls.live_tasks import live_tasks
 
-    found = live_tasks(caller)
-    about_tasks(*found)
+    found = live_tasks(caller, and_project=and_project)
+    about_tasks(*filter(None, found))
     if not found:
         click.echo("No job of this project runs or waits.", err=True)
     return found
@@ -94,12 +100,7 @@ def all_or_named(
 def is_own_agent(task_id: str, environ: Mapping[str, str]) -> bool:
     """Whether the caller is the agent of a running job of this very task."""
     # Only a change of a task asks.
-    from sow.cli.agent_rights import calling_agent
+    from sow.agents.rights import calling_agent
 
     agent = calling_agent(environ)
     return agent is not None and agent.task_id == task_id
-
-
-def readable(text: str) -> str:
-    """Return `text` with the bytes of an argument that were no UTF-8 replaced by U+FFFD."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -13,8 +13,9 @@ import click
 import msgspec
 
 from sow.calls.autostart import NoWorker
-from sow.calls.call import Course, Listener, Result, Terms, begin, call, wait_for_tasks
+from sow.calls.call import Listener, Result, Terms, call, wait_for_jobs, wait_for_tasks
 from sow.calls.caller import Caller, find_caller
+from sow.calls.course import Course, begin
 from sow.calls.request import Placed, Request
 from sow.calls.wait import Progress
 from sow.cli.arguments import working_folder
@@ -31,7 +32,7 @@ from sow.cli.progress import ProgressLine
 from sow.cli.wait_options import WaitOptions, bound_of
 from sow.clock import utc_now
 from sow.errors import SowError
-from sow.ids import TaskId
+from sow.ids import JobId, TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
 from sow.reports.agents_words import words_below
@@ -69,6 +70,17 @@ def wait_for(caller: Caller, task_ids: Sequence[TaskId], options: WaitOptions) -
     return _run(caller, options, lambda _: Course(task_ids), run)
 
 
+def wait_for_numbers(caller: Caller, job_ids: Sequence[JobId], options: WaitOptions) -> int:
+    """Wait for jobs by their numbers, print each outcome; return the exit code."""
+    terms = _terms(options, caller)
+    config = caller.load_configuration()
+
+    def run(database: Database, listener: Listener, course: Course) -> Result:
+        return wait_for_jobs(caller, database, config, terms, listener, course)
+
+    return _run(caller, options, lambda _: Course([], job_ids=job_ids), run)
+
+
 def _terms(options: WaitOptions, caller: Caller) -> Terms:
     return Terms(
         seconds=bound_of(options, caller),
@@ -88,11 +100,11 @@ def _run(
     database = open_queue(caller.workspace)
     with closing(database):
         course = course_of(database)
-        several = len(course.task_ids) > 1
         with detaching_signals(), naming_tasks(caller, database, course.task_ids):
             try:
                 with ProgressLine(caller.workspace, database) as line:
-                    result = run(database, _listener(options, line, several=several), course)
+                    listener = _listener(options, line, several=course.is_of_several)
+                    result = run(database, listener, course)
                 return _conclude(database, result, options)
             except GONE:
                 return say_detached(caller, database, course, options)
@@ -160,7 +172,7 @@ def _print(outcome: Outcome, options: WaitOptions) -> None:
 
 def _print_running(left: Sequence[Outcome], options: WaitOptions) -> list[int]:
     """Print what still runs, and last the command that goes on waiting; return the exit codes."""
-    command = options.command_for([outcome.task for outcome in left])
+    command = _waiting(left, options)
     for outcome in left:
         _print(msgspec.structs.replace(outcome, continue_with=command), options)
     if not options.as_json:
@@ -173,14 +185,21 @@ def _note_going_on(left: Sequence[Outcome], options: WaitOptions) -> None:
 
     On stderr: a last line on stdout is the command of a call that exits with 75.
     """
-    command = options.command_for([outcome.task for outcome in left])
+    command = _waiting(left, options)
     click.echo(f"Note: the others go on; to wait for them: `{command}`", err=True)
 
 
+def _waiting(left: Sequence[Outcome], options: WaitOptions) -> str:
+    """Return the command that goes on waiting for what is left, as this call did."""
+    return options.command_for([each.task for each in left], [each.job for each in left])
+
+
 def _print_queued(database: Database, placed: Sequence[Placed], options: WaitOptions) -> None:
-    command = options.command_for([found.job.task_id for found in placed])
-    for found in placed:
-        job = found.job
+    found_jobs = [found.job for found in placed]
+    command = options.command_for(
+        [job.task_id for job in found_jobs], [job.id for job in found_jobs]
+    )
+    for job in found_jobs:
         if options.as_json:
             attempts = jobs.attempts(database, job.id)
             echo_json(outcome_of(job, attempts, continue_with=command, waited=False))

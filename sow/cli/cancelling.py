@@ -6,6 +6,7 @@ from contextlib import closing
 
 import click
 
+from sow.calls.batch_cancel import cancel_batch
 from sow.calls.caller import Caller
 from sow.calls.cancel import Cancelled, NothingToCancel, TooLate, job_to_cancel
 from sow.calls.cancel_to_end import cancel_to_end, not_ended
@@ -14,7 +15,7 @@ from sow.cli.failure import for_each
 from sow.cli.output import echo_json, shown_state
 from sow.errors import ExitCode
 from sow.ids import JobId, ProjectId, TaskId
-from sow.jobs import jobs, waiters
+from sow.jobs import batches, jobs, waiters
 from sow.jobs.database import Database, open_queue
 from sow.reports.outcome import line_of
 from sow.reports.views import cancelled_view, outcome_of, read_views
@@ -27,12 +28,17 @@ keep_children_option = click.option(
     "--keep-children", is_flag=True, help="Leave the jobs that its agent has queued."
 )
 
+with_batches_option = click.option(
+    "--with-batches", is_flag=True, help="End the batches that its agent has made as well."
+)
+
 
 def cancel_and_wait(
     caller: Caller,
     find: Callable[[Database], Job],
     *,
     keep_children: bool,
+    with_batches: bool = False,
     as_json: bool,
     ended: set[JobId] | None = None,
 ) -> int:
@@ -53,6 +59,7 @@ def cancel_and_wait(
                     on_tick=lambda _: leave_if_unread(),
                 )
             _show(caller, database, cancelled, as_json=as_json)
+            _see_to_batches(caller, database, cancelled, end=with_batches)
             if ended is not None:
                 ended.update(job.id for job in cancelled.children if job.state.is_final)
         except GONE:
@@ -71,7 +78,12 @@ def cancel_and_wait(
 
 
 def cancel_tasks(
-    caller: Caller, task_ids: Sequence[TaskId], *, keep_children: bool, as_json: bool
+    caller: Caller,
+    task_ids: Sequence[TaskId],
+    *,
+    keep_children: bool,
+    with_batches: bool = False,
+    as_json: bool,
 ) -> int:
     """Cancel the job of each task, one after the other, and print each; return the exit code.
 
@@ -87,11 +99,27 @@ def cancel_tasks(
             caller,
             lambda database: job_to_cancel(caller, database, task_id),
             keep_children=keep_children,
+            with_batches=with_batches,
             as_json=as_json,
             ended=ended,
         )
 
     return for_each(task_ids, cancel, as_json=as_json)
+
+
+def _see_to_batches(caller: Caller, database: Database, cancelled: Cancelled, *, end: bool) -> None:
+    """End the batches that the cancelled agents have made, or say that they go on."""
+    job_ids = [job.id for job in (cancelled.job, *cancelled.children)]
+    for batch in batches.made_by(database, job_ids):
+        if end:
+            cancel_batch(caller, database, batch)
+            click.echo(f"Note: batch {batch.id}, which it has made, is cancelled", err=True)
+        else:
+            command = f"sow batch cancel {batch.id}"
+            click.echo(
+                f"Note: batch {batch.id}, which it has made, goes on; to end it: `{command}`",
+                err=True,
+            )
 
 
 def _newest(caller: Caller, task_id: TaskId) -> JobId | None:
@@ -116,7 +144,7 @@ def _show(caller: Caller, database: Database, cancelled: Cancelled, *, as_json: 
             outcome = outcome_of(job, jobs.attempts(database, job.id))
             click.echo(line_of(outcome, now=caller.now(), paint=shown_state))
         for job in cancelled.kept:
-            click.echo(f"{job.task_id} goes on (job {job.id}, {_how(job)})")
+            click.echo(f"{job.task_id or 'project'} goes on (job {job.id}, {_how(job)})")
     if sys.stdout is not None:
         sys.stdout.flush()
     for job in shown:

@@ -26,6 +26,13 @@ FOLLOW_SECONDS = 0.5
 ROW = "{:<19}  {:<5}  {:<5}  {}"
 NOTICES = (ChangeKind.PRUNED, ChangeKind.OTHER_QUEUE)
 
+WITH_REASON: dict[str, str] = {
+    ChangeKind.HELD: "held",
+    ChangeKind.BUDGET: "budget",
+    ChangeKind.SHORT: "nothing is started",
+    ChangeKind.ROOMY: "jobs are started again; it was",
+}
+
 
 @click.command()
 @click.option("--since", metavar="CURSOR", help="Only what came after this line's cursor.")
@@ -64,7 +71,7 @@ def changes(
         if not count and not follow and not as_json:
             click.echo(_none(since=since, task=task, job=job, limit=limit), err=True)
         while follow:
-            _wait_for_more(FOLLOW_SECONDS)
+            wait_for_more(FOLLOW_SECONDS)
             count += _print(feed, as_json=as_json, heading=not count)
 
 
@@ -87,7 +94,7 @@ def _print(feed: ChangeFeed, *, as_json: bool, heading: bool) -> int:
         else:
             if heading and not count:
                 click.echo(ROW.format("TIME", "TASK", "JOB", "WHAT"))
-            _print_row(change)
+            print_row(change)
         count += 1
     if feed.lagging and feed.lagging != lagging:
         click.echo(f"Note: statuses may be missing for now: {feed.lagging}", err=True)
@@ -98,12 +105,15 @@ def _print(feed: ChangeFeed, *, as_json: bool, heading: bool) -> int:
     return count
 
 
-def _print_row(change: Change) -> None:
+def print_row(change: Change) -> None:
+    """Print a change as a line for people; a notice goes to stderr."""
     if change.kind in NOTICES:
         click.echo(f"Note: {change.data.reason}", err=True)
         return
     job = str(change.job) if change.job is not None else "-"
-    click.echo(ROW.format(local_time(change.at), change.task, job, words_of(change, shown_state)))
+    click.echo(
+        ROW.format(local_time(change.at), change.task or "-", job, words_of(change, shown_state))
+    )
 
 
 def _none(*, since: str | None, task: str | None, job: str | None, limit: int | None) -> str:
@@ -118,7 +128,7 @@ def _none(*, since: str | None, task: str | None, job: str | None, limit: int | 
     return "No changes. They are recorded from the first job on: sow agent spawn implementer 010"
 
 
-def _wait_for_more(seconds: float) -> None:
+def wait_for_more(seconds: float) -> None:
     """Wait so long. Raises BrokenPipeError at once when whoever reads our output has closed it."""
     poller = select.poll()
     try:
@@ -169,14 +179,27 @@ def words_of(change: Change, paint: Callable[[str], str] = str) -> str:
             return _joined(f"{kind} until {_until(change)}", reason or data.cause or "")
         case ChangeKind.QUEUED if data.before not in (None, "preparing"):
             return _joined("queued again", reason or data.cause or "")
-        case ChangeKind.HELD:
-            return _joined("held", reason)
+        case ChangeKind.HELD | ChangeKind.BUDGET | ChangeKind.SHORT | ChangeKind.ROOMY:
+            return _joined(WITH_REASON[kind], reason)
         case ChangeKind.FAILED | ChangeKind.CANCELLED:
             return _joined(f"job {paint(kind)}", reason)
         case ChangeKind.DONE:
             return "job done"
         case _:
-            return paint(kind)
+            return paint(kind) if change.kind not in OF_BATCHES else _of_batch(change, paint)
+
+
+OF_BATCHES = (ChangeKind.BATCH, ChangeKind.ITEM, ChangeKind.VERDICT)
+
+
+def _of_batch(change: Change, paint: Callable[[str], str]) -> str:
+    """Return what has become of a batch, or of a task in it."""
+    state = paint(change.data.status or "")
+    if change.kind == ChangeKind.VERDICT:
+        return f"judged; it is {state}"
+    reason = (change.data.reason or "").strip().partition("\n")[0]
+    about = "batch" if change.kind == ChangeKind.BATCH else "item of batch"
+    return _joined(f"{about} {change.batch}: {state}", reason)
 
 
 def _until(change: Change) -> str:

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from sow.calls.caller import Caller
 from sow.calls.request import Request
 from sow.cli import completing
-from sow.cli.arguments import named_task, readable
+from sow.cli.arguments import named_task
 from sow.cli.calling import place_and_wait, this_caller
 from sow.cli.output import json_option
 from sow.cli.task_options import id_option
@@ -22,6 +22,7 @@ from sow.ids import TaskId, parse_task_id
 from sow.schema.job import Verb
 from sow.schema.job_terms import CheckTerms
 from sow.state.tasks import read_task
+from sow.terminal_text import readable
 
 again_option = click.option(
     "--again", is_flag=True, help="Run anew even where an outcome is owed to you."
@@ -81,8 +82,7 @@ def project_check(
     Exit: as of `sow task check`.
     """
     readable_names = [readable(name) for name in names]
-    words = ("sow", "project", "check", *readable_names)
-    options = WaitOptions(as_json=as_json, detach=detach, wait=wait, again=words)
+    options = WaitOptions(as_json=as_json, detach=detach, wait=wait, names_jobs=True)
     return _check(this_caller(), TaskId(""), readable_names, options, again=again)
 
 

@@ -10,6 +10,7 @@ from sow.cli.arguments import named_task
 from sow.cli.calling import this_caller
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
 from sow.cli.task_options import id_option
+from sow.cli.verdict_words import steering_note
 from sow.clones.listing import CloneState, FoundClone, NoClone, found_clones, state_of
 from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.paths import display_path
@@ -58,6 +59,8 @@ def _view(clone: FoundClone) -> CloneView:
 
 def _row(clone: FoundClone) -> tuple[str, ...]:
     holds = printable("; ".join(clone.standing.reasons)) or "nothing to lose"
+    if clone.task is not None and (note := steering_note(clone.task)):
+        holds += f"; {note}"
     status = clone.task.status.value if clone.task else "gone"
     path = printable(display_path(clone.place.path))
     return (clone.place.task, status, clone.state.value, holds, path)
@@ -74,7 +77,7 @@ def path(task: str | None, task_option: str | None, as_json: bool) -> None:
     found = read_task(main.workspace, task_id)
     place = main.place(found)
     if state_of(place) is CloneState.MISSING:
-        raise NoClone(found.id, had_one=found.clone is not UNSET)
+        raise NoClone(found, had_one=found.clone is not UNSET)
     if as_json:
         echo_json(
             ClonePlace(

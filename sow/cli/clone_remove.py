@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import click
 
-from sow.calls.live_jobs import refuse_while_live
+from sow.calls.live_jobs import lives, refuse_while_live
 from sow.cli import completing
 from sow.cli.arguments import about_tasks
 from sow.cli.clone_list import this_checkout
@@ -13,7 +13,7 @@ from sow.clones.listing import all_clone_places
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.place import Place
 from sow.clones.removal import Pruned, Removed, prune_clones, remove_clone
-from sow.ids import TaskId
+from sow.ids import JobId, TaskId
 from sow.paths import display_path
 from sow.schema.output.clones import CloneGone, ClonesPruned
 from sow.state.state_errors import UnknownTask
@@ -70,11 +70,18 @@ def prune(dry_run: bool, as_json: bool) -> None:
     """Remove the clones of tasks that have ended and are merged, or are gone.
 
     A clone that holds work which is nowhere else, or is not merged, stays and is
-    named. What an interrupted making or removing has left goes too.
+    named. What an interrupted making or removing has left goes too, and the
+    throw-away clones of reviews that are over.
     """
     main = this_checkout()
     tasks = list_tasks(main.workspace)
-    done = prune_clones(main, tasks, dry_run=dry_run, ask=_refuse_while_live(main))
+    done = prune_clones(
+        main,
+        tasks,
+        dry_run=dry_run,
+        ask=_refuse_while_live(main),
+        is_live=lambda job: lives(main.workspace, JobId(job)),
+    )
     if as_json:
         echo_json(_pruned(done, dry_run=dry_run))
         return
@@ -82,7 +89,7 @@ def prune(dry_run: bool, as_json: bool) -> None:
     for gone in done.removed:
         click.echo(f"{gone.task} clone {does}: {printable(display_path(gone.path))}")
     for folder in done.swept:
-        click.echo(f"{printable(display_path(folder))} {does}: left by a process that died")
+        click.echo(f"{printable(display_path(folder))} {does}: left by what died or is over")
     for stays in done.kept:
         click.echo(f"{stays.task} clone stays: {printable('; '.join(stays.reasons))}")
     if not (done.removed or done.swept or done.kept):

@@ -6,7 +6,7 @@ import click
 
 from sow.calls.live_jobs import refuse_while_live
 from sow.cli import completing
-from sow.cli.arguments import named_task, readable
+from sow.cli.arguments import named_task
 from sow.cli.clone_list import this_checkout
 from sow.cli.output import echo_json, json_option
 from sow.cli.task_options import id_option
@@ -17,7 +17,7 @@ from sow.errors import ExitCode
 from sow.ids import TaskId
 from sow.schema.output.clones import CloneUpdated
 from sow.state.tasks import read_task
-from sow.terminal_text import printable
+from sow.terminal_text import printable, readable
 
 
 @click.command()

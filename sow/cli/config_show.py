@@ -14,7 +14,13 @@ import click
 from sow.agents.roles import AGENTS
 from sow.cli.config_places import repository_settings
 from sow.cli.output import echo_json, json_option
-from sow.config.effective import check_settings_given, clone_settings_given, effective_settings
+from sow.config.effective import (
+    check_settings_given,
+    clone_settings_given,
+    effective_settings,
+    project_budget_given,
+    review_settings,
+)
 from sow.config.load import load_configuration
 from sow.paths import user_config_path
 
@@ -77,10 +83,16 @@ def _header(configuration: "Configuration") -> Iterator[str]:
 
 def _of_repository(configuration: "Configuration") -> Iterator[str]:
     """Yield what only a repository says, as comments: a user's file has no such settings."""
-    given = (*clone_settings_given(configuration), *check_settings_given(configuration))
-    for setting in given:
+    for setting in _repository_settings(configuration):
         value = json.dumps(setting.value, ensure_ascii=False)
         yield f"# {'.'.join(setting.key)}: {value} ({setting.origin.label})"
+
+
+def _repository_settings(configuration: "Configuration") -> Iterator["Setting"]:
+    yield from clone_settings_given(configuration)
+    yield from check_settings_given(configuration)
+    yield from review_settings(configuration)
+    yield from project_budget_given(configuration)
 
 
 def _found(exists: bool) -> str:
@@ -128,7 +140,7 @@ def _yaml_key(name: str) -> str:
 def _record(configuration: "Configuration") -> dict[str, Any]:
     settings: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    for setting in effective_settings(configuration):
+    for setting in (*effective_settings(configuration), *_repository_settings(configuration)):
         section = settings
         for name in setting.key[:-1]:
             section = section.setdefault(name, {})

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 
 import click
 
-from sow.calls.call import Course, left_to_wait_for
 from sow.calls.caller import Caller
+from sow.calls.course import Course, jobs_left, left_to_wait_for
 from sow.calls.state_witness import see_to_what_went
 from sow.cli.wait_options import WaitOptions
 from sow.errors import ExitCode
@@ -75,19 +75,19 @@ def leave_if_unread() -> None:
 
 def say_detached(caller: Caller, database: Database, course: Course, options: WaitOptions) -> int:
     """Tell a person how to wait again and how to cancel; return the exit code."""
-    left = left_to_wait_for(caller, database, course)
-    if left:
-        lines = [
-            f"\nDetached; what was queued goes on. To wait again: `{options.command_for(left)}`."
-        ]
-        lines += [f"To end it: `{_ending(task_id)}`." for task_id in left]
+    if options.names_jobs:
+        job_ids = jobs_left(course)
+        again = options.command_for([], job_ids)
+        ends = [f"sow job cancel {job_id}" for job_id in job_ids]
+    else:
+        task_ids = left_to_wait_for(caller, database, course)
+        again = options.command_for(task_ids, [])
+        ends = [f"sow agent cancel {task_id}" for task_id in task_ids]
+    if ends:
+        lines = [f"\nDetached; what was queued goes on. To wait again: `{again}`."]
+        lines += [f"To end it: `{end}`." for end in ends]
     else:
         lines = ["\nDetached; nothing was queued that is still to be told."]
     with suppress(OSError):  # the terminal may be gone: that is why we detach
         click.echo("\n".join(lines), err=True)
     return int(ExitCode.INTERRUPTED)
-
-
-def _ending(task_id: TaskId) -> str:
-    """Return the command that ends the job of a task; of one about no task, what shows its id."""
-    return f"sow agent cancel {task_id}" if task_id else "sow job cancel JOB"

@@ -76,10 +76,14 @@ def for_each(tasks: Sequence[Task], act: Callable[[Task], int | None], *, as_jso
 
 
 def show_refusal(task_id: str, error: SowError, *, as_json: bool) -> None:
-    """Show why one of several tasks was refused; the others go on."""
+    """Show why one of several tasks was refused; the others go on.
+
+    Without a task it is one of several jobs that were named by their numbers.
+    """
     if as_json:
-        _echo_object(error.message, error.hint, error.exit_code, task_id)
-    click.echo(f"Error: {task_id}: {error.message}\n\n{error.hint}\n", err=True)
+        _echo_object(error.message, error.hint, error.exit_code, task_id or None)
+    name = f"{task_id}: " if task_id else ""
+    click.echo(f"Error: {name}{error.message}\n\n{error.hint}\n", err=True)
 
 
 def _echo_object(message: str, hint: str, exit_code: ExitCode, task_id: str | None = None) -> None:

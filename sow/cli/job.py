@@ -8,6 +8,8 @@ COMMANDS = {
     "list": LazyCommand("sow.cli.job_list:list_jobs", "List jobs, the newest first."),
     "show": LazyCommand("sow.cli.job_show:show", "Show one job and its attempts."),
     "explain": LazyCommand("sow.cli.job_explain:explain", "Tell what happened, and what is next."),
+    "wait": LazyCommand("sow.cli.job_wait:wait", "Wait for the outcome of jobs."),
+    "retry": LazyCommand("sow.cli.job_retry:retry", "Make a job that has ended again."),
     "cancel": LazyCommand("sow.cli.job_cancel:cancel", "End a job."),
     "resolve": LazyCommand(
         "sow.cli.job_resolve:resolve", "Say that what sow cannot see of a job is gone."

@@ -4,7 +4,7 @@ import click
 
 from sow.cli import completing
 from sow.cli.calling import this_caller
-from sow.cli.cancelling import cancel_and_wait, keep_children_option
+from sow.cli.cancelling import cancel_and_wait, keep_children_option, with_batches_option
 from sow.cli.job_record import find_job
 from sow.cli.output import json_option
 
@@ -12,8 +12,9 @@ from sow.cli.output import json_option
 @click.command()
 @click.argument("job_id", metavar="JOB", shell_complete=completing.active_jobs)
 @keep_children_option
+@with_batches_option
 @json_option
-def cancel(job_id: str, keep_children: bool, as_json: bool) -> int:
+def cancel(job_id: str, keep_children: bool, with_batches: bool, as_json: bool) -> int:
     """End JOB: at once if it waits, with its whole process tree if it runs.
 
     The same as `sow agent cancel`, for a job by its number; also for one of a
@@ -25,5 +26,6 @@ def cancel(job_id: str, keep_children: bool, as_json: bool) -> int:
         caller,
         lambda database: find_job(database, job_id),
         keep_children=keep_children,
+        with_batches=with_batches,
         as_json=as_json,
     )

@@ -1,5 +1,7 @@
 """`sow job list`."""
 
+from collections.abc import Mapping, Sequence
+
 import click
 
 from sow.cli import completing
@@ -7,12 +9,13 @@ from sow.cli.arguments import here
 from sow.cli.job_record import note_on, open_jobs, took
 from sow.cli.output import COUNT, echo_json_lines, echo_table, json_option
 from sow.clock import ago, utc_now
-from sow.ids import ProjectId, parse_task_id
+from sow.ids import JobId, ProjectId, parse_task_id
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
-from sow.reports.views import Seen, read_views, see_jobs
-from sow.schema.job import Job
+from sow.reports.views import read_views, see_jobs
+from sow.schema.job import Job, JobState
+from sow.schema.job_terms import ReviewTerms
 
 HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "QUEUED", "TOOK", "NOTE")
 SPARE = ("EXECUTOR", "VERB", "QUEUED")
@@ -59,7 +62,11 @@ def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None
         echo_json_lines(read_views(workspace, database, shown, now))
     else:
         seen = see_jobs(workspace, database, shown, now)
-        rows = [_row(job, now, each) for job, each in zip(shown, seen, strict=True)]
+        verdicts = _verdicts(workspace, shown)
+        rows = [
+            _row(job, now, verdicts.get(job.id) or note_on(job, each))
+            for job, each in zip(shown, seen, strict=True)
+        ]
         echo_table(HEADER, rows, ["STATE", "STATUS"], SPARE)
     if len(found) > limit:
         click.echo(f"Note: there are more than these {limit} jobs; --limit shows more.", err=True)
@@ -82,7 +89,19 @@ def _none(database: Database | None, *, task: str | None, active: bool) -> str:
     return f"No job{of} is on record. `sow task list` shows the tasks."
 
 
-def _row(job: Job, now: float, seen: Seen) -> tuple[str, ...]:
+def _verdicts(workspace: Workspace, shown: Sequence[Job]) -> Mapping[JobId, str]:
+    """Return what the reviews among some jobs have come to, as far as their tasks tell it."""
+    reviews = [
+        job for job in shown if isinstance(job.terms, ReviewTerms) and job.state is JobState.DONE
+    ]
+    if not reviews:
+        return {}
+    from sow.cli.verdict_notes import verdict_notes  # heavy: it reads tasks
+
+    return verdict_notes(workspace, reviews)
+
+
+def _row(job: Job, now: float, note: str) -> tuple[str, ...]:
     return (
         str(job.id),
         job.task_id or "-",
@@ -93,5 +112,5 @@ def _row(job: Job, now: float, seen: Seen) -> tuple[str, ...]:
         job.outcome_status.value if job.outcome_status else "-",
         ago(job.created_at, now),
         took(job, now),
-        note_on(job, seen),
+        note,
     )

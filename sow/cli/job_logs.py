@@ -201,7 +201,8 @@ class _Reader:
             sys.stdout.buffer.write(chunk)
             return
         lines = self.lines.setdefault(number, WholeLines())
-        events = self.executor.read(lines.feed(chunk))
+        found = self.executor.read(lines.feed(chunk))
+        events = (event for event in found if event.kind is not EventKind.USAGE)
         if self.as_json:
             echo_json_lines(event_record(number, event) for event in events)
             return

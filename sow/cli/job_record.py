@@ -25,6 +25,7 @@ TASK_COMMANDS = {
     "show": "sow task show",
     "explain": "sow task explain",
     "logs": "sow task output",
+    "wait": "sow agent wait",
     "cancel": "sow agent cancel",
 }
 """The command of tasks for each command of `sow job` that has one."""

@@ -10,7 +10,8 @@ from sow.cli.job_record import echo_facts, find_job, note_on, open_jobs, took
 from sow.cli.output import echo_json, json_option, shown_state
 from sow.cli.shown import outcome_is_shown
 from sow.clock import Times, utc_now
-from sow.jobs import jobs
+from sow.jobs import jobs, spending
+from sow.reports.costs import cost_words, token_words
 from sow.reports.views import job_detail, see_job
 from sow.reports.wording import asked_of
 from sow.schema.job import Job
@@ -28,7 +29,8 @@ def show(job_id: str, as_json: bool) -> None:
     assert database is not None  # noqa: S101 - a job was found in it
     now = utc_now()
     seen = see_job(workspace, database, job, now)
-    view = job_detail(workspace, job, jobs.attempts(database, job.id), seen)
+    attempts, spent = jobs.attempts(database, job.id), spending.of_job(database, job.id)
+    view = job_detail(workspace, job, attempts, seen, spent, now)
     if as_json:
         echo_json(view)
     else:
@@ -49,7 +51,8 @@ def _print(job: Job, view: JobDetail, *, note: str, now: float) -> None:
             ("status", shown_state(job.outcome_status) if job.outcome_status else None),
             ("cause", view.cause),
             ("took", took(job, now)),
-            ("cost", f"${job.cost_usd:.4f}" if job.cost_usd is not None else None),
+            ("cost", _cost(view)),
+            ("tokens", token_words(view.used)),
             ("denied tools", ", ".join(job.denied_tools)),
             ("called by", f"job {job.parent}" if job.parent else None),
             ("prompt", job.prompt.strip()),
@@ -69,10 +72,19 @@ def _print(job: Job, view: JobDetail, *, note: str, now: float) -> None:
                 ("  reason", attempt.reason),
                 ("  exit", _exit(attempt)),
                 ("  tool calls", attempt.tool_uses),
+                ("  cost", cost_words(attempt.used) if attempt.used else None),
+                ("  tokens", token_words(attempt.used) if attempt.used else None),
                 ("  cpu", f"{attempt.cpu_seconds} s" if attempt.cpu_seconds is not None else None),
                 ("  files", attempt.folder),
             ]
         )
+
+
+def _cost(view: JobDetail) -> str | None:
+    """Return what the job has cost; of one that an older sow has run, as that has told it."""
+    if view.used.runs or view.cost_usd is None:
+        return cost_words(view.used)
+    return f"${view.cost_usd:.4f}"
 
 
 def _exit(attempt: AttemptView) -> str | None:

@@ -1,7 +1,7 @@
 """A click group that imports a command's module only when that command runs.
 
 Every group of ours is one, for this is also where each call of an agent is
-asked for its right (`agent_rights`). Owns nothing else. Importing every
+asked for its right (`guarding`). Owns nothing else. Importing every
 command would cost each `sow agent log` of an agent the import of the queue,
 the tables and the configuration.
 """
@@ -72,7 +72,7 @@ class LazyGroup(click.Group):
             self._refuse(ctx, args[0])
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and own_variables.JOB_ID in os.environ and not ctx.resilient_parsing:
-            from sow.cli.agent_rights import guarded
+            from sow.cli.guarding import guarded
 
             command = guarded(command, (*_words_of(ctx), name or ""))
         return name, command, rest

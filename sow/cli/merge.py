@@ -9,7 +9,9 @@ from sow.cli.calling import place_and_wait, this_caller
 from sow.cli.check import again_option, detach_option
 from sow.cli.output import json_option
 from sow.cli.wait_options import call_options, wait_option
+from sow.errors import UsageError
 from sow.ids import parse_task_id
+from sow.schema.job_terms import MergeWay
 
 
 @click.command()
@@ -17,6 +19,7 @@ from sow.ids import parse_task_id
     "tasks", metavar="TASK...", nargs=-1, required=True, shell_complete=completing.tasks
 )
 @click.option("--squash", is_flag=True, help="Make one commit of each task's work.")
+@click.option("--rebase", is_flag=True, help="Make each task's own commits anew, one by one.")
 @again_option
 @wait_option
 @detach_option
@@ -24,6 +27,7 @@ from sow.ids import parse_task_id
 def merge(
     tasks: tuple[str, ...],
     squash: bool,
+    rebase: bool,
     again: bool,
     wait: str | None,
     detach: bool,
@@ -37,16 +41,22 @@ def merge(
     run on it, then the branch moves, and the files of the working tree that the
     merge touches follow. The clones of merged tasks are removed.
 
+    With --rebase a task's merges and what brings nothing are left out; where
+    its commits do not come to the files of its merge, it is refused.
+
     A conflict, a red check, and a file that is changed in the working tree
     change nothing.
 
     Exit: 0 merged, 1 the check is red, 4 a conflict or refused, 7 cancelled,
     75 still running or held (`sow trust`), 130 interrupted.
     """
+    if squash and rebase:
+        raise UsageError("--squash and --rebase exclude each other", hint="Name one of them.")
+    way = MergeWay.SQUASH if squash else MergeWay.REBASE if rebase else MergeWay.MERGE
     about_tasks(*tasks)
     caller = this_caller()
     named = [parse_task_id(task) for task in tasks]
-    request = merge_request(caller, named, squash=squash, again=again)
+    request = merge_request(caller, named, way=way, again=again)
     return place_and_wait(
         caller, [request], call_options(as_json=as_json, detach=detach, wait=wait)
     )

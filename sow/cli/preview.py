@@ -65,11 +65,13 @@ def show_dry_run(caller: Caller, request: Request, *, as_json: bool, detach: boo
     for note in found.notes:
         click.echo(f"Note: {note}", err=True)
     if isinstance(found, Resolved):
-        _show(_preview(caller, config, job_for(caller, config, found), found), as_json=as_json)
+        preview = _preview(caller, config, job_for(caller, config, found), found)
+        would = f"{preview['verb']} {preview['agent']} for task {preview['task']}"
+        show_preview(preview, would, as_json=as_json)
         return
     if found.owed and detach:
         raise OutcomeIsOwed(found.job, found.anew_with, now=caller.now())
-    _show_found(found, as_json=as_json)
+    show_found(found, as_json=as_json)
 
 
 def _preview(
@@ -80,7 +82,9 @@ def _preview(
     folder = task_folder(caller.workspace, task)
     clone = clone_root(caller.workspace, config, task) if resolved.clone else None
     cwd = folder_of(caller.workspace, job, clone)
-    plan = plan_attempt(job, task, (), executor, location_for(folder, cwd))
+    plan = plan_attempt(
+        job, task, (), executor, location_for(folder, cwd), workspace=caller.workspace
+    )
     prompt_file = caller.workspace.jobs / "<job>" / "1" / "prompt.md"
     launch = launch_of(
         caller.workspace,
@@ -100,12 +104,12 @@ def _preview(
         "job": None,
         "argv": list(launch.argv),
         "cwd": str(launch.cwd),
-        "environment": _variables(caller, job, launch),
+        "environment": variables_of(caller, job, launch),
         "prompt": launch.stdin,
     }
 
 
-def _variables(caller: Caller, job: Job, launch: Launch) -> list[str]:
+def variables_of(caller: Caller, job: Job, launch: Launch) -> list[str]:
     """Return the names of the agent's variables; no value of the executor's `env` is read."""
     names = job.agents_executor.env_names
     without = msgspec.structs.replace(job.agents_executor, env_names=())
@@ -129,7 +133,7 @@ def _as_if_marked(caller: Caller, resolved: Resolved) -> Task:
     return msgspec.structs.replace(task, session_id=session.id, session=facts)
 
 
-def _show_found(found: Placed, *, as_json: bool) -> None:
+def show_found(found: Placed, *, as_json: bool) -> None:
     """Say that the call would start nothing, since the same call has placed a job before."""
     job = found.job
     if as_json:
@@ -143,11 +147,12 @@ def _show_found(found: Placed, *, as_json: bool) -> None:
         click.echo(f"Would wait for job {job.id}, which the same call queued")
 
 
-def _show(preview: Mapping[str, Any], *, as_json: bool) -> None:
+def show_preview(preview: Mapping[str, Any], would: str, *, as_json: bool) -> None:
+    """Print what would be started; `would` says in words what that does."""
     if as_json:
         echo_json(preview)
         return
-    click.echo(f"Would {preview['verb']} {preview['agent']} for task {preview['task']}")
+    click.echo(f"Would {would}")
     click.echo(f"Executor: {preview['executor']}")
     click.echo(f"Command: {shlex.join(preview['argv'])}")
     click.echo(f"Folder: {preview['cwd']}")

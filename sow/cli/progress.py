@@ -17,7 +17,7 @@ from sow.calls.wait import Progress
 from sow.cli.streams import steer
 from sow.clock import format_duration
 from sow.ids import JobId
-from sow.jobs import control
+from sow.jobs import budgets, control, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import get_job
 from sow.paths import Workspace
@@ -42,7 +42,9 @@ class ProgressLine:
         self.enabled = sys.stderr.isatty()
         self._shown = False
         self._told_of_pause: str | None = None
-        self._told_of_held: set[JobId] = set()
+        self._told_of_held: dict[JobId, str] = {}
+        self._told_of_shortage = ""
+        self._warnings: set[tuple[JobId, str]] = set()
 
     def __enter__(self) -> "ProgressLine":
         return self
@@ -59,6 +61,8 @@ class ProgressLine:
         """Write the line anew; say that the queue is paused, once each time that it is."""
         self._say_if_paused(progress)
         self._say_if_held(progress)
+        self._say_if_short(progress)
+        self._say_of_budgets(progress)
         if not self.enabled:
             return
         width = click.get_current_context().terminal_width or _terminal_width()
@@ -93,16 +97,40 @@ class ProgressLine:
         words = f"{', '.join(held)} will not start before `sow queue resume`"
         click.echo(f"Note: the queue is paused: {words}", err=True)
 
+    def _say_if_short(self, progress: Progress) -> None:
+        """Say once each time that nothing is started for lack of room, where a job waits for it."""
+        short_of = workers.short_of(self.database, self.workspace)
+        if short_of == self._told_of_shortage:
+            return
+        jobs = [get_job(self.database, job_id) for job_id in progress.job_ids]
+        if short_of and all(job.state.is_final or runs(job) for job in jobs):
+            return
+        self._told_of_shortage = short_of
+        if short_of:
+            self.clear()
+            click.echo(f"Note: nothing is started for now: {short_of}", err=True)
+
     def _say_if_held(self, progress: Progress) -> None:
-        """Say of each job that is held what it waits for, once each time that it is."""
+        """Say of each job that is held what it waits for, whenever that is another thing."""
         for job_id in progress.job_ids:
             job = get_job(self.database, job_id)
             if job.state is not JobState.HELD:
-                self._told_of_held.discard(job_id)
-            elif job_id not in self._told_of_held:
-                self._told_of_held.add(job_id)
+                self._told_of_held.pop(job_id, None)
+            elif self._told_of_held.get(job_id) != job.reason:
+                self._told_of_held[job_id] = job.reason
                 self.clear()
                 click.echo(f"Note: job {job_id} is held: {job.reason}", err=True)
+
+    def _say_of_budgets(self, progress: Progress) -> None:
+        """Say once that little is left of a budget."""
+        for job_id in progress.job_ids:
+            job = get_job(self.database, job_id)
+            found = budgets.warnings_of(self.database, job) if job.budgets is not None else ()
+            for words in found:
+                if (job_id, words) not in self._warnings:
+                    self._warnings.add((job_id, words))
+                    self.clear()
+                    click.echo(f"Note: {words}", err=True)
 
 
 def runs(job: Job) -> bool:

@@ -7,25 +7,26 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sow.cli.arguments import here, readable
+from sow.cli.arguments import here
 from sow.cli.lazy import LazyCommand, LazyGroup
 from sow.cli.output import echo_json, echo_table, json_option
 from sow.errors import SowError
-from sow.files import read_regular
+from sow.terminal_text import readable
 
 if TYPE_CHECKING:
     from sow.schema.project import Project
 
-
-GIT_LIMIT = 1 << 16
-"""The largest file of git's own that is read, in bytes; each holds one line."""
-
+TYPES = ("standard", "exploration", "design", "breakdown")
+"""The words of `ProjectType`; a test compares."""
 
 COMMANDS = {
+    "list": LazyCommand("sow.cli.project_end:list_all", "List this project and those that ended."),
+    "finish": LazyCommand("sow.cli.project_end:finish", "End the completed project; archive it."),
+    "abandon": LazyCommand("sow.cli.project_end:abandon", "End an unwanted project."),
     "check": LazyCommand("sow.cli.check:project_check", "Run the repository's checks here."),
 }
 
@@ -39,40 +40,78 @@ def project() -> None:
 @click.argument("name")
 @click.option("--description", default="", help="What it is for.")
 @click.option(
-    "--phase", "phases", multiple=True, help="A phase; repeat it. Default: implementation."
+    "--phase", "phases", multiple=True, help="A phase; repeat it. Default: as its type has them."
+)
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(TYPES),
+    help="Default: as the branch is called (explore/, design/, breakdown/), else standard.",
+)
+@click.option(
+    "--from-breakdown",
+    "breakdown",
+    metavar="FOLDER",
+    help="Begin with the work units that a breakdown has published there, as tasks.",
 )
 @json_option
-def new(name: str, description: str, phases: tuple[str, ...], as_json: bool) -> None:
-    """Begin the project NAME on this branch."""
+def new(
+    name: str,
+    description: str,
+    phases: tuple[str, ...],
+    kind: str | None,
+    breakdown: str | None,
+    as_json: bool,
+) -> None:
+    """Begin the project NAME on this branch.
+
+    With --from-breakdown it is a standard one, and its first tasks are the work
+    units in FOLDER, below .sow/knowledge/breakdown/: names, roles, descriptions,
+    ids and what depends on what.
+    """
     import uuid
 
+    from sow.git.checked_out import branch_at
     from sow.ids import ProjectId
-    from sow.state.projects import DEFAULT_PHASES, new_project
+    from sow.lifecycle.types import ProjectType, type_of_branch
+    from sow.state.projects import new_project
 
     workspace = here()
+    branch = branch_at(workspace.root)
+    chosen = ProjectType(kind) if kind else type_of_branch(branch)
+    begun: dict[str, Any] = {}
+    if breakdown is not None:
+        # Few projects are begun so.
+        from sow.cli.from_breakdown import first_of
+
+        chosen = ProjectType.STANDARD
+        begun = first_of(workspace, breakdown, kind, phases, now=time.time())
     made = new_project(
         workspace,
         name=readable(name),
         project_id=ProjectId(str(uuid.uuid4())),
         now=time.time(),
         description=readable(description),
-        branch=_branch(workspace.root),
-        phases=phases or DEFAULT_PHASES,
+        branch=branch,
+        phases=phases or None,
+        kind=chosen,
+        **begun,
     )
     if as_json:
-        from sow.reports.task_views import project_view
+        from sow.reports.project_views import project_view
 
         echo_json(project_view(made))
         return
     click.echo(f"Project {made.name} begun in {_relative(workspace.project)}")
-    click.echo("Next: sow task add NAME --agent implementer")
+    standard = chosen is ProjectType.STANDARD and not begun
+    click.echo(f"Next: {'sow task add NAME --agent implementer' if standard else 'sow next'}")
 
 
 @project.command()
 @json_option
 def status(as_json: bool) -> None:
     """Show the project, its phases, and how many tasks stand where."""
-    from sow.reports.task_views import project_standing, tasks_by_phase
+    from sow.reports.project_views import project_standing, tasks_by_phase
     from sow.state.projects import read_project
     from sow.state.tasks import scan_tasks
 
@@ -86,10 +125,77 @@ def status(as_json: bool) -> None:
     _raise_first(errors)
 
 
+@project.command("set")
+@click.argument("field")
+@click.argument("value")
+@json_option
+def set_field(field: str, value: str, as_json: bool) -> None:
+    """Set one FIELD of the project: name, description or metadata.KEY."""
+    from sow.reports.project_views import project_view
+    from sow.state.projects import change_project
+    from sow.state.state_errors import RefusedField
+    from sow.yamlfile import REMOVE
+
+    is_metadata = field.startswith("metadata.") and len(field) > len("metadata.")
+    if field not in ("name", "description") and not is_metadata:
+        settable = ("name", "description", "metadata.KEY")
+        raise RefusedField(field, "a project keeps it, or has no such field", settable)
+    text = readable(value)
+    new_value = text if text or field == "name" else REMOVE
+    changed = change_project(here(), lambda _: {field: new_value}, now=time.time())
+    if as_json:
+        echo_json(project_view(changed))
+    else:
+        click.echo(f"Project: {field} is {text}")
+
+
+@project.command()
+@json_option
+def publish(as_json: bool) -> None:
+    """Write the approved work units of a breakdown as files into .sow/knowledge/breakdown/.
+
+    `sow project new NAME --from-breakdown FOLDER` begins a project with them.
+
+    Exit: 0 written, 4 refused: a unit is not approved as it stands.
+    """
+    from sow.errors import StateError
+    from sow.lifecycle.types import ProjectType
+    from sow.schema.output.projects import Published
+    from sow.schema.task import TaskStatus
+    from sow.state import units
+    from sow.state.lifecycle import approved_units, counted_tasks, unit_content
+    from sow.state.projects import read_project
+
+    workspace = here()
+    current = read_project(workspace)
+    if current.kind is not ProjectType.BREAKDOWN:
+        raise StateError(
+            f"a project of the type {current.kind} has no work units",
+            hint="`sow project new NAME --type breakdown` begins one that has.",
+        )
+    wanted = [task for task in counted_tasks(workspace) if task.status is not TaskStatus.ABANDONED]
+    approved = approved_units(current)
+    unapproved = [
+        task.id for task in wanted if approved.get(task.id) != unit_content(workspace, task)
+    ]
+    if unapproved:
+        raise StateError(
+            f"not approved as they stand: {', '.join(unapproved)}",
+            hint=f"`sow approve {' '.join(unapproved)}` approves them.",
+        )
+    files = units.publish(workspace, current, wanted)
+    if as_json:
+        echo_json(Published(files=tuple(files)))
+    for path in [] if as_json else files:
+        click.echo(path)
+
+
 def _show(current: "Project", counts: dict[str, dict[str, int]]) -> None:
     from sow.schema.task import TaskStatus
 
     click.echo(current.name)
+    rounds = f", iteration {current.round}" if current.round > 1 else ""
+    click.echo(f"{current.kind} project, {current.standing}{rounds}")
     if isinstance(current.description, str):
         click.echo(current.description)
     click.echo()
@@ -105,22 +211,6 @@ def _show(current: "Project", counts: dict[str, dict[str, int]]) -> None:
 def _raise_first(errors: "Sequence[SowError]") -> None:
     if errors:
         raise errors[0]
-
-
-def _branch(root: Path) -> str | None:
-    """Return the branch that git has checked out at `root`, if there is one.
-
-    Reads git's own file (gitrepository-layout(5)): `ref: refs/heads/NAME`.
-    """
-    git = root / ".git"
-    try:
-        if git.is_file():
-            link = read_regular(git, GIT_LIMIT).decode()
-            git = root / link.removeprefix("gitdir:").strip()
-        head = read_regular(git / "HEAD", GIT_LIMIT).decode().strip()
-    except (OSError, SowError, ValueError):  # a path that is none raises ValueError
-        return None
-    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else None
 
 
 def _relative(path: Path) -> str:

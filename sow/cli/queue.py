@@ -33,19 +33,19 @@ def status(as_json: bool) -> None:
         return
     times = Times(utc_now())
     alive, paused = record["worker_count"], record["paused_since"]
-    slots = f"{sum(record['running_by_executor'].values())} of {record['concurrency']}"
-    executors = ", ".join(
-        f"{name or 'without an agent'} {count}"
-        for name, count in record["running_by_executor"].items()
-    )
+    by_executor = {name: count for name, count in record["running_by_executor"].items() if name}
+    slots = f"{sum(by_executor.values())} of {record['concurrency']}"
+    executors = ", ".join(f"{name} {count}" for name, count in by_executor.items())
     echo_facts(
         [
             (
                 "queue",
                 f"{shown_state('paused')} since {times.of_record(paused)}" if paused else "open",
             ),
+            *[("nothing starts", words) for words in record["short_of"]],
             ("workers", str(alive) if alive else "none (a call starts one)"),
             ("slots taken", f"{slots} ({executors})" if executors else slots),
+            ("checks", f"{record['running_by_executor'].get('', 0)} of {record['checks']}"),
             (
                 "jobs",
                 ", ".join(f"{count} {state}" for state, count in record["jobs_by_state"].items())
@@ -97,11 +97,14 @@ def _record(caller: Caller, database: Database | None) -> dict[str, Any]:
         "set_aside": [],
     }
     facts = empty if database is None else _facts(database)
-    alive = [] if database is None else workers.registered(database)
+    on_record = [] if database is None else workers.registered(database)
+    alive = [worker for worker in on_record if workers.is_alive(caller.workspace, worker.id)]
     return {
         **facts,
-        "worker_count": sum(workers.is_alive(caller.workspace, worker.id) for worker in alive),
+        "worker_count": len(alive),
         "concurrency": config.worker.concurrency,
+        "checks": config.worker.checks,
+        "short_of": sorted({worker.short_of for worker in alive} - {""}),
     }
 
 

@@ -11,7 +11,7 @@ import click
 from msgspec import UNSET
 
 from sow.cli import completing
-from sow.cli.arguments import here, named_task, readable
+from sow.cli.arguments import here, named_task
 from sow.cli.given import read_given
 from sow.cli.lazy import LazyGroup
 from sow.cli.output import echo_json, json_option, shown_state
@@ -20,11 +20,16 @@ from sow.cli.verdict_words import feedback_words
 from sow.clock import local_time
 from sow.errors import UsageError
 from sow.ids import parse_task_id
-from sow.terminal_text import printable, printable_lines
+from sow.terminal_text import printable, printable_lines, readable
 
 if TYPE_CHECKING:
     from sow.schema.output.tasks import Judged
     from sow.schema.task import Task
+
+
+whole_option = click.option(
+    "--project", "whole", is_flag=True, help="Judge the project as a whole, and no task."
+)
 
 
 @click.group(cls=LazyGroup)
@@ -41,14 +46,29 @@ def review() -> None:
 @id_option
 @click.option("--summary", required=True, help="What you think of the work, in a sentence or two.")
 @click.option("--complete", is_flag=True, help="Complete the task with it.")
+@whole_option
 @json_option
 def accept(
-    task: str | None, task_option: str | None, summary: str, complete: bool, as_json: bool
+    task: str | None,
+    task_option: str | None,
+    summary: str,
+    complete: bool,
+    whole: bool,
+    as_json: bool,
 ) -> None:
-    """Accept the work of TASK as it stands now.
+    """Accept the work of TASK, or with --project the whole, as it stands now.
 
     The task keeps its status, unless --complete completes it.
     """
+    from sow.calls.batch_stir import stir_batch
+
+    if whole:
+        _refuse_task(task, task_option, is_completed=complete)
+        # Few verdicts are on the whole.
+        from sow.cli.whole_verdict import accept_whole
+
+        accept_whole(_one_text(summary, "--summary"), as_json=as_json)
+        return
     from sow.calls.judging import judgement_of
     from sow.cli.calling import this_caller
     from sow.state import verdicts
@@ -59,6 +79,12 @@ def accept(
     judged = verdicts.accept(
         caller.workspace, task_id, judgement, complete=complete, now=caller.now()
     )
+    if complete:
+        # It opens the queue, which a verdict alone does not touch.
+        from sow.cli.releasing import release_and_say
+
+        release_and_say()
+    stir_batch(caller, judged)
     line = f"Task {task_id}: accepted by {judgement.by}; it is {shown_state(judged.status)}"
     _print(judged, line, as_json=as_json)
 
@@ -74,14 +100,22 @@ def accept(
     help="What is to be changed, in Markdown; - is standard input.",
 )
 @click.option("--summary", default="", help="What you think of the work, in a sentence or two.")
+@whole_option
 @json_option
 def correct(
-    task: str | None, task_option: str | None, file: Path, summary: str, as_json: bool
+    task: str | None,
+    task_option: str | None,
+    file: Path,
+    summary: str,
+    whole: bool,
+    as_json: bool,
 ) -> None:
     """Ask for corrections of TASK; they become its next feedback file.
 
-    `sow agent resume TASK --feedback` hands them to its author.
+    `sow agent resume TASK --feedback` hands them to its author. With --project
+    they are of the whole, and become feedback on the project.
     """
+    from sow.calls.batch_stir import stir_batch
     from sow.calls.judging import judgement_of
     from sow.cli.calling import this_caller
     from sow.state import verdicts
@@ -89,12 +123,20 @@ def correct(
     findings = read_given(None if str(file) == "-" else file, "--file")
     if not findings.strip():
         raise UsageError(f"{file} is empty", hint="Say what should be changed, and where.")
+    if whole:
+        _refuse_task(task, task_option)
+        # Few verdicts are on the whole.
+        from sow.cli.whole_verdict import correct_whole
+
+        correct_whole(findings, readable(summary).strip(), as_json=as_json)
+        return
     caller = this_caller()
     task_id = parse_task_id(named_task(task, task_option, os.environ))
     judgement = judgement_of(caller, task_id, readable(summary).strip())
     judged, written = verdicts.correct(
         caller.workspace, task_id, judgement, findings, now=caller.now()
     )
+    stir_batch(caller, judged)
     line = (
         f"Task {task_id}: corrections asked for by {judgement.by}, in feedback/{written.name}\n"
         f"  sow agent resume {task_id} --feedback"
@@ -112,6 +154,13 @@ def show(task: str | None, task_option: str | None, as_json: bool) -> None:
 
     found = read_task(here(), parse_task_id(named_task(task, task_option, os.environ)))
     _print(found, "\n".join(_story(found)), as_json=as_json)
+
+
+def _refuse_task(task: str | None, task_option: str | None, *, is_completed: bool = False) -> None:
+    if task or task_option or is_completed:
+        raise UsageError(
+            "--project means no task, and a task is named or to be completed", hint="Give either."
+        )
 
 
 def _one_text(text: str, option: str) -> str:

@@ -21,14 +21,32 @@ COMMANDS = {
     "agent": LazyCommand("sow.cli.agent:agent", "Spawn agents, resume them, wait, log."),
     "review": LazyCommand("sow.cli.review:review", "Accept a task's work, or ask for corrections."),
     "merge": LazyCommand("sow.cli.merge:merge", "Merge tasks into the project's branch."),
+    "batch": LazyCommand("sow.cli.batch:batch", "Have many tasks done while nobody sits there."),
     "worker": LazyCommand("sow.cli.worker:worker", "Run the queue's worker; list, stop workers."),
     "job": LazyCommand("sow.cli.job:job", "See what was queued, run, and how it ended."),
     "clone": LazyCommand("sow.cli.clone:clone", "See and remove the clones that tasks have."),
+    "cost": LazyCommand("sow.cli.cost:cost", "See what agents used: tokens, money, time."),
+    "start": LazyCommand("sow.cli.start:start", "Begin an orchestrator's session here."),
+    "status": LazyCommand("sow.cli.status:status", "See where the project stands, on one screen."),
+    "next": LazyCommand("sow.cli.next:show_next", "Print what to do next, as commands."),
+    "advance": LazyCommand("sow.cli.advance:advance", "Take the project to its next state."),
+    "approve": LazyCommand("sow.cli.approve:approve", "Approve the plan, documents, work units."),
+    "phase": LazyCommand("sow.cli.phase:phase", "See the phases; finish those that people lead."),
+    "input": LazyCommand("sow.cli.artifacts:inputs", "List the files that the project takes in."),
+    "output": LazyCommand("sow.cli.artifacts:outputs", "List the files that it brings forth."),
+    "feedback": LazyCommand("sow.cli.feedback:feedback", "Keep what is to be changed of it."),
+    "log": LazyCommand("sow.cli.log:show_log", "Read what was done, in all logs as one story."),
     "changes": LazyCommand("sow.cli.changes:changes", "See what has changed, and go on seeing it."),
+    "notify": LazyCommand("sow.cli.notify:notify", "See and try what tells you of events."),
     "queue": LazyCommand("sow.cli.queue:queue", "See, pause and resume the queue as a whole."),
-    "prompt": LazyCommand("sow.cli.prompt:prompt", "Print the guidance that agents load."),
+    "prompt": LazyCommand(
+        "sow.cli.prompt:prompt", "Print what you need to know now, or any guidance."
+    ),
     "config": LazyCommand("sow.cli.config:config", "Choose which CLI plays which role."),
     "trust": LazyCommand("sow.cli.trust:trust", "Accept the command lines of this repository."),
+    "validate": LazyCommand(
+        "sow.cli.validate:validate", "Check all files of .sow; mend what has one right answer."
+    ),
     "doctor": LazyCommand("sow.cli.doctor:doctor", "Check what agents need to run here."),
     "schema": LazyCommand("sow.cli.schema:schema", "Print the JSON Schema of a file or an output."),
     "completion": LazyCommand(
@@ -50,7 +68,7 @@ PLAIN_WORDS = {
     lazy_commands=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="A first run: sow init, sow project new NAME, sow task add NAME --agent implementer, "
-    "sow agent spawn implementer 010.",
+    "sow agent spawn implementer 010. Then, and at any time: sow next.",
 )
 @click.version_option(__version__, prog_name="sow")
 def root() -> None:

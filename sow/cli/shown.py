@@ -10,7 +10,7 @@ import os
 import sys
 from contextlib import suppress
 
-from sow.cli.agent_rights import calling_agent
+from sow.agents.rights import calling_agent
 from sow.errors import QueueError
 from sow.jobs import waiters
 from sow.jobs.database import Database

@@ -6,7 +6,9 @@ from sow.cli.lazy import LazyCommand, LazyGroup
 
 COMMANDS = {
     "add": LazyCommand("sow.cli.task_add:add", "Add a task."),
-    "list": LazyCommand("sow.cli.task_show:list_all", "List the tasks of the project."),
+    "import": LazyCommand("sow.cli.task_import:import_file", "Add and change tasks by a file."),
+    "export": LazyCommand("sow.cli.task_export:export", "Print the tasks as such a file."),
+    "list": LazyCommand("sow.cli.task_list:list_all", "List the tasks of the project."),
     "show": LazyCommand("sow.cli.task_show:show", "Show tasks."),
     "explain": LazyCommand("sow.cli.task_output:explain", "Tell what happened in its last job."),
     "output": LazyCommand("sow.cli.task_output:output", "Print what its last job's agent said."),
@@ -14,6 +16,7 @@ COMMANDS = {
     "check": LazyCommand("sow.cli.check:task_check", "Run its checks, and record how they ended."),
     "diff": LazyCommand("sow.cli.task_diff:diff", "Print what it has changed."),
     "set": LazyCommand("sow.cli.task_change:set_field", "Set one field of a task."),
+    "remove": LazyCommand("sow.cli.task_remove:remove", "Remove tasks that never ran."),
     "abandon": LazyCommand("sow.cli.task_change:abandon", "Give a task up."),
     "reopen": LazyCommand("sow.cli.task_change:reopen", "Make a finished task pending again."),
 }

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import here, is_own_agent, named_task, named_tasks, readable
+from sow.cli.arguments import here, is_own_agent, named_task, named_tasks
 from sow.cli.failure import for_each
 from sow.cli.output import echo_json, json_option
 from sow.cli.task_options import id_option, ids_option
 from sow.errors import UsageError
+from sow.state.authors import author_of
+from sow.terminal_text import readable
 
 if TYPE_CHECKING:
     from sow.paths import Workspace
@@ -42,7 +44,7 @@ def set_field(
     """Set one FIELD of each TASK to VALUE.
 
     Fields: name, status, assigned_agent, depends_on, references, feedback,
-    files_modified, checks (lists are written a,b) and metadata.KEY.
+    files_modified, checks (lists are written a,b), priority and metadata.KEY.
     """
     tasks, field, value = _split(words)
     return for_each(
@@ -89,7 +91,10 @@ def reopen(task: str | None, task_option: str | None, as_json: bool) -> None:
         task_id,
         now=time.time(),
         check=lambda: _refuse_while_live(workspace, task_id, has_option=False),
+        by=author_of(os.environ),
     )
+    _release_waiting(workspace)
+    _stir_batch(workspace, reopened)
     _print(workspace, reopened, f"Task {task_id} is {reopened.status}", as_json=as_json)
 
 
@@ -121,12 +126,25 @@ def _set(task_id: str, field: str, value: str, *, cancel_job: bool, as_json: boo
     if own and field == "status" and value == "completed":
         value, why = _as_authors_word(workspace, task_id)
     changed = _write(workspace, task_id, field, value, keep_session=own, ends=ends)
+    if not own and field in ("status", "depends_on"):
+        _release_waiting(workspace)
+        _stir_batch(workspace, changed)
     shown = changed.status if field == "status" else value
     _print(workspace, changed, f"Task {task_id}: {field} is {shown}", as_json=as_json)
     if why:
         click.echo(f"Note: completed counts as needs_review here: {why}", err=True)
     if ends and value == "abandoned":
         _say_what_stays(changed)
+
+
+def _stir_batch(workspace: "Workspace", task: "Task") -> None:
+    """Have the batch that a task belongs to, if any, heed what was set; no queue, no batch."""
+    if not workspace.queue_db.exists():
+        return
+    from sow.calls.batch_stir import stir_from_here
+    from sow.cli.arguments import working_folder
+
+    stir_from_here(os.environ, working_folder(), task)
 
 
 def _as_authors_word(workspace: "Workspace", task_id: str) -> tuple[str, str]:
@@ -173,6 +191,14 @@ def _say_ended(job: "Job") -> None:
     click.echo(f"Note: job {job.id} of task {job.task_id} has ended: {job.state}", err=True)
 
 
+def _release_waiting(workspace: "Workspace") -> None:
+    """Let the jobs go on that waited for this; without a queue there are none."""
+    if workspace.queue_db.exists():
+        from sow.cli.releasing import release_and_say
+
+        release_and_say()
+
+
 def _refuse_while_live(workspace: "Workspace", task_id: str, *, has_option: bool) -> None:
     """Refuse to change a task whose job lives; without a queue there is none."""
     if workspace.queue_db.exists():
@@ -216,7 +242,7 @@ def _write(
             _refuse_while_live(workspace, task_id, has_option=True)
         return fields.set_field(task, field, value, now=now, keep_session=keep_session)
 
-    return tasks.change_task(workspace, task_id, change, now=now)
+    return tasks.change_task(workspace, task_id, change, now=now, by=author_of(os.environ))
 
 
 def _print(workspace: "Workspace", task: "Task", line: str, *, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from sow.cli.arguments import here, named_task
 from sow.cli.output import echo_json, json_option
 from sow.cli.task_options import id_option
 from sow.errors import StateError, UsageError
-from sow.terminal_text import printable
+from sow.terminal_text import printable, readable
 
 if TYPE_CHECKING:
     from sow.clones.task_diff import TaskChange
@@ -61,23 +61,22 @@ def diff(
 
 
 def _change(workspace: "Workspace", task: "Task", *, patch: bool, stat: bool) -> "TaskChange":
-    from sow.clones.judged import project_branch
-    from sow.clones.task_diff import everybodys_change, facts_of, task_change
+    from sow.clones.main_checkout import known_settings, main_checkout
+    from sow.clones.task_diff import everybodys_change, task_change
     from sow.git.git_errors import NoRepository
-    from sow.git.repository import repository_of
 
     try:
         if task.clone is UNSET:
             return everybodys_change(workspace.root, patch=patch, stat=stat)
-        main = repository_of(workspace.root)
+        main = main_checkout(workspace, known_settings(workspace))
     except NoRepository as error:
         raise StateError(
             f"{error.message}: nothing there tells what was changed",
             hint=f"What its agents say that they did: sow task log {task.id}",
         ) from error
-    clone = task.clone
-    facts = facts_of(workspace.root, main.top, clone.path, clone.branch, clone.base)
-    return task_change(main, facts, project_branch(workspace, main), patch=patch, stat=stat)
+    place = main.place(task)
+    facts = place.facts(place.base or task.clone.base)
+    return task_change(main.repository, facts, main.project_branch, patch=patch, stat=stat)
 
 
 def _print_json(task: "Task", change: "TaskChange") -> None:
@@ -89,18 +88,13 @@ def _print_json(task: "Task", change: "TaskChange") -> None:
             is_tasks_own=change.is_tasks_own,
             base=change.base,
             commit=change.commit,
-            files=tuple(map(_json_text, change.files)),
-            steering_files=tuple(map(_json_text, change.steers)),
-            left_out=tuple(map(_json_text, change.state_files)),
+            files=tuple(map(readable, change.files)),
+            steering_files=tuple(map(readable, change.steers)),
+            left_out=tuple(map(readable, change.state_files)),
             stat=None if change.stat is None else change.stat.decode("utf-8", "replace"),
             patch=None if change.patch is None else change.patch.decode("utf-8", "replace"),
         )
     )
-
-
-def _json_text(path: str) -> str:
-    """Return a file's name as text; bytes that are no UTF-8 become the sign for that."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _print(workspace: "Workspace", task: "Task", change: "TaskChange") -> None:

@@ -23,6 +23,9 @@ from sow.terminal_text import printable, printable_lines
 
 SHOWN_ENTRIES = 3
 """How many entries `sow task show` tells."""
+LOOKED_AT = 4 * SHOWN_ENTRIES
+STATUS = "status"
+"""The event of an entry that tells of a change of status."""
 DESCRIPTION_LIMIT = 1 << 24
 """The largest description that is printed, in bytes."""
 
@@ -69,11 +72,16 @@ def head_line(entry: LogEntry) -> str:
 
 
 def end_of_log(place: TaskPlace) -> list[str]:
-    """Return the last entries of a task's log, a line each, or why it cannot be read."""
+    """Return the last entries of a task's log, a line each, or why it cannot be read.
+
+    Changes of status are left out: where the task stands, its reader knows by then.
+    """
     try:
-        return [head_line(entry) for entry in last_entries(place.log, SHOWN_ENTRIES)]
+        entries = last_entries(place.log, LOOKED_AT)
     except NotAFile as error:
         return [error.message]
+    shown = [entry for entry in entries if entry.event != STATUS]
+    return [head_line(entry) for entry in shown[-SHOWN_ENTRIES:]]
 
 
 def print_description(place: TaskPlace, *, as_json: bool) -> None:

@@ -7,6 +7,9 @@ import click
 
 from sow.cli import completing
 
+MOST_PRIORITY = 1000
+"""As `sow.schema.task` has it, which agents' commands need not import."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -30,4 +33,14 @@ def ids_option(function: F) -> F:
         multiple=True,
         help="A task's id; may be repeated.",
         shell_complete=completing.tasks,
+    )(function)
+
+
+def priority_option(function: F) -> F:
+    """Give a command `--priority`: of the jobs that may run, the highest begins first."""
+    return click.option(
+        "--priority",
+        type=click.IntRange(-MOST_PRIORITY, MOST_PRIORITY),
+        metavar="N",
+        help="Begin before jobs of a lower priority (default: the task's, else 0).",
     )(function)

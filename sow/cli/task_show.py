@@ -1,6 +1,6 @@
-"""`sow task list` and `sow task show`: plain text, so that they start fast.
+"""`sow task show`: plain text, so that it starts fast.
 
-Each imports what it needs by itself, so that neither waits for the other's modules.
+Each function imports what it needs by itself, so that none waits for another's modules.
 """
 
 import os
@@ -12,76 +12,19 @@ import click
 from sow.cli import completing
 from sow.cli.arguments import here, named_tasks
 from sow.cli.failure import for_each
-from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option, shown_state
+from sow.cli.output import echo_json, json_option, shown_state
 from sow.cli.task_options import ids_option
 from sow.cli.verdict_words import feedback_words, steering_words, verdict_words
-from sow.clock import Times, ago, utc_now
+from sow.clock import Times, utc_now
 from sow.paths import display_path
 from sow.terminal_text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from sow.paths import Workspace
+    from sow.schema.output.costs import CostSum
     from sow.schema.task import Task
-
-HEADER = ("ID", "STATUS", "AGENT", "PHASE", "ITERATION", "UPDATED", "WAITS FOR", "NAME")
-SPARE = ("ITERATION", "PHASE", "UPDATED")
-"""What a narrow terminal goes without; `sow task show` has it."""
-
-
-@click.command("list")
-@click.option("--status", help="Only tasks of this status.", shell_complete=completing.statuses)
-@click.option("--phase", help="Only tasks of this phase.", shell_complete=completing.phases)
-@json_option
-def list_all(status: str | None, phase: str | None, as_json: bool) -> None:
-    """List the tasks of the project.
-
-    Tasks whose state cannot be read are left out, and the first of them is
-    the error at the end.
-    """
-    from sow.reports.task_views import task_view
-    from sow.state.fields import parse_status
-    from sow.state.tasks import scan_tasks
-
-    workspace = here()
-    wanted = parse_status(status) if status else None
-    tasks, errors = scan_tasks(workspace)
-    shown = [
-        task for task in tasks if wanted in (None, task.status) and phase in (None, task.phase)
-    ]
-    if as_json:
-        echo_json_lines(task_view(workspace, task) for task in shown)
-    elif shown:
-        done = {task.id for task in tasks if task.status.value == "completed"}
-        now = utc_now()
-        echo_table(HEADER, [_row(task, done, now) for task in shown], ["STATUS"], SPARE)
-    elif not errors:
-        first = "No tasks. Add one: sow task add NAME --agent implementer"
-        click.echo(_none(status, phase) if tasks else first, err=True)
-    if errors:
-        raise errors[0]
-
-
-def _none(status: str | None, phase: str | None) -> str:
-    """Return what to say where a filter leaves nothing of the tasks that there are."""
-    of = f" of phase {phase}" if phase else ""
-    wanted = f" is {status}" if status else " is there"
-    return f"No task{of}{wanted}. `sow task list` shows them all."
-
-
-def _row(task: "Task", done: "Collection[str]", now: float) -> tuple[str, ...]:
-    """Return a task as a line of the table; `done` are the ids of the completed ones."""
-    return (
-        task.id,
-        task.status.value,
-        task.assigned_agent,
-        task.phase,
-        str(task.iteration),
-        ago(task.updated_at.timestamp(), now),
-        ", ".join(other for other in task.depends_on if other not in done) or "-",
-        task.name,
-    )
 
 
 @click.command()
@@ -111,9 +54,9 @@ def _show(workspace: "Workspace", task_id: str, *, description: bool, as_json: b
         return
     found = read_task(workspace, task_id)
     if as_json:
-        from sow.reports.task_views import task_view
+        from sow.reports.task_views import task_shown
 
-        echo_json(task_view(workspace, found))
+        echo_json(task_shown(workspace, found, _costs(workspace, found)))
         return
     click.echo(f"{found.id}  {found.name}")
     for label, value in _facts(workspace, found):
@@ -134,7 +77,9 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
         ("agent", task.assigned_agent),
         ("phase", task.phase),
         ("iteration", str(task.iteration)),
+        ("key", "" if isinstance(task.key, UnsetType) else task.key),
         ("depends on", ", ".join(task.depends_on)),
+        ("priority", "" if isinstance(task.priority, UnsetType) else str(task.priority)),
         ("session", _session(task)),
         ("clone", _clone(task)),
         *((name, _time(getattr(task, f"{name}_at"), times)) for name in _TIMES),
@@ -145,6 +90,7 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
         ("checks", "" if isinstance(task.checks, UnsetType) else ", ".join(task.checks)),
         *_check(task, times),
         ("merged", _merged(task, times)),
+        *_used(_costs(workspace, task)),
         ("files", ", ".join(task.files_modified)),
         *((key, str(value)) for key, value in task.metadata.items()),
         ("folder", os.path.relpath(workspace.root / task_folder(workspace, task))),
@@ -169,6 +115,39 @@ def _check(task: "Task", times: Times) -> "Iterator[tuple[str, str]]":
     for result in check.results:
         yield "", f"{result.name}: {'passed' if result.passed else result.reason}"
         yield from (("", f"  | {printable(line)}") for line in result.lines)
+
+
+def _costs(workspace: "Workspace", task: "Task") -> "CostSum | None":
+    """Return what its agents have used; None where no agent has, or nobody can tell now."""
+    if not workspace.queue_db.exists():
+        return None
+    # They read the queue's file: nothing is in it of a task before its first job.
+    from sow.errors import QueueError
+    from sow.ids import ProjectId, TaskId
+    from sow.jobs import spending
+    from sow.jobs.database import open_existing_queue
+    from sow.reports.costs import sum_of_costs
+    from sow.state.kept.store import project_id_at
+
+    try:
+        database = open_existing_queue(workspace)
+        if database is None:
+            return None
+        project = ProjectId(project_id_at(workspace.root))
+        spent = spending.of_task(database, project, TaskId(task.id))
+    except QueueError:
+        return None
+    return sum_of_costs(spent, now=utc_now()) if spent else None
+
+
+def _used(total: "CostSum | None") -> list[tuple[str, str]]:
+    """Return what its agents have used, if any has."""
+    if total is None:
+        return []
+    # Only where there is something to tell.
+    from sow.reports.costs import cost_words, token_words
+
+    return [("cost", cost_words(total)), ("tokens", token_words(total))]
 
 
 def _merged(task: "Task", times: Times) -> str:

@@ -7,12 +7,13 @@ import click
 
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.caller import Caller
+from sow.calls.held_jobs import release_accepted
 from sow.cli.calling import this_caller
 from sow.cli.confirming import confirm
 from sow.cli.output import echo_json, echo_table, json_option
 from sow.config.checks import checks_of, read_repository
 from sow.ids import JobId
-from sow.jobs import leases, workers
+from sow.jobs import workers
 from sow.jobs.database import open_existing_queue
 from sow.schema.output.house import Trusted, TrustedLine
 from sow.terminal_text import printable
@@ -28,7 +29,7 @@ def trust(yes: bool, as_json: bool) -> int:
 
     They run as you: with your files, your keys, your network. sow runs none of
     them before you have accepted its text here, nor after that text was
-    changed; jobs that need one are held until then. What an accepted command
+    changed; jobs that need it are held until then. What an accepted command
     runs in turn (a Makefile, say) is not looked at.
 
     Exit: 0 accepted or nothing to accept, 1 declined.
@@ -45,7 +46,7 @@ def trust(yes: bool, as_json: bool) -> int:
         if not yes and not confirm("Let sow run these command lines?", option="--yes"):
             click.echo("Nothing was accepted; jobs that need them stay held.", err=True)
             return 1
-        accept(caller.workspace, text, caller.environ)
+        accept(caller.workspace, lines, caller.environ)
     released = _release(caller)
     if as_json:
         shown = tuple(TrustedLine(key=line.key, run=line.run) for line in lines)
@@ -73,7 +74,7 @@ def _release(caller: Caller) -> list[JobId]:
     if database is None:
         return []
     with closing(database):
-        released = leases.release_held(database, now=caller.now())
+        released = release_accepted(caller.workspace, database, caller.environ, now=caller.now())
         if released:
             workers.wake(caller.workspace)
             try:

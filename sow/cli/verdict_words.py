@@ -23,6 +23,12 @@ def steering_words(task: "Task") -> str:
     return "" if task.review is UNSET else ", ".join(map(printable, task.review.steers))
 
 
+def steering_note(task: "Task") -> str:
+    """Return the same as a note, for tables."""
+    words = steering_words(task)
+    return f"steers agents or machines: {words}" if words else ""
+
+
 def feedback_words(found: object) -> str:
     """Return an entry of `feedback`: the file and where it stands, or the text that it is."""
     if isinstance(found, dict) and "file" in found:

@@ -5,10 +5,10 @@ same way. The waiting itself is `calling`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
+from msgspec import Struct
 
 from sow import own_variables
 from sow.calls.caller import Caller
@@ -20,24 +20,24 @@ from sow.reports.outcome import waiting_command
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class WaitOptions:
+class WaitOptions(Struct, frozen=True):
     """How a call waits and speaks."""
 
     as_json: bool
     detach: bool = False
     any_one: bool = False
     wait: str | None = None
-    again: tuple[str, ...] = ()
-    """The call's own words, of a call that is about no task: it goes on waiting when repeated."""
+    names_jobs: bool = False
+    """Whether the command that goes on waiting names jobs: of such as are about no task, and
+    where the call itself has named them so."""
     strikes_all: bool = False
     """Whether an outcome, once printed, is owed to nobody any more, whoever else went away."""
 
-    def command_for(self, task_ids: Sequence[str | None]) -> str:
-        """Return the command that goes on waiting for these tasks as this call does."""
+    def command_for(self, task_ids: Sequence[str | None], job_ids: Sequence[int]) -> str:
+        """Return the command that goes on waiting for these tasks, or jobs, as this call does."""
         return waiting_command(
             *(task_id for task_id in task_ids if task_id),
-            again=self.again,
+            jobs=job_ids if self.names_jobs else (),
             any_one=self.any_one,
             wait=self.wait,
             as_json=self.as_json,

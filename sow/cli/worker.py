@@ -17,6 +17,7 @@ COMMANDS = {
     ),
     "stop": LazyCommand("sow.cli.worker_stop:stop", "Ask workers to leave; agents go on."),
     "logs": LazyCommand("sow.cli.worker_logs:logs", "Print what background workers said."),
+    "unit": LazyCommand("sow.cli.worker_unit:unit", "Print a service that starts a worker."),
 }
 
 

@@ -5,11 +5,12 @@ from typing import Any
 import click
 
 from sow.cli.calling import this_caller
-from sow.cli.output import echo_json_lines, json_option
+from sow.cli.output import echo_json_lines, echo_table, json_option
 from sow.clock import Times, format_time, utc_now
 from sow.jobs import leases, workers
 from sow.jobs.database import Database, open_existing_queue
 from sow.paths import Workspace
+from sow.processes.life import Life
 from sow.schema.job import WorkerRecord
 
 
@@ -18,7 +19,8 @@ from sow.schema.job import WorkerRecord
 def list_workers(as_json: bool) -> None:
     """List the workers on record: what they run, and whether they live.
 
-    SLOTS is counted as `sow queue status` counts: an agent that waits for a job
+    STATE is `unverifiable` where nothing proves a worker dead or alive: one of another
+    machine, say. SLOTS is counted as `sow queue status` counts: an agent that waits for a job
     that it has started is among the JOBS, and holds no slot meanwhile.
     """
     workspace = this_caller().workspace
@@ -29,7 +31,7 @@ def list_workers(as_json: bool) -> None:
     elif not records:
         click.echo("No worker runs. A call starts one; `sow worker` runs one in this terminal.")
     else:
-        _echo_table(records)
+        _echo(records)
 
 
 def _records(workspace: Workspace, database: Database) -> list[dict[str, Any]]:
@@ -37,10 +39,12 @@ def _records(workspace: Workspace, database: Database) -> list[dict[str, Any]]:
 
 
 def _record(workspace: Workspace, database: Database, worker: WorkerRecord) -> dict[str, Any]:
+    life = workers.life_of(workspace, worker.id, worker)
     return {
         "worker": worker.id,
         "pid": worker.process.pid,
-        "alive": workers.is_alive(workspace, worker.id),
+        "alive": life is Life.ALIVE,
+        "life": life.value,
         "background": worker.background,
         "concurrency": worker.concurrency,
         "jobs": [lease.job_id for lease in leases.leases_of(database, worker.id)],
@@ -50,14 +54,17 @@ def _record(workspace: Workspace, database: Database, worker: WorkerRecord) -> d
     }
 
 
-def _echo_table(records: list[dict[str, Any]]) -> None:
-    click.echo(f"{'WORKER':<16}{'PID':<9}{'STATE':<8}{'SLOTS':<9}{'JOBS':<16}SINCE")
+def _echo(records: list[dict[str, Any]]) -> None:
     times = Times(utc_now())
-    for record in records:
-        jobs = ",".join(map(str, record["jobs"])) or "-"
-        state = "alive" if record["alive"] else "dead"
-        slots = f"{record['slots_taken']}/{record['concurrency']}"
-        click.echo(
-            f"{record['worker']:<16}{record['pid']:<9}{state:<8}{slots:<9}{jobs:<16}"
-            f"{times.of_record(record['started_at'])}"
+    rows = [
+        (
+            record["worker"],
+            str(record["pid"]),
+            record["life"],
+            f"{record['slots_taken']}/{record['concurrency']}",
+            ",".join(map(str, record["jobs"])) or "-",
+            times.of_record(record["started_at"]),
         )
+        for record in records
+    ]
+    echo_table(("WORKER", "PID", "STATE", "SLOTS", "JOBS", "SINCE"), rows, spare=("PID", "JOBS"))

@@ -4,10 +4,9 @@ Owns that commit. A task that had a clone before goes on from its branch.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from sow.clones.place import Place
 from sow.errors import StateError
@@ -22,8 +21,7 @@ MOST_NAMED = 20
 """How many files an error names."""
 
 
-@dataclass(frozen=True)
-class Dependency:
+class Dependency(Struct, frozen=True):
     """A completed task whose work is not in the project's branch yet."""
 
     task: str
@@ -101,7 +99,13 @@ def begin_branch(
 
 
 def _base_of(view: View, main: View, place: Place, tip: str, commit: str) -> str:
-    """Return the recorded base of a branch that goes on; without one, where it left the project."""
+    """Return the recorded base of a branch that goes on; without one, where it left the project.
+
+    Of a branch that the project has all of (its task was merged, and reopened) it is
+    the branch's end: what comes from now on is the task's change.
+    """
+    if main.is_ancestor(tip, commit):
+        return tip
     if place.base is not None and view.commit_of(place.base) is not None:
         return place.base
     return main.text("merge-base", tip, commit, accepted=(0, 1)) or tip

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from sow.clones.facts import CloneFacts
 from sow.clones.large_files import bring_large_files
+from sow.clones.place import refuse_branch_in_the_way
 from sow.clones.steps import no_step
 from sow.errors import StateError
 from sow.files import NotAFile, read_regular, write_atomically
@@ -21,6 +22,7 @@ from sow.git.private_view import private_view, real_git_dir, view_folder
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, view_of
+from sow.git.working_trees import working_tree_of
 
 NOTES = "sow/brought"
 """Below the git folder: for each task's branch the commits that sow itself has put there."""
@@ -73,8 +75,8 @@ def bring_back(
     """Fetch the clone's branch into the main repository; None where the clone has none.
 
     A commit that somebody has put on the branch in the main repository is never
-    lost: BranchInTheWay. Raises UnsafeClone, GitRefused (also for objects that
-    `git fsck` refuses).
+    lost: BranchInTheWay. Raises BranchInPlaceOfFolder, UnsafeClone, GitRefused (also for
+    objects that `git fsck` refuses).
     """
     git_dir = real_git_dir(facts.path)
     commit = read_ref(git_dir, f"refs/heads/{facts.branch}")
@@ -85,12 +87,13 @@ def bring_back(
     former = view.text("rev-parse", "--verify", "--quiet", ref, accepted=(0, 1)) or None
     if former == commit:
         return BroughtBack(commit, former)
-    _refuse_a_branch_above(view, facts.branch)
-    _refuse_checked_out(view, facts.branch)
+    refuse_branch_in_the_way(main, facts.branch)
+    _refuse_checked_out(main, facts.branch)
     with private_view(facts.path, main) as clone:
         fetch_objects(view, view_folder(clone), commit)
-    bring_large_files(facts, main)
     step("objects fetched")
+    bring_large_files(facts, main)
+    step("large files brought")
     rewritten = former is not None and not view.is_ancestor(former, commit)
     own = _own_commits(main, facts.branch)
     if rewritten and former not in own and former != facts.base:
@@ -114,25 +117,10 @@ def fetch_objects(view: View, source: Path, commit: str) -> None:
     view.text(*FETCH, str(source), name, seconds=LONG_SECONDS)
 
 
-def _refuse_a_branch_above(view: View, branch: str) -> None:
-    """Raise BranchInTheWay where a branch `sow` leaves no room for branches below `sow/`."""
-    parts = branch.split("/")
-    for count in range(1, len(parts)):
-        above = "/".join(parts[:count])
-        code, _, _ = view.answer("show-ref", "--verify", "--quiet", f"refs/heads/{above}")
-        if code == 0:
-            raise BranchInTheWay(
-                above,
-                f"stands in the way of the branch {branch}: git keeps no branch below a branch",
-                f"Give it another name: git branch -m {above} NAME",
-            )
-
-
-def _refuse_checked_out(view: View, branch: str) -> None:
+def _refuse_checked_out(main: Repository, branch: str) -> None:
     """Raise BranchInTheWay where a working tree has the branch: its files would seem changed."""
-    form = "--format=%(worktreepath)"
-    folder = view.text("for-each-ref", form, f"refs/heads/{branch}").strip()
-    if folder:
+    folder = working_tree_of(main, branch)
+    if folder is not None:
         raise BranchInTheWay(
             branch,
             f"is checked out in {folder}, so its new commits cannot be brought there",

@@ -59,11 +59,9 @@ class Candidate:
 
 def project_branch(main: MainCheckout) -> str:
     """Return the branch that tasks are merged into. Raises NoProjectBranch."""
-    named = main.project.branch
-    branch = main.repository.branch if named is UNSET else named
-    if branch is None:
+    if main.project_branch is None:
         raise NoProjectBranch(main)
-    return branch
+    return main.project_branch
 
 
 def branch_tip(main: MainCheckout, branch: str) -> str:

@@ -19,6 +19,7 @@ from sow.clones.unsolved import unsolved_paths
 from sow.clones.update import CannotUpdate, Updated, finish_update, update_clone
 from sow.git.inert_refs import read_head, read_text
 from sow.git.private_view import private_view, real_git_dir
+from sow.state.tasks import read_task
 
 MERGE_HEAD_LIMIT = 4096
 
@@ -47,15 +48,15 @@ def update_of_clone(
     BranchInTheWay, UnsafeClone, GitRefused, and what `ask` raises.
     """
     branch = project_branch(main)
-    _refuse_none(place)
+    _refuse_none(main, place)
     with locked_place(place, timeout_seconds=LOCK_SECONDS):
         ask(place.task)
-        _refuse_unwhole(place)
+        _refuse_unwhole(main, place)
         facts = place.facts(place.base or "")
         withheld = copied_to(main, place)
         updated = update_clone(facts, main.repository, branch, withheld=withheld, step=step)
-        if updated.merged and not updated.conflicts:
-            bring_back(facts, main.repository)
+        if not updated.conflicts:  # also where it had all: an update may have been killed here
+            bring_back(facts, main.repository, step=step)
     return updated
 
 
@@ -65,9 +66,9 @@ def conflict_in(main: MainCheckout, place: Place) -> Conflict | None:
     An update that was killed is completed before. Raises as `update_of_clone` does.
     """
     branch = project_branch(main)
-    _refuse_none(place)
+    _refuse_none(main, place)
     with locked_place(place, timeout_seconds=LOCK_SECONDS):
-        _refuse_unwhole(place)
+        _refuse_unwhole(main, place)
         facts = place.facts(place.base or "")
         finish_update(facts, main.repository)
         git_dir = real_git_dir(place.path)
@@ -82,16 +83,16 @@ def conflict_in(main: MainCheckout, place: Place) -> Conflict | None:
             return Conflict(branch, unsolved_paths(view, facts, here, theirs))
 
 
-def _refuse_none(place: Place) -> None:
+def _refuse_none(main: MainCheckout, place: Place) -> None:
     """Raise NoClone where nothing lies there, before anything is made beside it."""
     if state_of(place) is CloneState.MISSING:
-        raise NoClone(place.task, had_one=place.base is not None)
+        raise NoClone(read_task(main.workspace, place.task), had_one=place.base is not None)
 
 
-def _refuse_unwhole(place: Place) -> None:
+def _refuse_unwhole(main: MainCheckout, place: Place) -> None:
     found = state_of(place)
     if found is CloneState.MISSING:
-        raise NoClone(place.task, had_one=place.base is not None)
+        raise NoClone(read_task(main.workspace, place.task), had_one=place.base is not None)
     if found is not CloneState.WHOLE:
         why = {
             CloneState.UNFINISHED: "it is not made to its end",

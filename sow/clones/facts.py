@@ -1,11 +1,11 @@
 """What the git work on a task's clone must know of it."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True)
-class CloneFacts:
+
+class CloneFacts(Struct, frozen=True):
     """A task's clone: its folder, its branch, where that began, and where the workspace lies."""
 
     path: Path

@@ -1,7 +1,7 @@
 """What a verdict is about: a commit of the task's branch in the main repository, and its change.
 
 The clone itself has no say in it: what is judged is what was brought back, and
-what a merge would take.
+what a merge would take. Nor has the task's state, which its author can write.
 """
 
 from pathlib import Path
@@ -9,13 +9,15 @@ from pathlib import Path
 from msgspec import UNSET
 
 from sow.clones.difference import Difference, difference
+from sow.clones.main_checkout import MainCheckout, main_checkout
+from sow.clones.place import branch_of, known_clone
 from sow.clones.task_diff import facts_of
+from sow.config.clones import CloneSettings
 from sow.errors import StateError
-from sow.git.repository import Repository, repository_of
+from sow.git.repository import repository_of
 from sow.git.view import view_of
 from sow.paths import Workspace
-from sow.schema.task import Task, TaskClone
-from sow.state.projects import read_project
+from sow.schema.task import Task
 
 
 class NothingBroughtBack(StateError):
@@ -34,29 +36,32 @@ def judged_commit(workspace: Workspace, task: Task) -> str:
 
     Raises NothingBroughtBack for a task with a clone, NoRepository, GitMissing, GitRefused.
     """
-    main = repository_of(workspace.root)
     if task.clone is UNSET:
-        return main.commit
-    commit = view_of(main.top).commit_of(f"refs/heads/{task.clone.branch}")
+        return repository_of(workspace.root).commit
+    main = _checkout(workspace)
+    branch = branch_of(main.repository, main.project, task)
+    commit = view_of(main.repository.top).commit_of(f"refs/heads/{branch}")
     if commit is None:
-        raise NothingBroughtBack(task.id, task.clone.branch, main.top)
+        raise NothingBroughtBack(task.id, branch, main.repository.top)
     return commit
 
 
-def judged_change(workspace: Workspace, clone: TaskClone, commit: str) -> Difference:
-    """Return what a task has changed up to a commit of its branch. Raises NoRepository, GitRefused.
+def judged_change(workspace: Workspace, task: Task, commit: str) -> Difference:
+    """Return what a task with a clone has changed up to a commit of its branch.
 
-    All of it is seen in the main repository.
+    All of it is seen in the main repository. Raises NoRepository, GitRefused.
     """
-    main = repository_of(workspace.root)
-    view = view_of(main.top)
-    facts = facts_of(workspace.root, main.top, clone.path, clone.branch, clone.base)
-    project = project_branch(workspace, main)
+    main = _checkout(workspace)
+    known = known_clone(main.repository, main.project, task)
+    base = known.base if known is not None else commit
+    branch = branch_of(main.repository, main.project, task)
+    facts = facts_of(workspace.root, main.repository.top, main.repository.top, branch, base)
+    view = view_of(main.repository.top)
+    project = main.project_branch
     tip = view.commit_of(f"refs/heads/{project}") if project else None
     return difference(view, facts, commit, tip)
 
 
-def project_branch(workspace: Workspace, main: Repository) -> str | None:
-    """Return the name of the project's branch: its own, else what is checked out."""
-    branch = read_project(workspace).branch
-    return branch if isinstance(branch, str) else main.branch
+def _checkout(workspace: Workspace) -> MainCheckout:
+    """Return the main checkout as far as no setting is asked: where clones lie does not matter."""
+    return main_checkout(workspace, CloneSettings())

@@ -13,7 +13,7 @@ from sow.clones.facts import CloneFacts
 from sow.clones.steps import no_step
 from sow.clones.unsolved import unsolved_paths
 from sow.clones.update import UNFINISHED, finish_update
-from sow.clones.work_tree import Untaken, WorkTree, take, work_tree
+from sow.clones.work_tree import Untaken, WorkTree, hide_absent, take, work_tree
 from sow.git.identity import identity_of
 from sow.git.inert_refs import (
     check_out_name,
@@ -28,7 +28,9 @@ from sow.git.private_view import index_of, private_view, real_git_dir
 from sow.git.repository import Repository
 from sow.git.view import View
 
-MERGE_FILES = ("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "AUTO_MERGE")
+MERGE_FILES = ("MERGE_MSG", "MERGE_MODE", "AUTO_MERGE", "MERGE_HEAD")
+"""What git leaves of a merge, in the order in which it is removed: while the last one is there, the
+others may be."""
 TEXT_LIMIT = 1 << 20
 
 
@@ -79,7 +81,11 @@ def commit_leftovers(
         tip = next(filter(view.commit_of, filter(None, (on_branch, known, facts.base))), here)
         found = work_tree(view, facts, here, withheld)
         if head.branch != facts.branch and not view.is_ancestor(tip, here):
-            return _elsewhere(view, facts, here, tip, found, on_branch)
+            there = _already_on_branch(view, facts, here, tip, withheld)
+            if there is None:
+                return _elsewhere(view, facts, here, tip, found, on_branch)
+            here, found = tip, there
+            write_file(git_dir, "index", index_of(view).read_bytes())
         merged = _merge_head(view, git_dir, here)
         if merged and (unsolved := unsolved_paths(view, facts, here, merged)):
             reason = "a merge is under way in the clone, and these conflicts are not solved"
@@ -91,11 +97,11 @@ def commit_leftovers(
             write_file(git_dir, "index", index_of(view).read_bytes())
             remove_file(git_dir, "index.lock")  # of a git that was killed with its agent
             step("index written")
-        notes = _moved(git_dir, facts, head.branch, on_branch, commit)
-        step("branch moved")
-    if commit != here or merged:
+        notes = _moved(git_dir, facts, head.branch, on_branch, commit, step)
+    if commit != here or read_text(git_dir, MERGE_FILES[-1], TEXT_LIMIT) is not None:
         for name in MERGE_FILES:
             remove_file(git_dir, name)
+            step(f"{name} removed")
     if commit == here:
         return Leftovers(commit, notes=notes, untaken=found.untaken)
     return Leftovers(commit, commit, found.paths, notes, found.untaken)
@@ -103,6 +109,23 @@ def commit_leftovers(
 
 def _untouched(commit: str | None, reason: str) -> Leftovers:
     return Leftovers(commit, untaken=(Untaken(reason),))
+
+
+def _already_on_branch(
+    view: View, facts: CloneFacts, here: str, tip: str, withheld: Sequence[str]
+) -> WorkTree | None:
+    """Return how the files differ from `tip`, which goes on from `here`: if in nothing to be taken.
+
+    So a clone stands whose branch was moved by a try that was killed before it
+    was checked out. The view's index is as that try has written it then.
+    """
+    if not view.is_ancestor(here, tip):
+        return None
+    found = work_tree(view, facts, tip, withheld)
+    if found.paths:
+        return None
+    hide_absent(view, found.absent)
+    return found
 
 
 def _elsewhere(
@@ -147,16 +170,23 @@ def _commit(
 
 
 def _moved(
-    git_dir: Path, facts: CloneFacts, checked_out: str | None, on_branch: str | None, commit: str
+    git_dir: Path,
+    facts: CloneFacts,
+    checked_out: str | None,
+    on_branch: str | None,
+    commit: str,
+    step: Callable[[str], None],
 ) -> tuple[str, ...]:
     """Make the task's branch name `commit`, and be the one that is checked out."""
     notes = []
     if on_branch != commit:
         write_branch(git_dir, facts.branch, commit)
+        step("branch moved")
     if on_branch is None:
         notes.append(f"{facts.branch} was gone from the clone, and was made again")
     if checked_out != facts.branch:
         check_out_name(git_dir, facts.branch)
+        step("branch checked out")
         was = checked_out or "no branch"
         notes.append(f"{was} was checked out in the clone; its work is on {facts.branch} now")
     return tuple(notes)

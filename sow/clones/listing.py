@@ -6,17 +6,19 @@ Reads only.
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from sow.clones.copying import files_to_copy
 from sow.clones.locks import DRAFT, GONE
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.mark import Stage, own_mark
 from sow.clones.place import Place, branch_name, inside_of, is_own_branch
+from sow.clones.record import noted_clone
 from sow.clones.standing import Standing, standing, unmerged
 from sow.errors import StateError
 from sow.ids import TASK_ID_PATTERN, TaskId
@@ -29,10 +31,24 @@ ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.ABANDONED})
 class NoClone(StateError):
     """A task has no clone now."""
 
-    def __init__(self, task: str, *, had_one: bool) -> None:
-        again = f"The next `sow agent resume {task}` makes it again from its branch."
-        first = "A task gets one when it is spawned, by the setting clones.use or by --clone."
-        super().__init__(f"task {task} has no clone", hint=again if had_one else first)
+    def __init__(self, task: Task, *, had_one: bool) -> None:
+        super().__init__(
+            f"task {task.id} has no clone",
+            hint=_way_back(task)
+            if had_one
+            else "A task gets one when it is spawned, by the setting clones.use or by --clone.",
+        )
+
+
+def _way_back(task: Task) -> str:
+    """Return what makes a clone again that is gone, as the task stands."""
+    again = "makes it again from its branch"
+    if task.status in ENDED:
+        reopened = f"`sow task reopen {task.id}` makes the task pending"
+        return f"The task is {task.status}. {reopened}; the next spawn {again}."
+    if task.status is TaskStatus.PENDING or not task.session_started:
+        return f"The next `sow agent spawn {task.id}` {again}."
+    return f'The next `sow agent resume {task.id} "…"` {again}.'
 
 
 class CloneState(StrEnum):
@@ -92,9 +108,11 @@ def standing_of(main: MainCheckout, place: Place) -> Standing:
 
 def copied_to(main: MainCheckout, place: Place) -> list[str]:
     """Return the files that sow has copied into a clone, or would copy now, from its top."""
-    mark = own_mark(place)
+    noted, mark = noted_clone(main.repository, place.project, place.task), own_mark(place)
     files, _ = files_to_copy(place.workspace, main.settings.copy)
     copied = [os.path.join(place.inside, path) for path in files]  # noqa: PTH118 - text for git
+    if noted is not None:
+        return [*copied, *noted.made_by_sow]
     return [*copied, *(mark.copied if mark else ())]
 
 
@@ -120,10 +138,10 @@ def _place_at(main: MainCheckout, path: Path) -> Place:
         task=TaskId(path.name),
         path=path,
         branch=branch_name(main.project, path.name),
-        inside=inside_of(main.workspace, main.repository),
+        inside=inside_of(main.workspace.root, main.repository.top),
     )
     mark = own_mark(place)
-    if mark is None or not is_own_branch(mark.branch, place):
+    if mark is None or not is_own_branch(mark.branch, place.project, place.task):
         return place
     return replace(place, branch=mark.branch)
 

@@ -4,17 +4,18 @@ Owns that it stays out of commits. Files that git knows and that it has changed
 are not told apart from the agent's own changes.
 """
 
+from sow.clone_mark import CloneMark
 from sow.clones.make import PlaceTaken
 from sow.clones.mark import own_mark, write_mark
 from sow.clones.place import Place
-from sow.clones.surroundings import keep_out_of_commits
+from sow.clones.taken_over import keep_out_of_commits
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS, git_bytes
 from sow.git.view import split_records
 
 
-def keep_apart(place: Place, main: Repository) -> tuple[str, ...]:
-    """Note the files that are new to git in a clone in which no agent has been; return them.
+def keep_apart(place: Place, main: Repository) -> CloneMark:
+    """Note the files that are new to git in a clone in which no agent has been; return its mark.
 
     The caller holds its lock. Raises PlaceTaken, GitRefused, NotWritten.
     """
@@ -24,7 +25,9 @@ def keep_apart(place: Place, main: Repository) -> tuple[str, ...]:
     words = ("ls-files", "-z", "--others", "--exclude-standard", "--directory")
     made = split_records(git_bytes(place.path, *words, seconds=LONG_SECONDS))
     paths = tuple(dict.fromkeys((*mark.copied, *(path.rstrip("/") for path in made))))
-    if paths != mark.copied:
-        write_mark(place.path, mark._replace(copied=paths))
-        keep_out_of_commits(place.path, main, paths)
-    return paths
+    if paths == mark.copied:
+        return mark
+    mark = mark._replace(copied=paths)
+    write_mark(place.path, mark)
+    keep_out_of_commits(place.path, main, paths)
+    return mark

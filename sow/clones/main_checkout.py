@@ -4,13 +4,17 @@ Owns putting these together once. Changes nothing but the file of the
 checkout's id.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import UNSET, Struct
 
 from sow.clones.base import project_commit
 from sow.clones.checkout_id import checkout_id
 from sow.clones.place import ID_DIGITS, Place, clones_folder, place_of
-from sow.config.clones import CloneSettings
+from sow.clones.record import CloneRecord, noted_clone
+from sow.config.checks import read_repository
+from sow.config.clones import CloneSettings, clone_settings
+from sow.errors import ConfigurationError
 from sow.git.repository import Repository, repository_of
 from sow.paths import Workspace
 from sow.schema.project import Project
@@ -18,8 +22,7 @@ from sow.schema.task import Task
 from sow.state.projects import read_project
 
 
-@dataclass(frozen=True)
-class MainCheckout:
+class MainCheckout(Struct, frozen=True):
     """A workspace, and what its tasks' clones are made of."""
 
     workspace: Workspace
@@ -33,6 +36,16 @@ class MainCheckout:
     def project_commit(self) -> str:
         """The commit of the project's branch. Raises ProjectBranchGone."""
         return project_commit(self.repository, self.project, self.workspace.project_state)
+
+    @property
+    def project_branch(self) -> str | None:
+        """The name of the project's branch: its own, else what is checked out; None for neither."""
+        branch = self.project.branch
+        return self.repository.branch if branch is UNSET else branch
+
+    def noted(self, task: Task) -> CloneRecord | None:
+        """Return sow's own record of a task's clone; None for a clone that was made elsewhere."""
+        return noted_clone(self.repository, self.project.id, task.id)
 
     def place(self, task: Task) -> Place:
         """Return where a task's clone lies. Raises FolderInRepository, PathNotText."""
@@ -48,6 +61,17 @@ class MainCheckout:
         folder = clones_folder(self.workspace, self.repository, self.settings)
         found = folder.glob(f"*-{self.checkout}/{self.project.id[:ID_DIGITS]}")
         return sorted(path for path in found if path.is_dir())
+
+
+def known_settings(workspace: Workspace) -> CloneSettings:
+    """Return the settings of clones; the defaults where the file cannot be used now.
+
+    For what is done with a clone that is there: where that lies is on record.
+    """
+    try:
+        return clone_settings(read_repository(workspace.repository_config))[0]
+    except ConfigurationError:
+        return CloneSettings()
 
 
 def main_checkout(workspace: Workspace, settings: CloneSettings) -> MainCheckout:

@@ -20,18 +20,16 @@ from sow.clones.locks import FOLDER_MODE, draft_path, unfinished
 from sow.clones.mark import Stage, mark_for, own_mark, write_mark
 from sow.clones.place import Place, refuse_branch_in_the_way
 from sow.clones.steps import no_step
-from sow.clones.surroundings import (
-    keep_out_of_commits,
-    link_large_files,
-    point_at_remote,
-    take_settings,
-)
+from sow.clones.taken_over import keep_out_of_commits, settle_in
 from sow.errors import StateError
 from sow.files import NotWritten
 from sow.git.git_errors import GitRefused
 from sow.git.repository import Repository, refuse_old_git
 from sow.git.run import LONG_SECONDS, git, git_environment
+from sow.git.settings_text import add_settings
 
+WITHOUT_STATE = (("core.sparseCheckout", "true"), ("core.sparseCheckoutCone", "false"))
+"""The settings by which a part of the commit is not checked out."""
 NO_SPACE = "No space left"
 SUBMODULES = (
     "the repository has submodules, which are not initialised in the clone; let clones.setup do it,"
@@ -195,10 +193,7 @@ def _run_clone(making: Making, *more: str) -> None:
 
 
 def _settle_in(making: Making) -> None:
-    repository = making.order.repository
-    point_at_remote(making.draft, repository)
-    take_settings(making.draft, repository)
-    link_large_files(making.draft, repository)
+    settle_in(making.draft, making.order.repository)
 
 
 def _begin_branch(making: Making) -> None:
@@ -214,8 +209,7 @@ def _check_out(making: Making) -> None:
     (draft / ".git" / "info").mkdir(exist_ok=True)
     patterns = f"/*\n!/{pattern}/\n".encode("utf-8", "surrogateescape")
     (draft / ".git" / "info" / "sparse-checkout").write_bytes(patterns)
-    git(draft, "config", "core.sparseCheckout", "true")
-    git(draft, "config", "core.sparseCheckoutCone", "false")
+    add_settings(draft, WITHOUT_STATE)
     words = ("checkout", "--quiet", "--force", place.branch, "--")
     try:
         git(draft, *words, seconds=LONG_SECONDS)

@@ -14,13 +14,15 @@ from msgspec import UNSET
 
 from sow.clones.candidates import Candidate, branch_tip, candidates, project_branch
 from sow.clones.main_checkout import MainCheckout, main_checkout
-from sow.clones.merging import ConflictingFile, TaskCommit, brought_by, compute_merge
+from sow.clones.merge_marks import brought_by
+from sow.clones.merging import ConflictingFile, TaskCommit, compute_merge
 from sow.clones.moving import KIND, BranchMoved, complete_move, move_branch
 from sow.clones.place import Place
 from sow.clones.removal import remove_clone
 from sow.clones.steps import no_step, note_path
 from sow.errors import StateError
 from sow.files import NotWritten, locked_folder
+from sow.schema.job_terms import MergeWay
 from sow.schema.task import Task, TaskStatus
 from sow.state.tasks import change_task
 from sow.state.transitions import ALLOWED, FieldChanges, enter, moment
@@ -86,7 +88,7 @@ def merge_tasks(
     main: MainCheckout,
     task_ids: Sequence[str],
     *,
-    squash: bool,
+    way: MergeWay,
     check: Check,
     now: float,
     step: Callable[[str], None] = no_step,
@@ -94,7 +96,7 @@ def merge_tasks(
     """Merge tasks into the project's branch, and complete those that were accepted.
 
     The caller holds the tasks: no job of theirs is at work. Raises
-    MergeConflict, NotMergeable, DirtyFiles, IndexInUse, BranchMoved (after
+    MergeConflict, NotOneByOne, NotMergeable, DirtyFiles, IndexInUse, BranchMoved (after
     MOST_TRIES), what `check` raises (nothing was changed then), GitRefused.
     """
     branch = project_branch(main)
@@ -104,7 +106,7 @@ def merge_tasks(
         onto = branch_tip(main, branch)
         found = candidates(main, task_ids)
         step("branches brought in")
-        parts, result = _computed(main, branch, onto, found, squash=squash)
+        parts, result = _computed(main, branch, onto, found, way=way)
         step("computed")
         if result == onto:
             break
@@ -145,15 +147,18 @@ def _alone(main: MainCheckout, branch: str) -> Iterator[None]:
 
 
 def _computed(
-    main: MainCheckout, branch: str, onto: str, found: Sequence[Candidate], *, squash: bool
+    main: MainCheckout, branch: str, onto: str, found: Sequence[Candidate], *, way: MergeWay
 ) -> tuple[list[_Part], str]:
-    """Return each task's part, and the commit that holds them all. Raises MergeConflict."""
+    """Return each task's part, and the commit that holds them all.
+
+    Raises MergeConflict, NotOneByOne.
+    """
     parts: list[_Part] = []
     for candidate in found:
         task, place = candidate.task, candidate.place
         facts = place.facts(place.base or candidate.commit)
         wanted = TaskCommit(task.id, task.name, candidate.commit, facts)
-        merge = compute_merge(main.repository, onto, wanted, squash=squash)
+        merge = compute_merge(main.repository, onto, wanted, way=way)
         if merge.commit is None:
             before = [part.candidate.task.id for part in parts]
             raise MergeConflict(task, branch, merge.conflicts, before)

@@ -9,22 +9,14 @@ from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 
 from sow.clones.facts import CloneFacts
+from sow.clones.merge_marks import mark_lines, marks_since
+from sow.clones.rebasing import Series, rebase
 from sow.git.identity import identity_of
-from sow.git.merge_tree import merge_trees, with_folder_of
+from sow.git.merge_tree import merge_trees, scratch_commit, with_folder_of
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, view_of
-
-TASK_MARK = "Sow-Task"
-"""In the message of a merge: whose it is."""
-COMMIT_MARK = "Sow-Commit"
-"""In the message of a merge: the task's commit, which a squash does not hold as a parent."""
-MARKS = "%x00".join(
-    (
-        "%H",
-        *(f"%(trailers:key={mark},valueonly,separator=%x2C)" for mark in (TASK_MARK, COMMIT_MARK)),
-    )
-)
+from sow.schema.job_terms import MergeWay
 
 
 @dataclass(frozen=True)
@@ -61,12 +53,12 @@ class Merge:
 
 
 def compute_merge(
-    main: Repository, onto: str, wanted: TaskCommit, *, squash: bool = False
+    main: Repository, onto: str, wanted: TaskCommit, *, way: MergeWay = MergeWay.MERGE
 ) -> Merge:
-    """Merge a task's commit onto a commit of the project's branch. Raises GitRefused.
+    """Merge a task's commit onto a commit of the project's branch. Raises GitRefused, NotOneByOne.
 
     What the task's commits change below `.sow/project` is left out. Both
-    commits must be in the main repository.
+    commits must be in the main repository. Every way comes to the same files.
     """
     view = view_of(main.top)
     if is_merged(main, onto, wanted.commit):
@@ -78,17 +70,23 @@ def compute_merge(
     if merged.conflicts:
         files = _with_tasks(view, onto, wanted.commit, merged.conflicts)
         return Merge(onto, None, files, merged.words)
-    parents = [onto] if squash else [onto, wanted.commit]
+    if way is MergeWay.REBASE:
+        mark, base = _mark_of(wanted), wanted.facts.base
+        series = Series(wanted.task, mark, onto, wanted.commit, base, wanted.facts.project_folder)
+        rebased = rebase(view, series, merged.tree, author)
+        if rebased is not None:
+            return Merge(onto, rebased)
+    parents = [onto, wanted.commit] if way is MergeWay.MERGE else [onto]
     words = [word for parent in parents for word in ("-p", parent)]
-    stdin = _message(wanted, squash=squash).encode("utf-8", "replace")
+    stdin = _message(wanted, way).encode("utf-8", "replace")
     commit = view.text("commit-tree", merged.tree, *words, stdin=stdin, variables=author)
     return Merge(onto, commit)
 
 
 def is_merged(main: Repository, project: str, commit: str, remembered: str | None = None) -> bool:
-    """Whether the project's branch holds a task's commit: as an ancestor, or squashed.
+    """Whether the project's branch holds a task's commit: as an ancestor, squashed or rebased.
 
-    `remembered` is the commit that the task's record names as its squash.
+    `remembered` is the commit that the task's record names as what brought it.
     Without it, the messages on the project's own line tell. Raises GitRefused.
     """
     view = view_of(main.top)
@@ -99,20 +97,7 @@ def is_merged(main: Repository, project: str, commit: str, remembered: str | Non
         return True
     if remembered and view.commit_of(remembered) and view.is_ancestor(remembered, tip):
         return True
-    return any(marked == commit for _, _, marked in _marks(view, tip, commit))
-
-
-def brought_by(main: Repository, project: str, commit: str) -> str:
-    """Return the commit of the project's own line that brought a merged commit, by its message.
-
-    A commit that nobody has merged by sow came as it is. Raises GitRefused.
-    """
-    view = view_of(main.top)
-    format_ = f"--format={MARKS}"
-    fixed = ("--fixed-strings", f"--grep={COMMIT_MARK}: {commit}")
-    words = ("log", "-z", "--first-parent", "--max-count=1", *fixed, format_, project)
-    records = view.records(*words, seconds=LONG_SECONDS)
-    return records[0] if records and records[2] == commit else commit
+    return any(marked == commit for _, _, marked in marks_since(view, tip, commit))
 
 
 def _sides(
@@ -127,35 +112,23 @@ def _sides(
     tree = with_folder_of(view, wanted.commit, onto, folder, scratch)
     squashed = _squashed_before(view, onto, wanted)
     if squashed is None:
-        theirs = _commit(view, tree, author, wanted.commit)
+        theirs = scratch_commit(view, tree, author, wanted.commit)
         return onto, theirs
     earlier = with_folder_of(view, squashed, onto, folder, scratch)
-    base = _commit(view, earlier, author)
-    return _commit(view, f"{onto}^{{tree}}", author, base), _commit(view, tree, author, base)
-
-
-def _commit(view: View, tree: str, author: Mapping[str, str], *parents: str) -> str:
-    """Make a commit that only this computation sees."""
-    words = [word for parent in parents for word in ("-p", parent)]
-    name = view.text("rev-parse", tree)
-    return view.text("commit-tree", name, *words, stdin=b"One side\n", variables=author)
+    base = scratch_commit(view, earlier, author)
+    return scratch_commit(view, f"{onto}^{{tree}}", author, base), scratch_commit(
+        view, tree, author, base
+    )
 
 
 def _squashed_before(view: View, onto: str, wanted: TaskCommit) -> str | None:
     """Return the task's newest commit that was squashed into the project since they went apart."""
-    for squash, task, commit in _marks(view, onto, wanted.commit):
+    for squash, task, commit in marks_since(view, onto, wanted.commit):
         if task == _mark_of(wanted) and view.commit_of(commit):
             apart = not view.is_ancestor(squash, wanted.commit)
             if apart and view.is_ancestor(commit, wanted.commit):
                 return commit
     return None
-
-
-def _marks(view: View, tip: str, commit: str) -> list[tuple[str, str, str]]:
-    """Return the project's own commits since the task's went apart: each with whose it is."""
-    words = ("log", "-z", "--first-parent", f"--format={MARKS}", tip, f"^{commit}")
-    records = view.records(*words, seconds=LONG_SECONDS)
-    return list(zip(records[::3], records[1::3], records[2::3], strict=True))
 
 
 def _with_tasks(
@@ -167,7 +140,7 @@ def _with_tasks(
     commits are of the same second (seen with git 2.39).
     """
     brought: dict[str, dict[str, None]] = {path: {} for path in paths}
-    for merge, mark, _ in _marks(view, onto, commit):
+    for merge, mark, _ in marks_since(view, onto, commit):
         if mark:
             words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", f"{merge}^1", merge)
             for path in brought.keys() & set(view.records(*words, seconds=LONG_SECONDS)):
@@ -184,8 +157,8 @@ def _task_of(mark: str) -> str:
     return mark.rpartition("/")[2]
 
 
-def _message(wanted: TaskCommit, *, squash: bool) -> str:
+def _message(wanted: TaskCommit, way: MergeWay) -> str:
     """Return a merge's message. A task's title is text of others: it stays one line of it."""
     title = " ".join(wanted.title.split())[:200] or wanted.task
-    first = title if squash else f"Merge task {wanted.task}: {title}"
-    return f"{first}\n\n{TASK_MARK}: {_mark_of(wanted)}\n{COMMIT_MARK}: {wanted.commit}\n"
+    first = f"Merge task {wanted.task}: {title}" if way is MergeWay.MERGE else title
+    return f"{first}\n\n{mark_lines(_mark_of(wanted), wanted.commit)}"

@@ -24,6 +24,7 @@ from sow.errors import StateError
 from sow.git.git_errors import GitRefused
 from sow.git.repository import Repository
 from sow.git.view import View, view_of
+from sow.git.working_trees import working_tree_of
 
 KIND = "moving"
 SHOWN = 12
@@ -88,13 +89,13 @@ def move_branch(
 ) -> Moved:
     """Move `branch` from `old` to `new`, and the working tree that has it checked out, if any.
 
-    The caller holds the lock of the project's merges. Raises DirtyFiles,
-    BranchMoved, IndexInUse (nothing changed), GitRefused.
+    The caller holds the lock of the project's merges. Raises DirtyFiles, BranchMoved,
+    IndexInUse, WorkingTreeUnknown (nothing changed), GitRefused.
     """
     complete_move(main, branch)
     if _commit_of_branch(view_of(main.top), branch) != old:
         raise BranchMoved(branch, old)
-    folder = _checked_out_in(main, branch)
+    folder = working_tree_of(main, branch)
     if folder is not None:
         _refuse_dirty(view_of(folder), changes_between(view_of(folder), old, new))
     write_note(main, KIND, branch, {"old": old, "new": new, "folder": folder and str(folder)})
@@ -122,7 +123,7 @@ def complete_move(main: Repository, branch: str) -> tuple[str, ...]:
     left: tuple[str, ...] = ()
     view = view_of(main.top)
     tip = _commit_of_branch(view, branch)
-    folder = _checked_out_in(main, branch)
+    folder = working_tree_of(main, branch)
     if folder and tip and tip != note["old"] and view.is_ancestor(note["new"], tip):
         left = _bring_along(folder, note["old"], note["new"], tip, no_step)
     remove_note(main, KIND, branch)
@@ -172,10 +173,3 @@ def _git_path(view: View, name: str) -> Path:
 def _commit_of_branch(view: View, branch: str) -> str | None:
     words = ("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
     return view.text(*words, accepted=(0, 1)) or None
-
-
-def _checked_out_in(main: Repository, branch: str) -> Path | None:
-    """Return the working tree that has the branch checked out; None where none has."""
-    form = "--format=%(worktreepath)"
-    folder = view_of(main.top).text("for-each-ref", form, f"refs/heads/{branch}").strip("\n")
-    return Path(folder) if folder and Path(folder).is_dir() else None

@@ -6,12 +6,12 @@ Owns both names. Makes nothing.
 import os
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from sow.clones.facts import CloneFacts
+from sow.clones.record import CloneRecord, noted_clone
 from sow.config.clones import CloneSettings
 from sow.errors import ConfigurationError, StateError
 from sow.git.repository import Repository
@@ -19,7 +19,7 @@ from sow.git.view import view_of
 from sow.ids import TaskId
 from sow.paths import Workspace
 from sow.schema.project import Project
-from sow.schema.task import Task
+from sow.schema.task import Task, TaskClone
 
 LONGEST_NAME = 40
 ID_DIGITS = 8
@@ -59,8 +59,7 @@ class PathNotText(StateError):
         )
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a task's clone lies or will lie."""
 
     workspace: Path
@@ -94,58 +93,70 @@ def place_of(
     task: Task,
     settings: CloneSettings,
 ) -> Place:
-    """Return where the clone of a task lies: where its state says, if this checkout made it.
+    """Return where the clone of a task lies: where that is on record, if this checkout made it.
 
-    A state file travels: the place that another checkout, machine or user wrote
-    into it is none of ours. Raises FolderInRepository, PathNotText.
+    A git folder is copied and a state file travels: the place that another checkout,
+    machine or user wrote there is none of ours. Raises FolderInRepository, PathNotText.
     """
-    named = Place(
-        workspace=workspace.root,
-        checkout=checkout,
-        project=project.id,
-        task=TaskId(task.id),
-        path=clones_folder(workspace, repository, settings)
-        / f"{safe_name(repository.top.name)}-{checkout}"
-        / project.id[:ID_DIGITS]
-        / task.id,
-        branch=branch_name(project, task.id),
-        inside=inside_of(workspace, repository),
-    )
-    if task.clone is UNSET:
-        return _checked(named)
-    recorded = Path(task.clone.path)
-    is_ours = recorded.is_absolute() and recorded.parts[-3:] == (
-        *_ours(recorded, checkout),
-        *named.path.parts[-2:],
-    )
+    known = known_clone(repository, project, task)
+    path = _recorded_path(known, checkout, project, task)
+    if path is None:
+        of_checkout = f"{safe_name(repository.top.name)}-{checkout}"
+        folder = clones_folder(workspace, repository, settings) / of_checkout
+        path = folder / project.id[:ID_DIGITS] / task.id
     return _checked(
         Place(
-            workspace=named.workspace,
+            workspace=workspace.root,
             checkout=checkout,
-            project=named.project,
-            task=named.task,
-            path=recorded if is_ours else named.path,
-            branch=task.clone.branch if is_own_branch(task.clone.branch, named) else named.branch,
-            inside=named.inside,
-            base=task.clone.base,
+            project=project.id,
+            task=TaskId(task.id),
+            path=path,
+            branch=branch_of(repository, project, task),
+            inside=inside_of(workspace.root, repository.top),
+            base=known.base if known is not None else None,
         )
     )
 
 
-def is_own_branch(branch: str, place: Place) -> bool:
-    """Whether a branch in a state file is one that sow has named for this task.
+def known_clone(
+    repository: Repository, project: Project, task: Task
+) -> CloneRecord | TaskClone | None:
+    """Return what is on record of a task's clone: sow's own word, else that of the task's state."""
+    noted = noted_clone(repository, project.id, task.id)
+    if noted is not None or task.clone is UNSET:
+        return noted
+    return task.clone
 
-    The project may have had another name then. Agents can write that file: it
+
+def branch_of(repository: Repository, project: Project, task: Task) -> str:
+    """Return the name of a task's branch: the one on record, where sow has named it."""
+    known = known_clone(repository, project, task)
+    if known is not None and is_own_branch(known.branch, project.id, task.id):
+        return known.branch
+    return branch_name(project, task.id)
+
+
+def is_own_branch(branch: str, project_id: str, task_id: str) -> bool:
+    """Whether a branch on record is one that sow has named for this task.
+
+    The project may have had another name then. Agents can write state files: those
     must not lead sow to somebody else's branch.
     """
-    end = f"-{place.project[:ID_DIGITS]}/{place.task}"
+    end = f"-{project_id[:ID_DIGITS]}/{task_id}"
     return re.fullmatch(f"sow/[a-z0-9-]+{re.escape(end)}", branch) is not None
 
 
-def _ours(recorded: Path, checkout: str) -> tuple[str, ...]:
-    """Return the folder of this checkout's clones as a recorded path names it, if it does."""
-    name = recorded.parts[-3] if len(recorded.parts) > 3 else ""
-    return (name,) if name.endswith(f"-{checkout}") else ()
+def _recorded_path(
+    known: CloneRecord | TaskClone | None, checkout: str, project: Project, task: Task
+) -> Path | None:
+    """Return the place on record; None where it is not one that this checkout would have chosen."""
+    if known is None:
+        return None
+    path = Path(known.path)
+    if not path.is_absolute() or path.parts[-2:] != (project.id[:ID_DIGITS], task.id):
+        return None
+    is_ours = len(path.parts) > 3 and path.parts[-3].endswith(f"-{checkout}")
+    return path if is_ours else None
 
 
 def _checked(place: Place) -> Place:
@@ -180,9 +191,9 @@ def default_folder() -> Path:
     return Path(Unix("sow").user_state_dir, "clones")
 
 
-def inside_of(workspace: Workspace, repository: Repository) -> str:
-    """Return where the workspace lies in its repository; empty for its root."""
-    inside = os.path.relpath(os.path.realpath(workspace.root), repository.top)
+def inside_of(root: Path, top: Path) -> str:
+    """Return where a workspace lies in its repository; empty for its root."""
+    inside = os.path.relpath(os.path.realpath(root), top)
     return "" if inside == "." else inside
 
 

@@ -1,26 +1,94 @@
-"""A task's clone on record in its `state.yaml`: place, branch and base.
+"""A task's clone on record: in the checkout's git folder, and for people in `state.yaml`.
 
-Owns when that is written: by whoever makes the clone, once it lies in its place.
+Owns both. Agents write the state of their task, and state files travel; what
+sow goes by is the record in the git folder, which is written by whoever makes
+the clone, before an agent is in it. Without one (another machine has made the
+clone) the state's word counts.
 """
 
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
 from sow.clone_mark import CloneMark
+from sow.files import NotAFile, read_regular, write_atomically
+from sow.git.repository import Repository
 from sow.paths import Workspace
 from sow.schema.task import Task
 from sow.state.tasks import change_task
 
+FOLDER = "sow/clones"
+LIMIT = 1 << 24
 
-def record_clone(workspace: Workspace, mark: CloneMark, *, now: float) -> Task:
+
+class CloneRecord(NamedTuple):
+    """Where a task's clone lies, by sow's own word."""
+
+    path: str
+    branch: str
+    base: str
+    """The commit that the branch began at."""
+    made_by_sow: tuple[str, ...] = ()
+    """What is no part of the task's change: copied files, and what `clones.setup` has left."""
+
+
+def note_clone(main: Repository, mark: CloneMark) -> None:
+    """Write the record of a clone that no agent has been in since its mark was written. NotWritten.
+
+    The caller holds the clone's lock.
+    """
+    path = _path(main, mark.project, mark.task)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    record = CloneRecord(mark.path, mark.branch, mark.base, mark.copied)
+    write_atomically(path, json.dumps(record._asdict()).encode("ascii"))
+
+
+def noted_clone(main: Repository, project: str, task: str) -> CloneRecord | None:
+    """Return the record of a task's clone; None where there is none that can be used."""
+    with suppress(FileNotFoundError, NotADirectoryError, NotAFile, ValueError, TypeError, KeyError):
+        found = json.loads(read_regular(_path(main, project, task), LIMIT))
+        return CloneRecord(
+            path=str(found["path"]),
+            branch=str(found["branch"]),
+            base=str(found["base"]),
+            made_by_sow=tuple(map(str, found["made_by_sow"])),
+        )
+    return None
+
+
+def forget_clone(main: Repository, project: str, task: str) -> None:
+    """Remove the record of a task of which neither clone nor branch nor state knows any more."""
+    _path(main, project, task).unlink(missing_ok=True)
+
+
+def _path(main: Repository, project: str, task: str) -> Path:
+    return main.git_dir / FOLDER / quote(project, safe="") / f"{quote(task, safe='')}.json"
+
+
+def record_clone(
+    workspace: Workspace,
+    mark: CloneMark,
+    *,
+    now: float,
+    may: Callable[[], None] = lambda: None,
+    then: Callable[[Task], None] = lambda _: None,
+) -> Task:
     """Write where a task's clone lies into its state, and return the task.
 
-    What stands there already is not written again. Raises what `change_task` does.
+    What stands there already is not written again. `may` is asked under the
+    task's lock, and raises where nothing is to be written any more. Raises what
+    `change_task` does.
     """
     clone = {"path": mark.path, "branch": mark.branch, "base": mark.base}
-    return change_task(
-        workspace,
-        mark.task,
-        lambda task: {} if _has(task, clone) else {"clone": clone},
-        now=now,
-    )
+
+    def change(task: Task) -> Mapping[str, Any]:
+        may()
+        return {} if _has(task, clone) else {"clone": clone}
+
+    return change_task(workspace, mark.task, change, now=now, then=then)
 
 
 def _has(task: Task, clone: dict[str, str]) -> bool:

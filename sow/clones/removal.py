@@ -17,6 +17,7 @@ from sow.clones.locks import CloneLocked, lock_file, locked_place, unfinished
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.make import sweep
 from sow.clones.place import Place
+from sow.clones.review_clone import sweep_reviews
 from sow.clones.standing import Standing
 from sow.errors import StateError
 from sow.schema.task import Task
@@ -92,10 +93,12 @@ def prune_clones(
     *,
     dry_run: bool = False,
     ask: Ask = lambda _: None,
+    is_live: Callable[[int], bool] = lambda _: True,
 ) -> Pruned:
     """Remove the clones of tasks that have ended or are gone, where nothing stands against it.
 
-    With them goes what dead makers and removers have left. A clone that is
+    With them goes what dead makers and removers have left, and the throw-away
+    clones of reviews whose job does not live, by `is_live`. A clone that is
     locked, or in which a job is at work, is left alone and not told of.
     """
     known = {task.id: task for task in tasks}
@@ -113,6 +116,8 @@ def prune_clones(
                 _prune(main, place, removed, kept, dry_run=dry_run)
             if not dry_run and not os.path.lexists(place.path):
                 _forget_lock(place.path)
+    for folder in main.folders():
+        swept += sweep_reviews(folder, is_live, dry_run=dry_run)
     return Pruned(tuple(removed), tuple(kept), tuple(swept))
 
 

@@ -10,25 +10,24 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from sow.clones.copying import copy_files
 from sow.clones.deleting import NotDeleted, delete_clone, delete_folder
 from sow.clones.locks import DRAFT, FOLDER_MODE, GONE, LinkedFolder, draft_path, refuse_links_above
-from sow.clones.make import escaped
+from sow.clones.make import WITHOUT_STATE, escaped, sweep
 from sow.clones.mark import Stage, mark_for, own_mark, write_mark
 from sow.clones.place import Place
-from sow.clones.surroundings import (
-    keep_out_of_commits,
-    link_large_files,
-    point_at_remote,
-    take_settings,
-)
+from sow.clones.steps import no_step
+from sow.clones.taken_over import keep_out_of_commits, settle_in
 from sow.files import NotWritten
 from sow.git.inert_refs import UnsafeClone
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS, git
+from sow.git.settings_text import add_settings
 
 PREFIX = ".review-"
 OURS = re.compile(
@@ -41,6 +40,19 @@ def review_place(place: Place, job: int) -> Place:
     return replace(place, path=place.path.with_name(f"{PREFIX}{job}"))
 
 
+@dataclass(frozen=True)
+class Making:
+    """A throw-away clone on its way."""
+
+    draft: Path
+    place: Place
+    main: Repository
+    commit: str
+    copy: Sequence[str]
+    without: Sequence[str]
+    """Files of the commit that are not checked out, besides the project's state."""
+
+
 def make_review_clone(
     place: Place,
     main: Repository,
@@ -48,16 +60,21 @@ def make_review_clone(
     *,
     copy: Sequence[str] = (),
     without: Sequence[str] = (),
+    step: Callable[[str], None] = no_step,
 ) -> Path:
     """Return the folder for the workspace's root in a clone of `commit` at a review's place.
 
-    One that is there is kept: its reviewer goes on in it. `without` are files
+    One that is whole is kept: its reviewer goes on in it. Who makes it ready for
+    work says that it is (`finish_clone`). `without` are files
     of the commit that are not checked out, besides the project's state. The
-    clone is put in place whole. Raises GitRefused, NotWritten, UnsafeClone.
+    clone is put in place in one piece; what a killed try has left beside it goes.
+    Raises GitRefused, NotWritten, UnsafeClone.
     """
-    if own_mark(place) is None:
+    mark = own_mark(place)
+    if mark is None or mark.stage != Stage.WHOLE:
         delete_clone(place.path)
-        _make(place, main, commit, copy, without)
+        sweep(place.path)
+        _make(Making(draft_path(place.path), place, main, commit, copy, without), step)
     meant = Path(os.path.realpath(place.path)) / place.inside
     if Path(os.path.realpath(place.root)) != meant:
         raise UnsafeClone(place.root, "is a link in the commit that is reviewed")
@@ -65,55 +82,74 @@ def make_review_clone(
     return place.root
 
 
-def _make(
-    place: Place, main: Repository, commit: str, copy: Sequence[str], without: Sequence[str]
-) -> None:
-    draft = draft_path(place.path)
+def _make(making: Making, step: Callable[[str], None]) -> None:
     try:
-        draft.mkdir(mode=FOLDER_MODE, parents=True)
-    except OSError as error:
-        raise NotWritten(draft, error) from error
-    try:
-        _borrow(draft, main, commit)
-        point_at_remote(draft, main)
-        take_settings(draft, main)
-        link_large_files(draft, main)
-        _check_out(draft, place, commit, without)
-        copied = copy_files(place.workspace, draft, place.inside, copy)
-        keep_out_of_commits(draft, main, copied.paths)
-        mark = mark_for(place, commit)
-        write_mark(draft, mark._replace(stage=str(Stage.WHOLE), copied=copied.paths))
-        draft.rename(place.path)
+        for name, act in STEPS.items():
+            act(making)
+            step(name)
     except BaseException as error:
         with suppress(NotDeleted):
-            delete_folder(draft)
+            delete_folder(making.draft)
         if isinstance(error, OSError):
-            raise NotWritten(place.path, error) from error
+            raise NotWritten(making.place.path, error) from error
         raise
 
 
-def _borrow(draft: Path, main: Repository, commit: str) -> None:
+def _begin(making: Making) -> None:
+    making.draft.mkdir(mode=FOLDER_MODE, parents=True)
+
+
+def _borrow(making: Making) -> None:
     """Begin a repository that reads the objects of the main one, and has none of its names."""
-    form = "sha256" if len(commit) == 64 else "sha1"
-    git(draft, "init", "--quiet", "--template=", f"--object-format={form}", ".")
-    info = draft / ".git" / "objects" / "info"
+    main = making.main
+    form = "sha256" if len(making.commit) == 64 else "sha1"
+    git(making.draft, "init", "--quiet", "--template=", f"--object-format={form}", ".")
+    info = making.draft / ".git" / "objects" / "info"
     info.mkdir(parents=True, exist_ok=True)
     (info / "alternates").write_bytes(os.fsencode(main.common_dir / "objects") + b"\n")
     if main.is_shallow:
         shallow = (main.common_dir / "shallow").read_bytes()
-        (draft / ".git" / "shallow").write_bytes(shallow)
+        (making.draft / ".git" / "shallow").write_bytes(shallow)
 
 
-def _check_out(draft: Path, place: Place, commit: str, without: Sequence[str]) -> None:
+def _settle_in(making: Making) -> None:
+    settle_in(making.draft, making.main)
+
+
+def _check_out(making: Making) -> None:
     """Check out all but what is left out. The user's own filters act, as in every clone."""
-    left_out = [f"{place.facts('').project_folder}/", *without]
+    left_out = [f"{making.place.facts('').project_folder}/", *making.without]
     patterns = "/*\n" + "".join(f"!/{escaped(path)}\n" for path in left_out)
-    (draft / ".git" / "info").mkdir(exist_ok=True)
+    (making.draft / ".git" / "info").mkdir(exist_ok=True)
     encoded = patterns.encode("utf-8", "surrogateescape")
-    (draft / ".git" / "info" / "sparse-checkout").write_bytes(encoded)
-    git(draft, "config", "core.sparseCheckout", "true")
-    git(draft, "config", "core.sparseCheckoutCone", "false")
-    git(draft, "checkout", "--quiet", "--force", "--detach", commit, seconds=LONG_SECONDS)
+    (making.draft / ".git" / "info" / "sparse-checkout").write_bytes(encoded)
+    add_settings(making.draft, WITHOUT_STATE)
+    words = ("checkout", "--quiet", "--force", "--detach", making.commit)
+    git(making.draft, *words, seconds=LONG_SECONDS)
+
+
+def _copy(making: Making) -> None:
+    """Copy the user's own files and write whose it is: what makes it ready for work comes after."""
+    place = making.place
+    copied = copy_files(place.workspace, making.draft, place.inside, making.copy)
+    keep_out_of_commits(making.draft, making.main, copied.paths)
+    mark = mark_for(place, making.commit)
+    write_mark(making.draft, mark._replace(copied=copied.paths))
+
+
+def _put_in_place(making: Making) -> None:
+    making.draft.rename(making.place.path)
+
+
+STEPS: dict[str, Callable[[Making], None]] = {
+    "draft begun": _begin,
+    "objects borrowed": _borrow,
+    "settings taken": _settle_in,
+    "checked out": _check_out,
+    "files copied": _copy,
+    "put in place": _put_in_place,
+}
+"""What is done, in this order. Whoever is killed after one of them has done it whole."""
 
 
 def remove_review_clone(place: Place) -> None:
@@ -121,11 +157,13 @@ def remove_review_clone(place: Place) -> None:
     delete_clone(place.path)
 
 
-def sweep_reviews(folder: Path, is_live: Callable[[int], bool]) -> list[Path]:
+def sweep_reviews(
+    folder: Path, is_live: Callable[[int], bool], *, dry_run: bool = False
+) -> list[Path]:
     """Delete what reviews that are over have left in a folder of clones; return it.
 
     `is_live` tells whether a job still lives. What cannot be deleted now is
-    left for the next sweep.
+    left for the next sweep. With `dry_run` nothing is deleted.
     """
     swept = []
     with suppress(OSError, LinkedFolder):
@@ -134,6 +172,7 @@ def sweep_reviews(folder: Path, is_live: Callable[[int], bool]) -> list[Path]:
             found = OURS.fullmatch(path.name)
             if found is not None and not is_live(int(found[1])):
                 with suppress(NotDeleted):
-                    delete_folder(path)
+                    if not dry_run:
+                        delete_folder(path)
                     swept.append(path)
     return swept

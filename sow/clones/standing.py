@@ -158,7 +158,7 @@ def _ref_names(git_dir: Path) -> set[str]:
     names: set[str] = set()
     for folder, _, files in os.walk(git_dir / "refs"):
         names.update(os.path.relpath(f"{folder}/{file}", git_dir) for file in files)
-    for line in (read_text(git_dir, "packed-refs", LOG_LIMIT) or "").splitlines():
+    for line in (read_text(git_dir, "packed-refs", LOG_LIMIT) or "").split("\n"):
         if found := re.match(r"[0-9a-f]{40,64} (refs/\S.*)", line):
             names.add(found[1])
     return {name for name in names if name.split("/")[1] in OWN_REFS}

@@ -61,7 +61,12 @@ PAIRS = frozenset(
         for forge in (".github", ".gitea", ".forgejo")
         for part in ("workflows", "actions")
     }
-    | {(".github", "instructions"), (".sow", "config.yaml"), (".sow", "agents")}
+    | {
+        (".github", "instructions"),
+        (".sow", "config.yaml"),
+        (".sow", "agents"),
+        (".sow", "prompts"),
+    }
 )
 """Two names after one another."""
 

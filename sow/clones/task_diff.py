@@ -19,6 +19,7 @@ from sow.clones.difference import (
     working_tree_stat,
 )
 from sow.clones.facts import CloneFacts
+from sow.clones.place import inside_of
 from sow.clones.steering import steering_files
 from sow.errors import StateError
 from sow.git.inert_refs import read_ref
@@ -53,10 +54,9 @@ class TaskChange:
     stat: bytes | None
 
 
-def facts_of(root: Path, top: Path, path: str, branch: str, base: str) -> CloneFacts:
+def facts_of(root: Path, top: Path, path: Path, branch: str, base: str) -> CloneFacts:
     """Return what is to be known of a clone, for a workspace at `root` in the repository `top`."""
-    inside = root.resolve().relative_to(top).as_posix()
-    return CloneFacts(Path(path), branch, base, "" if inside == "." else inside)
+    return CloneFacts(path, branch, base, inside_of(root, top))
 
 
 def task_change(
@@ -92,7 +92,7 @@ def everybodys_change(root: Path, *, patch: bool = False, stat: bool = False) ->
     Raises NoRepository, GitMissing, GitRefused.
     """
     main = repository_of(root)
-    facts = facts_of(root, main.top, str(main.top), "", main.commit)
+    facts = facts_of(root, main.top, main.top, "", main.commit)
     view = view_of(main.top)
     files = working_tree_files(view, facts)
     return TaskChange(

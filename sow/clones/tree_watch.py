@@ -12,6 +12,7 @@ from sow.clones.task_diff import facts_of
 from sow.errors import SowError
 from sow.git.repository import repository_of
 from sow.git.view import view_of
+from sow.terminal_text import readable
 
 
 class Look(NamedTuple):
@@ -27,14 +28,14 @@ def look_at_tree(root: Path) -> Look | None:
     """Return how the working tree of a workspace stands; None where git cannot tell."""
     try:
         main = repository_of(root)
-        facts = facts_of(root, main.top, str(main.top), "", main.commit)
+        facts = facts_of(root, main.top, main.top, "", main.commit)
         paths = working_tree_files(view_of(main.top), facts)
     except SowError:
         return None
     own = f"{facts.inside}/.sow/" if facts.inside else ".sow/"
     ours = {path for path in paths if path.startswith(own) and path != f"{own}config.yaml"}
     seen = [path for path in paths if path not in ours]
-    return Look(main.commit, {_text(path): _version(main.top / path) for path in seen})
+    return Look(main.commit, {readable(path): _version(main.top / path) for path in seen})
 
 
 def changed_between(before: Look, after: Look) -> tuple[str, ...]:
@@ -51,7 +52,3 @@ def _version(path: Path) -> str:
     except OSError:
         return "gone"
     return f"{found.st_mode} {found.st_size} {found.st_mtime_ns} {found.st_ino}"
-
-
-def _text(path: str) -> str:
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -15,7 +15,7 @@ from sow.clones.locks import FOLDER_MODE, draft_path, locked_place
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.make import sweep
 from sow.clones.place import Place
-from sow.clones.surroundings import link_large_files, point_at_remote, take_settings
+from sow.clones.taken_over import settle_in
 from sow.git.run import LONG_SECONDS, git
 
 
@@ -45,7 +45,5 @@ def _check_out(main: MainCheckout, folder: Path, commit: str) -> None:
     source = os.fsdecode(main.repository.common_dir)
     words = ("clone", "--quiet", "--shared", "--no-tags", "--no-checkout", "--", source, ".")
     git(folder, *words, seconds=LONG_SECONDS)
-    point_at_remote(folder, main.repository)
-    take_settings(folder, main.repository)
-    link_large_files(folder, main.repository)
+    settle_in(folder, main.repository)
     git(folder, "checkout", "--quiet", "--force", "--detach", commit, "--", seconds=LONG_SECONDS)

@@ -16,7 +16,7 @@ from sow.clones.steps import no_step, read_note, remove_note, write_note
 from sow.clones.work_tree import absent_paths, hide_absent, work_tree
 from sow.errors import StateError
 from sow.git.identity import identity_of
-from sow.git.inert_refs import read_head, remove_file, write_branch, write_file
+from sow.git.inert_refs import read_head, read_text, remove_file, write_branch, write_file
 from sow.git.merge_tree import MergedTree, merge_trees, with_folder_of
 from sow.git.private_view import index_of, private_view, real_git_dir, view_folder
 from sow.git.repository import Repository, commit_of
@@ -33,6 +33,7 @@ UNFINISHED = {
 }
 """What git leaves in its folder while an operation of several steps is under way."""
 SHOWN = 12
+TEXT_LIMIT = 1 << 20
 
 
 class CannotUpdate(StateError):
@@ -108,7 +109,7 @@ def finish_update(facts: CloneFacts, main: Repository) -> None:
     if note is None:
         return
     head = read_head(real_git_dir(facts.path))
-    if head.branch == facts.branch and head.commit in (note["here"], note["commit"]):
+    if head.branch == facts.branch and head.commit == note["here"] and not _is_laid(facts, note):
         with private_view(facts.path, main) as view:
             in_the_way = foreign_paths(view, _visible(view, facts, note))
             if in_the_way:
@@ -116,6 +117,18 @@ def finish_update(facts: CloneFacts, main: Repository) -> None:
                 raise CannotUpdate(facts, why, in_the_way)
             _carry_out(view, facts, note, no_step)
     remove_note(main, KIND, facts.branch)
+
+
+def _is_laid(facts: CloneFacts, note: dict[str, Any]) -> bool:
+    """Whether the last deed of an update that leaves a conflict is done: its merge is under way.
+
+    What was changed in the clone since is the solving of it. The last deed of
+    an update without a conflict moves the branch.
+    """
+    if note["commit"] is not None:
+        return False
+    git_dir = real_git_dir(facts.path)
+    return read_text(git_dir, "MERGE_HEAD", TEXT_LIMIT) == f"{note['wanted']}\n"
 
 
 def _refuse_unfinished(facts: CloneFacts) -> None:
@@ -213,6 +226,7 @@ def _carry_out(
         text = f"{note['title']}\n# Conflicts:\n{listed}"
         write_file(git_dir, "MERGE_MSG", text.encode("utf-8", "surrogateescape"))
         write_file(git_dir, "MERGE_MODE", b"no-ff")
+        step("merge begun")
         write_file(git_dir, "MERGE_HEAD", f"{note['wanted']}\n".encode())
     step("branch moved")
 

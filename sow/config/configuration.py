@@ -12,8 +12,13 @@ import msgspec
 from sow.config.checks import Checks
 from sow.config.clones import CloneSettings
 from sow.config.config_errors import UnknownExecutor
+from sow.config.notify import NotifyCommand
 from sow.config.origin import DEFAULT, Key, Origin
+from sow.schema.budget import Amounts
+from sow.schema.config import ApproveRule, ReviewRule
 from sow.schema.executor import ExecutorConfig
+from sow.schema.notification import NotifyEvent
+from sow.schema.usage import Prices
 
 
 class WorkerSettings(msgspec.Struct, frozen=True):
@@ -21,6 +26,8 @@ class WorkerSettings(msgspec.Struct, frozen=True):
 
     concurrency: int
     """How many agents may run at once, across all workers of the project."""
+    checks: int
+    """How many checks and merges may run at once, beside the agents, across all workers."""
     autostart: bool
     """Whether a call may start a worker in the background."""
     idle_exit_seconds: float
@@ -29,6 +36,10 @@ class WorkerSettings(msgspec.Struct, frozen=True):
     """How long the records and output of ended jobs are kept."""
     keep_bytes: int
     """How much disk space their output may take; the oldest goes first."""
+    min_free_disk_bytes: int
+    """With less free disk space nothing is started; 0: whatever is free."""
+    min_free_memory_bytes: int
+    """With less free memory nothing is started; 0: whatever is free."""
 
 
 class Binding(msgspec.Struct, frozen=True):
@@ -57,8 +68,20 @@ class Configuration(msgspec.Struct, frozen=True):
     """The origin of every value, by its place in the file."""
     repository_path: Path | None = None
     """The repository's settings, which need not exist; None outside a repository."""
+    prices: Prices = {}
+    """What models cost whose CLI tells no price, by the model's name."""
+    budgets: Mapping[str, Amounts] = {}
+    """By executor, what its agents may spend in a repository; without those that have none."""
+    project_budget: Amounts | None = None
+    """What all agents may spend for the repository's project."""
     clones: CloneSettings = CloneSettings()
     checks: Checks = Checks()
+    reviews: ReviewRule = ReviewRule.OPTIONAL
+    """Who may say that a task is completed."""
+    approve: ApproveRule = ApproveRule.PEOPLE
+    """Who approves plans, documents and the whole of a project."""
+    notify: Mapping[NotifyEvent, NotifyCommand] = {}
+    """The user's own command for each event that has one."""
     warnings: tuple[str, ...] = ()
     """What the files and the environment say without effect, one sentence each."""
 

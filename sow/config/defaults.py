@@ -13,10 +13,13 @@ DEFAULT_EXECUTOR = CLAUDE.built_in
 
 DEFAULT_WORKER = WorkerSettings(
     concurrency=4,
+    checks=2,
     autostart=True,
     idle_exit_seconds=600.0,
     keep_for_seconds=30 * 86400.0,
     keep_bytes=2 * 10**9,
+    min_free_disk_bytes=500 * 10**6,
+    min_free_memory_bytes=300 * 10**6,
 )
 
 DEFAULT_RETRY_ON_QUOTA = True

@@ -10,20 +10,29 @@ from typing import Any
 import msgspec
 
 from sow.agent_clis.known import AGENT_CLIS
+from sow.config.budgets import KEY as BUDGET
+from sow.config.budgets import write_amount
 from sow.config.checks import DEFAULT
 from sow.config.checks import SECTION as CHECKS
 from sow.config.clones import CLONE_KEYS, SECTION
 from sow.config.configuration import Configuration
 from sow.config.durations import write_duration
 from sow.config.merge import EXECUTOR_KEYS, WORKER_KEYS
+from sow.config.notify import SECTION as NOTIFY
 from sow.config.origin import Key, Origin, OriginKind
+from sow.config.prices import PRICED
+from sow.config.prices import SECTION as PRICES
 from sow.config.sizes import write_size
+from sow.schema.budget import Amounts, Measure
 from sow.schema.executor import ExecutorConfig
 
 HIDDEN = "***"
 """Stands for the value of a variable."""
 
-Value = str | int | bool | list[str]
+SIZES = frozenset({"keep_size", "min_free_disk", "min_free_memory"})
+"""The settings that are amounts of bytes."""
+
+Value = str | int | float | bool | list[str]
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -44,6 +53,30 @@ def effective_settings(configuration: Configuration) -> Iterator[Setting]:
         yield _setting(configuration, ("worker", key), getattr(configuration.worker, field))
     yield _setting(configuration, ("retry", "on_quota"), configuration.retry_on_quota)
     yield _setting(configuration, ("retry", "worker_deaths"), configuration.retry_worker_deaths)
+    for name, budget in configuration.budgets.items():
+        yield from _budget(configuration, ("agents", "executors", name, BUDGET), budget)
+    yield _setting(configuration, ("approve",), configuration.approve.value)
+    for model, price in configuration.prices.items():
+        for kind in PRICED:
+            yield _setting(configuration, (PRICES, model, kind), getattr(price, kind))
+    for event in configuration.notify:  # the address of a webhook is a secret
+        place = (NOTIFY, event.value)
+        yield Setting(place, HIDDEN, configuration.origin(*place))
+
+
+def _budget(configuration: Configuration, place: Key, budget: Amounts) -> Iterator[Setting]:
+    for measure in Measure:
+        amount = budget.of(measure)
+        if amount is not None:
+            key = (*place, measure.value)
+            value = amount if measure is Measure.USD else write_amount(measure, amount)
+            yield Setting(key, value, configuration.origin(*key))
+
+
+def project_budget_given(configuration: Configuration) -> Iterator[Setting]:
+    """Yield what the repository's file says of the project's budget."""
+    if configuration.project_budget is not None:
+        yield from _budget(configuration, (BUDGET,), configuration.project_budget)
 
 
 def clone_settings_given(configuration: Configuration) -> Iterator[Setting]:
@@ -60,6 +93,12 @@ def check_settings_given(configuration: Configuration) -> Iterator[Setting]:
         yield _setting(configuration, (CHECKS, name), command.run)
     if configuration.checks.default:
         yield _setting(configuration, (CHECKS, DEFAULT), list(configuration.checks.default))
+
+
+def review_settings(configuration: Configuration) -> Iterator[Setting]:
+    """Yield who may complete a task, where a repository can say so."""
+    if configuration.repository_path is not None:
+        yield _setting(configuration, ("reviews",), configuration.reviews.value)
 
 
 def executor_settings(configuration: Configuration, name: str) -> Iterator[Setting]:
@@ -86,7 +125,7 @@ def _says_something(executor: ExecutorConfig, key: Key, value: object, origin: O
 def _setting(configuration: Configuration, key: Key, value: Any) -> Setting:
     if key[-1] in ("timeout", "stall_timeout", "idle_exit", "keep_for", "setup_timeout"):
         value = write_duration(value)
-    elif key[-1] == "keep_size":
+    elif key[-1] in SIZES:
         value = write_size(value)
     elif isinstance(value, tuple):
         value = list(value)

@@ -11,6 +11,9 @@ from msgspec import UNSET
 
 from sow import own_variables
 from sow.agent_clis.known import AGENT_CLIS
+from sow.config.batches import batch_origins
+from sow.config.budgets import KEY as BUDGET
+from sow.config.budgets import budget_keys, budget_of
 from sow.config.checks import checks_of, keys_of
 from sow.config.clones import clone_settings
 from sow.config.config_errors import InvalidConfiguration, NamedFileMissing
@@ -23,19 +26,33 @@ from sow.config.defaults import (
     default_executor,
 )
 from sow.config.merge import merge_executor, merge_worker
+from sow.config.notify import notify_commands, origins_of
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin, from_environment
+from sow.config.prices import price_keys, prices_of
 from sow.config.rules import check_executor, check_roles, executor_type, nearest
 from sow.config.source import Source, read_source
 from sow.paths import display_path
+from sow.schema.budget import Amounts
 from sow.schema.config import (
     AgentsSection,
+    ApproveRule,
     ExecutorSection,
     RepositoryConfigFile,
     RetrySection,
+    ReviewRule,
     UserConfigFile,
     WorkerSection,
 )
 from sow.schema.executor import ExecutorConfig
+
+ONLY_THE_USERS = {
+    "agents": "agents run on each user's own subscriptions",
+    "retry": "agents run on each user's own subscriptions",
+    "prices": "what is paid is each user's own matter",
+    "approve": "who may approve for a person is that person's own matter",
+    "notify": "what is run on a user's machine unasked is that user's own choice",
+}
+"""The sections that the repository's file cannot have, and why."""
 
 
 def load_configuration(
@@ -51,7 +68,7 @@ def load_configuration(
     defined is told when that role is needed: `Configuration.binding`.
     """
     user = read_source(path, UserConfigFile)
-    repository = _read_repository(repository_path, path)
+    repository = read_settings(repository_path, path)
     agents = user.content.agents or AgentsSection()
     executors, executor_origins = _executors(user, agents.executors or {})
     bindings, binding_origins = _bindings(user, agents.bindings or {}, roles, environ)
@@ -61,9 +78,12 @@ def load_configuration(
     clones, clone_origins = clone_settings(repository)
     checks = checks_of(repository)
     check_origins = dict.fromkeys(keys_of(checks), REPOSITORY)
+    prices = prices_of(user.content)
+    budgets, project_budget, budget_origins = _budgets(user, repository)
     retry_on_quota, retry_worker_deaths, retry_origins = _retry(
         user.content.retry or RetrySection()
     )
+    notify = notify_commands(user)
     return Configuration(
         path=path,
         exists=user.exists,
@@ -72,16 +92,27 @@ def load_configuration(
         retry_worker_deaths=retry_worker_deaths,
         executors=executors,
         bindings=bindings,
+        prices=prices,
+        budgets=budgets,
+        project_budget=project_budget,
         origins=executor_origins
+        | dict.fromkeys(price_keys(prices), FILE)
+        | budget_origins
         | binding_origins
         | worker_origins
         | retry_origins
         | clone_origins
         | check_origins
-        | _review_origin(repository.content),
+        | origins_of(notify)
+        | _review_origin(repository.content)
+        | batch_origins(repository)
+        | {("approve",): FILE if user.content.approve else DEFAULT},
         repository_path=repository_path,
         clones=clones,
         checks=checks,
+        reviews=repository.content.reviews or ReviewRule.OPTIONAL,
+        notify=notify,
+        approve=user.content.approve or ApproveRule.PEOPLE,
         warnings=(
             *_idle_settings(executors),
             *_idle_variables(roles, environ),
@@ -108,20 +139,20 @@ def load_named(
     return configuration
 
 
-def _read_repository(repository_path: Path | None, user_path: Path) -> Source[RepositoryConfigFile]:
+def read_settings(repository_path: Path | None, user_path: Path) -> Source[RepositoryConfigFile]:
     """Read the repository's settings; what only the user may choose is refused with the reason."""
     if repository_path is None:
         return Source(path=user_path, exists=False, text=b"", content=RepositoryConfigFile())
     try:
         return read_source(repository_path, RepositoryConfigFile)
     except InvalidConfiguration as error:
-        if error.key not in ("agents", "retry"):
+        if error.key not in ONLY_THE_USERS:
             raise
         raise InvalidConfiguration(
             path=error.path,
             line=error.line,
             key=error.key,
-            reason="a repository cannot choose this: agents run on each user's own subscriptions",
+            reason=f"a repository cannot choose this: {ONLY_THE_USERS[error.key]}",
             remedy=f"Move it to {display_path(user_path)}",
         ) from None
 
@@ -179,6 +210,23 @@ def _retry(section: RetrySection) -> tuple[bool, int, dict[Key, Origin]]:
     if isinstance(section.worker_deaths, int):
         deaths, origins["retry", "worker_deaths"] = section.worker_deaths, FILE
     return on_quota, deaths, origins
+
+
+def _budgets(
+    user: Source[UserConfigFile], repository: Source[RepositoryConfigFile]
+) -> tuple[dict[str, Amounts], Amounts | None, dict[Key, Origin]]:
+    """Return each executor's budget and the project's, with origins."""
+    agents = user.content.agents or AgentsSection()
+    budgets: dict[str, Amounts] = {}
+    origins: dict[Key, Origin] = {}
+    for name, section in (agents.executors or {}).items():
+        place = ("agents", "executors", name, BUDGET)
+        budget = budget_of(user, section.budget if section else None, place)
+        if budget is not None:
+            budgets[name] = budget
+            origins |= dict.fromkeys(budget_keys(budget, place), FILE)
+    project = budget_of(repository, repository.content.budget, (BUDGET,))
+    return budgets, project, origins | dict.fromkeys(budget_keys(project, (BUDGET,)), REPOSITORY)
 
 
 def _review_origin(content: RepositoryConfigFile) -> dict[Key, Origin]:

@@ -35,10 +35,13 @@ EXECUTOR_KEYS: dict[str, Key] = {
 
 WORKER_KEYS: dict[str, str] = {
     "concurrency": "concurrency",
+    "checks": "checks",
     "autostart": "autostart",
     "idle_exit_seconds": "idle_exit",
     "keep_for_seconds": "keep_for",
     "keep_bytes": "keep_size",
+    "min_free_disk_bytes": "min_free_disk",
+    "min_free_memory_bytes": "min_free_memory",
 }
 """The field of WorkerSettings, and its key below `worker`."""
 
@@ -90,10 +93,13 @@ def merge_worker(
 def _given_by_worker(section: WorkerSection) -> dict[str, Any]:
     fields = {
         "concurrency": section.concurrency,
+        "checks": section.checks,
         "autostart": section.autostart,
         "idle_exit_seconds": _seconds(section.idle_exit),
         "keep_for_seconds": _seconds(section.keep_for),
         "keep_bytes": _bytes(section.keep_size),
+        "min_free_disk_bytes": _bytes(section.min_free_disk),
+        "min_free_memory_bytes": _bytes(section.min_free_memory),
     }
     return _without_nothing(fields)
 
@@ -111,4 +117,4 @@ def _seconds(value: Any) -> Any:
 
 
 def _bytes(value: Any) -> Any:
-    return value if value in (UNSET, None) else parse_size(value)
+    return parse_size(value) if isinstance(value, str) else value

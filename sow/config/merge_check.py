@@ -26,8 +26,12 @@ def merge_commands(
         return ()
     checks = checks_of(source)
     (name,) = chosen(checks, [settings.merge_check], path)
-    setup: tuple[CheckCommand, ...] = ()
-    if settings.setup is not None:
-        seconds = settings.setup_timeout_seconds
-        setup = (CheckCommand(name=SETUP, run=settings.setup, timeout_seconds=seconds),)
-    return (*setup, checks.commands[name])
+    return (*setup_commands(settings), checks.commands[name])
+
+
+def setup_commands(settings: CloneSettings) -> tuple[CheckCommand, ...]:
+    """Return what makes a fresh checkout ready; nothing where nothing has to."""
+    if settings.setup is None:
+        return ()
+    seconds = settings.setup_timeout_seconds
+    return (CheckCommand(name=SETUP, run=settings.setup, timeout_seconds=seconds),)

@@ -91,7 +91,8 @@ def _error(
 ) -> InvalidConfiguration:
     """Return the user's form of a YamlProblem.
 
-    The values of `env` may be secrets: a file that has any is never quoted.
+    The values of `env` may be secrets, and so may the addresses in the commands of
+    `notify`: a file that has any is never quoted.
     """
     return InvalidConfiguration(
         path=problem.path,
@@ -99,10 +100,11 @@ def _error(
         key=problem.key,
         reason=reason,
         remedy=remedy,
-        excerpt="" if b"env" in text else problem.caret,
+        excerpt="" if b"env" in text or b"notify" in text else problem.caret,
     )
 
 
+_SIZE = "Write a number and a unit, such as 500MB or 2GB."
 _DURATION = "Write a number and a unit, such as 500ms, 30s, 15m or 2h."
 
 REMEDIES = {
@@ -114,7 +116,9 @@ REMEDIES = {
     "copy": "Write a list of patterns: ['.env', 'config/*.local.json'].",
     "use": "Write never, parallel or always.",
     "setup": "Write one command line, such as 'npm ci'.",
-    "keep_size": "Write a number and a unit, such as 500MB or 2GB.",
+    "keep_size": _SIZE,
+    "min_free_disk": _SIZE,
+    "min_free_memory": _SIZE,
     "custom_args": "Write a list of strings, one for each argument: ['--flag', 'value'].",
     "command": "Write a list of strings, one for each argument: ['my-agent', '--flag'].",
     "resume": "Write a list of strings, one for each argument: ['my-agent', '--continue'].",

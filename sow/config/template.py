@@ -20,6 +20,7 @@ from sow.config.durations import write_duration
 from sow.config.sizes import write_size
 from sow.paths import display_path
 from sow.schema.config import ExecutorType
+from sow.schema.notification import MEANINGS
 
 COMMENT_COLUMN = 42
 ROLE_WIDTH = 21
@@ -54,8 +55,13 @@ KEYS: Mapping[str, Line] = {
     "timeout": ('"2h"', "Ends an agent that takes longer"),
     "stall_timeout": ('"15m"', "Ends one that has gone quiet; it is resumed once"),
     "retries": ("2", "After a crash or an API error"),
+    "budget": ("{usd: 20}", "What its agents may spend in a repository"),
 }
 """An example of every other key of an executor."""
+
+
+PRICES = {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75}
+"""An example of a price."""
 
 
 def template(path: Path, roles: Mapping[str, str]) -> str:
@@ -65,7 +71,19 @@ def template(path: Path, roles: Mapping[str, str]) -> str:
     """
     schema = display_path(path.with_name(SCHEMA_FILE))
     header = HEADER.format(path=display_path(path), schema=schema, schema_file=SCHEMA_FILE)
-    body = (*_agents(roles), "", *_worker(), "", *_retry())
+    body = (
+        *_agents(roles),
+        "",
+        *_worker(),
+        "",
+        *_retry(),
+        "",
+        *_approve(),
+        "",
+        *_prices(),
+        "",
+        *_notify(),
+    )
     return "\n".join((header, *body)) + "\n"
 
 
@@ -106,12 +124,17 @@ def _worker() -> Iterator[str]:
     yield "# worker:"
     idle_exit = write_duration(DEFAULT_WORKER.idle_exit_seconds)
     keep_for = write_duration(DEFAULT_WORKER.keep_for_seconds)
+    min_disk = write_size(DEFAULT_WORKER.min_free_disk_bytes)
+    min_memory = write_size(DEFAULT_WORKER.min_free_memory_bytes)
     for key, value, comment in (
         ("concurrency", DEFAULT_WORKER.concurrency, "Agents at once in a project"),
+        ("checks", DEFAULT_WORKER.checks, "Checks and merges at once beside them"),
         ("autostart", _bool(DEFAULT_WORKER.autostart), "A call starts a worker where none runs"),
         ("idle_exit", f'"{idle_exit}"', "How long such a worker waits for work"),
         ("keep_for", f'"{keep_for}"', "How long records and output are kept"),
         ("keep_size", f'"{write_size(DEFAULT_WORKER.keep_bytes)}"', "Disk space for that output"),
+        ("min_free_disk", f'"{min_disk}"', "With less free, nothing is started"),
+        ("min_free_memory", f'"{min_memory}"', "The same of memory; 0B: whatever is free"),
     ):
         yield _line(f"#   {key}: {value}", comment)
 
@@ -121,6 +144,25 @@ def _retry() -> Iterator[str]:
     yield _line(f"#   on_quota: {_bool(DEFAULT_RETRY_ON_QUOTA)}", "Wait for a usage limit to reset")
     deaths = f"#   worker_deaths: {DEFAULT_RETRY_WORKER_DEATHS}"
     yield _line(deaths, "Workers in a row that may die under a job")
+
+
+def _approve() -> Iterator[str]:
+    yield _line("# approve: agents", "Orchestrating agents may approve, too; else people alone")
+
+
+def _prices() -> Iterator[str]:
+    yield "# What a million tokens cost, in US dollars, of models whose CLI tells no price"
+    yield "# prices:"
+    prices = ", ".join(f"{kind}: {price}" for kind, price in PRICES.items())
+    yield _line(f"#   my-model: {{{prices}}}", "Cached ones left out: as input")
+
+
+def _notify() -> Iterator[str]:
+    yield "# Commands of your own that are told of events (JSON on their standard input);"
+    yield "# try them with `sow notify test`"
+    yield "# notify:"
+    for event, meaning in MEANINGS.items():
+        yield _line(f'#   {event}: "my-command"', f"A task or batch {meaning}")
 
 
 def _line(text: str, comment: str) -> str:

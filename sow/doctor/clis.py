@@ -67,6 +67,7 @@ def _words(executor: Executor, questions: Questions, help_text: str) -> list[str
         task_dir=Path("task"),
         cwd=Path(),
         as_root=False,
+        commands=("task show",),
     )
     words = [*plain.spawn(request).argv, *plain.resume(request).argv]
     flags = [word for word in words if word.startswith("-")]

@@ -17,6 +17,7 @@ from sow.jobs.database import Database, open_existing_queue
 from sow.jobs.faults import damaged
 from sow.jobs.unverifiable import in_doubt
 from sow.paths import Workspace
+from sow.processes.life import Life
 from sow.schema.job import WorkerRecord
 
 
@@ -97,10 +98,16 @@ def _workers(
     workspace: Workspace, database: Database, configuration: Configuration
 ) -> Iterator[Finding]:
     records = workers.registered(database)
-    alive = [worker for worker in records if workers.is_alive(workspace, worker.id)]
+    lives = [(worker, workers.life_of(workspace, worker.id, worker)) for worker in records]
+    alive = [worker for worker, life in lives if life is Life.ALIVE]
     for worker in alive:
         yield _alive(worker)
-    dead = [worker.id for worker in records if worker not in alive]
+    unknown = [worker.id for worker, life in lives if life is Life.UNVERIFIABLE]
+    if unknown:
+        text = f"Nobody here can tell whether these workers live: {', '.join(unknown)}"
+        remedy = "Make sure that they are gone, then `sow job resolve JOB --gone` for their jobs."
+        yield Finding(check="worker", level=Level.WARNING, text=text, remedy=remedy)
+    dead = [worker.id for worker, life in lives if life is Life.DEAD]
     if dead:
         text = f"On record and dead: {', '.join(dead)}"
         remedy = "The next worker goes on with what they left."

@@ -6,13 +6,17 @@ ours, and knows nothing of jobs, queue or task state.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from sow.executors.metering import Meter, Span
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
+from sow.schema.usage import NOTHING, Tokens, Totals
 
 MOST_DENIALS = 100
 """More denied tools are not listed: no output may make a list that grows for ever."""
@@ -31,16 +35,14 @@ class SessionSource(StrEnum):
     """There are no sessions: every run is a spawn."""
 
 
-@dataclass(frozen=True)
-class Session:
+class Session(Struct, frozen=True):
     """A session to start or to continue."""
 
     id: str
     dialect: str | None = None
 
 
-@dataclass(frozen=True)
-class LaunchRequest:
+class LaunchRequest(Struct, frozen=True):
     """What one run needs to know, whichever executor runs it."""
 
     session: Session | None
@@ -58,6 +60,10 @@ class LaunchRequest:
     checkout: Path | None = None
     """What `cwd` stands for in the main checkout, where the agent runs in a clone: what the user
     has allowed there holds in the clone too."""
+    commands: tuple[str, ...] = ()
+    """The commands of sow that its CLI is to let the agent run, each by its words: `task show`."""
+    instructions: str = ""
+    """What stands above a conversation that begins on a terminal; `prompt` is its first message."""
     is_isolated: bool = False
     """Whether nothing that lies in `cwd` may act in the CLI by itself: hooks, servers, rules."""
 
@@ -69,8 +75,7 @@ class LaunchRequest:
         return self.session
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """A process to be, as a value. `argv[0]` is a name to find on PATH, or a path."""
 
     argv: tuple[str, ...]
@@ -91,11 +96,11 @@ class EventKind(StrEnum):
     RATE_LIMIT = "rate_limit"
     DENIAL = "denial"
     BACKGROUND = "background"
+    USAGE = "usage"
     RESULT = "result"
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(Struct, frozen=True):
     """One thing an agent did. Only the fields its kind needs are set."""
 
     kind: EventKind
@@ -112,10 +117,19 @@ class Event:
     count: int = 0
     """How many tasks run in the background now, for background; which failure of one request
     it is, for api_retry, where the CLI tells it."""
+    model: str = ""
+    """The model, for session and usage, where the CLI tells it."""
+    span: Span | None = None
+    """What the totals of this CLI's results count, for session."""
+    message: str = ""
+    """Which message it is about, for usage: the same one may be told of several times."""
+    tokens: Tokens = NOTHING
+    """What that message has used so far; of a result, its turn alone."""
+    totals: Totals | None = None
+    """What was used up to here, for result, where the CLI tells it."""
 
 
-@dataclass(frozen=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """All that an attempt's output has told so far."""
 
     session_id: str | None = None
@@ -131,7 +145,8 @@ class Observation:
     """Whether the result was the last word: no turn has begun after it."""
     background: int = 0
     """How many tasks its CLI runs in the background, and begins another turn after."""
-    cost_usd: float | None = None
+    meter: Meter = field(default_factory=Meter)
+    """What it has used of tokens and money."""
 
     @property
     def told_tool_uses(self) -> int | None:
@@ -149,7 +164,11 @@ class Observation:
         match event.kind:
             case EventKind.SESSION:
                 session_id = event.session_id or self.session_id
-                return replace(self, session_id=session_id, concluded=False)
+                meter = self.meter.with_start(event.model, event.span)
+                return replace(self, session_id=session_id, meter=meter, concluded=False)
+            case EventKind.USAGE:
+                meter = self.meter.with_message(event.message, event.model, event.tokens)
+                return replace(self, meter=meter)
             case EventKind.TEXT:
                 text = event.text or self.last_text
                 return replace(self, last_text=text, api_status=None, concluded=False)
@@ -170,7 +189,9 @@ class Observation:
                     result=event,
                     concluded=True,
                     session_id=event.session_id or self.session_id,
-                    cost_usd=event.cost_usd if event.cost_usd is not None else self.cost_usd,
+                    meter=self.meter.with_result(event.totals, event.tokens)
+                    if event.totals is not None
+                    else self.meter,
                     api_status=event.status if event.is_error else None,
                 )
             case _:
@@ -183,8 +204,7 @@ def _with(denied: tuple[str, ...], tool: str) -> tuple[str, ...]:
     return (*denied, tool)
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """How a process ended: an exit code, or the signal that killed it, or neither known."""
 
     code: int | None
@@ -195,8 +215,7 @@ class Ending:
     """The last 8 KiB of standard output, for CLIs that print errors there."""
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """An executor's reading of an ending that the agent did not report itself."""
 
     cause: Cause
@@ -271,6 +290,19 @@ class Executor(Protocol):
         """Return the launch by which a person continues `request.session` on a terminal.
 
         Its prompt is not used. Raises OpeningNotSupported.
+        """
+
+    def begin_on_terminal(self, request: LaunchRequest) -> Launch:
+        """Return the launch by which a person begins a session on a terminal.
+
+        `request.prompt` is the first message, below `request.instructions`.
+        Raises BeginningNotSupported.
+        """
+
+    def limit_arguments(self, usd: float) -> tuple[str, ...]:
+        """Return what makes the CLI end a run by itself that has cost so many dollars.
+
+        They go behind all other arguments. Nothing where it has no such limit.
         """
 
     def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:

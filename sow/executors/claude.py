@@ -1,16 +1,19 @@
 """Claude Code: `claude -p` with its events as stream-json.
 
-Owns its command line and its permission rules. Facts measured with Claude Code
+Owns its command line and its permission rules: one for each command of sow that
+the agent may run, because a rule for a group of commands would let agents run
+whatever joins that group one day. Facts measured with Claude Code
 2.1.197: `stream-json` needs `--verbose`; the id of a session is ours to choose;
 a resume remembers the model, but neither the permissions nor any other flag.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 from uuid import uuid4
+
+from msgspec import Struct
 
 from sow.agent_clis.claude import CLI
 from sow.executors.base import (
@@ -26,7 +29,7 @@ from sow.executors.base import (
     Verdict,
 )
 from sow.executors.binary import require_binary
-from sow.executors.claude_folders import last_arguments
+from sow.executors.claude_folders import last_arguments, take_option
 from sow.executors.claude_stream import EVENT_LINES, TELLING_LINES, read_claude_line
 from sow.executors.endings import classify_ending
 from sow.executors.lines import read_matching
@@ -36,27 +39,11 @@ MESSAGE = re.compile(rb'"type": ?"(user|assistant)"')
 """A message in a transcript; inside a text of it, these quotation marks are escaped."""
 INSTALL = "Install claude: npm install -g @anthropic-ai/claude-code"
 STREAM = ("-p", "--output-format", "stream-json", "--verbose")
-SOW_VERBS = (
-    "Bash(sow task show:*)",
-    "Bash(sow task list:*)",
-    "Bash(sow task add:*)",
-    "Bash(sow task set:*)",
-    "Bash(sow agent list:*)",
-    "Bash(sow agent log:*)",
-    "Bash(sow agent task state set-status:*)",
-    "Bash(sow review accept:*)",
-    "Bash(sow review correct:*)",
-    "Bash(sow review show:*)",
-    "Bash(sow prompt:*)",
-    "Bash(sow project status:*)",
-)
-"""What the guidance tells agents to run, verb by verb: a rule for a group of commands would let
-agents run whatever joins that group one day. `sow agent spawn` and `sow config edit` would let them
-run anything. Which role may do what with a verb is sow's own to refuse (`sow.cli.agent_rights`)."""
+SKIPS = ("--dangerously-skip-permissions",)
+INSTRUCTIONS = "--append-system-prompt"
 
 
-@dataclass(frozen=True)
-class ClaudeExecutor:
+class ClaudeExecutor(Struct, frozen=True):
     """Drives Claude Code."""
 
     config: ExecutorConfig
@@ -100,7 +87,7 @@ class ClaudeExecutor:
 
         Claude Code asks the person there, so only the rules are given, and no mode.
         """
-        skips = ("--dangerously-skip-permissions",) if self.config.yolo_mode else self._rules()
+        skips = SKIPS if self.config.yolo_mode else self._rules(request)
         session = ("--resume", request.required_session.id)
         return Launch(
             argv=(
@@ -114,6 +101,27 @@ class ClaudeExecutor:
             cwd=request.cwd,
             env=self._environment(request),
         )
+
+    def begin_on_terminal(self, request: LaunchRequest) -> Launch:
+        """Return the launch that begins `request.session` on a terminal (measured, 2.1.330).
+
+        `--` keeps the message from being taken for a rule of `--allowedTools`.
+        """
+        own, rest = take_option(self.config.custom_args, INSTRUCTIONS)
+        instructions = "\n\n".join(filter(None, (own, request.instructions)))
+        argv = (self.binary, *self._permissions(request), *self._model())
+        session = ("--session-id", request.required_session.id)
+        above = (INSTRUCTIONS, instructions) if instructions else ()
+        return Launch(
+            argv=(*argv, *session, *last_arguments(request, rest), *above, "--", request.prompt),
+            stdin="",
+            cwd=request.cwd,
+            env=self._environment(request),
+        )
+
+    def limit_arguments(self, usd: float) -> tuple[str, ...]:
+        """Return the flag of its own budget: it looks after each answer (measured, 2.1.330)."""
+        return ("--max-budget-usd", f"{usd:.4f}")
 
     def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:
         """Return the session's transcript: one file in a folder for each project (measured)."""
@@ -148,7 +156,7 @@ class ClaudeExecutor:
     def _launch(self, request: LaunchRequest, session_flag: str) -> Launch:
         # --allowedTools takes every word up to the next flag, so a flag of ours
         # stands between it and the user's own arguments.
-        argv = (self.binary, *STREAM, *self._permissions(), *self._model())
+        argv = (self.binary, *STREAM, *self._permissions(request), *self._model())
         session = (session_flag, request.required_session.id)
         return Launch(
             argv=(*argv, *session, *last_arguments(request, self.config.custom_args)),
@@ -157,13 +165,14 @@ class ClaudeExecutor:
             env=self._environment(request),
         )
 
-    def _permissions(self) -> tuple[str, ...]:
+    def _permissions(self, request: LaunchRequest) -> tuple[str, ...]:
         if self.config.yolo_mode:
-            return ("--dangerously-skip-permissions",)
-        return ("--permission-mode", "acceptEdits", *self._rules())
+            return SKIPS
+        return ("--permission-mode", "acceptEdits", *self._rules(request))
 
-    def _rules(self) -> tuple[str, ...]:
-        return ("--allowedTools", ",".join((*SOW_VERBS, *self.config.allowed_tools)))
+    def _rules(self, request: LaunchRequest) -> tuple[str, ...]:
+        rules = (*map(rule_for, request.commands), *self.config.allowed_tools)
+        return ("--allowedTools", ",".join(rules)) if rules else ()
 
     def _model(self) -> tuple[str, ...]:
         return ("--model", self.config.model) if self.config.model else ()
@@ -171,6 +180,11 @@ class ClaudeExecutor:
     def _environment(self, request: LaunchRequest) -> dict[str, str]:
         """Return what lifts the CLI's refusal to skip permissions as root (measured)."""
         return {"IS_SANDBOX": "1"} if self.config.yolo_mode and request.as_root else {}
+
+
+def rule_for(command: str) -> str:
+    """Return the rule that allows one command of sow, whatever follows it."""
+    return f"Bash(sow {command}:*)"
 
 
 EXECUTOR: type[Executor] = ClaudeExecutor

@@ -42,8 +42,8 @@ def last_arguments(request: LaunchRequest, custom_args: Sequence[str]) -> tuple[
     """
     if request.checkout is None and not request.readable and not request.is_isolated:
         return tuple(custom_args)
-    own, rest = _take(custom_args, SETTINGS)
-    _, rest = _take(rest, SOURCES)
+    own, rest = take_option(custom_args, SETTINGS)
+    _, rest = take_option(rest, SOURCES)
     arguments = list(rest)
     if request.is_isolated:
         arguments += ONLY_THE_USERS
@@ -72,7 +72,7 @@ def _settings(request: LaunchRequest) -> dict[str, Any]:
     return {"permissions": kept} if kept else {}
 
 
-def _take(arguments: Sequence[str], flag: str) -> tuple[str, list[str]]:
+def take_option(arguments: Sequence[str], flag: str) -> tuple[str, list[str]]:
     """Return the last value of a flag, empty for none, and the arguments without it."""
     value, rest, is_next = "", [], False
     for word in arguments:

@@ -14,6 +14,14 @@ from typing import Any
 import msgspec
 
 from sow.executors.base import Event, EventKind
+from sow.executors.claude_usage import (
+    api_tokens,
+    message_usage,
+    model_name,
+    money,
+    span_of,
+    totals_of,
+)
 from sow.executors.lines import lines_of_types
 from sow.executors.stream import clean_session_id, decode_line, excerpt, finite, plausible_time
 
@@ -44,6 +52,9 @@ class Message(msgspec.Struct, frozen=True):
     """The message of an assistant or user line."""
 
     content: str | list[Block] = ""
+    id: Any = None
+    model: Any = None
+    usage: Any = None
 
 
 class Denial(msgspec.Struct, frozen=True):
@@ -63,6 +74,8 @@ class SystemLine(msgspec.Struct, frozen=True, tag_field="type", tag="system"):
     attempt: Any = None
     """Of `api_retry`: which failure of the request it is, from 1."""
     tasks: Any = None
+    model: Any = None
+    claude_code_version: Any = None
 
 
 class AssistantLine(msgspec.Struct, frozen=True, tag_field="type", tag="assistant"):
@@ -100,6 +113,9 @@ class ResultLine(msgspec.Struct, frozen=True, tag_field="type", tag="result"):
     session_id: str | None = None
     num_turns: int | None = None
     total_cost_usd: float | None = None
+    usage: Any = None
+    """Of this turn alone, without its subagents (measured)."""
+    modelUsage: Any = None  # noqa: N815 - the CLI's own name
     permission_denials: list[Denial] | None = None
     terminal_reason: str | None = None
 
@@ -125,7 +141,12 @@ TELLING_LINES = lines_of_types("system", "assistant", "rate_limit_event", "resul
 def _events(line: Line) -> Iterator[Event]:
     match line:
         case SystemLine(subtype="init"):
-            yield Event(EventKind.SESSION, session_id=clean_session_id(line.session_id))
+            yield Event(
+                EventKind.SESSION,
+                session_id=clean_session_id(line.session_id),
+                model=model_name(line.model),
+                span=span_of(line.claude_code_version),
+            )
         case SystemLine(subtype="api_retry"):
             words = line.error if isinstance(line.error, str) else ""
             yield Event(
@@ -138,6 +159,7 @@ def _events(line: Line) -> Iterator[Event]:
             yield _background(line.tasks)
         case AssistantLine():
             yield from _spoken(line.message)
+            yield from message_usage(line.message.id, line.message.model, line.message.usage)
         case UserLine():
             yield from _answers(line.message)
         case RateLimitLine():
@@ -217,6 +239,8 @@ def _result_events(line: ResultLine) -> Iterator[Event]:
         is_error=line.is_error,
         status=line.api_error_status,
         cost_usd=finite(line.total_cost_usd),
+        tokens=api_tokens(line.usage),
+        totals=totals_of(money(line.total_cost_usd), line.modelUsage, line.usage),
     )
 
 

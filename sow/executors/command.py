@@ -25,7 +25,11 @@ from sow.executors.base import (
 )
 from sow.executors.binary import require_binary
 from sow.executors.endings import classify_ending
-from sow.executors.executor_errors import OpeningNotSupported, ResumptionNotSupported
+from sow.executors.executor_errors import (
+    BeginningNotSupported,
+    OpeningNotSupported,
+    ResumptionNotSupported,
+)
 from sow.executors.lines import read_every, skim_text
 from sow.executors.plain import EVENT_LINES, read_plain_line, without_sessions
 from sow.schema.executor import ExecutorConfig
@@ -98,6 +102,14 @@ class CommandExecutor:
     def take_over(self, request: LaunchRequest) -> Launch:
         """Raise OpeningNotSupported."""
         raise OpeningNotSupported(self.name, request.task_dir.name)
+
+    def begin_on_terminal(self, request: LaunchRequest) -> Launch:  # noqa: ARG002 - there is none
+        """Raise BeginningNotSupported."""
+        raise BeginningNotSupported(self.name)
+
+    def limit_arguments(self, usd: float) -> tuple[str, ...]:  # noqa: ARG002 - there is none
+        """Return nothing: it knows no limit of its own."""
+        return ()
 
     def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:  # noqa: ARG002
         """Return nothing: where it keeps sessions is not known."""

@@ -97,6 +97,19 @@ class CursorExecutor:
         argv = (*program, *self._options(), "--resume", session.id, *self.config.custom_args)
         return Launch(argv=argv, stdin="", cwd=request.cwd)
 
+    def begin_on_terminal(self, request: LaunchRequest) -> Launch:
+        """Return the launch that begins a chat: its first message is an argument.
+
+        It has no place for instructions, so the message holds them.
+        """
+        message = "\n\n".join(filter(None, (request.instructions, request.prompt)))
+        argv = (self.binary, *self._options(), *self.config.custom_args, message)
+        return Launch(argv=argv, stdin="", cwd=request.cwd)
+
+    def limit_arguments(self, usd: float) -> tuple[str, ...]:  # noqa: ARG002 - there is none
+        """Return nothing: it knows no limit of its own."""
+        return ()
+
     def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:  # noqa: ARG002
         """Return nothing: where it keeps sessions is not known."""
         return ()

@@ -13,7 +13,9 @@ import msgspec
 
 from sow.executors.base import Event, EventKind
 from sow.executors.lines import lines_of_types
+from sow.executors.metering import Span, tokens_from
 from sow.executors.stream import clean_session_id, decode_line, excerpt
+from sow.schema.usage import ModelUsage, Totals
 
 REFUSALS = frozenset(
     {
@@ -47,6 +49,7 @@ class SystemLine(msgspec.Struct, frozen=True, tag_field="type", tag="system"):
 
     subtype: str = ""
     session_id: str | None = None
+    model: Any = None
 
 
 class AssistantLine(msgspec.Struct, frozen=True, tag_field="type", tag="assistant"):
@@ -68,6 +71,8 @@ class ResultLine(msgspec.Struct, frozen=True, tag_field="type", tag="result"):
     is_error: bool = False
     result: str | None = None
     session_id: str | None = None
+    usage: Any = None
+    """The tokens of this run; no price."""
 
 
 Line = SystemLine | AssistantLine | ToolCallLine | ResultLine
@@ -89,7 +94,12 @@ EVENT_LINES = lines_of_types("system", "assistant", "tool_call", "result")
 def _events(line: Line) -> Iterator[Event]:
     match line:
         case SystemLine(subtype="init"):
-            yield Event(EventKind.SESSION, session_id=clean_session_id(line.session_id))
+            yield Event(
+                EventKind.SESSION,
+                session_id=clean_session_id(line.session_id),
+                model=excerpt(line.model, 100) if isinstance(line.model, str) else "",
+                span=Span.RUN,
+            )
         case AssistantLine():
             yield from _texts(line.message)
         case ToolCallLine():
@@ -100,7 +110,22 @@ def _events(line: Line) -> Iterator[Event]:
                 text=excerpt(line.result or ""),
                 session_id=clean_session_id(line.session_id),
                 is_error=line.is_error,
+                totals=_totals(line.usage),
             )
+
+
+def _totals(usage: Any) -> Totals | None:
+    """Return what a result tells of tokens; its model is the one told at the start."""
+    if not isinstance(usage, dict):
+        return None
+    tokens = tokens_from(
+        usage,
+        input="inputTokens",
+        output="outputTokens",
+        cache_read="cacheReadTokens",
+        cache_write="cacheWriteTokens",
+    )
+    return Totals(models={"": ModelUsage(tokens=tokens)})
 
 
 def _texts(message: Message) -> Iterator[Event]:

@@ -63,6 +63,18 @@ class OpeningNotSupported(ExecutorError):
         self.task_id = task_id
 
 
+class BeginningNotSupported(ExecutorError):
+    """A person cannot begin a session of the executor on a terminal."""
+
+    def __init__(self, executor: str) -> None:
+        super().__init__(
+            f'executor "{executor}" has no interactive mode that sow knows of',
+            hint="`sow start --headless` runs it as a job. Or bind the role `orchestrator` to"
+            " another executor: `sow config edit`.",
+        )
+        self.executor = executor
+
+
 class SessionMissing(ExecutorError):
     """There is nothing to resume: the task has no session."""
 

@@ -3,7 +3,7 @@
 Owns the order of guessing; knows no program.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sow.executors.base import Event, EventKind
 from sow.executors.claude_stream import read_claude_line

@@ -4,7 +4,7 @@ The one door to them; knows nothing of what the files hold.
 """
 
 from sow.files.file_errors import FolderMissing, NotAFile, NotWritten, StateLocked, unreadable
-from sow.files.locking import locked_folder, locked_once
+from sow.files.locking import holds_a_lock, locked_folder, locked_once
 from sow.files.reading import open_regular, read_regular
 from sow.files.writing import (
     append_durably,
@@ -20,6 +20,7 @@ __all__ = [
     "NotWritten",
     "StateLocked",
     "append_durably",
+    "holds_a_lock",
     "locked_folder",
     "locked_once",
     "open_regular",

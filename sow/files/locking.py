@@ -20,22 +20,22 @@ _HELD: set[tuple[int, str]] = set()
 """The folders whose lock a thread of this process holds."""
 
 
+def holds_a_lock() -> bool:
+    """Whether this thread holds the lock of any folder."""
+    return any(thread == get_ident() for thread, _ in _HELD)
+
+
 @contextmanager
 def locked_folder(folder: Path, *, timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> Iterator[None]:
     """Hold the exclusive lock of `folder` for the length of the block.
 
     Hold it for one read, change and write; never while waiting or running a
     program. The lock ends with the process, however that ends. It is not
-    re-entrant. Raises StateLocked, FolderMissing.
+    re-entrant. A folder that was moved away while its lock was waited for is
+    not what is meant any more. Raises StateLocked, FolderMissing.
     """
+    descriptor = _open_locked(folder, timeout_seconds)
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        raise FolderMissing(folder) from None
-    except OSError as error:
-        raise NotWritten(folder, error) from error
-    try:
-        _take(descriptor, folder, timeout_seconds)
         _HELD.add(mark := (get_ident(), str(folder)))
         try:
             yield
@@ -43,6 +43,39 @@ def locked_folder(folder: Path, *, timeout_seconds: float = LOCK_TIMEOUT_SECONDS
             _HELD.discard(mark)
     finally:
         os.close(descriptor)
+
+
+def _open_locked(folder: Path, timeout_seconds: float) -> int:
+    """Return the folder that lies at the path, open and locked."""
+    while True:
+        descriptor = _open(folder)
+        try:
+            _take(descriptor, folder, timeout_seconds)
+            if _is_at(folder, descriptor):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _open(folder: Path) -> int:
+    try:
+        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        raise FolderMissing(folder) from None
+    except OSError as error:
+        raise NotWritten(folder, error) from error
+
+
+def _is_at(folder: Path, descriptor: int) -> bool:
+    """Whether an open folder is still what lies at its path."""
+    try:
+        there = os.stat(folder)  # noqa: PTH116 - every change of a state comes by here
+    except OSError:
+        return False
+    ours = os.fstat(descriptor)
+    return (there.st_ino, there.st_dev) == (ours.st_ino, ours.st_dev)
 
 
 def is_held(folder: Path) -> bool:

@@ -1,10 +1,14 @@
 """What can go wrong with git, in words that name the folder and the remedy."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from sow.errors import StateError
+from sow.faults import PASSING
 
+PASSING_WORDS = (*map(os.strerror, sorted(PASSING)), ".lock': File exists")
+"""What git says of faults that pass: those of the machine, and another git at work there."""
 LONGEST_QUOTE = 400
 """How many characters of git's own words an error repeats."""
 
@@ -42,6 +46,19 @@ class GitRefused(StateError):
         self.folder = folder
         self.code = code
         self.complaint = complaint
+        self.passes = any(words in complaint for words in PASSING_WORDS)
+
+
+class GitKilled(StateError):
+    """Git was ended by a signal, so that it has given no answer: neither yes nor no."""
+
+    passes = True
+
+    def __init__(self, folder: Path, words: Sequence[str], number: int) -> None:
+        super().__init__(
+            f"git {_command(words)} was ended by signal {number} in {folder}",
+            hint="See what ended it (the machine's memory, say), then call again.",
+        )
 
 
 class GitTookTooLong(StateError):

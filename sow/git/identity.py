@@ -11,8 +11,10 @@ FALLBACK = ("sow", "sow@localhost")
 
 def identity_of(folder: Path) -> Mapping[str, str]:
     """Return the variables that make git write the user's name of the repository of `folder`."""
-    name = git(folder, "config", "--get", "user.name", accepted=(0, 1))
-    address = git(folder, "config", "--get", "user.email", accepted=(0, 1))
+    words = ("config", "-z", "--get-regexp", r"^user\.(name|email)$")
+    entries = git(folder, *words, accepted=(0, 1)).split("\0")
+    found = {key: value for key, _, value in (entry.partition("\n") for entry in entries)}
+    name, address = found.get("user.name"), found.get("user.email")
     if not name or not address:
         name, address = FALLBACK
     return {

@@ -113,7 +113,7 @@ def _commit(text: str) -> str | None:
 
 
 def _packed(git_dir: Path, name: str) -> str | None:
-    for line in (_read(git_dir, "packed-refs", PACKED_LIMIT) or "").splitlines():
+    for line in (_read(git_dir, "packed-refs", PACKED_LIMIT) or "").split("\n"):
         commit, _, ref = line.partition(" ")
         if ref == name:
             return _commit(commit)

@@ -1,6 +1,8 @@
 """Merging two commits without a working tree."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+
+from msgspec import Struct
 
 from sow.git.git_errors import GitRefused
 from sow.git.run import LONG_SECONDS
@@ -10,8 +12,7 @@ Entry = tuple[str, str, str, str]
 """Mode, object, stage (1 the common ancestor, 2 ours, 3 theirs) and path."""
 
 
-@dataclass(frozen=True)
-class MergedTree:
+class MergedTree(Struct, frozen=True):
     """The tree of a merge; where there are conflicts, their files hold the usual marks."""
 
     tree: str
@@ -43,6 +44,13 @@ def merge_trees(view: View, ours: str, theirs: str) -> MergedTree:
     return MergedTree(
         tree, tuple(stages), "\n".join(text.strip() for text in conflicts if " " in text)
     )
+
+
+def scratch_commit(view: View, tree: str, identity: Mapping[str, str], *parents: str) -> str:
+    """Make a commit that only a computation sees. Raises GitRefused."""
+    words = [word for parent in parents for word in ("-p", parent)]
+    name = view.text("rev-parse", tree)
+    return view.text("commit-tree", name, *words, stdin=b"One side\n", variables=identity)
 
 
 def with_folder_of(view: View, tree: str, other: str, folder: str, index: str) -> str:

@@ -21,6 +21,8 @@ from sow.files import NotAFile, read_regular
 from sow.git.inert_refs import UnsafeClone, read_text
 from sow.git.repository import Repository
 from sow.git.run import git
+from sow.git.settings_text import LOCAL, as_lines, quoted, settings_of
+from sow.git.special_files import refuse_special_files
 from sow.git.view import View, view_of
 
 LIST_LIMIT = 1 << 20
@@ -61,11 +63,12 @@ def private_view(clone: Path, main: Repository, *, reads_main: bool = False) -> 
     objects go to the clone. With `reads_main` those of `main` can be read as
     well, and nothing must be written: git makes no object that it sees there,
     and the clone would lack it. The folder ends with the block. Raises
-    UnsafeClone where clone or git folder are not real folders, or where it
-    borrows objects that `main` does not borrow itself.
+    UnsafeClone where clone or git folder are not real folders, where it borrows
+    objects that `main` does not borrow itself, or where git would wait for a pipe.
     """
     git_dir = real_git_dir(clone)
     _refuse_borrowing(git_dir, main)
+    refuse_special_files(clone, git_dir)
     with TemporaryDirectory(prefix="sow-git-") as name:
         folder = Path(name)
         _make(folder, git_dir, main)
@@ -148,7 +151,7 @@ def _make(folder: Path, git_dir: Path, main: Repository) -> None:
         + SETTINGS.format(
             sparse=str(sparse is not None).lower(),
             object_format=object_format,
-            lfs=_setting(str(main.common_dir / "lfs")),
+            lfs=quoted(str(main.common_dir / "lfs")),
         ),
         "utf-8",
         "surrogateescape",
@@ -157,15 +160,12 @@ def _make(folder: Path, git_dir: Path, main: Repository) -> None:
 
 def _storing_settings(main: Repository) -> str:
     """Return the main repository's settings that `STORING` names, as lines of our own file."""
-    lines = []
-    for record in view_of(main.top).records("config", "--local", "--includes", "--list", "-z"):
-        name, has_value, value = record.partition("\n")
-        section, _, rest = name.partition(".")
-        subsection, _, key = rest.rpartition(".")
-        if STORING.match(name):
-            title = f"[{section} {_setting(subsection)}]" if subsection else f"[{section}]"
-            lines.append(f"{title}\n\t{key} = {_setting(value if has_value else 'true')}\n")
-    return "".join(lines)
+    settings = settings_of(view_of(main.top))
+    return as_lines(
+        (setting.name, setting.value)
+        for setting in settings
+        if setting.scope == LOCAL and STORING.match(setting.name)
+    )
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -201,9 +201,3 @@ def _quoted(path: str) -> str:
     if ":" not in path and not path.startswith('"'):
         return path
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _setting(value: str) -> str:
-    """Return text as the value of a setting in git's own form."""
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

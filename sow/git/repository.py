@@ -4,8 +4,9 @@ Reads only.
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sow.git.git_errors import GitMissing, GitRefused, GitTooOld, NoRepository
 from sow.git.run import git, git_answer
@@ -14,10 +15,13 @@ NEEDED_VERSION = (2, 38)
 """`git merge-tree --write-tree`, by which sow merges without a working tree, came with 2.38."""
 
 BARE = "lies in a bare repository, or in git's own folder"
+PATHS = ("rev-parse", "--path-format=absolute")
+QUESTIONS = ("--show-toplevel", "--git-dir", "--git-common-dir", "--is-shallow-repository")
+HEAD = ("HEAD^{commit}", "--symbolic-full-name", "HEAD")
+"""A commit, then the branch; `HEAD` itself where it is detached."""
 
 
-@dataclass(frozen=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """A repository with a working tree."""
 
     top: Path
@@ -50,36 +54,33 @@ def refuse_old_git() -> None:
 
 
 def repository_of(folder: Path) -> Repository:
-    """Return the repository that `folder` lies in. Raises NoRepository, GitMissing, GitRefused."""
-    code, _, complaint = git_answer(folder, "rev-parse", "--git-dir")
-    if code != 0:
+    """Return the repository that `folder` lies in. Raises NoRepository, GitMissing, GitRefused.
+
+    Git is asked once: each job and each look at a batch asks this. What it has answered before
+    it refuses says what kind of folder it is.
+    """
+    code, output, complaint = git_answer(folder, *PATHS, "--is-inside-work-tree", *QUESTIONS, *HEAD)
+    inside, *answers = output.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n")
+    if not inside:
         if "not a git repository" in complaint:
             raise NoRepository(folder, "lies in no git repository")
         if "cannot use bare repository" in complaint:
             raise NoRepository(folder, BARE)
         raise GitRefused(folder, ("rev-parse",), code, complaint)
-    if git(folder, "rev-parse", "--is-inside-work-tree", accepted=(0, 128)) != "true":
+    if inside != "true":
         raise NoRepository(folder, BARE)
-    answers = git(
-        folder,
-        "rev-parse",
-        "--path-format=absolute",
-        "--show-toplevel",
-        "--git-dir",
-        "--git-common-dir",
-        "--is-shallow-repository",
-    ).splitlines()
-    top, git_dir, common_dir, shallow = answers
-    code, output, _ = git_answer(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if code != 0:
         raise NoRepository(folder, "belongs to a repository without a commit")
-    branch = git(folder, "symbolic-ref", "--quiet", "--short", "HEAD", accepted=(0, 1))
+    *paths, commit, branch = answers
+    if len(paths) != len(QUESTIONS):  # a path holds a line break
+        paths = [git(folder, *PATHS, question) for question in QUESTIONS]
+    top, git_dir, common_dir, shallow = paths
     return Repository(
         top=Path(top).resolve(),
         git_dir=Path(git_dir).resolve(),
         common_dir=Path(common_dir).resolve(),
-        branch=branch or None,
-        commit=output.decode().strip(),
+        branch=None if branch == "HEAD" else branch.removeprefix("refs/heads/"),
+        commit=commit,
         is_shallow=shallow == "true",
     )
 

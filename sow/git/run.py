@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from sow.git.git_errors import GitMissing, GitRefused, GitTookTooLong
+from sow.git.git_errors import GitKilled, GitMissing, GitRefused, GitTookTooLong
 
 QUICK_SECONDS = 20.0
 """How long a command may take that reads a few objects."""
@@ -109,8 +109,8 @@ def git_answer(
     """Run git in `folder`; return its exit code, what it prints, and what it complains of.
 
     Git gets a process group of its own, so that a time-out ends also what it
-    has started. Raises GitMissing, GitRefused where the folder is none, and
-    GitTookTooLong.
+    has started. Raises GitMissing, GitRefused where the folder is none, GitKilled
+    and GitTookTooLong.
     """
     settings = [word for setting in QUIET for word in ("-c", setting)]
     try:
@@ -136,6 +136,8 @@ def git_answer(
     except BaseException:
         _end(process)
         raise
+    if process.returncode < 0:
+        raise GitKilled(folder, words, -process.returncode)
     return process.returncode, output, complaint_bytes.decode("utf-8", "replace")
 
 

@@ -6,15 +6,15 @@ The same functions can so be asked of the user's own repository and, through
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sow.git.git_errors import GitRefused
 from sow.git.run import QUICK_SECONDS, git_answer, git_environment
 
 
-@dataclass(frozen=True)
-class View:
+class View(Struct, frozen=True):
     """A folder to run git in. Paths that are given to git are taken as they are, never as patterns.
 
     `variables` come on top of `git_environment`.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from sow.errors import UsageError
-from sow.ids import JobId, ProjectId, TaskId
+from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs.database import Database
 from sow.jobs.records import DamagedRecord
 from sow.schema.change import Change, ChangeData
@@ -51,6 +51,7 @@ class Filter(NamedTuple):
     project: ProjectId | None = None
     task: TaskId | None = None
     job: JobId | None = None
+    batch: BatchId | None = None
 
 
 EVERYTHING = Filter()

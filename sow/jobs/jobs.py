@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from sow.errors import StateError
-from sow.ids import JobId, ProjectId, TaskId
+from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import Database
 from sow.jobs.run_names import job_numbers
 from sow.schema.causes import Cause
-from sow.schema.job import LIVE_STATES, WAITING_STATES, Attempt, Job, JobState
+from sow.schema.job import LIVE_STATES, WAITING_STATES, Attempt, HeldFor, Job, JobState
 from sow.schema.kinds import verbs_of
 
 OnDamaged = Callable[[records.DamagedRecord], None]
@@ -31,6 +31,13 @@ IN_PERSONS_HANDS = records.among("verb", verbs_of(lambda kind: kind.in_persons_h
 
 IDS_AT_ONCE = 500
 """How many ids one statement names: SQLite may allow no more than 999 parameters."""
+OF_TASK = """
+    id in (
+        select id from job where project_id = ? and task_id = ?
+        union all
+        select job_id from occupied where project_id = ? and task_id = ?)
+"""
+"""The jobs that are about a task, its own and those about others as well."""
 WITHOUT_ROW = f"""
     from job left join task on task.id = job.queue_row
     where {records.among("job.state", WAITING_STATES)} and task.id is null
@@ -49,12 +56,17 @@ class TaskIsTaken(Exception):
     """Another live job of the task, or of one of the tasks, was inserted first."""
 
 
+class StepIsTaken(Exception):
+    """Another worker has placed this very job of a batch first, or the batch begins none now."""
+
+
 def insert_job(database: Database, job: Job) -> Job:
     """Put a new job on record and return it with its id.
 
     Its number has no output on disk yet: a file that was restored from a
     backup has forgotten the newest jobs, but what they wrote is still there.
-    Raises TaskIsTaken when the task, or another one that it is about, has a live job.
+    Raises TaskIsTaken when the task, or another one that it is about, has a live job;
+    StepIsTaken when its batch has placed it already.
     """
     fields = {name: getattr(job, name) for name in Job.__struct_fields__ if name != "id"}
     fields["executor_name"] = job.executor_name
@@ -64,13 +76,51 @@ def insert_job(database: Database, job: Job) -> Job:
     try:
         with database.transaction():
             fields["id"] = _next_id(database)
+            _refuse_unwanted(database, job)
+            if job.batch is None:
+                fields["batch"] = batch_of(database, job)
             job_id = records.insert(database, "job", fields)
             for task_id in job.tasks[1:]:
                 occupied = {"job_id": job_id, "project_id": job.project_id, "task_id": task_id}
                 records.insert(database, "occupied", occupied)
     except sqlite3.IntegrityError as error:
+        if _step_is_taken(database, job):
+            raise StepIsTaken from error
         raise TaskIsTaken from error
-    return msgspec.structs.replace(job, id=JobId(job_id))
+    return msgspec.structs.replace(job, id=JobId(job_id), batch=fields["batch"])
+
+
+def batch_of(database: Database, job: Job) -> BatchId | None:
+    """Return the batch that goes on and that a job's task belongs to, whoever places the job."""
+    row = database.row(
+        "select batch_id from batch_item where project_id = ? and task_id = ? and is_open",
+        (job.project_id, job.task_id),
+    )
+    return BatchId(row["batch_id"]) if row is not None else None
+
+
+def _refuse_unwanted(database: Database, job: Job) -> None:
+    """Raise StepIsTaken for a batch's own job that the batch does not want any more.
+
+    It was paused or ended meanwhile, or the task was taken out of it.
+    """
+    if job.batch_step is None:
+        return
+    row = database.row(
+        "select 1 from batch join batch_item on batch_item.batch_id = batch.id"
+        " where batch.id = ? and batch.state = 'running' and batch_item.task_id = ?",
+        (job.batch, job.task_id),
+    )
+    if row is None:
+        raise StepIsTaken
+
+
+def _step_is_taken(database: Database, job: Job) -> bool:
+    row = database.row(
+        "select 1 from job where batch = ? and task_id = ? and batch_step = ?",
+        (job.batch, job.task_id, job.batch_step),
+    )
+    return row is not None
 
 
 def _next_id(database: Database) -> int:
@@ -124,6 +174,31 @@ def last_job(database: Database, project_id: ProjectId, task_id: TaskId) -> Job 
     return records.from_row(row, Job) if row is not None else None
 
 
+def last_jobs(
+    database: Database, project_id: ProjectId, task_ids: Sequence[TaskId]
+) -> dict[TaskId, Job]:
+    """Return the newest job of each of some tasks, as `last_job` does for one."""
+    found: dict[TaskId, Job] = {}
+    for start in range(0, len(task_ids), IDS_AT_ONCE):
+        some = task_ids[start : start + IDS_AT_ONCE]
+        marks = ", ".join(f"(?{number})" for number in range(2, len(some) + 2))
+        rows = database.rows(
+            f"""
+            with wanted(task) as (values {marks}), newest(task, id) as (
+                select task, max(
+                    coalesce((select max(id) from job
+                        where project_id = ?1 and task_id = task), 0),
+                    coalesce((select max(job_id) from occupied
+                        where project_id = ?1 and task_id = task), 0))
+                from wanted)
+            select newest.task as of_task, job.* from newest join job on job.id = newest.id
+            """,  # noqa: S608 - the marks are ours
+            (project_id, *some),
+        )
+        found |= {TaskId(row["of_task"]): records.from_row(row, Job) for row in rows}
+    return found
+
+
 def any_live_job(database: Database, project_id: ProjectId) -> JobId | None:
     """Return a job of a project that has not ended, one that runs before others, if any.
 
@@ -174,21 +249,40 @@ def lacks_row(database: Database, job_id: JobId) -> bool:
 
 
 def has_active_jobs(database: Database) -> bool:
-    """Whether any job has not ended that a worker has to do with: none that is open, or held."""
-    sql = f"select 1 from job where {ACTIVE} and {LEASED} and state <> 'held' limit 1"  # noqa: S608
+    """Whether any job has not ended that a worker has to do with: none that is open, or held.
+
+    What waits in the queue for its paused batch is held as well.
+    """
+    sql = f"""
+        select 1 from job where {ACTIVE} and {LEASED} and state <> 'held'
+          and not (state in ('queued', 'backoff', 'parked') and batch_step is not null and exists (
+            select 1 from batch where batch.id = job.batch and batch.state = 'paused')) limit 1
+    """  # noqa: S608
     return database.row(sql) is not None
 
 
-def held_jobs(database: Database) -> list[Job]:
-    """Return the jobs that wait for a person's word, oldest first."""
-    sql = f"select * from job where {ACTIVE} and state = ? order by id"  # noqa: S608
-    rows = database.rows(sql, (JobState.HELD.value,))
-    return [records.from_row(row, Job) for row in rows]
+def held_jobs(database: Database, held_for: HeldFor) -> list[Job]:
+    """Return the jobs that are held for something, oldest first."""
+    sql = f"""
+        select * from job where {ACTIVE} and state = ? and coalesce(held_for, ?) = ? order by id
+    """  # noqa: S608
+    parameters = (JobState.HELD.value, HeldFor.TRUST.value, held_for.value)
+    return [records.from_row(row, Job) for row in database.rows(sql, parameters)]
+
+
+def is_any_held(database: Database, held_for: HeldFor) -> bool:
+    """Whether any job is held for something."""
+    sql = f"""
+        select 1 from job where {ACTIVE} and state = ? and coalesce(held_for, ?) = ? limit 1
+    """  # noqa: S608
+    parameters = (JobState.HELD.value, HeldFor.TRUST.value, held_for.value)
+    return database.row(sql, parameters) is not None
 
 
 def are_held(database: Database, job_ids: Sequence[JobId]) -> bool:
-    """Whether all of some jobs wait for a person's word."""
-    held = {job.id for job in held_jobs(database)}
+    """Whether all of some jobs are held, for whatever it is."""
+    sql = f"select id from job where {ACTIVE} and state = ?"  # noqa: S608
+    held = {JobId(row["id"]) for row in database.rows(sql, (JobState.HELD.value,))}
     return bool(job_ids) and held.issuperset(job_ids)
 
 
@@ -211,10 +305,14 @@ def recent_jobs(
     """
     conditions: list[str] = []
     parameters: list[Any] = []
-    if project_id is not None:
-        conditions.append("project_id = ?")
+    if project_id is not None and task_id is not None:
+        # By the index on a task's jobs: the project's own may be thousands.
+        conditions.append(OF_TASK)
+        parameters += [project_id, task_id, project_id, task_id]
+    elif project_id is not None:
+        conditions.append("+project_id = ?")  # not by an index: the newest come by their numbers
         parameters.append(project_id)
-    if task_id is not None:
+    elif task_id is not None:
         conditions.append("(task_id = ? or id in (select job_id from occupied where task_id = ?))")
         parameters += [task_id, task_id]
     if active_only:

@@ -9,16 +9,16 @@ The promises:
   lease's raises Fenced and changes nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from sow.ids import JobId, WorkerId
 from sow.jobs import records
 from sow.jobs.database import Database
-from sow.jobs.jobs import change_job, held_jobs
+from sow.jobs.jobs import change_job, get_job, held_jobs
 from sow.jobs.messages import job_message, job_of
-from sow.schema.job import JobState, Lease
+from sow.schema.job import HeldFor, Job, JobState, Lease
 
 QUEUE = "sow"
 """The name of the one huey queue in the file."""
@@ -76,34 +76,80 @@ def enqueue_message(
 
 COUNTED = "not exists (select 1 from waiter where waiter.on_behalf_of = lease.job_id)"
 """While an agent waits for a job that it started, its own lease counts against no limit."""
+AGENTS = f"executor <> '' and {COUNTED}"
+"""The leases that take an agent's slot."""
+STEPS = f"executor = '' and {COUNTED}"
+"""Those of checks and merges, which have no agent and a limit of their own."""
+
+PAUSED_BATCH = """
+    job.batch_step is not null
+    and exists (select 1 from batch where batch.id = job.batch and batch.state = 'paused')
+"""
+"""What a batch wants done that is paused. What a person asks for in it is done all the same."""
 
 CLAIMABLE = f"""
+    with running as (
+        select job.batch, count(*) filter (where lease.executor <> '') as agents,
+            count(*) filter (where lease.executor = '') as steps
+        from lease join job on job.id = lease.job_id where {COUNTED} group by job.batch)
     select task.id, cast(task.data as blob) as data, job.id as job_id, job.executor_name
     from task left join job on job.queue_row = task.id
+    left join running on running.batch is job.batch
     where task.queue = :queue
       and not exists (select 1 from control where name = 'paused')
       and (job.id is null or (
-        job.retry_at <= :now
-        and (select count(*) from lease where {COUNTED}) < :total
-        and (select count(*) from lease where worker_id = :worker and {COUNTED}) < :own
-        and (job.max_parallel is null or job.max_parallel > (
-            select count(*) from lease where executor = job.executor_name and {COUNTED}))))
-    order by task.priority desc, job.id, task.id limit 1
-"""  # noqa: S608 - the only insertion is the constant above
+        job.retry_at <= :now and not ({PAUSED_BATCH})
+        and (:most is null
+            or (select count(*) from lease where worker_id = :worker and {COUNTED}) < :most)
+        and case job.executor_name when '' then
+            (select count(*) from lease where {STEPS}) < :checks
+        else
+            (select count(*) from lease where {AGENTS}) < :total
+            and (select count(*) from lease where worker_id = :worker and {AGENTS}) < :own
+            and (job.max_parallel is null or job.max_parallel > (
+                select count(*) from lease where executor = job.executor_name and {COUNTED}))
+        end))
+    order by coalesce(case job.executor_name when '' then running.steps else running.agents end, 0),
+        task.priority desc, job.id, task.id limit 1
+"""  # noqa: S608 - the only insertions are the constants above
+"""Of the batches that have a job to be taken, all single calls being one of them, the one with the
+fewest running comes first; so none has fewer than its share once what runs has ended. For an
+agent's job the agents are counted, for a step the steps."""
+
+CHECKS = 2
+"""How many jobs without an agent run at once where nobody says another number."""
 
 
 def claim(
-    database: Database, worker_id: WorkerId, *, total: int, own: int, now: float
+    database: Database,
+    worker_id: WorkerId,
+    *,
+    total: int,
+    own: int,
+    now: float,
+    checks: int = CHECKS,
+    most: int | None = None,
 ) -> bytes | None:
     """Take the first message that may run now, and lease its job to `worker_id`.
 
-    `total` bounds the running jobs of the project, `own` those of this worker;
-    each executor's `max_parallel` comes with the job. The first job by
-    priority, then by its id, whose limits allow it is taken: a full executor
-    blocks nobody else's jobs, and a job that is retried keeps its place.
+    `total` bounds the running agents of the project, `own` those of this worker;
+    each executor's `max_parallel` comes with the job. `checks` bounds the jobs
+    without an agent that run in the project, `most` all of this worker's jobs of
+    either sort, where it is short of something. Of the batch with the fewest running
+    (all jobs outside of one count as one) the first job by priority, then by its id,
+    whose limits allow it is taken: a full executor blocks nobody else's jobs, and a
+    job that is retried keeps its place.
     """
-    parameters = {"queue": QUEUE, "now": now, "total": total, "own": own, "worker": worker_id}
-    if database.row("select 1 from task where queue = ? limit 1", (QUEUE,)) is None:
+    parameters = {
+        "queue": QUEUE,
+        "now": now,
+        "total": total,
+        "own": own,
+        "checks": checks,
+        "most": most,
+        "worker": worker_id,
+    }
+    if not is_anything_queued(database):
         return None
     with database.transaction():
         while row := database.row(CLAIMABLE, parameters):  # type: ignore[arg-type] # by name
@@ -113,6 +159,11 @@ def claim(
                 return bytes(row["data"])
             _set_aside(database, bytes(row["data"]), now)
         return None
+
+
+def is_anything_queued(database: Database) -> bool:
+    """Whether a message waits in the queue, be it due or not."""
+    return database.row("select 1 from task where queue = ? limit 1", (QUEUE,)) is not None
 
 
 def _set_aside(database: Database, data: bytes, now: float) -> None:
@@ -189,10 +240,11 @@ def leases_of(database: Database, worker_id: WorkerId) -> list[Lease]:
 def slots_of(database: Database, worker_id: WorkerId) -> int:
     """Return how many slots a worker's jobs hold, counted as the limits count them.
 
-    An agent that waits for a job that it has started holds none meanwhile.
+    An agent that waits for a job that it has started holds none meanwhile, and a
+    job without an agent never does.
     """
     row = database.row(
-        f"select count(*) as n from lease where worker_id = ? and {COUNTED}",  # noqa: S608
+        f"select count(*) as n from lease where worker_id = ? and {AGENTS}",  # noqa: S608
         (worker_id,),
     )
     return int(row["n"]) if row is not None else 0
@@ -220,6 +272,25 @@ def under(database: Database, lease: Lease) -> Iterator[None]:
         row = database.row("select token from lease where job_id = ?", (lease.job_id,))
         if row is None or row["token"] != lease.token:
             raise Fenced(lease.job_id)
+        yield
+
+
+@contextmanager
+def under_attempt(database: Database, job_id: JobId, number: int) -> Iterator[None]:
+    """Change records in one transaction, for the program of an attempt that nobody has settled.
+
+    Whichever worker watches it by now. Raises Fenced, and rolls back, when the
+    attempt is settled, or is not its job's last one.
+    """
+    with database.transaction():
+        row = database.row(
+            "select 1 from job join lease on lease.job_id = job.id"
+            " where job.id = ? and job.settled < ?"
+            " and (select max(number) from attempt where attempt.job_id = job.id) = ?",
+            (job_id, number, number),
+        )
+        if row is None:
+            raise Fenced(job_id)
         yield
 
 
@@ -270,15 +341,49 @@ def hold(database: Database, lease: Lease, *, reason: str) -> None:
     with under(database, lease):
         refuse_if_asked(database, lease.job_id)
         database.run("delete from lease where job_id = ?", (lease.job_id,))
-        change_job(database, lease.job_id, reason=reason, state=JobState.HELD)
+        changes = {"reason": reason, "held_for": HeldFor.TRUST}
+        change_job(database, lease.job_id, **changes, state=JobState.HELD)
 
 
-def release_held(database: Database, *, now: float) -> list[JobId]:
-    """Queue every job again that is held; return which."""
+def queue_or_hold(database: Database, job: Job, *, now: float) -> None:
+    """Queue a job that is placed; hold it where that is to wait for its task's dependencies.
+
+    Whether these are met already is for others to know: they `release` it.
+    """
+    if job.held_for is HeldFor.DEPENDENCIES:
+        hold_until_ready(database, job.id, reason="it waits for the tasks that its own depends on")
+    else:
+        enqueue(database, job.id, now=now)
+
+
+def hold_until_ready(database: Database, job_id: JobId, *, reason: str) -> None:
+    """Hold a job that was never queued, until `release`."""
+    changes = {"reason": reason, "held_for": HeldFor.DEPENDENCIES}
+    change_job(database, job_id, **changes, state=JobState.HELD)
+
+
+def keep_reason(database: Database, job_id: JobId, reason: str) -> None:
+    """Say why a job is held, if it still is."""
+    records.update(database, "job", {"id": job_id, "state": JobState.HELD}, {"reason": reason})
+
+
+def release(database: Database, job_id: JobId, *, now: float) -> bool:
+    """Queue a job that is held for its task's dependencies; False where it is not any more."""
     with database.transaction():
-        held = [job.id for job in held_jobs(database)]
+        job = get_job(database, job_id)
+        if (job.state, job.held_for) != (JobState.HELD, HeldFor.DEPENDENCIES):
+            return False
+        change_job(database, job_id, reason="", held_for=None)
+        enqueue(database, job_id, now=now)
+        return True
+
+
+def release_held(database: Database, chosen: Collection[JobId], *, now: float) -> list[JobId]:
+    """Queue those of some jobs again that are held still for a person's word; return which."""
+    with database.transaction():
+        held = [job.id for job in held_jobs(database, HeldFor.TRUST) if job.id in chosen]
         for job_id in held:
-            change_job(database, job_id, reason="")
+            change_job(database, job_id, reason="", held_for=None)
             enqueue(database, job_id, now=now)
         return held
 

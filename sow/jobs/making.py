@@ -77,8 +77,8 @@ def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
         raise QueueError(
             f"the queue file {path} could not be brought from format {format_of(connection)} to "
             f"{FORMAT}: {error}",
-            hint="Nothing was changed. Make room on the disk, or let whoever holds the file finish "
-            "(`fuser` names it), then call again.",
+            hint="It is whole in the form that it has now. Make room on the disk, or let whoever"
+            " holds the file finish (`fuser` names it), then call again.",
         ) from error
 
 

@@ -8,6 +8,9 @@ go forward; what a step says is never edited once it has landed.
 
 import sqlite3
 
+from sow.jobs.batch_tables import BATCHES
+from sow.jobs.spent_tables import SPENT
+
 FIRST_FORMAT = 1
 
 TABLES = """
@@ -225,22 +228,28 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
                 'cause', cause, 'reason', substr(reason, 1, 1000), 'status', outcome_status)
         from job order by id
         """,
+        # What a job is held for; an older sow knows a person's word alone, and says nothing.
+        "alter table job add column held_for text",
+        # Which batch a job's task belongs to; of the batch's own jobs, which step of it that is.
+        "alter table job add column batch integer",
+        "alter table job add column batch_step integer",
+        "alter table job add column batch_deed text",
         # The triggers write each change in the transaction that makes it, whoever makes it.
         """
         create trigger change_of_new_job after insert on job begin
-            insert into change (project, task, job, kind, data) values
-                (new.project_id, new.task_id, new.id, 'placed',
+            insert into change (project, task, job, batch, kind, data) values
+                (new.project_id, new.task_id, new.id, new.batch, 'placed',
                 json_object('verb', new.verb, 'agent', nullif(new.agent, ''),
                     'executor', nullif(new.executor_name, ''), 'parent', new.parent));
         end
         """,
         """
         create trigger change_of_job after update of state, cancel_requested_at on job begin
-            insert into change (project, task, job, kind, data)
-            select new.project_id, new.task_id, new.id, 'cancel_asked', '{}'
+            insert into change (project, task, job, batch, kind, data)
+            select new.project_id, new.task_id, new.id, new.batch, 'cancel_asked', '{}'
             where old.cancel_requested_at is null and new.cancel_requested_at is not null;
-            insert into change (project, task, job, kind, data)
-            select new.project_id, new.task_id, new.id, new.state,
+            insert into change (project, task, job, batch, kind, data)
+            select new.project_id, new.task_id, new.id, new.batch, new.state,
                 case new.state when 'running' then json_object('before', old.state)
                 else json_object('before', old.state, 'cause', new.cause,
                     'reason', substr(new.reason, 1, 1000), 'status', new.outcome_status,
@@ -251,8 +260,8 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         """,
         """
         create trigger change_of_new_attempt after insert on attempt begin
-            insert into change (project, task, job, kind, data)
-            select project_id, task_id, id, 'attempt_began',
+            insert into change (project, task, job, batch, kind, data)
+            select project_id, task_id, id, batch, 'attempt_began',
                 json_object('attempt', new.number, 'verb', new.verb, 'worker', new.worker_id,
                     'session_id', new.session_id)
             from job where id = new.job_id;
@@ -261,8 +270,8 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         """
         create trigger change_of_attempt after update of cause on attempt
         when new.cause is not null and new.cause is not old.cause begin
-            insert into change (project, task, job, kind, data)
-            select project_id, task_id, id, 'attempt_ended',
+            insert into change (project, task, job, batch, kind, data)
+            select project_id, task_id, id, batch, 'attempt_ended',
                 json_object('attempt', new.number, 'cause', new.cause,
                     'reason', substr(new.reason, 1, 1000), 'exit_code', new.exit_code,
                     'exit_signal', new.exit_signal, 'session_id', new.session_id)
@@ -272,12 +281,120 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         """
         create trigger change_of_lease after update of worker_id on lease
         when new.worker_id is not old.worker_id begin
-            insert into change (project, task, job, kind, data)
-            select project_id, task_id, id, 'adopted',
+            insert into change (project, task, job, batch, kind, data)
+            select project_id, task_id, id, batch, 'adopted',
                 json_object('worker', new.worker_id, 'before', old.worker_id)
             from job where id = new.job_id;
         end
         """,
+        # What befalls a job that is about several tasks is on record under each of them. The
+        # first of them is the job's own: its row is there before the others are occupied.
+        """
+        create trigger change_of_occupied after insert on occupied begin
+            insert into change (project, task, job, batch, kind, data)
+            select project_id, new.task_id, id, batch, 'placed',
+                json_object('verb', verb, 'agent', nullif(agent, ''),
+                    'executor', nullif(executor_name, ''), 'parent', parent)
+            from job where id = new.job_id;
+        end
+        """,
+        """
+        create trigger change_of_each_task after insert on change
+        when new.kind != 'status' and exists (
+            select 1 from job where id = new.job and task_id = new.task
+        ) begin
+            insert into change (at, project, task, job, batch, kind, data)
+            select new.at, new.project, task_id, new.job, new.batch, new.kind, new.data
+            from occupied where job_id = new.job order by task_id;
+        end
+        """,
+        # What each attempt of an agent used. It stays when the records of its job are pruned.
+        """
+        create table spending (
+            job_id integer not null,
+            number integer not null,
+            project_id text not null,
+            task_id text not null,
+            batch integer,
+            agent text not null,
+            executor text not null,
+            session_id text,
+            began_at real not null,
+            ended_at real,
+            input integer,
+            output integer,
+            cache_read integer,
+            cache_write integer,
+            usd real,
+            is_estimate integer not null default 0,
+            is_partial integer not null default 0,
+            is_unpriced integer not null default 0,
+            models text not null,
+            totals text,
+            share_usd real,
+            share_tokens real,
+            share_time real,
+            primary key (job_id, number)
+        ) without rowid
+        """,
+        "create index spending_executor on spending (executor)",
+        # The budgets that bind a job; and which of them have warned, at which figure.
+        "alter table job add column budgets text",
+        """
+        create table budget_warning (
+            scope text not null,
+            name text not null,
+            measure text not null,
+            total real not null,
+            at real not null,
+            primary key (scope, name, measure, total)
+        ) without rowid
+        """,
+        "create index change_of_budget on change (job) where kind = 'budget'",
+        "create index spending_task on spending (project_id, task_id)",
+        "create index spending_session on spending (session_id) where session_id is not null",
+        # What a user's own commands were told: a row is there before its command is started.
+        """
+        create table notification (
+            seq integer primary key,
+            event text not null,
+            project text not null,
+            task text not null,
+            job integer,
+            worker_id text not null,
+            state text not null,
+            reason text not null,
+            began_at real not null,
+            ended_at real
+        )
+        """,
+        "create index notification_running on notification (seq) where state = 'running'",
+        # Jobs without an agent have a limit of their own; a worker that is short of disk space or
+        # memory takes nothing, and says so once, however many workers find it.
+        "alter table worker add column checks integer not null default 2",
+        "alter table worker add column short_of text not null default ''",
+        """
+        create trigger change_of_shortage after update of short_of on worker
+        when new.short_of is not old.short_of begin
+            insert into change (project, task, kind, data)
+            select '', '', 'short', json_object('worker', new.id, 'reason', new.short_of)
+            where new.short_of <> '' and not exists (select 1 from worker
+                where id <> new.id and short_of = new.short_of);
+            insert into change (project, task, kind, data)
+            select '', '', 'roomy', json_object('worker', new.id, 'reason', old.short_of)
+            where new.short_of = '' and not exists (select 1 from worker
+                where id <> new.id and short_of <> '');
+        end
+        """,
+        """
+        create trigger change_of_shortage_gone after delete on worker
+        when old.short_of <> '' and not exists (select 1 from worker where short_of <> '') begin
+            insert into change (project, task, kind, data) values ('', '', 'roomy',
+                json_object('worker', old.id, 'reason', old.short_of));
+        end
+        """,
+        *BATCHES,
+        *SPENT,
     ),
 }
 """The statements that lead from the form before to each number. Only additions that an older

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
-from sow.jobs import changes, doorbell, history
+from sow.jobs import batches, changes, doorbell, history, notifications
 from sow.jobs.database import Database
 from sow.jobs.history import Ended
 from sow.jobs.run_names import changed_at, job_numbers, worker_logs
@@ -71,6 +71,8 @@ def prune(workspace: Workspace, database: Database, limits: Limits, *, now: floa
     found = find_prunable(workspace, database, limits, now=now)
     history.forget(database, found.jobs)
     changes.forget_before(database, now - limits.seconds, now=now)
+    notifications.forget_before(database, now - limits.seconds)
+    batches.forget_before(database, now - limits.seconds)
     for job_id in found.jobs:
         _remove(workspace.job(job_id))
     for path in found.logs:

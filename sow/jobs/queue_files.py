@@ -11,7 +11,6 @@ Owns the count and the look before a file is opened. Reads only.
 """
 
 import os
-import secrets
 import sqlite3
 import stat
 import struct
@@ -180,11 +179,15 @@ def _count_in_file(path: Path) -> int:
     """Return the count in the file itself, without its log.
 
     SQLite reads it: closing a descriptor of our own would free the locks that
-    SQLite holds on the file for other connections of this process (POSIX).
+    SQLite holds on the file for other connections of this process (POSIX). It
+    reads also a file whose first page tells of pages that it is still to get
+    from the log, as on a disk that was full when the log was to be written into
+    it: `writable_schema` has it go by the file's length (sqlite 3.40, btree.c).
     """
     try:
         connection = connect(path, seconds=0, immutable=True)
         try:
+            connection.execute("pragma writable_schema = on")
             return int(connection.execute("pragma application_id").fetchone()[0])
         finally:
             connection.close()
@@ -237,7 +240,9 @@ def _add(sums: tuple[int, int], order: str, data: bytes) -> tuple[int, int]:
 
 def begin_count(connection: sqlite3.Connection) -> None:
     """Give a new file a count of its own, so that no other file's log goes on from it."""
-    connection.execute(f"pragma application_id = {1 + secrets.randbelow(MOST_COMMITS)}")
+    connection.execute(
+        f"pragma application_id = {1 + int.from_bytes(os.urandom(8)) % MOST_COMMITS}"
+    )
 
 
 def count_commit(connection: sqlite3.Connection) -> None:

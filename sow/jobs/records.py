@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from sow import terminal_text
 from sow.errors import QueueError
 from sow.ids import WorkerId
 from sow.jobs.database import Database
@@ -28,9 +29,17 @@ JSON_COLUMNS = frozenset(
         "supervisor",
         "process",
         "terms",
+        "budgets",
+        "models",
+        "totals",
+        "selection",
+        "policy",
     }
 )
 
+
+WORDS = frozenset({"reason"})
+"""The columns that may quote a file's name, which can be any bytes: SQLite holds text."""
 
 NOTHING = "null"
 """What a column holds that an earlier form of the file has forbidden to be empty."""
@@ -112,6 +121,8 @@ def _to_column(name: str, value: Any) -> Any:
         return None
     if name in JSON_COLUMNS and not isinstance(value, str):
         return msgspec.json.encode(value).decode()
+    if name in WORDS and isinstance(value, str):
+        return terminal_text.readable(value)
     return value.value if isinstance(value, Enum) else value
 
 

@@ -13,10 +13,11 @@ against the limits: `leases.CLAIMABLE` leaves it out of every count.
 
 from pathlib import Path
 
-from sow.ids import JobId
-from sow.jobs import doorbell
+from sow.ids import JobId, ProjectId, TaskId
+from sow.jobs import doorbell, records
 from sow.jobs.database import Database
 from sow.paths import Workspace
+from sow.schema.job import FINAL_STATES
 
 BELL_SUFFIX = ".bell"
 
@@ -64,6 +65,20 @@ def is_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
         not doorbell.is_held(bell_path(workspace, waiter_id))
         for waiter_id in of_job(database, job_id)
     )
+
+
+def owed_tasks(
+    database: Database, workspace: Workspace, project_id: ProjectId
+) -> list[tuple[TaskId, JobId]]:
+    """Return the tasks whose last job has ended without telling a caller that went away."""
+    ended = records.among("job.state", sorted(FINAL_STATES))
+    sql = f"""
+        select distinct job.task_id, job.id from waiter join job on job.id = waiter.job_id
+        where job.project_id = ? and {ended} order by job.id
+    """  # noqa: S608 - words of ours
+    rows = database.rows(sql, (project_id,))
+    found = [(TaskId(row["task_id"]), JobId(row["id"])) for row in rows]
+    return [(task, job) for task, job in found if is_owed(database, workspace, job)]
 
 
 def take_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:

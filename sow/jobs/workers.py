@@ -6,12 +6,13 @@ held (the kernel frees it at death), and the doorbell that wakes workers.
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from sow.errors import QueueError
-from sow.ids import WorkerId
+from sow.ids import ProjectId, WorkerId
 from sow.jobs import doorbell, records
+from sow.jobs.batches import unheeded
 from sow.jobs.database import Database
 from sow.jobs.jobs import has_active_jobs
 from sow.jobs.migrations import FORMAT
@@ -34,6 +35,23 @@ def register(database: Database, record: WorkerRecord) -> None:
     records.insert(database, "worker", fields)
 
 
+def say_short(database: Database, worker_id: WorkerId, short_of: str) -> None:
+    """Put on record what a worker is short of; nothing where it is not, or not any more."""
+    database.run("update worker set short_of = ? where id = ?", (short_of, worker_id))
+
+
+def shortage_of(living: Sequence[WorkerRecord]) -> str:
+    """Return what workers are short of, where each is of something; empty where one takes jobs."""
+    return living[0].short_of if all(worker.short_of for worker in living) and living else ""
+
+
+def short_of(database: Database, workspace: Workspace) -> str:
+    """Return what keeps every living worker from taking jobs; empty where one takes them."""
+    if database.row("select 1 from worker where short_of <> '' limit 1") is None:
+        return ""
+    return shortage_of([each for each in registered(database) if is_alive(workspace, each.id)])
+
+
 def unregister(database: Database, worker_id: WorkerId) -> None:
     """Strike a worker off the record."""
     with database.transaction():
@@ -41,13 +59,21 @@ def unregister(database: Database, worker_id: WorkerId) -> None:
         database.run("delete from control where name = ?", (f"worker {worker_id}",))
 
 
-def unregister_if_idle(database: Database, worker_id: WorkerId) -> bool:
-    """Strike a worker off the record, unless any job is still to end; tell whether it was."""
+def unregister_if_idle(database: Database, worker_id: WorkerId, project_id: ProjectId) -> bool:
+    """Strike a worker off the record, unless there is work; tell whether it was."""
     with database.transaction():
-        if has_active_jobs(database):
+        if has_work(database, project_id):
             return False
         unregister(database, worker_id)
         return True
+
+
+def has_work(database: Database, project_id: ProjectId) -> bool:
+    """Whether a worker has anything to do: a job that is to end, or a batch to be driven.
+
+    `project_id` is the project that is checked out; the batches of others wait for theirs.
+    """
+    return has_active_jobs(database) or bool(unheeded(database, project_id))
 
 
 def registered(

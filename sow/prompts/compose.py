@@ -73,7 +73,7 @@ EARLIER_RUN = (
 
 def spawn_prompt(template: str, task: TaskBrief, extra: str = "") -> str:
     """Return the first prompt of a task: the role's template, the task, the caller's words."""
-    return _compose(template, _task(task), extra)
+    return _compose(template, _task(task), REPORT, extra)
 
 
 def resume_prompt(task: TaskBrief, message: str) -> str:
@@ -89,8 +89,8 @@ def resume_prompt(task: TaskBrief, message: str) -> str:
 
 def feedback_message(found: Sequence[tuple[str, str]], more: str = "") -> str:
     """Return the message that hands over corrections: each file's name with its words."""
-    quoted = "\n\n".join(f"feedback/{name}:\n\n{words}" for name, words in found)
-    return _join("A review asks for these corrections.", quoted, more)
+    texts = "\n\n".join(f"feedback/{name}:\n\n{words}" for name, words in found)
+    return _join("A review asks for these corrections.", texts, more)
 
 
 CONFLICT = "The project's branch was merged into yours, and the merge has conflicts."
@@ -112,6 +112,13 @@ def conflict_message(branch: str, files: Sequence[str], more: str = "") -> str:
     return _join(CONFLICT, left, ask, more)
 
 
+def check_message(red: Sequence[str]) -> str:
+    """Return the message that hands over a red check: what each command line has said."""
+    lines = "\n\n".join(quoted(words) for words in red)
+    ask = "Mend what they are right about, and run them yourself before you report again."
+    return _join("These checks of your work are red.", lines, ask)
+
+
 def why_again(cause: Cause, detail: str = "") -> str:
     """Return in words why an attempt that ended by `cause` is followed by another.
 
@@ -119,8 +126,8 @@ def why_again(cause: Cause, detail: str = "") -> str:
     reason of an unreadable state.
     """
     words = CAUSES[cause].to_agent
-    quoted = "\n".join(f"    {line}" for line in detail.strip().splitlines())
-    return f"{words}\n\n{quoted}" if quoted else words
+    lines = "\n".join(f"    {line}" for line in detail.strip().splitlines())
+    return f"{words}\n\n{lines}" if lines else words
 
 
 def retry_prompt(task: TaskBrief, why: str, message: str = "") -> str:
@@ -170,7 +177,7 @@ def review_prompt(template: str, review: ReviewBrief, extra: str = "", *, why: s
         f"Iteration: {task.iteration}\n\n"
         "Its agent's story is log.md in that folder. You are not its author: you judge, and change"
         " nothing of the work or of the task.",
-        f"What was asked (description.md):\n\n{_quoted(review.description)}",
+        f"What was asked (description.md):\n\n{quoted(review.description)}",
         _before(review.feedback),
         _change(review),
         _named(review.steers, STEERING),
@@ -214,7 +221,7 @@ def _before(feedback: Sequence[tuple[str, str]]) -> str:
     """Return what earlier reviews have asked for."""
     if not feedback:
         return ""
-    words = "\n\n".join(f"feedback/{name}:\n\n{_quoted(text)}" for name, text in feedback)
+    words = "\n\n".join(f"feedback/{name}:\n\n{quoted(text)}" for name, text in feedback)
     return f"These corrections were asked for. See first whether each was made:\n\n{words}"
 
 
@@ -242,8 +249,8 @@ def _named(paths: Sequence[str], words: str) -> str:
     return f"{words}\n\n" + "\n".join(f"- {_one_line(path)}" for path in paths)
 
 
-def _quoted(text: str) -> str:
-    """Return a text of the task's as a quotation, so that it is not taken for sow's own."""
+def quoted(text: str) -> str:
+    """Return a text that others wrote as a quotation, so that it is not taken for sow's own."""
     return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines()) or "> (nothing)"
 
 
@@ -253,6 +260,7 @@ def _task(task: TaskBrief) -> str:
         f"Name: {_one_line(task.name)}\n"
         f"Iteration: {task.iteration}\n\n"
         "Read state.yaml, description.md and log.md in that folder, and every file in feedback/."
+        " `SOW_TASK_ID` holds the task's id, so `sow` commands about it need none."
     )
 
 

@@ -8,8 +8,9 @@ watches at the moment.
 """
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sow.clock import format_duration
 from sow.errors import StateError
@@ -19,8 +20,7 @@ from sow.schema.job import Job, JobState
 from sow.schema.kinds import kind_of
 
 
-@dataclass(frozen=True)
-class Activity:
+class Activity(Struct, frozen=True):
     """What an agent was last seen to do."""
 
     words: str

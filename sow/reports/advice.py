@@ -7,6 +7,7 @@ What happened, and what sow does by itself, is `explain`'s.
 
 from collections.abc import Sequence
 
+from sow.reports.budgets import OF_TASK, raised
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
 from sow.reports.wording import again
 from sow.schema.causes import CAUSES, SESSION_UNKNOWN, Cause
@@ -111,7 +112,8 @@ def _to_end(job: Job) -> str:
 def _about_status(job: Job, *, with_words: bool) -> str:
     """Return what an agent that has reported waits for."""
     task = job.task_id
-    reply = _reply_to(job)
+    verb = "answer" if job.outcome_status is TaskStatus.PAUSED else "resume"
+    reply = _reply_to(job, verb)
     match job.outcome_status:
         case TaskStatus.PAUSED:
             where = "" if with_words else f"`sow task log {task}` has its question. "
@@ -128,10 +130,10 @@ def _about_status(job: Job, *, with_words: bool) -> str:
             return ""
 
 
-def _reply_to(job: Job) -> str:
+def _reply_to(job: Job, verb: str) -> str:
     """Return the command that gives its agent a person's words, as its CLI can be given them."""
     if _can_resume(job):
-        return f'`sow agent resume {job.task_id} "…"`'
+        return f'`sow agent {verb} {job.task_id} "…"`'
     return f'`sow agent spawn {job.agent} {job.task_id} --prompt "…"`'
 
 
@@ -144,4 +146,11 @@ def _about_failure(job: Job, anew: str) -> str:
         return f"Correct what is wrong there. Then: {anew}."
     if job.cause in SESSION_UNKNOWN and kind_of(job).makes_work:
         return f"{remedy}: `sow agent spawn {job.agent} {job.task_id} --fresh`."
-    return f"{remedy}: {anew}."
+    return f"{remedy}: {_with_budget(job, anew)}."
+
+
+def _with_budget(job: Job, command: str) -> str:
+    """Return the command with a new total, where the task's own budget was reached."""
+    if job.cause is not Cause.BUDGET_REACHED or not job.reason.startswith(OF_TASK):
+        return command
+    return f"{command[:-1]} {raised(job)}`"

@@ -23,8 +23,8 @@ from sow.terminal_text import printable, printable_lines
 COMMAND = re.compile(r"`(sow agent [^`]+)`")
 SOW = "sow"
 """Whom an entry names that sow has made."""
-LOOKED_AT = 5
-"""How many entries are looked at: sow adds one or two of its own behind the agent's."""
+LOOKED_AT = 16
+"""How many entries are looked at: sow adds a few of its own behind the agent's."""
 TELLING: Mapping[str, str] = {TaskStatus.PAUSED: "asks", TaskStatus.FAILED: "says"}
 """The statuses that send their reader to the log, with what the agent does by that entry."""
 
@@ -37,7 +37,7 @@ def agents_words(workspace: Workspace, job: Job) -> str | None:
     """
     if not _is_telling(job.state, job.outcome_status):
         return None
-    entry = _last_of_agent(workspace, job)
+    entry = last_of_agent(workspace, job)
     return None if entry is None else f"{entry.action}\n{entry.text}".strip()
 
 
@@ -93,7 +93,8 @@ def _is_said(outcome: Outcome) -> bool:
     return named or not outcome.next_step
 
 
-def _last_of_agent(workspace: Workspace, job: Job) -> LogEntry | None:
+def last_of_agent(workspace: Workspace, job: Job) -> LogEntry | None:
+    """Return what a job's agent has logged last, since it began; None where it has not."""
     try:
         entries = last_entries(find_task(workspace, TaskId(job.task_id)).log, LOOKED_AT)
     except StateError:
@@ -105,5 +106,10 @@ def _last_of_agent(workspace: Workspace, job: Job) -> LogEntry | None:
 
 
 def _is_sows(entry: LogEntry) -> bool:
-    """Whether sow has made an entry, of its own accord or to keep a caller's words."""
-    return entry.agent == SOW or entry.action == RESUMED or entry.action.startswith(STARTED_OVER)
+    """Whether sow has made an entry, about a change or to keep a caller's words."""
+    return (
+        bool(entry.event)
+        or entry.agent == SOW
+        or entry.action == RESUMED
+        or entry.action.startswith(STARTED_OVER)
+    )

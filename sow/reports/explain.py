@@ -180,6 +180,13 @@ def _start(job: Job, around: Surroundings, times: Times) -> str:
                 "it waits for a worker, and none runs. `sow worker` starts one; so does a call that"
                 " waits, unless worker.autostart is false."
             )
+        case Obstacle.SHORT:
+            return f"nothing is started for now: {around.short_of}. It goes on by itself."
+        case Obstacle.CHECKS_FULL:
+            return (
+                f"it starts when another job without an agent ends: {around.running_alike} run, and"
+                " no more may (worker.checks). `sow job list --active` shows them."
+            )
         case Obstacle.EXECUTOR_FULL:
             return (
                 f"it starts when another agent of {name} ends: {around.running_alike} run, and no"

@@ -33,20 +33,22 @@ def exit_code_of(job: Job) -> ExitCode:
 
 def waiting_command(
     *task_ids: str,
-    again: Sequence[str] = (),
+    jobs: Sequence[int] = (),
     any_one: bool = False,
     wait: str | None = None,
     as_json: bool = False,
 ) -> str:
-    """Return the command that waits for these tasks, in the way that the call at hand does.
-
-    `again` are the words of a call about no task, which itself goes on waiting.
-    """
-    words = ["sow", "agent", "wait", *task_ids] if task_ids else list(again)
+    """Return the command that waits for these tasks, or jobs, as the call at hand does."""
+    words = ["sow", "job", "wait", *map(str, jobs)] if jobs else ["sow", "agent", "wait", *task_ids]
     words += ["--any"] if any_one else []
     words += ["--wait", wait] if wait else []
     words += ["--json"] if as_json else []
     return shlex.join(words)
+
+
+def wait_for_job(job: Job) -> str:
+    """Return the command that waits for a job: by its task, or by its number where it has none."""
+    return waiting_command(job.task_id) if job.task_id else waiting_command(jobs=[job.id])
 
 
 def warnings_of(job: Job, attempts: Sequence[Attempt]) -> tuple[str, ...]:

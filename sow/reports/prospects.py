@@ -4,8 +4,10 @@ Owns the looking, and what of it keeps a job that is due from its start. The wor
 are those of `explain`, at length, and of `standing`, in short. Changes nothing.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
+
+from msgspec import Struct
 
 from sow.jobs import control, leases, workers
 from sow.jobs.database import Database
@@ -15,11 +17,11 @@ from sow.processes import facts
 from sow.processes.facts import Life
 from sow.reports.activity import Activity, activity_of
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow, look_at_task
-from sow.schema.job import Job
+from sow.schema.job import Job, WorkerRecord
+from sow.schema.kinds import kind_of
 
 
-@dataclass(frozen=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """The facts beside a job's own records."""
 
     paused_since: str | None = None
@@ -31,7 +33,11 @@ class Surroundings:
     running: int = 0
     """How many slots are taken, by any executor."""
     running_alike: int = 0
-    """How many of them by the job's executor."""
+    """How many of them by the job's executor; of a job without an agent, how many such run."""
+    checks: int = 0
+    """How many jobs without an agent the living workers run at once."""
+    short_of: str = ""
+    """What every living worker is short of, so that none takes a job; empty where one may."""
     worker_lives: bool = True
     """Whether the worker that runs the job lives; true where none does."""
     caller_lives: bool = True
@@ -49,7 +55,9 @@ class Obstacle(Enum):
 
     PAUSED = auto()
     NO_WORKER = auto()
+    SHORT = auto()
     EXECUTOR_FULL = auto()
+    CHECKS_FULL = auto()
     ALL_FULL = auto()
 
 
@@ -60,24 +68,54 @@ def obstacle_of(job: Job, around: Surroundings) -> Obstacle | None:
         return Obstacle.PAUSED
     if not around.workers:
         return Obstacle.NO_WORKER
+    if around.short_of:
+        return Obstacle.SHORT
+    if not kind_of(job).is_agents:
+        return Obstacle.CHECKS_FULL if around.running_alike >= around.checks else None
     if most is not None and around.running_alike >= most:
         return Obstacle.EXECUTOR_FULL
     return Obstacle.ALL_FULL if around.running >= around.capacity else None
 
 
-def look_around(workspace: Workspace, database: Database, job: Job, *, now: float) -> Surroundings:
-    """Return what stands around a job. Raises QueueError when the records cannot be read."""
+class Staff(Struct, frozen=True):
+    """What stands around every job alike: the workers, and how many slots are taken."""
+
+    paused_since: str | None
+    alive: Sequence[WorkerRecord]
+    taken: Mapping[str, int]
+
+    @property
+    def workers(self) -> int:
+        """How many workers live."""
+        return len(self.alive)
+
+
+def look_at_staff(workspace: Workspace, database: Database) -> Staff:
+    """Return what stands around every job alike. Raises QueueError."""
     alive = [
         record for record in workers.registered(database) if workers.is_alive(workspace, record.id)
     ]
     taken = control.running_by_executor(database)
+    return Staff(control.paused_since(database), alive, taken)
+
+
+def look_around(
+    workspace: Workspace, database: Database, job: Job, *, now: float, staff: Staff | None = None
+) -> Surroundings:
+    """Return what stands around a job. Raises QueueError when the records cannot be read.
+
+    `staff` is what a look at another job has found a moment ago.
+    """
+    staff = staff or look_at_staff(workspace, database)
     lease = leases.lease_of(database, job.id)
     return Surroundings(
-        paused_since=control.paused_since(database),
-        workers=len(alive),
-        capacity=max((record.concurrency for record in alive), default=0),
-        running=sum(taken.values()),
-        running_alike=taken.get(job.executor_name, 0),
+        paused_since=staff.paused_since,
+        workers=staff.workers,
+        capacity=max((record.concurrency for record in staff.alive), default=0),
+        running=sum(count for name, count in staff.taken.items() if name),
+        running_alike=staff.taken.get(job.executor_name, 0),
+        checks=max((record.checks for record in staff.alive), default=0),
+        short_of=workers.shortage_of(staff.alive),
         worker_lives=lease is None or workers.is_alive(workspace, lease.worker_id),
         caller_lives=job.caller is None
         or facts.life_of(job.caller, workspace.run) is not Life.DEAD,

@@ -38,6 +38,10 @@ def _in_the_way(job: Job, around: Surroundings) -> str:
             return "the queue is paused (`sow queue resume` lets it go on)"
         case Obstacle.NO_WORKER:
             return "no worker runs (`sow worker` starts one)"
+        case Obstacle.SHORT:
+            return f"waits for room: {around.short_of}"
+        case Obstacle.CHECKS_FULL:
+            return f"waits for its turn: {around.running_alike} of {around.checks} checks run"
         case Obstacle.EXECUTOR_FULL:
             most = job.agents_executor.max_parallel
             return f"waits for a slot: {around.running_alike} of {most} {job.executor_name} run"

@@ -5,7 +5,7 @@ is told in words. What reads a state is imported by the look: a list of jobs
 looks at none.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sow.errors import StateError
 from sow.ids import TaskId
@@ -14,8 +14,7 @@ from sow.schema.job import Job
 from sow.schema.task import ReviewVerdict, Task, TaskReview, TaskStatus
 
 
-@dataclass(frozen=True)
-class TaskNow:
+class TaskNow(Struct, frozen=True):
     """A task as a look at it has found it."""
 
     status: TaskStatus | None = None

@@ -4,7 +4,6 @@ Pure, save for `see_job`, which looks at what lies beside the records. Times
 are ISO 8601, lengths of time seconds, money US dollars to four places.
 """
 
-import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,14 +12,15 @@ from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.advice import advice
-from sow.reports.outcome import exit_code_of, waiting_command, warnings_of
-from sow.reports.prospects import Surroundings, look_around
+from sow.reports.costs import sum_of_costs
+from sow.reports.outcome import exit_code_of, wait_for_job, warnings_of
+from sow.reports.prospects import Staff, Surroundings, look_around, look_at_staff
 from sow.reports.standing import words_of
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
-from sow.reports.wording import call_of
 from sow.schema.job import Attempt, Job, JobState
 from sow.schema.job_terms import CheckTerms
 from sow.schema.kinds import kind_of
+from sow.schema.output.costs import CostSum
 from sow.schema.output.jobs import (
     AttemptView,
     Cancelled,
@@ -29,6 +29,7 @@ from sow.schema.output.jobs import (
     JobView,
     Outcome,
 )
+from sow.schema.spending import Spending
 from sow.schema.task import TaskStatus
 
 MONEY_PLACES = 4
@@ -52,14 +53,18 @@ def see_jobs(
     workspace: Workspace, database: Database, found: Sequence[Job], now: float
 ) -> list[Seen]:
     """Look at what lies beside the records of some jobs. Raises QueueError."""
-    return [see_job(workspace, database, job, now) for job in found]
+    live = any(not job.state.is_final for job in found)
+    staff = look_at_staff(workspace, database) if live else None
+    return [see_job(workspace, database, job, now, staff) for job in found]
 
 
-def see_job(workspace: Workspace, database: Database, job: Job, now: float) -> Seen:
+def see_job(
+    workspace: Workspace, database: Database, job: Job, now: float, staff: Staff | None = None
+) -> Seen:
     """Look at what lies beside one job's records. Raises QueueError."""
     if job.state.is_final:
         return NOT_LOOKED
-    return seen_in(job, look_around(workspace, database, job, now=now), now)
+    return seen_in(job, look_around(workspace, database, job, now=now, staff=staff), now)
 
 
 def seen_in(job: Job, around: Surroundings, now: float) -> Seen:
@@ -85,13 +90,22 @@ def job_view(job: Job, attempts: Sequence[Attempt], seen: Seen = NOT_LOOKED) -> 
 
 
 def job_detail(
-    workspace: Workspace, job: Job, attempts: Sequence[Attempt], seen: Seen
+    workspace: Workspace,
+    job: Job,
+    attempts: Sequence[Attempt],
+    seen: Seen,
+    spent: Sequence[Spending],
+    now: float,
 ) -> JobDetail:
-    """Return a job with what was asked for and each of its attempts."""
+    """Return a job with what was asked for, each of its attempts, and what they have used."""
+    by_number = {spending.number: sum_of_costs([spending], now=now) for spending in spent}
     return JobDetail(
         **_fields(job, attempts, seen),
+        used=sum_of_costs(spent, now=now),
         prompt=job.prompt,
-        attempts=tuple(attempt_view(workspace, attempt) for attempt in attempts),
+        attempts=tuple(
+            attempt_view(workspace, attempt, by_number.get(attempt.number)) for attempt in attempts
+        ),
     )
 
 
@@ -127,7 +141,7 @@ def outcome_of(
     return Outcome(
         **fields,
         owed=owed,
-        continue_with=None if job.state.is_final else continue_with or _waiting(job),
+        continue_with=None if job.state.is_final else continue_with or wait_for_job(job),
         anew_with=anew_with if owed else None,
         next_step=advice(job, attempts, task, with_words=True),
         agent_says=agent_says,
@@ -147,11 +161,6 @@ def _verdict(task: TaskNow) -> dict[str, Any]:
     }
 
 
-def _waiting(job: Job) -> str:
-    """Return the command that goes on waiting for one job."""
-    return waiting_command(job.task_id) if job.task_id else shlex.join(call_of(job))
-
-
 def cancelled_view(
     job: Job, attempts: Sequence[Attempt], children: Sequence[JobView], kept: Sequence[JobView]
 ) -> Cancelled:
@@ -161,7 +170,7 @@ def cancelled_view(
     )
 
 
-def attempt_view(workspace: Workspace, attempt: Attempt) -> AttemptView:
+def attempt_view(workspace: Workspace, attempt: Attempt, used: CostSum | None) -> AttemptView:
     """Return one attempt."""
     return AttemptView(
         attempt=attempt.number,
@@ -176,6 +185,7 @@ def attempt_view(workspace: Workspace, attempt: Attempt) -> AttemptView:
         exit_code=attempt.exit_code,
         exit_signal=attempt.exit_signal,
         tool_uses=attempt.tool_uses,
+        used=used,
         cpu_seconds=attempt.cpu_seconds,
         max_rss_kb=attempt.max_rss_kb,
         started_at=_time(attempt.started_at),

@@ -8,7 +8,8 @@ import shlex
 from collections.abc import Sequence
 
 from sow.schema.job import Job
-from sow.schema.job_terms import CheckTerms, MergeTerms
+from sow.schema.job_terms import CheckTerms, MergeTerms, MergeWay
+from sow.schema.kinds import kind_of
 
 
 def subject_of(job: Job) -> str:
@@ -21,6 +22,9 @@ def subject_of(job: Job) -> str:
 def has_a_job(job: Job) -> str:
     """Return who has a job, as the beginning of a sentence: `task 010 has a job`."""
     return f"{subject_of(job)} {'have' if job.tasks[1:] else 'has'} a job"
+
+
+WAY_OPTIONS = {MergeWay.MERGE: (), MergeWay.SQUASH: ("--squash",), MergeWay.REBASE: ("--rebase",)}
 
 
 def asked_of(job: Job) -> str:
@@ -39,7 +43,9 @@ def call_of(job: Job) -> Sequence[str]:
     if job.agent:
         return ("sow", "agent", job.verb.value, job.task_id, "--agent", job.agent)
     if isinstance(job.terms, MergeTerms):
-        return ("sow", job.verb.value, *job.tasks, *(["--squash"] if job.terms.squash else []))
+        return ("sow", job.verb.value, *job.tasks, *WAY_OPTIONS[job.terms.way])
+    if kind_of(job).step == "update":
+        return ("sow", "clone", "update", job.task_id)
     names = job.terms.names if isinstance(job.terms, CheckTerms) else ()
     about = ("task", job.verb.value, job.task_id) if job.task_id else ("project", job.verb.value)
     return ("sow", *about, *names)

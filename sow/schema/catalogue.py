@@ -12,6 +12,7 @@ import msgspec
 from sow.errors import UsageError
 from sow.schema.config import RepositoryConfigFile, UserConfigFile
 from sow.schema.log_entry import LogFrontmatter
+from sow.schema.notification import Notification
 from sow.schema.output.commands import ERROR, OUTPUTS
 from sow.schema.project import ProjectState
 from sow.schema.task import TaskState
@@ -23,6 +24,7 @@ FILES: Mapping[str, tuple[type[msgspec.Struct], str]] = {
     "project": (ProjectState, "the project's state.yaml"),
     "log": (LogFrontmatter, "the frontmatter of an entry in log.md"),
     "config": (UserConfigFile, "the user's config.yaml"),
+    "notification": (Notification, "what a command of `notify:` reads from its standard input"),
     "repository": (RepositoryConfigFile, "the repository's .sow/config.yaml"),
 }
 OF_AN_ERROR = "error"

@@ -30,8 +30,12 @@ class Cause(StrEnum):
     BAD_FLAGS = "bad_flags"
     MISSING_BINARY = "missing_binary"
     SETUP_FAILED = "setup_failed"
+    SETUP_PREVENTED = "setup_prevented"
+    """The same by a fault of the machine that passes: a lock, a full disk."""
+    FOLDER_UNUSABLE = "folder_unusable"
     CONFIGURATION = "configuration"
     DENIED = "denied"
+    BUDGET_REACHED = "budget_reached"
     RATE_LIMITED = "rate_limited"
     API_ERROR = "api_error"
     CRASHED = "crashed"
@@ -59,6 +63,7 @@ class Blame(StrEnum):
     PROGRAM = "the agent's program"
     ACCOUNT = "the account at the model's service"
     CONFIGURATION = "the configuration of its executor"
+    SETTINGS = "a setting, of yours or of the repository"
     SERVICE = "the model's service"
     MACHINE = "the machine"
     SOW = "sow itself"
@@ -74,6 +79,7 @@ class RetryRule(StrEnum):
     ONCE_RESUMED = "resumed once, then failed; at once where its CLI cannot resume"
     BACKOFF = "run again after a growing pause, at most `retries` times"
     QUOTA = "waits until the limit resets; with `retry.on_quota: false` failed at once"
+    BUDGET = "resumed with another share while something is left of the budget; then failed at once"
     SESSION_LAW = (
         "run again with what the CLI has told of the session, at most `retries` times after the"
         " first; a lost session that may hold a finished turn is for a person to give up"
@@ -208,14 +214,31 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         exit_code=ExitCode.FAILED,
         remedy="Put right what it says. Then go on",
     ),
+    Cause.SETUP_PREVENTED: CauseFacts(
+        words="the task's clone could not be made ready just now",
+        blame=Blame.MACHINE,
+        retry=RetryRule.BACKOFF,
+        session=SessionRule.NOT_REACHED,
+        remedy="See to what the machine is short of, or to who holds that lock. Then go on",
+    ),
+    Cause.FOLDER_UNUSABLE: CauseFacts(
+        words="what lies in .sow/run could not be used",
+        blame=Blame.MACHINE,
+        retry=RetryRule.FAIL,
+        session=SessionRule.NOT_REACHED,
+        exit_code=ExitCode.QUEUE,
+        remedy="Check what lies there and who may write it; `sow doctor` shows what else is odd."
+        " Then go on",
+    ),
     Cause.CONFIGURATION: CauseFacts(
         words="the configuration could not be used",
-        blame=Blame.CONFIGURATION,
+        blame=Blame.SETTINGS,
         retry=RetryRule.FAIL,
         session=SessionRule.NOT_REACHED,
         exit_code=ExitCode.CONFIGURATION,
-        remedy=f"Correct {{settings}} ({FILE}). If a variable is missing, export it and run"
-        " `sow worker stop`, for a worker keeps the environment that it was started in. Then go on",
+        remedy="Correct what it names (`sow config path` names your own file, .sow/config.yaml is"
+        " the repository's). If a variable is missing, export it and run `sow worker stop`, for a"
+        " worker keeps the environment that it was started in. Then go on",
     ),
     Cause.DENIED: CauseFacts(
         words="tools that the agent needed were denied to it",
@@ -223,6 +246,15 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         retry=RetryRule.FAIL,
         session=SessionRule.FINISHED,
         remedy="Allow what was denied, as told above. Then go on",
+    ),
+    Cause.BUDGET_REACHED: CauseFacts(
+        words="a budget was reached, or the attempt's share of one",
+        blame=Blame.PERSON,
+        retry=RetryRule.BUDGET,
+        remedy="Raise the budget that is named above. Then go on",
+        to_agent="You are run again because you had used up the share of a budget that you were"
+        " given; you have another one, and no more than it: come to an end soon.",
+        is_by_sow=True,
     ),
     Cause.RATE_LIMITED: CauseFacts(
         words="a usage limit was reached",
@@ -261,8 +293,9 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         blame=Blame.AGENT,
         retry=RetryRule.ONCE_RESUMED,
         session=SessionRule.FINISHED,
-        remedy="See its last words: `sow job logs {job}`. Judge the work yourself (`sow review"
-        " accept {task}`, `sow review correct {task}`), or have it reviewed again",
+        remedy="See its last words: `sow job logs {job}`. Judge the work yourself"
+        ' (`sow review accept {task} --summary "…"`, `sow review correct {task} --file FILE`),'
+        " or have it reviewed again",
         to_agent="You are run again because you ended without a verdict, so nobody knows what you"
         " think of the work.",
         second="ending without a verdict",

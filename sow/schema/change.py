@@ -34,8 +34,20 @@ class ChangeKind(StrEnum):
     ATTEMPT_BEGAN = "attempt_began"
     ATTEMPT_ENDED = "attempt_ended"
     """Why an attempt ended is on record. Of two for the same attempt the later one holds."""
+    BUDGET = "budget"
+    """Little is left of a budget that binds the job."""
     STATUS = "status"
     """A task has another status, or the same one in another iteration."""
+    SHORT = "short"
+    """Workers take nothing for now: too little disk space or memory is free."""
+    ROOMY = "roomy"
+    """They take jobs again, or the last worker that did not has gone."""
+    VERDICT = "verdict"
+    """Somebody has judged the work of a task that belongs to a batch."""
+    BATCH = "batch"
+    """A batch is made, paused, goes on, or has ended."""
+    ITEM = "item"
+    """An item of a batch stands otherwise, in one of the batch's own words."""
     PRUNED = "pruned"
     """In place of what was pruned since the reader's cursor. On no record itself."""
     OTHER_QUEUE = "other_queue"
@@ -78,7 +90,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     job: JobId | None = None
     """The job; for a status, the one that lived at that moment."""
     batch: int | None = None
-    """Nothing sets it yet."""
+    """The batch that it belongs to."""
     kind: str
     data: ChangeData
 

@@ -13,11 +13,14 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from sow.schema.batch import Accept
+
 DURATION_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,3})?(ms|s|m|h|d)$(?!\n)"
 
 Duration = Annotated[str, Meta(pattern=DURATION_PATTERN, description="500ms, 30s, 15m, 2h, 1d")]
 SIZE_PATTERN = r"^[0-9]{1,15}(\.[0-9]{1,3})?(B|KB|MB|GB|TB)$(?!\n)"
 Size = Annotated[str, Meta(pattern=SIZE_PATTERN, description="500MB, 2GB")]
+Nothing = Annotated[int, Meta(ge=0, le=0, description="0")]
 Argument = Annotated[
     str, Meta(pattern=r"^[^\x00]*$", description="an argument without a NUL character")
 ]
@@ -47,6 +50,17 @@ class SettingsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     resume: list[NonEmptyText] | UnsetType | None = UNSET
 
 
+Money = Annotated[float, Meta(ge=0, le=MOST, description="US dollars")]
+
+
+class BudgetSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`budget`, of an executor or a project: what may be spent at most."""
+
+    usd: Money | UnsetType | None = UNSET
+    tokens: int | str | UnsetType | None = UNSET
+    time: Duration | UnsetType | None = UNSET
+
+
 class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`agents.executors.<name>`. `type` may be left out under the name of a built-in executor."""
 
@@ -58,6 +72,7 @@ class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     timeout: Duration | UnsetType | None = UNSET
     stall_timeout: Duration | UnsetType | None = UNSET
     retries: Annotated[int, Meta(ge=0, le=MOST)] | UnsetType | None = UNSET
+    budget: BudgetSection | None = None
 
 
 class AgentsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,10 +86,13 @@ class WorkerSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """`worker`, in either file."""
 
     concurrency: Annotated[int, Meta(ge=1, le=MOST)] | UnsetType | None = UNSET
+    checks: Annotated[int, Meta(ge=1, le=MOST)] | UnsetType | None = UNSET
     autostart: bool | UnsetType | None = UNSET
     idle_exit: Duration | UnsetType | None = UNSET
     keep_for: Duration | UnsetType | None = UNSET
     keep_size: Size | UnsetType | None = UNSET
+    min_free_disk: Size | Nothing | UnsetType | None = UNSET
+    min_free_memory: Size | Nothing | UnsetType | None = UNSET
 
 
 class RetrySection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -105,12 +123,56 @@ class ClonesSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     merge_check: NonEmptyText | UnsetType | None = UNSET
 
 
+Dollars = Annotated[float, Meta(ge=0, le=MOST, description="US dollars for a million tokens")]
+
+
+class PriceSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`prices.<model>`: what a million of its tokens cost, in US dollars."""
+
+    input: Dollars
+    output: Dollars
+    cache_read: Dollars | UnsetType | None = UNSET
+    cache_write: Dollars | UnsetType | None = UNSET
+
+
+class NotifyEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`notify.<event>` in its longer form."""
+
+    run: NonEmptyText
+    timeout: Duration | UnsetType | None = UNSET
+
+
+class NotifySection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`notify`, in the user's file alone: a command line for each event."""
+
+    paused: NonEmptyText | NotifyEntry | UnsetType | None = UNSET
+    failed: NonEmptyText | NotifyEntry | UnsetType | None = UNSET
+    needs_review: NonEmptyText | NotifyEntry | UnsetType | None = UNSET
+    needs_person: NonEmptyText | NotifyEntry | UnsetType | None = UNSET
+    batch_done: NonEmptyText | NotifyEntry | UnsetType | None = UNSET
+    parked: NonEmptyText | NotifyEntry | UnsetType | None = UNSET
+    budget: NonEmptyText | NotifyEntry | UnsetType | None = UNSET
+    brake: NonEmptyText | NotifyEntry | UnsetType | None = UNSET
+
+
+class ApproveRule(StrEnum):
+    """Who approves plans, documents and the whole of a project."""
+
+    PEOPLE = "people"
+    """A person at a terminal."""
+    AGENTS = "agents"
+    """Agents that orchestrate as well, and callers without a terminal."""
+
+
 class UserConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole of the user's `config.yaml`."""
 
     agents: AgentsSection | None = None
     worker: WorkerSection | None = None
     retry: RetrySection | None = None
+    prices: dict[NonEmptyText, PriceSection | None] | None = None
+    notify: NotifySection | None = None
+    approve: ApproveRule | UnsetType | None = UNSET
 
 
 class CheckSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -129,6 +191,21 @@ class ReviewRule(StrEnum):
     """Whoever judges it: what its own agent completes waits for a review."""
 
 
+class BatchSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`batch`: what `sow batch run` does with each task, where its options do not say."""
+
+    max_parallel: Annotated[int, Meta(ge=1, le=MOST)] | UnsetType | None = UNSET
+    fail_fast: bool | UnsetType | None = UNSET
+    clone: bool | UnsetType | None = UNSET
+    check: bool | UnsetType | None = UNSET
+    review: bool | UnsetType | None = UNSET
+    reviewer: NonEmptyText | UnsetType | None = UNSET
+    max_iterations: Annotated[int, Meta(ge=0, le=MOST)] | UnsetType | None = UNSET
+    merge: bool | UnsetType | None = UNSET
+    accept: Accept | UnsetType | None = UNSET
+    budget: BudgetSection | None = None
+
+
 class RepositoryConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole of `.sow/config.yaml`: repository settings, never agent choices."""
 
@@ -138,3 +215,5 @@ class RepositoryConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     checks: dict[str, NonEmptyText | CheckSection | list[NonEmptyText] | None] | None = None
     """Command lines by name; under `default` the names of those that a task has by itself."""
     reviews: ReviewRule | UnsetType | None = UNSET
+    budget: BudgetSection | None = None
+    batch: BatchSection | None = None

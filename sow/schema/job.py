@@ -8,7 +8,8 @@ from enum import StrEnum
 
 import msgspec
 
-from sow.ids import AttemptId, JobId, ProjectId, TaskId, WorkerId
+from sow.ids import AttemptId, BatchId, JobId, ProjectId, TaskId, WorkerId
+from sow.schema.budget import Budgets
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job_terms import JobTerms, MergeTerms
@@ -26,6 +27,8 @@ class Verb(StrEnum):
     """An agent judges the task's work; it makes none, and the task stays as it is."""
     CHECK = "check"
     """The project's own command lines are run on what stands there; no agent has a part in it."""
+    UPDATE = "update"
+    """The project's branch is brought into a task's clone; no agent has a part in it."""
     MERGE = "merge"
     """The work of some tasks is merged into the project's branch; no agent has a part in it."""
 
@@ -44,7 +47,7 @@ class JobState(StrEnum):
     PARKED = "parked"
     """It waits until a usage limit resets."""
     HELD = "held"
-    """It waits for a person's word (`sow trust`), and keeps no worker alive."""
+    """It waits for what no worker can do (`HeldFor`), and keeps no worker alive."""
     DONE = "done"
     """Its agent has reported and has ended."""
     FAILED = "failed"
@@ -58,12 +61,23 @@ class JobState(StrEnum):
         return self in FINAL_STATES
 
 
+class HeldFor(StrEnum):
+    """What a job is held for."""
+
+    TRUST = "trust"
+    """A person's word that the repository's command lines may run (`sow trust`)."""
+    DEPENDENCIES = "dependencies"
+    """The tasks that its own depends on."""
+
+
 FINAL_STATES = frozenset({JobState.DONE, JobState.FAILED, JobState.CANCELLED})
 LIVE_STATES = tuple(state for state in JobState if not state.is_final)
 WAITING_STATES = (JobState.QUEUED, JobState.BACKOFF, JobState.PARKED)
 """Those in which a job has a row in the queue and waits for its turn, or for its time."""
 
 
+NOT_BROUGHT_BACK = "its work was not brought into the repository"
+"""How a job's warning begins whose work stayed in its clone: nobody can judge it so."""
 STEP_RETRIES = 2
 """How often a job without an agent is tried again whose program has crashed."""
 
@@ -111,6 +125,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Where the worker reads the values of the executor's `env`; empty: no file."""
     terms: JobTerms | None = None
     """What its kind alone has been asked for."""
+    budgets: Budgets | None = None
+    """The budgets that bind it, as they stood when it was placed; None without any."""
+    batch: BatchId | None = None
+    """The batch that its task belonged to when it was placed, whoever placed it."""
+    batch_step: int | None = None
+    """Which of that batch's own jobs for this task it is, counted from 1; None of other calls'."""
+    batch_deed: str | None = None
+    """What the batch wanted by it (`sow.batches.deeds`)."""
     fresh: bool = False
     priority: int = 0
     parent: JobId | None = None
@@ -119,6 +141,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     cause: Cause | None = None
     reason: str = ""
     """Why it failed or waits, in a sentence; what a merge has done, and what it left."""
+    held_for: HeldFor | None = None
+    """What it is held for; of a job that is still being placed, what it is to be held for."""
     prior_status: TaskStatus | None = None
     """The task's status before this job took it, for one that never runs."""
     outcome_status: TaskStatus | None = None
@@ -225,3 +249,7 @@ class WorkerRecord(msgspec.Struct, frozen=True, kw_only=True):
     started_at: float
     format: int = 1
     """The form of the queue's file that it knows; workers that do not tell know the first."""
+    checks: int = 2
+    """How many jobs without an agent may run at once, by the settings that it works under."""
+    short_of: str = ""
+    """What it is short of, so that it takes nothing; empty while it takes jobs."""

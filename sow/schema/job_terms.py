@@ -4,6 +4,8 @@ Owns their shape and the tag that tells them apart. Only additions: a file may h
 jobs that an earlier version of this sow has placed.
 """
 
+from enum import StrEnum
+
 import msgspec
 
 from sow.ids import TaskId
@@ -14,6 +16,9 @@ class CheckTerms(msgspec.Struct, frozen=True, kw_only=True, tag="check", tag_fie
 
     names: tuple[str, ...]
     """The checks to run, in this order; their command lines stand in `.sow/config.yaml`."""
+    base: str | None = None
+    """The commit to run them on, in a checkout that is thrown away, instead of the task's work:
+    the one that the task began at. None of an ordinary check."""
 
 
 class AuthorTerms(msgspec.Struct, frozen=True, kw_only=True, tag="author", tag_field="kind"):
@@ -21,6 +26,19 @@ class AuthorTerms(msgspec.Struct, frozen=True, kw_only=True, tag="author", tag_f
 
     clone: bool = False
     """Whether it works in a clone of its own, which is made for a task that has none."""
+    judged: bool = False
+    """Whether what it completes waits for a verdict, whatever the settings say."""
+
+
+class MergeWay(StrEnum):
+    """How the work of a task comes into the project's branch."""
+
+    MERGE = "merge"
+    """By a commit with both as its parents."""
+    SQUASH = "squash"
+    """As one commit, without the task's own."""
+    REBASE = "rebase"
+    """By the task's own commits, made anew one by one."""
 
 
 class MergeTerms(msgspec.Struct, frozen=True, kw_only=True, tag="merge", tag_field="kind"):
@@ -30,6 +48,15 @@ class MergeTerms(msgspec.Struct, frozen=True, kw_only=True, tag="merge", tag_fie
     """The tasks to merge, in this order; the job's own task is the first."""
     squash: bool = False
     """Whether each task becomes one commit of the project's branch, without its own commits."""
+    rebase: bool = False
+    """Whether each task's own commits are made anew on the project's branch, one by one."""
+
+    @property
+    def way(self) -> MergeWay:
+        """Both in one word."""
+        if self.rebase:
+            return MergeWay.REBASE
+        return MergeWay.SQUASH if self.squash else MergeWay.MERGE
 
 
 class ReviewTerms(msgspec.Struct, frozen=True, kw_only=True, tag="review", tag_field="kind"):

@@ -120,6 +120,18 @@ KINDS: Mapping[Verb, JobKind] = {
             in_persons_hands=False,
         ),
         JobKind(
+            verb=Verb.UPDATE,
+            deed="began the update",
+            step="update",
+            session=None,
+            marks_task=False,
+            reports_status=False,
+            is_leased=True,
+            makes_work=False,
+            in_persons_hands=False,
+            well_ended="up to date",
+        ),
+        JobKind(
             verb=Verb.MERGE,
             deed="began the merge",
             step="merge",

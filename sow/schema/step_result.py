@@ -24,6 +24,8 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The cause in words; the first line is the shortest."""
     check: CheckRecord | None = None
     """The outcome of a check, as it is to stand in its task's state."""
+    work: str = ""
+    """Of a check of the whole: what tells the work that was checked from another."""
 
     @property
     def fields(self) -> Mapping[str, Any]:

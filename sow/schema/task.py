@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from sow.ids import SLUG_PATTERN, TASK_ID_PATTERN
+from sow.ids import SLUG_PATTERN, TASK_ID_PATTERN, TASK_KEY_PATTERN
 
 TaskIdText = Annotated[str, Meta(pattern=TASK_ID_PATTERN, description="three or more digits")]
 PhaseText = Annotated[
@@ -23,6 +23,16 @@ AgentText = Annotated[
 CheckName = Annotated[
     str, Meta(pattern=SLUG_PATTERN, description="a name below `checks` in .sow/config.yaml")
 ]
+TaskKeyText = Annotated[
+    str,
+    Meta(
+        pattern=TASK_KEY_PATTERN,
+        description="a letter, then letters, digits, dots, slashes, dashes and underscores",
+    ),
+]
+MOST_PRIORITY = 1000
+Priority = Annotated[int, Meta(ge=-MOST_PRIORITY, le=MOST_PRIORITY)]
+"""Of the jobs that may run, the one of the highest priority begins first; 0 where none is named."""
 Moment = Annotated[datetime, Meta(tz=True, description="UTC, seconds, Z")]
 
 
@@ -152,12 +162,16 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """One task."""
 
     id: TaskIdText
+    key: TaskKeyText | UnsetType = UNSET
+    """A person's own name for it, by which `sow task import` knows it again."""
     name: Annotated[str, Meta(min_length=1)]
     phase: PhaseText
     status: TaskStatus = TaskStatus.PENDING
     assigned_agent: AgentText
     iteration: Annotated[int, Meta(ge=1)] = 1
     depends_on: list[TaskIdText] = []
+    priority: Priority | UnsetType = UNSET
+    """That of its jobs, unless a call names another."""
     session_id: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
     session: SessionFacts | UnsetType = UNSET
     clone: TaskClone | UnsetType = UNSET
@@ -176,6 +190,20 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     merged: TaskMerge | UnsetType = UNSET
     """How its work came into the project's branch; a task that is reopened may have more since."""
     metadata: dict[str, Any] = {}
+
+    @property
+    def never_ran(self) -> bool:
+        """Whether nobody has ever been asked to work on it; it may have been given up."""
+        return not (
+            self.session_started
+            or self.started_at is not UNSET
+            or self.status not in (TaskStatus.PENDING, TaskStatus.ABANDONED)
+        )
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anybody has worked on it, was asked to, or has ended it."""
+        return not self.never_ran or self.status is not TaskStatus.PENDING
 
     @property
     def session_started(self) -> bool:

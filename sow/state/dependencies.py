@@ -3,7 +3,7 @@
 Owns these two rules. Reads no file: the dependencies of others are asked for.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from sow.ids import TaskId, parse_task_id
 from sow.state.state_errors import RefusedDependency, UnknownTask
@@ -24,16 +24,44 @@ def refuse_unknown(task_id: TaskId, depends_on: Sequence[str], known: Collection
 def refuse_circle(
     task_id: TaskId, depends_on: Sequence[str], ask: Callable[[TaskId], Sequence[str]]
 ) -> None:
-    """Follow `depends_on` to the end by what `ask` tells of each task.
+    """Follow `depends_on` to the end by what `ask` tells of each other task.
 
     Raises RefusedDependency, with the way, where that leads back to `task_id`.
     """
-    waiting: list[tuple[str, ...]] = [(task_id, other) for other in depends_on]
+    way = way_back(task_id, lambda other: depends_on if other == task_id else ask(other))
+    if way:
+        raise RefusedDependency(task_id, f"it would wait for itself: {' → '.join(way)}")
+
+
+def way_back(task_id: TaskId, ask: Callable[[TaskId], Sequence[str]]) -> tuple[str, ...]:
+    """Return the way on which a task waits for itself, as `ask` tells it; empty for none."""
+    waiting: list[tuple[str, ...]] = [(task_id, other) for other in ask(task_id)]
     seen: set[str] = set()
     while waiting:
         way = waiting.pop()
         if way[-1] == task_id:
-            raise RefusedDependency(task_id, f"it would wait for itself: {' → '.join(way)}")
+            return way
         if way[-1] not in seen:
             seen.add(way[-1])
             waiting += [(*way, further) for further in ask(TaskId(way[-1]))]
+    return ()
+
+
+def in_circles(waits: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return the tasks that wait for themselves, or for one that does; `waits` holds each's."""
+    left = {
+        task_id: {other for other in others if other in waits} for task_id, others in waits.items()
+    }
+    dependents: dict[str, list[str]] = {}
+    for task_id, others in left.items():
+        for other in others:
+            dependents.setdefault(other, []).append(task_id)
+    free = [task_id for task_id, others in left.items() if not others]
+    while free:
+        done = free.pop()
+        del left[done]
+        for task_id in dependents.get(done, ()):
+            left[task_id].discard(done)
+            if not left[task_id]:
+                free.append(task_id)
+    return set(left)

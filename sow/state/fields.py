@@ -4,9 +4,10 @@ Owns which they are and how a text becomes a value of each one's type. The
 other fields are sow's own to keep; `state.tasks` writes.
 """
 
+import re
 from collections.abc import Callable, Mapping
 
-from sow.schema.task import Task, TaskStatus
+from sow.schema.task import MOST_PRIORITY, Task, TaskStatus
 from sow.state.state_errors import RefusedField
 from sow.state.transitions import FieldChanges, enter
 from sow.yamlfile import REMOVE
@@ -27,10 +28,11 @@ _LISTS: Mapping[str, Callable[[str], list[str]]] = {
     "files_modified": parse_list,
     "checks": parse_list,
 }
-SETTABLE = ("name", "status", "assigned_agent", *_LISTS, "metadata.KEY")
+SETTABLE = ("name", "status", "assigned_agent", *_LISTS, "priority", "metadata.KEY")
 
 _REFUSED = {
     "id": "a task keeps its id",
+    "key": "`sow task import` gives a task its key",
     "phase": "a task keeps its phase; it is the name of a folder",
     "iteration": "sow counts iterations when it resumes an agent",
     "session_id": "sow keeps the session; `sow agent spawn --fresh` begins a new one",
@@ -63,10 +65,20 @@ def set_field(
             raise RefusedField(field, f"the session of {task.assigned_agent} has started", SETTABLE)
         case "name" | "assigned_agent":
             return {field: text}
+        case "priority":
+            return {field: parse_priority(text) if text else REMOVE}
         case _ if field in _LISTS:
             return {field: _LISTS[field](text)}
         case _:
             raise RefusedField(field, _REFUSED.get(field, "a task has no such field"), SETTABLE)
+
+
+def parse_priority(text: str) -> int:
+    """Return the priority that `text` names. Raises RefusedField."""
+    if not re.fullmatch(r"-?\d{1,4}", text) or abs(int(text)) > MOST_PRIORITY:
+        reason = f"{text!r} is no whole number from -{MOST_PRIORITY} to {MOST_PRIORITY}"
+        raise RefusedField("priority", reason, SETTABLE)
+    return int(text)
 
 
 def parse_status(text: str) -> TaskStatus:

@@ -3,17 +3,32 @@
 Owns both, and must not know of what git may have taken: the keeper of the copies
 writes its own entries by this. Imports no YAML library and no schema, because
 agents call `sow agent log` all the time.
+
+An entry's id stands in its first line and its last, and between its keys, so
+that no two frontmatters have more than three lines in a row in common. Git's
+`merge=union` takes longer runs for the same, and fuses what two branches have
+appended; shorter ones it leaves with their neighbours (xdiff's zealous merge).
 """
 
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 from sow.files import NotWritten, append_durably, locked_once, open_regular
 from sow.state.kept.copies import appended, size_of
+from sow.terminal_text import readable
 
 LOG_FILE = "log.md"
 FENCE = "---"
+BEGINNING = re.compile(r"id: ([0-9a-f]{12})")
+SEAM = re.compile(r"# ([0-9a-f]{12})")
+ENDING = re.compile(r"<!-- ([0-9a-f]{12}) -->")
+"""The first line of an entry, below its fence; what stands after every third key and the last one,
+a comment to YAML; and what ends a text, a comment to Markdown."""
+KEYS_BETWEEN_SEAMS = 3
+MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
+"""How the lines begin that git leaves in a conflict."""
 
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _PLAIN = _LETTERS | frozenset("0123456789_./+ ")
@@ -26,10 +41,25 @@ class LogEntry(NamedTuple):
 
     timestamp: str
     agent: str
+    """Who wrote it: a role, `person`, or `sow` itself."""
     action: str
     result: str = ""
     files: tuple[str, ...] = ()
     text: str = ""
+    role: str = ""
+    """Of what sow writes, the role that it is about."""
+    job: int | None = None
+    attempt: int | None = None
+    """The attempt's number within its job."""
+    event: str = ""
+    """`status`, `state`, `job` and the like where sow tells of what has changed."""
+    id: str = ""
+    """Twelve hexadecimal digits; made when it is written. Older entries have none."""
+
+
+def new_entry_id() -> str:
+    """Return an id that no other entry has."""
+    return os.urandom(6).hex()
 
 
 def write_entry(folder: Path, entry: LogEntry) -> Path:
@@ -38,7 +68,7 @@ def write_entry(folder: Path, entry: LogEntry) -> Path:
     Any number of writers may do so at once. Raises StateLocked, NotWritten.
     """
     path = folder / LOG_FILE
-    data = format_entry(entry).encode()
+    data = format_entry(entry if entry.id else entry._replace(id=new_entry_id())).encode()
     with locked_once(folder):
         piece, size = _gap(path) + data, max(0, size_of(str(path)))
         append_durably(path, piece)
@@ -63,31 +93,54 @@ def _gap(path: Path) -> bytes:
 
 def format_entry(entry: LogEntry) -> str:
     """Return the entry as it stands in the file, with a newline at its end."""
+    lines = [FENCE, *_frontmatter(entry), FENCE]
+    text = readable(entry.text).strip("\n")
+    if text:
+        lines.append("")
+        lines.extend(map(_indented, text.split("\n")))
+        lines.extend([f"<!-- {entry.id} -->"] if entry.id else [])
+    return "\n".join(lines) + "\n"
+
+
+def _frontmatter(entry: LogEntry) -> list[str]:
+    """Return the lines between the fences."""
+    keys = _keys(entry)
+    if not entry.id:
+        return keys
+    lines = [f"id: {entry.id}"]
+    for start in range(0, len(keys), KEYS_BETWEEN_SEAMS):
+        lines += [*keys[start : start + KEYS_BETWEEN_SEAMS], f"# {entry.id}"]
+    return lines
+
+
+def _keys(entry: LogEntry) -> list[str]:
+    """Return the keys of an entry, a line each; those without a value are left out."""
     lines = [
-        FENCE,
         f"timestamp: {entry.timestamp}",
         f"agent: {quote(entry.agent)}",
         f"action: {quote(entry.action)}",
     ]
-    if entry.result:
-        lines.append(f"result: {quote(entry.result)}")
+    for name in ("result", "role", "event"):
+        if value := getattr(entry, name):
+            lines.append(f"{name}: {quote(value)}")
+    for name in ("job", "attempt"):
+        if (number := getattr(entry, name)) is not None:
+            lines.append(f"{name}: {number}")
     if entry.files:
         lines.append(f"files: [{', '.join(quote(file) for file in entry.files)}]")
-    lines.append(FENCE)
-    text = _readable(entry.text).strip("\n")
-    if text:
-        lines.append("")
-        lines.extend(_indent_fence(line) for line in text.split("\n"))
-    return "\n".join(lines) + "\n"
+    return lines
 
 
-def _indent_fence(line: str) -> str:
-    return f" {line}" if line.rstrip() == FENCE else line
+def _indented(line: str) -> str:
+    """Return a line of free text so that it is taken neither for the form nor for git's marks."""
+    bare = line.rstrip()
+    is_form = bare == FENCE or any(form.fullmatch(bare) for form in (BEGINNING, SEAM, ENDING))
+    return f" {line}" if is_form or bare.startswith(MARKS) else line
 
 
 def quote(text: str) -> str:
     """Return `text` as a YAML scalar on one line: plain where that is safe, else double-quoted."""
-    text = _readable(text)
+    text = readable(text)
     if _is_plain(text):
         return text
     return f'"{"".join(_escaped(character) for character in text)}"'
@@ -116,8 +169,3 @@ def _escaped(character: str) -> str:
         if code < 0x10000
         else f"\\U{code:08x}"
     )
-
-
-def _readable(text: str) -> str:
-    """Return `text` with bytes of the command line that were no UTF-8 replaced."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

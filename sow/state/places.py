@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sow.errors import StateError
-from sow.files import unreadable
+from sow.files import holds_a_lock, unreadable
 from sow.ids import PhaseName, TaskId, parse_task_id
 from sow.paths import Workspace
 from sow.state.kept.guard import look_for_project, look_for_task, look_for_tasks
@@ -63,7 +63,7 @@ def find_task(workspace: Workspace, task_id: str) -> TaskPlace:
     if len(found) > 1:
         raise StateError(
             f"two phases hold a task {wanted}: {', '.join(place.phase for place in found)}",
-            hint="Task ids are unique in a project. Rename one of the folders and its id.",
+            hint="Task ids are unique in a project: `sow validate` says what can be done.",
         )
     return found[0]
 
@@ -129,6 +129,11 @@ def first_file(folder: str | Path) -> str | None:
 
 
 def _phases(workspace: Workspace) -> list[PhaseName]:
+    if os.path.lexists(workspace.import_journal) and not holds_a_lock():
+        # Only what an import has left, or is about to write, needs what writes tasks.
+        from sow.state.bulk.journal import see_to_import
+
+        see_to_import(workspace)
     if not has_project(workspace):
         raise NoProject(workspace.project)
     return sorted(PhaseName(entry.name) for entry in _entries(workspace.phases))

@@ -16,7 +16,8 @@ from sow.files import (
     sync_folder,
     write_atomically,
 )
-from sow.ids import PhaseName, ProjectId, parse_phase
+from sow.ids import PhaseName, ProjectId, TaskId, parse_phase
+from sow.lifecycle.types import LIFECYCLES, ProjectType
 from sow.paths import Workspace
 from sow.schema.project import Project, ProjectState
 from sow.state.kept.putback import adopt
@@ -33,11 +34,12 @@ from sow.state.statefiles import (
 )
 from sow.state.transitions import moment
 from sow.state.version import check_version
+from sow.state.workspace_init import share_logs
 
+FirstTasks = Mapping[TaskId, Mapping[str, bytes]]
+"""The files of a project's first tasks, by their names, by the tasks' ids."""
 Change = Callable[[Project], Mapping[str, object]]
 """Given the project as it stands, returns new values by field (`metadata.KEY` too), or raises."""
-
-DEFAULT_PHASES = (PhaseName("implementation"),)
 
 
 def read_project(workspace: Workspace) -> Project:
@@ -64,39 +66,69 @@ def new_project(
     now: float,
     description: str = "",
     branch: str | None = None,
-    phases: Sequence[str] = DEFAULT_PHASES,
+    phases: Sequence[str] | None = None,
+    kind: ProjectType | None = None,
+    tasks: FirstTasks | None = None,
+    inputs: Sequence[Mapping[str, object]] = (),
 ) -> Project:
     """Make the project's folder, whole or not at all, and return what stands in its state.
 
-    `project_id` is a new UUID. Raises StateError where there is a project.
+    `project_id` is a new UUID. Without a `kind` the project says neither type
+    nor state: it is a standard one in execution. Without `phases` it has its
+    type's. `tasks` are the files of its first tasks, in its first phase, and
+    `inputs` the files that it is begun from. Raises StateError where there is a project.
     """
     check_version(workspace)
     if has_project(workspace):
         _refuse_missing(workspace)
-    names = [parse_phase(phase) for phase in dict.fromkeys(phases)]
-    fields = {
+    lifecycle = LIFECYCLES[kind or ProjectType.STANDARD]
+    chosen = lifecycle.phases if phases is None else phases
+    names = [parse_phase(phase) for phase in dict.fromkeys(chosen)]
+    fields: dict[str, object] = {
         "id": project_id,
         "name": name,
         **({"description": description} if description else {}),
         **({"branch": branch} if branch else {}),
+        **({"type": kind.value, "state": lifecycle.first} if kind is not None else {}),
         "phases": names,
         "created_at": moment(now),
         "updated_at": moment(now),
+        **({"inputs": [dict(found) for found in inputs]} if inputs else {}),
         "metadata": {},
     }
     text = new_state({"project": fields}, ProjectState, path=workspace.project_state)
+    share_logs(workspace)
     with locked_folder(workspace.sow):
         if not is_missing(workspace.project_state):
             raise StateError(
                 f"there is a project already: {workspace.project}",
                 hint="`sow project status` shows it. A branch has one project.",
             )
-        _build(workspace, text, names)
+        _build(workspace, text, names, tasks or {})
         _keep(workspace)
+    if tasks:
+        _note(workspace, names[0], tasks, now=now)
     return read_project(workspace)
 
 
-def _build(workspace: Workspace, text: bytes, phases: Sequence[PhaseName]) -> None:
+def _note(workspace: Workspace, phase: PhaseName, tasks: FirstTasks, *, now: float) -> None:
+    """Note the statuses of a new project's tasks for the record of changes."""
+    # Few projects are begun with tasks.
+    from sow.schema.task import TaskState
+    from sow.state.status_notes import note_status
+    from sow.state.task_folder import STATE
+
+    for task_id, files in tasks.items():
+        path = workspace.task(phase, task_id) / STATE
+        note_status(workspace, path, parse_state(files[STATE], TaskState, path=path).task, now=now)
+
+
+def _build(
+    workspace: Workspace,
+    text: bytes,
+    phases: Sequence[PhaseName],
+    tasks: FirstTasks,
+) -> None:
     """Make the folder under a name of its own and put it in place by one rename."""
     import shutil  # heavy, and for new projects alone
 
@@ -105,6 +137,11 @@ def _build(workspace: Workspace, text: bytes, phases: Sequence[PhaseName]) -> No
         (draft / "context").mkdir(parents=True)
         for phase in phases:
             (draft / "phases" / phase / "tasks").mkdir(parents=True)
+        for task_id, files in tasks.items():
+            folder = draft / "phases" / phases[0] / "tasks" / task_id
+            (folder / "feedback").mkdir(parents=True)
+            for name, data in files.items():
+                write_atomically(folder / name, data)
         write_atomically(draft / "log.md", b"")
         write_atomically(draft / "state.yaml", text)
         remove_empty(workspace.project)

@@ -27,7 +27,8 @@ class InvalidState(StateError):
         caret = f"{problem.caret}\n\n" if problem.caret else ""
         super().__init__(
             str(problem),
-            hint=f"{caret}Mend that line, or restore the file with git. Nothing was written.",
+            hint=f"{caret}Mend that line, or restore the file with git; `sow validate` names all"
+            " that is wrong, marks of a merge among it. Nothing was written.",
         )
 
 

@@ -90,6 +90,17 @@ def rewrite_state(path: Path, text: bytes, changes: Changes, type: type[T]) -> T
 
     Raises RefusedChange, with nothing written, where the result is invalid.
     """
+    result, state = rewritten(path, text, changes, type)
+    needed = needed_version(state)
+    if needed > FIRST_VERSION:
+        raise_version(path, needed)
+    write_atomically(path, result)
+    wrote(path, result, before=text)
+    return state
+
+
+def rewritten(path: Path, text: bytes, changes: Changes, type: type[T]) -> tuple[bytes, T]:
+    """Return `text` with `changes` made, and what stands in it then. Raises RefusedChange."""
     # A reader needs no writer.
     from sow.yamlfile.editing import edit_yaml
 
@@ -102,11 +113,7 @@ def rewrite_state(path: Path, text: bytes, changes: Changes, type: type[T]) -> T
             state = read_yaml(result, type, path=path)
     except YamlProblem as problem:
         raise RefusedChange(problem) from problem
-    if needed > FIRST_VERSION:
-        raise_version(path, needed)
-    write_atomically(path, result)
-    wrote(path, result, before=text)
-    return state
+    return result, state
 
 
 def restore_state(path: Path, otherwise: bytes | None) -> None:

@@ -6,14 +6,14 @@ because agents call `sow agent log` all the time.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from sow.files import open_regular, read_regular, unreadable
 from sow.state.kept.copies import end_of
 from sow.state.kept.guard import see_to
 from sow.state.kept.store import kept_for
-from sow.state.log_writing import FENCE, LOG_FILE, LogEntry, write_entry
+from sow.state.log_writing import BEGINNING, FENCE, LOG_FILE, LogEntry, write_entry
 
 LAST_BYTES = 1 << 16
 """How much of a log's end is read for its last entries, as long as they lie in it."""
@@ -52,7 +52,7 @@ def read_entries(path: Path) -> list[LogEntry]:
         text = read_regular(path, LOG_LIMIT).decode("utf-8", "replace")
     except FileNotFoundError:
         return []
-    return list(_entries(text.split("\n"), path))
+    return _entries(text.split("\n"), path)
 
 
 def last_entries(path: Path, count: int) -> list[LogEntry]:
@@ -65,7 +65,7 @@ def last_entries(path: Path, count: int) -> list[LogEntry]:
     except OSError:
         size = 0
     if size > LAST_BYTES:
-        entries = list(_entries(_begun_in_entry(_end_of_file(path)), path))
+        entries = _entries(_begun_in_entry(_end_of_file(path)), path)
         if len(entries) >= count:
             return entries[-count:]
     return read_entries(path)[-count:]
@@ -84,39 +84,14 @@ def _end_of_file(path: Path) -> list[str]:
 def _begun_in_entry(lines: Sequence[str]) -> Sequence[str]:
     """Return the lines from the first on that begins an entry for certain."""
     for index in range(1, len(lines)):
-        if lines[index - 1].rstrip() == FENCE and lines[index].startswith("timestamp:"):
+        begins = lines[index].startswith("timestamp:") or BEGINNING.fullmatch(lines[index])
+        if begins and lines[index - 1].rstrip() == FENCE:
             return lines[index - 1 :]
     return ()
 
 
-def _entries(lines: Sequence[str], path: Path) -> Iterator[LogEntry]:
-    fences = [index for index, line in enumerate(lines) if line.rstrip() == FENCE]
-    fences.append(len(lines))
-    position = 0
-    while position + 2 < len(fences):
-        opening, closing, following = fences[position : position + 3]
-        body = lines[closing + 1 : following]
-        entry = _parse(lines[opening + 1 : closing], body, path)
-        torn = entry is None or (body and body[0].startswith("timestamp:"))
-        if entry is not None and not torn:
-            yield entry
-        position += 1 if torn else 2
+def _entries(lines: Sequence[str], path: Path) -> list[LogEntry]:
+    # Who only adds an entry needs no reader.
+    from sow.state.log_reading import entries_in
 
-
-def _parse(frontmatter: Sequence[str], body: Sequence[str], path: Path) -> LogEntry | None:
-    from sow.clock import format_time
-    from sow.schema.log_entry import LogFrontmatter
-    from sow.yamlfile import YamlProblem, read_yaml
-
-    try:
-        head = read_yaml("\n".join(frontmatter).encode(), LogFrontmatter, path=path)
-    except YamlProblem:
-        return None
-    return LogEntry(
-        timestamp=format_time(head.timestamp.timestamp()),
-        agent=head.agent,
-        action=head.action,
-        result=head.result,
-        files=tuple(head.files),
-        text="\n".join(body).strip("\n"),
-    )
+    return entries_in(lines, path)

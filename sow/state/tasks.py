@@ -6,21 +6,20 @@ may follow which is `state.transitions`; which field takes what text is
 `state.fields`.
 """
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sow.errors import StateError
-from sow.files import NotWritten, locked_folder, remove_empty, sync_folder, write_atomically
+from sow.files import locked_folder
 from sow.ids import PhaseName, TaskId, parse_phase, parse_task_id
 from sow.paths import Workspace
 from sow.schema.task import Task, TaskState, TaskStatus
+from sow.state.authors import SOW, Author
 from sow.state.dependencies import refuse_circle, refuse_unknown
-from sow.state.kept.copies import wrote
 from sow.state.kept.store import Kept, kept_at
 from sow.state.places import TaskPlace, all_places, find_task
 from sow.state.state_errors import Misplaced, TaskExists, UnknownPhase
-from sow.state.statefiles import effective, new_state, parse_state, read_bytes, rewrite_state
+from sow.state.statefiles import effective, parse_state, read_bytes, rewrite_state
+from sow.state.status_entries import log_status
 from sow.state.status_notes import note_status
 from sow.state.transitions import FieldChanges, enter, moment
 from sow.state.transitions import reopen as reopened
@@ -107,6 +106,7 @@ def change_task(
     *,
     now: float,
     then: Callable[[Task], None] = lambda _: None,
+    by: Author = SOW,
 ) -> Task:
     """Change one task under its lock and return it as it then stands.
 
@@ -114,6 +114,7 @@ def change_task(
     through. Values that are there already are not written, and `updated_at`
     moves only with another field. `then` gets the task as it stands
     afterwards, still under the lock: what it records is true of that moment.
+    A new status, by whom, is told in the task's log.
     Raises what `read_task` does, StateLocked, RefusedChange and NotWritten;
     in every case the file is as it was.
     """
@@ -121,12 +122,13 @@ def change_task(
     place = find_task(workspace, task_id)
     with locked_folder(place.folder):
         text = read_bytes(place.state)
-        task = _parse(place, text)
+        task = before = _parse(place, text)
         changes = effective(task, change(task), key="task")
         if changes:
             changes[("task", "updated_at")] = moment(now)
             task = rewrite_state(place.state, text, changes, TaskState).task
             note_status(workspace, place.state, task, now=now)
+            log_status(place.folder, before, task, by, now=now)
         then(task)
         return task
 
@@ -143,6 +145,7 @@ def add_task(
     description: str = "",
     depends_on: Sequence[str] = (),
     checks: Sequence[str] = (),
+    metadata: Mapping[str, str] | None = None,
 ) -> Task:
     """Add a pending task, its folder whole or not at all.
 
@@ -152,13 +155,14 @@ def add_task(
     the caller's to look up. Raises TaskExists, UnknownPhase, RefusedDependency,
     RefusedChange, NoProject, StateLocked, NotWritten.
     """
-    # Only a new task needs what changes a project.
+    # Only a new task needs what makes a folder, and what changes a project.
+    from sow.state import task_folder
     from sow.state.projects import add_phase, read_project
 
     project = read_project(workspace)
     with locked_folder(workspace.project):
         taken = {place.task_id: place for place in all_places(workspace)}
-        chosen = parse_task_id(task_id) if task_id else _next_id(taken)
+        chosen = parse_task_id(task_id) if task_id else next_id(taken)
         if chosen in taken:
             raise TaskExists(chosen, taken[chosen].folder)
         refuse_unknown(chosen, depends_on, taken)
@@ -167,78 +171,45 @@ def add_task(
             raise UnknownPhase(wanted, project.phases)
         folder = workspace.task(wanted, chosen)
         place = TaskPlace(PhaseName(folder.parent.parent.name), folder)
-        text = _first_state(place, name, agent, depends_on, checks, now)
-        files = {
-            place.state: text,
-            place.description: (description or f"# {name}\n").encode(),
-            place.log: b"",
-        }
-        _build(place, files)
-        for path, data in files.items():
-            wrote(path, data)
+        files = task_folder.first_files(
+            folder,
+            task_id=chosen,
+            phase=place.phase,
+            name=name,
+            agent=agent,
+            now=now,
+            description=description,
+            depends_on=depends_on,
+            checks=checks,
+            metadata=metadata,
+        )
+        task_folder.build(folder, files)
         add_phase(workspace, place.phase, now=now)
-        task = _parse(place, text)
+        task = _parse(place, files[task_folder.STATE])
         note_status(workspace, place.state, task, now=now)
     return task
 
 
-def _next_id(taken: Mapping[TaskId, object]) -> TaskId:
+def next_id(taken: Iterable[str]) -> TaskId:
+    """Return the next multiple of ten above all ids that are taken."""
     highest = max((int(task_id) for task_id in taken), default=0)
     return TaskId(f"{highest // ID_STEP * ID_STEP + ID_STEP:03d}")
 
 
-def _first_state(
-    place: TaskPlace,
-    name: str,
-    agent: str,
-    depends_on: Sequence[str],
-    checks: Sequence[str],
+def abandon(
+    workspace: Workspace,
+    task_id: str,
+    *,
     now: float,
-) -> bytes:
-    fields = {
-        "id": place.task_id,
-        "name": name,
-        "phase": place.phase,
-        "status": TaskStatus.PENDING,
-        "assigned_agent": agent,
-        "iteration": 1,
-        "depends_on": list(dict.fromkeys(depends_on)),
-        "created_at": moment(now),
-        "updated_at": moment(now),
-        "references": [],
-        "feedback": [],
-        "files_modified": [],
-        **({"checks": list(dict.fromkeys(checks))} if checks else {}),
-        "metadata": {},
-    }
-    return new_state({"task": fields}, TaskState, path=place.state)
-
-
-def _build(place: TaskPlace, files: Mapping[Path, bytes]) -> None:
-    """Make the folder under a name of its own and put it in place by one rename."""
-    import shutil  # heavy, and for new tasks alone
-
-    draft = place.folder.with_name(f".{place.task_id}.{os.urandom(6).hex()}.tmp")
-    try:
-        (draft / "feedback").mkdir(parents=True)
-        for path, data in files.items():
-            write_atomically(draft / path.name, data)
-        remove_empty(place.folder)
-        draft.rename(place.folder)
-        sync_folder(place.folder.parent)
-    except OSError as error:
-        raise NotWritten(place.folder, error) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-
-
-def abandon(workspace: Workspace, task_id: str, *, now: float, keep_session: bool = False) -> Task:
+    keep_session: bool = False,
+    by: Author = SOW,
+) -> Task:
     """Take the task to `abandoned`. Raises RefusedTransition and what `change_task` does."""
 
     def change(task: Task) -> FieldChanges:
         return enter(task, TaskStatus.ABANDONED, now=now, keep_session=keep_session)
 
-    return change_task(workspace, task_id, change, now=now)
+    return change_task(workspace, task_id, change, now=now, by=by)
 
 
 def reopen(
@@ -247,6 +218,7 @@ def reopen(
     *,
     now: float,
     check: Callable[[], None] = lambda: None,
+    by: Author = SOW,
 ) -> Task:
     """Make a completed or abandoned task pending. Raises RefusedTransition as `abandon` does.
 
@@ -259,7 +231,7 @@ def reopen(
             check()
         return changes
 
-    return change_task(workspace, task_id, change, now=now)
+    return change_task(workspace, task_id, change, now=now, by=by)
 
 
 def set_dependencies(

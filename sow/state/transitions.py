@@ -58,7 +58,7 @@ def enter(
 ) -> FieldChanges:
     """Return what changes when `task` takes `status`; nothing if it has it already.
 
-    A terminal status sets `completed_at` and clears the session, which
+    `completed` alone sets `completed_at`. A terminal status clears the session, which
     `keep_session` puts off: an agent still runs in it. Raises RefusedTransition.
     """
     check(task, status)
@@ -67,9 +67,10 @@ def enter(
     changes: FieldChanges = {"status": status}
     if status is _S.IN_PROGRESS and task.started_at is UNSET:
         changes["started_at"] = moment(now)
-    if status in TERMINAL:
+    if status is _S.COMPLETED:
         changes["completed_at"] = moment(now)
-        changes |= {} if keep_session else clear_session(task)
+    if status in TERMINAL and not keep_session:
+        changes |= clear_session(task)
     return changes
 
 

@@ -27,6 +27,7 @@ from sow.schema.task import (
     TaskReview,
     TaskStatus,
 )
+from sow.state.authors import Author
 from sow.state.kept.copies import wrote
 from sow.state.places import TaskPlace, find_task
 from sow.state.tasks import change_task
@@ -75,6 +76,12 @@ class Judgement:
     commit: str | None = None
     steers: Sequence[str] = ()
     job: int | None = None
+    attempt: int | None = None
+
+    @property
+    def author(self) -> Author:
+        """Who gives the verdict, as the log names it."""
+        return Author(self.by, job=self.job, attempt=self.attempt)
 
 
 def accept(
@@ -92,7 +99,7 @@ def accept(
             changes |= enter(task, TaskStatus.COMPLETED, now=now)
         return changes
 
-    return change_task(workspace, task_id, change, now=now)
+    return change_task(workspace, task_id, change, now=now, by=judgement.author)
 
 
 def correct(
@@ -117,7 +124,8 @@ def correct(
         changes["feedback"] = [*earlier, msgspec.to_builtins(entry)]  # type: ignore[misc] # a list
         return changes
 
-    return change_task(workspace, task_id, change, now=now), written
+    judged = change_task(workspace, task_id, change, now=now, by=judgement.author)
+    return judged, written
 
 
 def given_by(task: Task, job: Job) -> TaskReview | None:
@@ -137,9 +145,21 @@ def newest_feedback(task: Task) -> str | None:
     return next((entry.file for entry in map(_entry, reversed(task.feedback)) if entry), None)
 
 
+def open_feedback_of(task: Task) -> list[str]:
+    """Return the feedback files that wait for the author's next run."""
+    entries = filter(None, map(_entry, task.feedback))
+    return [entry.file for entry in entries if entry.status is FeedbackStatus.OPEN]
+
+
 def addressed(task: Task) -> FieldChanges:
     """Return what changes when the author of a task has run: what was open is addressed."""
     return _marked(task, {FeedbackStatus.OPEN: FeedbackStatus.ADDRESSED})
+
+
+def feedback_status(task: Task) -> FeedbackStatus | None:
+    """Return where the feedback that was written last stands; None before any."""
+    entries = (_entry(found) for found in reversed(task.feedback))
+    return next((entry.status for entry in entries if entry), None)
 
 
 def feedback_in(workspace: Workspace, task: Task, status: FeedbackStatus) -> list[tuple[str, str]]:

@@ -28,6 +28,20 @@ SINCE: Mapping[str, int] = {
     "task.check": 2,
     "task.review": 2,
     "task.merged": 2,
+    "task.key": 2,
+    "task.priority": 2,
+    "project.inputs": 2,
+    "project.outputs": 2,
+    "project.feedback": 2,
+    "project.type": 2,
+    "project.state": 2,
+    "project.iteration": 2,
+    "project.finished_phases": 2,
+    "project.plan": 2,
+    "project.units": 2,
+    "project.review": 2,
+    "project.check": 2,
+    "project.ending": 2,
 }
 """The fields that came after the first form, each with the number of its form, as
 `{"task.review": 2}`. Such a field is UNSET where a file does not have it."""
@@ -57,7 +71,8 @@ def folder_version(path: Path) -> int:
     if text.startswith("<<<<<<<"):
         raise StateError(
             f"{path} holds no version number: {text[:40]!r}",
-            hint="It holds one number alone. If a merge has left two of them, keep the higher.",
+            hint="It holds one number alone. If a merge has left two of them, keep the higher, as"
+            " `sow validate --fix` does.",
         )
     raise NewerState(path, text, SCHEMA_VERSION)
 

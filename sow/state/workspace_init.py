@@ -4,8 +4,9 @@ Owns their first contents. Never changes a file that stands already.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sow.files import NotWritten, locked_folder, write_atomically
 from sow.paths import Workspace
@@ -23,10 +24,13 @@ CONFIG_TEMPLATE = """\
 # How this repository's workers behave. A user's own file wins over these.
 # worker:
 #   concurrency: 4      # agents that run at once
+#   checks: 2           # checks and merges that run at once beside them
 #   autostart: true     # a call may start a worker in the background
 #   idle_exit: 10m      # such a worker ends after so long without work
 #   keep_for: 30d       # records and output of ended jobs are kept so long
 #   keep_size: 2GB      # and as long as their output is no larger
+#   min_free_disk: 500MB     # with less free disk space nothing is started
+#   min_free_memory: 300MB   # with less free memory nothing is started
 """
 
 IGNORED = """\
@@ -39,20 +43,34 @@ refs/*
 !refs/index.*
 """
 
+GIT_ATTRIBUTES = ".gitattributes"
+ATTRIBUTES = """\
+# Two branches that have both added to a log are merged by keeping both additions.
+log.md merge=union
+"""
+
 FILES: Mapping[str, str] = {
     VERSION_FILE: f"{FIRST_VERSION}\n",
     "config.yaml": CONFIG_TEMPLATE,
     ".gitignore": IGNORED,
+    GIT_ATTRIBUTES: ATTRIBUTES,
 }
 FOLDERS = ("knowledge", "refs")
 
 
-@dataclass(frozen=True)
-class Initialised:
+class Initialised(Struct, frozen=True):
     """What `sow init` made and what stood already, as paths below the root."""
 
     made: tuple[str, ...]
     stood: tuple[str, ...]
+
+
+def share_logs(workspace: Workspace) -> None:
+    """Have git merge the logs of two branches by keeping both, also where `.sow` is older.
+
+    Raises NotWritten, StateLocked.
+    """
+    _make_file(workspace.sow / GIT_ATTRIBUTES, ATTRIBUTES)
 
 
 def init_workspace(root: Path) -> Initialised:

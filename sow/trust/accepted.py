@@ -1,4 +1,4 @@
-"""What this user has accepted: a hash for each workspace, in the user's configuration folder.
+"""What this user has accepted: hashes for each workspace, in the user's configuration folder.
 
 Owns that file, `trust.json`. It lies beside the user's configuration, where a
 repository, and an agent that edits it, does not reach by editing its own files.
@@ -6,7 +6,7 @@ repository, and an agent that edits it, does not reach by editing its own files.
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import msgspec
@@ -15,7 +15,7 @@ from sow.errors import ConfigurationError, StateError
 from sow.files import NotAFile, locked_folder, read_regular, write_atomically
 from sow.paths import Workspace, display_path, user_config_path
 from sow.schema.config import RepositoryConfigFile
-from sow.trust.command_lines import command_lines, text_of
+from sow.trust.command_lines import CommandLine, command_lines, text_of
 
 FILE = "trust.json"
 FILE_LIMIT = 1 << 22
@@ -27,6 +27,8 @@ class TrustFile(msgspec.Struct, frozen=True, kw_only=True):
 
     accepted: dict[str, str] = {}
     """By the workspace's root, without links: the hash of the accepted text."""
+    lines: dict[str, tuple[str, ...]] = {}
+    """Likewise the hashes of its command lines. Older files have none."""
 
 
 class NotTrusted(StateError):
@@ -64,24 +66,46 @@ def is_accepted(workspace: Workspace, text: str, environ: Mapping[str, str]) -> 
 
 
 def refuse_untrusted(
-    workspace: Workspace, content: RepositoryConfigFile, environ: Mapping[str, str]
+    workspace: Workspace,
+    content: RepositoryConfigFile,
+    environ: Mapping[str, str],
+    *,
+    keys: Collection[str],
 ) -> None:
-    """Refuse to run what this user has not accepted. Raises NotTrusted, TrustFileBroken."""
-    if not is_accepted(workspace, text_of(command_lines(content)), environ):
-        before = _read(trust_file(environ)).accepted.get(_key(workspace))
-        raise NotTrusted(workspace.repository_config, changed=before is not None)
+    """Refuse to run what this user has not accepted: of all command lines those named by `keys`.
+
+    Each counts by itself, its key with it: what has changed beside it holds up
+    nobody who does not need that. Raises NotTrusted, TrustFileBroken.
+    """
+    lines = command_lines(content)
+    if is_accepted(workspace, text_of(lines), environ):
+        return
+    found = _read(trust_file(environ))
+    known = found.lines.get(_key(workspace), ())
+    if any(_hash_of(line) not in known for line in lines if line.key in keys):
+        changed = _key(workspace) in found.accepted
+        raise NotTrusted(workspace.repository_config, changed=changed)
 
 
-def accept(workspace: Workspace, text: str, environ: Mapping[str, str]) -> None:
-    """Remember that this user accepts a text. Raises TrustFileBroken, StateError."""
+def accept(
+    workspace: Workspace, lines: tuple[CommandLine, ...], environ: Mapping[str, str]
+) -> None:
+    """Remember that this user accepts these command lines, and no others any more.
+
+    Raises TrustFileBroken, StateError.
+    """
     path = trust_file(environ)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise TrustFileBroken(path, f"its folder cannot be made: {error.strerror}") from error
     with locked_folder(path.parent):
-        accepted = {**_read(path).accepted, _key(workspace): _hash(text)}
-        data = msgspec.json.encode(TrustFile(accepted=accepted))
+        before, key = _read(path), _key(workspace)
+        after = TrustFile(
+            accepted={**before.accepted, key: _hash(text_of(lines))},
+            lines={**before.lines, key: tuple(map(_hash_of, lines))},
+        )
+        data = msgspec.json.encode(after)
         write_atomically(path, msgspec.json.format(data) + b"\n", mode=0o600)
 
 
@@ -98,6 +122,10 @@ def _read(path: Path) -> TrustFile:
 
 def _key(workspace: Workspace) -> str:
     return os.path.realpath(workspace.root)
+
+
+def _hash_of(line: CommandLine) -> str:
+    return _hash(text_of((line,)))
 
 
 def _hash(text: str) -> str:

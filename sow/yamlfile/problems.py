@@ -100,7 +100,7 @@ def find_node(root: Any, keys: KeyPath) -> tuple[Any, Any]:
 
 
 def _child(node: Any, key: Key) -> tuple[Any, Any] | None:
-    if is_scalar(node):
+    if node is None or is_scalar(node):
         return None
     if isinstance(key, int) and node.id == "sequence":
         return (node.value[key], None) if key < len(node.value) else None

@@ -34,6 +34,20 @@ def render_item(item: object) -> str:
     return _dump(_BlockList([item]))
 
 
+def render_entries(items: list[dict[str, Any]]) -> str:
+    """Return a list of mappings, an empty line between two; long texts stay readable."""
+    return "\n".join(_dump(_BlockList([_entry(item)])) for item in items)
+
+
+def _entry(item: dict[str, Any]) -> "_BlockMapping":
+    return _BlockMapping({name: _lined(value) for name, value in item.items()})
+
+
+def _lined(value: object) -> object:
+    """Return a text of several lines as one that is written line by line."""
+    return _Text(value) if isinstance(value, str) and "\n" in value else value
+
+
 def _dump(data: object) -> str:
     import yaml  # heavy: see `reading`
 
@@ -41,6 +55,10 @@ def _dump(data: object) -> str:
         data, Dumper=_dumper(), sort_keys=False, width=NO_WRAP, allow_unicode=True
     )
     return text
+
+
+class _Text(str):
+    """A text that is written line by line, where YAML allows that; else between quotes."""
 
 
 class _BlockMapping(dict[str, Any]):
@@ -64,6 +82,7 @@ def _dumper() -> Any:
     Dumper.add_representer(dict, _represent_mapping)
     Dumper.add_representer(list, _represent_list)
     Dumper.add_representer(str, _represent_string)
+    Dumper.add_representer(_Text, _represent_text)
     Dumper.add_representer(datetime, _represent_time)
     return Dumper
 
@@ -79,6 +98,10 @@ def _represent_list(dumper: Any, items: list[Any]) -> Any:
 def _represent_string(dumper: Any, text: str) -> Any:
     text = text.encode("utf-8", "replace").decode()
     return dumper.represent_scalar(_STRING_TAG, text, style='"' if _needs_quotes(text) else None)
+
+
+def _represent_text(dumper: Any, text: str) -> Any:
+    return dumper.represent_scalar(_STRING_TAG, str(text), style="|")
 
 
 def _represent_time(dumper: Any, time: datetime) -> Any:

@@ -2,10 +2,11 @@ import re
 
 import pytest
 
-from sow.agents.roles import AGENTS, TEMPLATES, UnknownAgent, get_agent, load_template
+from sow.agents.roles import AGENTS, TEMPLATES, UnknownAgent, get_agent
 from sow.errors import ExitCode
-from sow.ids import SLUG_PATTERN
-from sow.prompts.library import list_prompts
+from sow.ids import SLUG_PATTERN, TaskId
+from sow.prompts.compose import TaskBrief, spawn_prompt
+from sow.prompts.library import list_prompts, load_prompt
 from sow.schema.task import TaskStatus
 
 NAMES = [agent.name for agent in AGENTS]
@@ -34,22 +35,29 @@ def test_roles_have_distinct_environment_variables():
 
 @pytest.mark.parametrize("agent", AGENTS, ids=NAMES)
 def test_a_template_starts_the_agent_off(agent):
-    text = load_template(agent)
+    text = load_prompt(f"templates/{agent.name}")
     assert text[0].isalnum(), "a CLI may take any other first character for a command of its own"
     assert f"sow prompt guidance/{agent.name}/base" in text
     assert f"guidance/{agent.name}/base" in list_prompts()
-    assert ".sow/project/phases/<phase>/tasks/<task-id>/" in text
-    for file in ("state.yaml", "description.md", "log.md", "feedback/"):
-        assert file in text
+    assert len(text) < 1500, "the rest belongs in the guidance"
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=NAMES)
+def test_the_prompt_of_a_spawn_says_where_the_task_lies_and_how_to_report(agent):
+    task = TaskBrief(
+        id=TaskId("010"), name="Add it", location="the/folder", iteration=1, agent=agent.name
+    )
+    text = spawn_prompt(load_prompt(f"templates/{agent.name}"), task)
+    for word in ("the/folder/", "state.yaml", "description.md", "log.md", "feedback/"):
+        assert word in text
     for status in REPORTED:
-        assert f"`{status}`" in text
+        assert f"`sow task set status {status}`" in text
     assert "sow agent log" in text
-    assert len(text) < 2500, "the rest belongs in the guidance"
 
 
 def test_a_template_sends_nobody_to_another_roles_base():
     for agent in AGENTS:
-        bases = re.findall(r"guidance/([a-z-]+)/base", load_template(agent))
+        bases = re.findall(r"guidance/([a-z-]+)/base", load_prompt(f"templates/{agent.name}"))
         assert set(bases) == {agent.name}
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sow.attempts.retry import (
     LONGEST_BACKOFF_SECONDS,
     LONGEST_PARKING_SECONDS,
+    MOST_SHARES,
     RESET_MARGIN_SECONDS,
     Next,
     Step,
@@ -33,6 +34,7 @@ def next_step(
     on_quota: bool = True,
     most_deaths: int = 5,
     excused: bool = False,
+    budget_left: bool = False,
 ) -> Next:
     return decide(
         cause,
@@ -46,6 +48,7 @@ def next_step(
         on_quota=on_quota,
         most_deaths=most_deaths,
         excused=excused,
+        budget_left=budget_left,
     )
 
 
@@ -105,6 +108,7 @@ def test_remedies_of_different_kinds_do_not_spend_each_other() -> None:
         Cause.BAD_MODEL,
         Cause.BAD_FLAGS,
         Cause.MISSING_BINARY,
+        Cause.FOLDER_UNUSABLE,
         Cause.CONFIGURATION,
         Cause.DENIED,
         Cause.TIMED_OUT,
@@ -238,3 +242,13 @@ def test_every_cause_leads_somewhere(cause: Cause) -> None:
     following = next_step(cause)
     assert isinstance(following.step, Step)
     assert following.retry_at == 0.0 or following.retry_at > NOW
+
+
+def test_a_share_that_is_used_up_is_followed_by_another_as_long_as_there_is_one() -> None:
+    assert next_step(Cause.BUDGET_REACHED).step is Step.FAIL
+    job = make_job()
+    for _ in range(MOST_SHARES):
+        following = next_step(Cause.BUDGET_REACHED, job, budget_left=True)
+        assert (following.step, following.retries) == (Step.RETRY, 0)
+        job = make_job(corrections=(*job.corrections, following.correction))
+    assert next_step(Cause.BUDGET_REACHED, job, budget_left=True).step is Step.FAIL

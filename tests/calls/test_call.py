@@ -3,25 +3,18 @@
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
 import pytest
 from calls.desk import Desk
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from sow.calls.autostart import NoWorker
-from sow.calls.call import (
-    Course,
-    Listener,
-    Result,
-    Terms,
-    begin,
-    call,
-    left_to_wait_for,
-    wait_for_tasks,
-)
+from sow.calls.call import Listener, Result, Terms, call, wait_for_tasks
+from sow.calls.course import Course, begin, left_to_wait_for
 from sow.calls.last_job import NoJobYet
 from sow.calls.request import Placed, Request
 from sow.calls.same_call import OutcomeIsOwed, TaskHasJob
@@ -296,7 +289,7 @@ def test_the_outcome_of_an_agent_that_asks_has_its_question(desk: Desk) -> None:
     make(desk, desk.spawn(), heard=heard)
     (outcome,) = heard.ended
     assert outcome.agent_says == "Which one?\nRS256 or\nHS256"
-    assert outcome.next_step == 'Answer: `sow agent resume 010 "…"`.'
+    assert outcome.next_step == 'Answer: `sow agent answer 010 "…"`.'
 
 
 def test_a_wait_that_is_left_names_its_tasks_whoever_placed_their_jobs(desk: Desk) -> None:

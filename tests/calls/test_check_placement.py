@@ -6,14 +6,15 @@ from reports.job_cases import NOW
 
 from sow.calls.abandoned import give_back
 from sow.calls.ancestry import OwnJobEnds, WaitsForItself
-from sow.calls.call import Course, Listener, Terms, begin, call
+from sow.calls.call import Listener, Terms, call
 from sow.calls.cancel import cancel_job
+from sow.calls.course import Course, begin
 from sow.calls.placement import place
 from sow.calls.request import Placed, Request
 from sow.calls.same_call import OutcomeIsOwed, TaskHasJob
 from sow.calls.wait import Progress
 from sow.ids import JobId, TaskId
-from sow.jobs import jobs, leases
+from sow.jobs import jobs, leases, waiters
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.job_terms import CheckTerms
@@ -33,6 +34,7 @@ def put(desk: Desk, request: Request) -> Placed:
 def end(desk: Desk, job: Job, state: JobState = JobState.DONE) -> None:
     leases.withdraw(desk.database, job.id)
     jobs.change_job(desk.database, job.id, state=state, cause=Cause.PASSED, ended_at=NOW + 1)
+    waiters.ring_job(desk.database, desk.workspace, job.id)
 
 
 @pytest.mark.parametrize("status", list(TaskStatus))
@@ -187,7 +189,7 @@ def test_what_is_held_is_released_all_at_once(desk: Desk) -> None:
         job = put(desk, check(task=task)).job
         leases.withdraw(desk.database, job.id)
         jobs.change_job(desk.database, job.id, state=JobState.HELD, reason="held")
-    assert leases.release_held(desk.database, now=NOW) == [JobId(1), JobId(2)]
+    assert leases.release_held(desk.database, [JobId(1), JobId(2)], now=NOW) == [JobId(1), JobId(2)]
     assert [job.state for job in jobs.active_jobs(desk.database)] == [JobState.QUEUED] * 2
     assert not jobs.without_row(desk.database)
-    assert leases.release_held(desk.database, now=NOW) == []
+    assert leases.release_held(desk.database, [JobId(1), JobId(2)], now=NOW) == []

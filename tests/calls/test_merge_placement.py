@@ -19,7 +19,7 @@ from sow.ids import TaskId
 from sow.jobs import jobs, leases
 from sow.schema.causes import Cause
 from sow.schema.job import JobState
-from sow.schema.job_terms import MergeTerms
+from sow.schema.job_terms import MergeTerms, MergeWay
 from sow.schema.task import TaskStatus
 
 
@@ -49,9 +49,11 @@ def branch(desk: Desk, task: str) -> None:
     plain(root, "switch", "-q", "main")
 
 
-def request(desk: Desk, *tasks: str, squash: bool = False, again: bool = False) -> Request:
+def request(
+    desk: Desk, *tasks: str, way: MergeWay = MergeWay.MERGE, again: bool = False
+) -> Request:
     named = [TaskId(task) for task in tasks or ("010", "020")]
-    return merge_request(desk.caller, named, squash=squash, again=again)
+    return merge_request(desk.caller, named, way=way, again=again)
 
 
 def put(desk: Desk, asked: Request) -> Placed:
@@ -69,7 +71,7 @@ def test_the_same_merge_in_other_words_is_the_same_job(work: Desk) -> None:
     first = put(work, request(work, "010", "020"))
     assert put(work, request(work, "020", "010", "020")) == Placed(first.job, attached=True)
     with pytest.raises(TaskHasJob, match="task 020 and task 010 have a job"):
-        put(work, request(work, squash=True))
+        put(work, request(work, way=MergeWay.SQUASH))
 
 
 def test_each_of_its_tasks_takes_no_other_job(work: Desk) -> None:

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from calls.desk import SESSION, Desk, a_dead_process
 from msgspec import UNSET
+from msgspec.structs import replace
 from reports.job_cases import NOW
 
 from sow.calls.ancestry import OwnJobEnds, WaitsForItself

@@ -1,6 +1,7 @@
 """The commands in-process, in a workspace of their own."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,8 +46,14 @@ def sow(
 
 
 @pytest.fixture
-def begun(sow: Callable[..., Done]) -> Callable[..., Done]:
-    """Return the same, with a project of two tasks."""
+def begun(
+    sow: Callable[..., Done], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Done]:
+    """Return the same, with a project of two tasks; the commands make it once for all tests."""
+    made = tmp_path_factory.getbasetemp() / "begun"
+    if made.exists():
+        shutil.copytree(made, tmp_path / ".sow")
+        return sow
     for words in (
         ("init",),
         ("project", "new", "Sign-in"),
@@ -54,6 +61,7 @@ def begun(sow: Callable[..., Done]) -> Callable[..., Done]:
         ("task", "add", "Review it", "--agent", "reviewer", "--depends-on", "010"),
     ):
         assert sow(*words).code == 0
+    shutil.copytree(tmp_path / ".sow", made)
     return sow
 
 

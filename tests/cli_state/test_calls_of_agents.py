@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from sow.cli.agent_rights import calling_agent
+from sow.agents.rights import calling_agent
 
 OWN = [
     ("task", "set", "status", "needs_review"),

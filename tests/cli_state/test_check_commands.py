@@ -82,11 +82,12 @@ def test_trust_accepts_once(checked):
     assert done.json["commands"][0] == {"key": "checks.lint", "run": "make lint"}
 
 
-def test_a_slot_of_a_check_is_told_as_one_without_an_agent(checked, tmp_path):
+def test_a_check_takes_no_slot_of_an_agent_and_is_told_beside_them(checked, tmp_path):
     checked("project", "check", "--detach")
     with closing(open_queue(Workspace(tmp_path))) as database:
         leases.claim(database, WorkerId("w1"), total=4, own=4, now=1e12)
-    assert "(without an agent 1)" in checked("queue", "status").out
+    told = checked("queue", "status").out
+    assert "slots taken  0 of 4\nchecks       1 of 2\n" in told
     assert checked("queue", "status", "--json").json["running_by_executor"] == {"": 1}
 
 
@@ -109,7 +110,7 @@ def test_a_check_that_is_queued_without_a_worker_says_how_to_wait(checked):
     assert done.json["continue_with"] == "sow agent wait 010 --json"
     done = checked("project", "check", "lint", "--detach", "--json")
     assert (done.json["task"], done.json["agent"], done.json["executor"]) == (None, None, None)
-    assert done.json["continue_with"] == "sow project check lint --json"
+    assert done.json["continue_with"] == "sow job wait 2 --json"
     assert checked("task", "check", "010", "lint", "--detach").code == 4
     table = checked("job", "list").out
     assert table.count(" check ") == 2

@@ -1,10 +1,19 @@
 """`sow clone`: list, path, remove, prune; from the repository and from within a clone."""
 
+from contextlib import closing
+
 import pytest
 from clones.clone_site import plain
-from clones.making_site import NOON, bring, commit, make_home
+from clones.making_site import NOON, PROJECT_ID, bring, commit, make_home
+from jobs.queue_cases import make_job
 
 from sow.clones.locks import draft_path
+from sow.clones.review_clone import review_place
+from sow.ids import ProjectId
+from sow.jobs import jobs
+from sow.jobs.database import open_queue
+from sow.paths import display_path
+from sow.schema.job import Verb
 from sow.state.tasks import change_task
 
 
@@ -192,3 +201,17 @@ def test_without_a_repository(sow, home, tmp_path, monkeypatch):
     assert sow("project", "new", "P").code == 0
     done = sow("clone", "list")
     assert (done.code, "lies in no git repository" in done.err) == (4, True)
+
+
+def test_prune_asks_the_queue_which_reviews_live(sow, home):
+    home.make("010")
+    place = home.place("010")
+    job = make_job("020", verb=Verb.REVIEW, project_id=ProjectId(PROJECT_ID))
+    with closing(open_queue(home.workspace)) as database:
+        alive = jobs.insert_job(database, job).id
+    over, living = (review_place(place, number).path for number in (alive + 1, alive))
+    for path in (over, living):
+        path.mkdir()
+    done = sow("clone", "prune")
+    assert done.out.startswith(f"{display_path(over)} removed: left by")
+    assert (over.exists(), living.exists(), place.path.exists()) == (False, True, True)

@@ -14,6 +14,8 @@ from sow.clones.conflicts import conflict_in
 from sow.ids import TaskId
 from sow.schema.task import SessionFacts, TaskStatus
 
+pytestmark = pytest.mark.slow  # process after process
+
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):

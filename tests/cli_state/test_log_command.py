@@ -25,7 +25,7 @@ def test_an_agent_logs_to_its_task(begun, tmp_path, monkeypatch):
     )  # fmt: skip
     assert done == (0, "", "")
     (entry,) = log_of(tmp_path)
-    assert entry[1:] == (
+    assert entry[1:6] == (
         "implementer",
         "Added the route: /login",
         "success",
@@ -33,6 +33,43 @@ def test_an_agent_logs_to_its_task(begun, tmp_path, monkeypatch):
         "More.\n ---\nStill.",
     )
     assert entry.timestamp.endswith("Z")
+    assert (entry.job, entry.attempt, entry.event) == (None, None, "")
+
+
+def test_an_entry_names_the_job_and_the_attempt_that_it_is_logged_in(begun, tmp_path, monkeypatch):
+    for name, value in {
+        "SOW_ROOT": str(tmp_path), "SOW_TASK_ID": "010", "SOW_AGENT": "implementer",
+        "SOW_JOB_ID": "12", "SOW_ATTEMPT_ID": "12.3.abcdef",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    assert begun("agent", "log", "Looked").code == 0
+    assert begun("task", "set", "status", "in_progress").code == 0
+    said, status = log_of(tmp_path)
+    assert (said.agent, said.job, said.attempt) == ("implementer", 12, 3)
+    assert status.action == "Status: pending to in_progress"
+    assert status[6:10] == ("", 12, 3, "status")
+
+
+def test_a_change_of_status_is_logged_with_who_made_it(begun, tmp_path):
+    begun("task", "set", "010", "status", "in_progress")
+    begun("task", "set", "010", "status", "in_progress")
+    begun("task", "set", "010", "name", "Another")
+    begun("task", "set", "010", "status", "completed")
+    begun("task", "reopen", "010")
+    assert [(entry.agent, entry.action, entry.event) for entry in log_of(tmp_path)] == [
+        ("person", "Status: pending to in_progress", "status"),
+        ("person", "Status: in_progress to completed", "status"),
+        ("person", "Status: completed to pending", "status"),
+    ]
+
+
+def test_a_status_stands_also_where_its_log_takes_no_entry(begun, tmp_path):
+    log = next(tmp_path.glob(".sow/project/phases/*/tasks/010")) / "log.md"
+    log.unlink()
+    log.symlink_to(tmp_path / "nowhere")
+    assert begun("task", "set", "010", "status", "in_progress").code == 0
+    assert begun("task", "show", "010", "--json").json["status"] == "in_progress"
+    assert not (tmp_path / "nowhere").exists()
 
 
 @pytest.mark.parametrize("option", ["--task", "--id"])

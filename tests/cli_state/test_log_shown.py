@@ -50,7 +50,13 @@ def test_a_program_gets_one_entry_a_line_in_utc(begun, tmp_path):
         "result": "",
         "files": [],
         "text": "",
+        "role": "",
+        "job": None,
+        "attempt": None,
+        "event": "",
+        "id": shown[0]["id"],
     }
+    assert len(shown[0]["id"]) == 12
 
 
 def test_the_last_entries_alone(begun, tmp_path):

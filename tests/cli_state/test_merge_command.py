@@ -5,6 +5,8 @@ from clones.merge_site import make_merge_site
 
 from sow.schema.task import TaskStatus
 
+pytestmark = pytest.mark.slow  # process after process
+
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):
@@ -32,6 +34,19 @@ def test_it_is_queued_and_told_by_all_its_tasks(sow, site):
     line = sow("agent", "cancel", "020").out
     assert line.startswith("010, 020 cancelled (merge, job 1")
     assert "sow merge 010 020 --squash" in sow("job", "explain", "1").out
+
+
+def test_a_rebase_is_told_as_one(sow, site):
+    site.work("a", "a\n", "010")
+    assert sow("merge", "010", "--rebase", "--detach").code == 0
+    assert sow("merge", "010", "--detach").code == 4, "another way is another call"
+    assert sow("agent", "cancel", "010").code == 0
+    assert "sow merge 010 --rebase" in sow("job", "explain", "1").out
+
+
+def test_one_way_at_a_time(sow, site):
+    done = sow("merge", "010", "--rebase", "--squash")
+    assert (done.code, "exclude each other" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("words", [("10",), ("999",), ("010", "nonsense")])

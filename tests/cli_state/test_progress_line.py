@@ -1,8 +1,7 @@
 """The line that a person sees while a call waits: nothing is cut in mid-word."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from reports.job_cases import NOW, make_job
 
 from sow.cli.progress import FORMS, fitted, forms_of

@@ -99,6 +99,7 @@ def test_status_counts_by_phase(begun, state):
     begun("task", "set", "010", "status", "in_progress")
     assert begun("project", "status").out == (
         "Sign-in\n"
+        "standard project, planning\n"
         "\n"
         "PHASE           TASKS  PENDING  IN_PROGRESS\n"
         "implementation  2      1        1\n"
@@ -142,8 +143,9 @@ def test_an_unknown_schema_names_what_there_is(sow):
     assert (done.code, done.err) == (
         2,
         "Error: there is no schema called 'tsk'\n\n"
-        "Of files there are: task, project, log, config, repository. What a command prints with"
-        " --json has the command's words for its name, such as `sow schema task show`;"
+        "Of files there are: task, project, log, config, notification, repository. What a"
+        " command prints with --json has the command's words for its name, such as"
+        " `sow schema task show`;"
         " `sow schema` lists them all.\n",
     )
 

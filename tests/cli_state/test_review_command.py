@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 from attempts.job_values import make_job
-from clones.clone_site import add_clone, name_author, plain
+from clones.clone_site import name_author, plain, task_clone
 
 from sow.clones.bring_back import bring_back
 from sow.ids import JobId
@@ -13,6 +13,8 @@ from sow.jobs.database import open_queue
 from sow.paths import Workspace
 from sow.schema.job import JobState
 from sow.state.projects import read_project
+
+pytestmark = pytest.mark.slow  # process after process
 
 
 @pytest.fixture
@@ -125,18 +127,11 @@ def cloned(begun, tmp_path):
     """A task with a clone of its own, whose work was brought back, that waits for a review."""
     plain(tmp_path, "init", "-q", "-b", "main")
     name_author(tmp_path)
-    (tmp_path / ".gitignore").write_text("/clone\n")
     plain(tmp_path, "add", "-A")
     plain(tmp_path, "commit", "-q", "-m", "First")
-    site = add_clone(tmp_path, tmp_path / "clone", "sow/sign-in-1f2e3d4c/010")
     for status in ("in_progress", "needs_review"):
         assert begun("task", "set", "010", "status", status).code == 0
-    state = next(tmp_path.glob(".sow/project/phases/*/tasks/010/state.yaml"))
-    place = (
-        f"    path: {site.clone}\n    branch: {site.facts.branch}\n    base: {site.facts.base}\n"
-    )
-    state.write_text(f"{state.read_text().rstrip()}\n  clone:\n{place}version: 2\n")
-    return site
+    return task_clone(tmp_path)
 
 
 def test_the_head_of_the_tasks_branch_is_judged_as_it_was_brought_back(begun, cloned):

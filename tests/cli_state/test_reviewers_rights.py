@@ -2,7 +2,9 @@
 
 import pytest
 
-from sow.cli.agent_rights import calling_agent
+from sow.agents.rights import calling_agent
+
+pytestmark = pytest.mark.slow  # process after process
 
 ALLOWED = [
     ("agent", "log", "Looked at it"),

@@ -67,9 +67,12 @@ def test_add_refuses(begun, words, code, message):
 
 
 def test_list(begun):
-    shown = re.sub(r"just now  |\d+ (s|min) ago *  ", "T  ", begun("task", "list").out)
+    listed = begun("task", "list").out
+    shown = re.sub(
+        r"UPDATED +", "UPDATED  ", re.sub(r"just now +|\d+ (s|min) ago +", "T  ", listed)
+    )
     assert shown == (
-        "ID   STATUS   AGENT        PHASE           ITERATION  UPDATED   WAITS FOR  NAME\n"
+        "ID   STATUS   AGENT        PHASE           ITERATION  UPDATED  WAITS FOR  NAME\n"
         "010  pending  implementer  implementation  1          T  -          Add JWT auth\n"
         "020  pending  reviewer     implementation  1          T  010        Review it\n"
     )
@@ -101,12 +104,13 @@ def test_show(begun):
 def test_show_json_has_every_key(begun):
     task = begun("task", "show", "010", "--json").json
     assert list(task) == [
-        "task", "name", "phase", "status", "agent", "iteration", "depends_on", "session_id",
-        "session", "created_at", "updated_at", "started_at", "completed_at", "clone",
+        "task", "key", "name", "phase", "status", "agent", "iteration", "depends_on", "priority",
+        "session_id", "session", "created_at", "updated_at", "started_at", "completed_at", "clone",
         "review", "references", "feedback", "files_modified", "checks", "check",
-        "merged", "metadata", "folder",
+        "merged", "metadata", "folder", "used",
     ]  # fmt: skip
     assert task["session_id"] is None
+    assert task["used"] is None
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", task["created_at"])
 
 
@@ -286,7 +290,11 @@ def test_a_filter_that_leaves_nothing_is_no_sign_that_there_are_no_tasks(begun):
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        (("taks", "list"), "sow taks", "Did you mean `sow task`? See `sow --help`."),
+        (
+            ("taks", "list"),
+            "sow taks",
+            "Did you mean `sow task` or `sow status`? See `sow --help`.",
+        ),
         (("task", "lits"), "sow task lits", "Did you mean `sow task list`? See `sow task --help`."),
         (("xyz",), "sow xyz", "See `sow --help`."),
     ],

@@ -3,12 +3,18 @@
 import shutil
 
 import pytest
-from clones.clone_site import add_clone, make_hostile, name_author, plain, traces
+from clones.clone_site import make_hostile, name_author, plain, task_clone, traces
 from journeys.json_contract import hold
 
 from sow.clones.bring_back import bring_back
+from sow.clones.main_checkout import main_checkout
+from sow.clones.mark import mark_for
+from sow.clones.record import note_clone
+from sow.config.clones import CloneSettings
+from sow.paths import Workspace
+from sow.state.tasks import change_task, read_task
 
-STATE = ".sow/project/phases/implementation/tasks/010/state.yaml"
+pytestmark = pytest.mark.slow  # process after process
 
 
 @pytest.fixture
@@ -16,7 +22,7 @@ def repository(begun, tmp_path):
     """A workspace in a repository, with two tasks."""
     plain(tmp_path, "init", "-q", "-b", "main")
     name_author(tmp_path)
-    (tmp_path / ".gitignore").write_text("/clone\n/traps\n")
+    (tmp_path / ".gitignore").write_text("/traps\n")
     (tmp_path / "file").write_text("one\ntwo\n")
     plain(tmp_path, "add", "-A")
     plain(tmp_path, "commit", "-q", "-m", "First")
@@ -26,13 +32,7 @@ def repository(begun, tmp_path):
 @pytest.fixture
 def site(repository):
     """The same, with a clone of the first task."""
-    found = add_clone(repository, repository / "clone", "sow/sign-in-1f2e3d4c/010")
-    facts = found.facts
-    text = (repository / STATE).read_text()
-    clone = (
-        f"  clone:\n    path: {facts.path}\n    branch: {facts.branch}\n    base: {facts.base}\n"
-    )
-    (repository / STATE).write_text(f"{text.rstrip()}\n{clone}version: 2\n")
+    found = task_clone(repository)
     found.commit("file", "one\n2\n")
     found.commit("src/new", "x\n")
     return found
@@ -66,6 +66,20 @@ def test_a_program_gets_all_of_it(site, begun):
     names = begun("task", "diff", "010", "--json", "--name-only")
     hold("task diff", names.lines)
     assert names.json["patch"] is None
+
+
+def test_what_an_author_has_made_of_its_state_hides_nothing_of_its_change(site, begun):
+    workspace = Workspace(site.main)
+    forged = {"path": "/", "branch": "main", "base": site.tip}
+    place = main_checkout(workspace, CloneSettings()).place(read_task(workspace, "010"))
+    note_clone(site.repository, mark_for(place, site.facts.base))
+    change_task(workspace, "010", lambda _: {"clone": forged}, now=1.0)
+    assert begun("task", "diff", "010", "--name-only").out == "file\nsrc/new\n"
+
+
+def test_settings_that_nobody_can_read_hide_no_change(site, begun):
+    (site.main / ".sow" / "config.yaml").write_text("clones: {use: sometimes}")
+    assert begun("task", "diff", "010", "--name-only").out == "file\nsrc/new\n"
 
 
 def test_what_steers_and_what_is_left_out_is_said(site, begun):

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from sow.cli.streams import Terminal
 from sow.terminal_text import without_steering
 
+pytestmark = pytest.mark.slow  # process after process
+
 Sow = Callable[..., Any]
 EVIL = r"\e]0;title\a\e[2Jclean\e[8mhidden\r\x9b31m\u202etxt"
 """As YAML writes it: names the window, clears the screen, hides, goes back, turns the direction."""
@@ -38,7 +40,7 @@ def on_terminal(folder: Path, *words: str) -> str:
     with suppress(OSError):  # nobody writes any more
         while part := os.read(ours, 65536):
             seen += part
-    process.wait(timeout=60)
+    process.wait(timeout=240)
     os.close(ours)
     return seen.decode().replace("\r\n", "\n")
 

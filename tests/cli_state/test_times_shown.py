@@ -117,7 +117,7 @@ def test_a_time_of_today_needs_no_date(begun: Sow) -> None:
     """It is asked again where midnight lies between."""
     for _ in range(2):
         shown = begun("task", "show", "010").out
-        if found := re.search(r"  updated +\d\d:\d\d:\d\d \((just now|\d+ s ago)\)\n", shown):
+        if found := re.search(r"  updated +\d\d:\d\d:\d\d \((just now|\d+ (s|min) ago)\)\n", shown):
             break
     assert found
 

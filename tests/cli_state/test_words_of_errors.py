@@ -46,8 +46,8 @@ def test_no_lines_of_a_log_are_none(begun: Sow, tmp_path: Path) -> None:
 
 def test_a_folder_of_prompts_names_what_is_in_it(begun: Sow) -> None:
     hint = begun("prompt", "guidance/reviewer").err
-    assert "There are:\n  - guidance/reviewer/base\n  - guidance/reviewer/code" in hint
+    assert "There are:\n  - guidance/reviewer/base\n  - guidance/reviewer/correctness" in hint
     assert "guidance/orchestrator/review" in begun("prompt", "guidance/orchestrator/").err
     assert (
-        "The nearest are:\n  - guidance/reviewer/" in begun("prompt", "guidance/reviwer/code").err
+        "The nearest are:\n  - guidance/reviewer/" in begun("prompt", "guidance/reviwer/tests").err
     )

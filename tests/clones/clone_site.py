@@ -1,11 +1,16 @@
 """A repository with a project, and a task's clone of it, made by plain git."""
 
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from sow.clones.facts import CloneFacts
+from sow.clones.main_checkout import main_checkout
+from sow.config.clones import CloneSettings
 from sow.git.repository import Repository, repository_of
+from sow.paths import Workspace
+from sow.state.tasks import change_task, read_task
 
 BRANCH = "sow/sign-in-1f2e3d4c/010"
 
@@ -83,6 +88,17 @@ def add_clone(main: Path, clone: Path, branch: str, *, sparse: bool = True) -> S
     base = plain(clone, "rev-parse", "HEAD")
     assert (clone / ".sow" / "project").exists() is not sparse
     return Site(main, clone, CloneFacts(clone, branch, base))
+
+
+def task_clone(root: Path, task: str = "010") -> Site:
+    """Make the clone of a task by plain git where sow would make it, on its state's record."""
+    workspace = Workspace(root)
+    place = main_checkout(workspace, CloneSettings()).place(read_task(workspace, task))
+    place.path.parent.mkdir(parents=True)
+    made = add_clone(root, place.path, place.branch)
+    clone = {"path": str(made.clone), "branch": made.facts.branch, "base": made.facts.base}
+    change_task(workspace, task, lambda _: {"clone": clone}, now=time.time())
+    return made
 
 
 def trap(folder: Path, name: str) -> Path:

@@ -10,6 +10,7 @@ from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.clones.merge_tasks import Merged, merge_tasks
 from sow.clones.record import record_clone
 from sow.clones.steps import no_step
+from sow.schema.job_terms import MergeWay
 from sow.schema.task import Task, TaskStatus
 from sow.state.tasks import change_task, read_task
 from sow.state.verdicts import Judgement, accept
@@ -60,11 +61,9 @@ class MergeSite:
         judgement = Judgement(by="person", commit=at)
         accept(self.home.workspace, task, judgement, complete=False, now=NOON)
 
-    def merge(
-        self, *tasks: str, squash: bool = False, check=lambda *_: None, step=no_step
-    ) -> Merged:
+    def merge(self, *tasks: str, way=MergeWay.MERGE, check=lambda *_: None, step=no_step) -> Merged:
         named = tasks or ("010",)
-        return merge_tasks(self.main, named, squash=squash, check=check, now=NOON, step=step)
+        return merge_tasks(self.main, named, way=way, check=check, now=NOON, step=step)
 
     def subjects(self) -> list[str]:
         """Return the first lines of the project's own commits, the newest first."""

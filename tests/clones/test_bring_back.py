@@ -5,9 +5,13 @@ from pathlib import Path
 import pytest
 from clones.clone_site import make_hostile, make_site, plain, traces
 from clones.fingerprints import fingerprint
+from clones.killed import killed_at, steps_of
 
 from sow.clones.bring_back import BranchInTheWay, bring_back
+from sow.clones.place import BranchInPlaceOfFolder
 from sow.git.git_errors import GitRefused
+
+pytestmark = pytest.mark.slow  # process after process
 
 
 @pytest.fixture
@@ -139,30 +143,42 @@ def test_a_branch_that_a_person_has_checked_out_is_left(site, tmp_path):
 def test_a_branch_named_sow_is_told(site):
     plain(site.main, "branch", "sow")
     site.commit("file", "mine\n")
-    with pytest.raises(BranchInTheWay, match="sow stands in the way") as caught:
+    with pytest.raises(BranchInPlaceOfFolder, match="a branch named sow") as caught:
         bring_back(site.facts, site.repository)
     assert "git branch -m sow" in caught.value.hint
 
 
-class Killed(BaseException):
-    pass
+WINDOWS = ("objects fetched", "large files brought", "noted", "branch moved")
 
 
-@pytest.mark.parametrize("window", ["objects fetched", "noted", "branch moved"])
+def test_these_are_all_the_windows(site):
+    site.commit("file", "mine\n")
+    assert steps_of(lambda step: bring_back(site.facts, site.repository, step=step)) == WINDOWS
+
+
+@pytest.mark.parametrize("window", WINDOWS)
 def test_a_kill_at_any_step_is_followed_by_a_clean_second_try(site, window):
     site.commit("file", "first\n")
     bring_back(site.facts, site.repository)
     plain(site.clone, "reset", "-q", "--hard", site.facts.base)
     rewritten = site.commit("file", "rewritten\n")
+    before = fingerprint(site.main, site.facts.branch)
 
-    def step(name):
-        if name == window:
-            raise Killed
+    killed_at(window, lambda step: bring_back(site.facts, site.repository, step=step))
 
-    with pytest.raises(Killed):
-        bring_back(site.facts, site.repository, step=step)
-    assert bring_back(site.facts, site.repository).commit == rewritten
+    done = bring_back(site.facts, site.repository)
+    assert (done.commit, plain(site.main, "rev-parse", site.facts.branch)) == (rewritten, rewritten)
+    assert fingerprint(site.main, site.facts.branch) == before
+    assert steps_of(lambda step: bring_back(site.facts, site.repository, step=step)) == ()
     plain(site.clone, "reset", "-q", "--hard", site.facts.base)
     last = site.commit("file", "last\n")
     assert bring_back(site.facts, site.repository).commit == last
     plain(site.main, "fsck", "--strict")
+    plain(site.clone, "fsck", "--strict")
+
+
+def test_a_branch_brought_for_the_first_time_by_a_try_that_is_killed(site):
+    mine = site.commit("file", "mine\n")
+    for window in WINDOWS:
+        killed_at(window, lambda step: bring_back(site.facts, site.repository, step=step))
+    assert bring_back(site.facts, site.repository).commit == mine

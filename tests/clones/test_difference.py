@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from clones.clone_site import add_clone, make_hostile, make_site, plain, traces
+from msgspec import structs
 
 from sow.clones.bring_back import bring_back
 from sow.clones.difference import difference, patch_of, stat_of, working_tree_files
@@ -11,6 +12,8 @@ from sow.clones.facts import CloneFacts
 from sow.clones.steering import steering_files
 from sow.git.private_view import private_view
 from sow.git.view import view_of
+
+pytestmark = pytest.mark.slow  # process after process
 
 
 @pytest.fixture
@@ -94,7 +97,7 @@ def test_what_its_dependencies_did_is_not_the_tasks(site, tmp_path):
     plain(other.clone, "fetch", "-q", str(site.main), site.facts.branch)
     plain(other.clone, "merge", "-q", "--no-edit", "FETCH_HEAD")
     base = plain(other.clone, "rev-parse", "HEAD")
-    other = replace(other, facts=replace(other.facts, base=base))
+    other = replace(other, facts=structs.replace(other.facts, base=base))
     other.commit("mine", "x\n")
     assert found(other).files == ("mine",)
     # and not when the project's branch, further on, is brought in
@@ -116,7 +119,7 @@ def test_the_projects_state_is_left_out_and_told(site):
     view = view_of(site.main)
     assert b"state.yaml" not in patch_of(view, site.facts, done)
     assert b"state.yaml" not in stat_of(view, site.facts, done)
-    deeper = found(site, replace(site.facts, inside="src"))
+    deeper = found(site, structs.replace(site.facts, inside="src"))
     assert deeper.files == (".sow/project/state.yaml", ".sow/projector")
 
 

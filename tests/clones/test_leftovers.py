@@ -4,11 +4,14 @@ import os
 
 import pytest
 from clones.clone_site import make_hostile, make_site, plain, traces
+from clones.killed import killed_at, steps_of
 
 from sow.clones.bring_back import bring_back
-from sow.clones.leftovers import commit_leftovers
+from sow.clones.leftovers import MERGE_FILES, commit_leftovers
 from sow.git.inert_refs import UnsafeClone
 from sow.git.run import git
+
+pytestmark = pytest.mark.slow  # process after process
 
 
 @pytest.fixture
@@ -107,7 +110,7 @@ def test_the_projects_state_is_never_taken(site):
 
 
 def test_a_clone_without_the_state_of_a_workspace_deeper_inside(tmp_path):
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     site = make_site(tmp_path, sparse=False)
     facts = replace(site.facts, inside="src")
@@ -299,26 +302,86 @@ def test_a_removed_file_solves_a_conflict_too(site):
     assert "file" not in site.files_of(site.tip)
 
 
-class Killed(BaseException):
-    pass
+WINDOWS = ("commit made", "index written", "branch moved")
+OF_A_MERGE = (
+    *WINDOWS,
+    "MERGE_MSG removed",
+    "MERGE_MODE removed",
+    "AUTO_MERGE removed",
+    "MERGE_HEAD removed",
+)
+ELSEWHERE = (*WINDOWS, "branch checked out")
 
 
-@pytest.mark.parametrize("window", ["commit made", "index written", "branch moved"])
-def test_a_kill_at_any_step_is_followed_by_a_clean_second_try(site, window):
+def edited(site):
     (site.clone / "file").write_text("changed\n")
     (site.clone / "new").write_text("new\n")
-    before = site.tip
+    (site.clone / "src" / "code.py").unlink()
 
-    def step(name):
-        if name == window:
-            raise Killed
 
-    with pytest.raises(Killed):
-        leave(site, step=step)
-    leave(site)
-    assert plain(site.clone, "rev-list", "--count", f"{before}..{site.tip}") == "1"
+def solved(site):
+    conflicting(site)
+    (site.clone / "file").write_text("solved\n")
+
+
+def on_another_branch(site):
+    """Have an agent commit on a branch of its own, and leave work there."""
+    plain(site.clone, "switch", "-q", "-c", "own")
+    site.commit("own", "own\n")
+    edited(site)
+
+
+CASES = [
+    *((edited, window) for window in (*WINDOWS, *OF_A_MERGE[len(WINDOWS) :])),
+    *((solved, window) for window in OF_A_MERGE),
+    *((on_another_branch, window) for window in ELSEWHERE),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "windows"),
+    [
+        (edited, OF_A_MERGE),
+        (solved, OF_A_MERGE),
+        (on_another_branch, (*ELSEWHERE, *OF_A_MERGE[len(WINDOWS) :])),
+    ],
+)
+def test_these_are_all_the_windows(site, make, windows):
+    make(site)
+    assert steps_of(lambda step: leave(site, step=step)) == windows
+
+
+@pytest.mark.parametrize(("make", "window"), CASES)
+def test_a_kill_at_any_step_is_followed_by_a_clean_second_try(site, make, window):
+    make(site)
+    here = plain(site.clone, "rev-parse", "HEAD")
+    merged = plain(site.clone, "rev-parse", "-q", "--verify", "MERGE_HEAD", accepted=(0, 1))
+    work = {path: (site.clone / path).read_text() for path in ("file", ".gitignore")}
+
+    killed_at(window, lambda step: leave(site, step=step))
+    done = leave(site)
+
+    assert done.untaken == ()
+    parents = f"{here} {merged}".strip()
+    assert plain(site.clone, "log", "-1", "--format=%P", site.tip) == parents, "once, not twice"
+    assert plain(site.clone, "symbolic-ref", "HEAD") == f"refs/heads/{site.facts.branch}"
+    assert {path: plain(site.clone, "show", f"HEAD:{path}") + "\n" for path in work} == work
     assert status(site) == []
+    assert not [name for name in MERGE_FILES if (site.clone / ".git" / name).exists()]
+    assert steps_of(lambda step: leave(site, step=step)) == ("commit made",)
+    assert bring_back(site.facts, site.repository).commit == site.tip
     plain(site.clone, "fsck", "--strict")
+    plain(site.main, "fsck", "--strict")
+
+
+def test_a_commit_before_the_branchs_that_is_checked_out_with_other_files_stays(site):
+    """Only where the files are as the branch has them, HEAD alone was missing."""
+    site.commit("more", "more\n")
+    plain(site.clone, "checkout", "-q", "--detach", "HEAD~1")
+    tip = site.tip
+    assert leave(site).commit == tip
+    assert plain(site.clone, "rev-parse", "HEAD") == site.facts.base
+    assert status(site) == []
 
 
 def test_a_lock_that_a_killed_git_left_is_removed(site):

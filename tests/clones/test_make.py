@@ -17,11 +17,13 @@ from sow.clones.base import Dependency, DependencyConflict, ProjectBranchGone
 from sow.clones.make import POINTERS, SUBMODULES, PlaceTaken
 from sow.clones.mark import Stage
 from sow.clones.place import BranchInPlaceOfFolder, FolderInRepository
-from sow.clones.surroundings import PUSHING_IS_OFF
+from sow.clones.taken_over import PUSHING_IS_OFF
 from sow.errors import ExitCode, StateError
 from sow.git.git_errors import GitMissing, GitRefused, GitTooOld, NoRepository
 from sow.paths import find_workspace
 from sow.state.tasks import change_task
+
+pytestmark = pytest.mark.slow  # process after process
 
 NOON = 1_769_860_800.0
 ANY_FILE = ("-c", "protocol.file.allow=always")
@@ -46,8 +48,8 @@ def test_the_clone_of_a_task(home, poisoned_home):
     state = poisoned_home / ".local/state/sow/clones"
     assert place.path == state / f"a-shop-{place.checkout}" / "0b5f4b7e" / "010"
     assert place.branch == "sow/sign-in-0b5f4b7e/010"
-    files = [".gitignore", ".sow/.gitignore", ".sow/.version", ".sow/config.yaml"]
-    assert listed(place.path) == [*files, "file", "src/code.py"]
+    ours = [f".sow/{name}" for name in (".gitattributes", ".gitignore", ".version", "config.yaml")]
+    assert listed(place.path) == [".gitignore", *ours, "file", "src/code.py"]
     assert plain(place.path, "status", "--porcelain") == ""
     assert plain(place.path, "symbolic-ref", "--short", "HEAD") == place.branch
     assert plain(place.path, "rev-parse", "HEAD") == home.repository.commit

@@ -15,6 +15,8 @@ from sow.clones.locks import CloneLocked, locked_place
 from sow.clones.make import STEPS
 from sow.clones.mark import Stage, own_mark
 
+pytestmark = pytest.mark.slow  # process after process
+
 TESTS = Path(__file__).parents[1]
 
 MAKER = """
@@ -57,7 +59,7 @@ def start(home, *arguments: str) -> subprocess.Popen:
 
 
 def ended(process: subprocess.Popen) -> str:
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=240)
     return output
 
 

@@ -16,7 +16,10 @@ from sow.clones.candidates import NoProjectBranch, NotMergeable
 from sow.clones.merge_tasks import MOST_TRIES, MergeConflict
 from sow.clones.moving import BranchMoved, DirtyFiles
 from sow.clones.update import update_clone
+from sow.schema.job_terms import MergeWay
 from sow.schema.task import TaskStatus
+
+pytestmark = pytest.mark.slow  # process after process
 
 TESTS = Path(__file__).parents[1]
 
@@ -138,7 +141,7 @@ def test_a_task_is_not_merged_before_one_that_it_depends_on(site):
     with pytest.raises(NotMergeable, match="it depends on task 020") as refused:
         site.merge("010")
     assert "sow merge 020 010" in refused.value.hint
-    site.merge("020", squash=True)
+    site.merge("020", way=MergeWay.SQUASH)
     site.merge("010")
     assert site.subjects()[:2] == ["Merge task 010: Task 0", "Task 1"]
 
@@ -146,13 +149,13 @@ def test_a_task_is_not_merged_before_one_that_it_depends_on(site):
 def test_a_squash_is_one_commit_and_is_remembered(site):
     made = site.work("a", "a\n")
     made = site.work("b", "b\n")
-    site.merge(squash=True)
+    site.merge(way=MergeWay.SQUASH)
     assert site.subjects()[0] == "Task 0"
     merged = site.task().merged
     assert (merged.commit, merged.result) == (made, site.tip())
     assert not site.home.place().path.exists()
     before = site.tip()
-    site.merge(squash=True)
+    site.merge(way=MergeWay.SQUASH)
     assert site.tip() == before, "nothing is merged twice"
 
 

@@ -1,16 +1,19 @@
 """A task's commit is merged without a working tree, and the result is moved into place."""
 
 import os
-import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from clones.clone_site import add_clone, make_site, plain
+from clones.killed import killed_at
 
 from sow.clones.bring_back import bring_back
 from sow.clones.merging import TaskCommit, compute_merge, is_merged
 from sow.clones.moving import BranchMoved, DirtyFiles, IndexInUse, complete_move, move_branch
+from sow.schema.job_terms import MergeWay
+
+pytestmark = pytest.mark.slow  # process after process
 
 
 @pytest.fixture
@@ -27,9 +30,9 @@ def main_tip(site):
     return plain(site.main, "rev-parse", "refs/heads/main")
 
 
-def merge(site, task="010", *, squash=False, step=lambda name: None):
+def merge(site, task="010", *, way=MergeWay.MERGE, step=lambda name: None):
     old = main_tip(site)
-    done = compute_merge(site.repository, old, wanted(site, task), squash=squash)
+    done = compute_merge(site.repository, old, wanted(site, task), way=way)
     assert done.commit, done
     return move_branch(site.repository, "main", old, done.commit, step=step)
 
@@ -100,7 +103,7 @@ def test_the_tasks_own_project_state_is_left_out(site):
 def test_a_squash_is_one_commit_and_is_remembered(site):
     site.commit("file", "one\n2\nthree\n")
     first = site.commit("more", "x\n")
-    done = merge(site, squash=True)
+    done = merge(site, way=MergeWay.SQUASH)
     assert plain(site.main, "log", "-1", "--format=%P|%s") == f"{site.facts.base}|Sign in"
     assert not plain(site.main, "merge-base", "--is-ancestor", first, "main", accepted=(1,))
     assert is_merged(site.repository, "main", first)
@@ -112,10 +115,10 @@ def test_a_squash_is_one_commit_and_is_remembered(site):
 
 def test_further_work_after_a_squash_is_no_conflict(site):
     site.commit("file", "one\n2\nthree\n")
-    merge(site, squash=True)
+    merge(site, way=MergeWay.SQUASH)
     second = site.commit("file", "one\n2 and more\nthree\n")
     assert not is_merged(site.repository, "main", second)
-    merge(site, squash=True)
+    merge(site, way=MergeWay.SQUASH)
     assert (site.main / "file").read_text() == "one\n2 and more\nthree\n"
     third = site.commit("file", "one\n3\nthree\n")
     merge(site)
@@ -236,20 +239,13 @@ def test_another_git_at_work_is_told_before_anything_moves(site):
     assert main_tip(site) == old
 
 
-def killed_at(site, window):
-    """Merge in a process of its own, and kill that with SIGKILL at a step."""
+def merge_killed_at(site, window):
+    """Merge, and be killed at a step; return where the branch was."""
     old = main_tip(site)
     done = compute_merge(site.repository, old, wanted(site))
-    pid = os.fork()
-    if pid == 0:
-
-        def step(name):
-            if name == window:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        move_branch(site.repository, "main", old, done.commit, step=step)
-        os._exit(0)
-    assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == signal.SIGKILL
+    killed_at(
+        window, lambda step: move_branch(site.repository, "main", old, done.commit, step=step)
+    )
     return old
 
 
@@ -262,7 +258,7 @@ def test_a_kill_at_any_step_is_completed_and_nothing_is_merged_twice(site, windo
     site.commit("file2", "x\n")
     plain(site.clone, "rm", "-q", "src/code.py")
     plain(site.clone, "commit", "-q", "-m", "Removed")
-    old = killed_at(site, window)
+    old = merge_killed_at(site, window)
 
     assert complete_move(site.repository, "main") == ()
     if not is_merged(site.repository, "main", site.tip):
@@ -280,7 +276,7 @@ def test_a_kill_at_any_step_is_completed_and_nothing_is_merged_twice(site, windo
 def test_an_edit_between_a_kill_and_the_next_try_is_kept_and_named(site):
     site.commit("file", "one\nmine\nthree\n")
     site.commit("new", "x\n")
-    killed_at(site, "branch moved")
+    merge_killed_at(site, "branch moved")
     (site.main / "file").write_text("a person's\n")
     assert complete_move(site.repository, "main") == ("file",)
     assert (site.main / "file").read_text() == "a person's\n"
@@ -290,7 +286,7 @@ def test_an_edit_between_a_kill_and_the_next_try_is_kept_and_named(site):
 def test_a_commit_between_a_kill_and_the_next_try_stays(site):
     site.commit("file", "one\nmine\nthree\n")
     site.commit("new", "x\n")
-    killed_at(site, "files written")
+    merge_killed_at(site, "files written")
     plain(site.main, "add", "-A")
     later = site.commit("file", "later\n", where=site.main)
     complete_move(site.repository, "main")

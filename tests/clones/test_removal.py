@@ -16,6 +16,8 @@ from sow.clones.review_clone import remove_review_clone, review_place, sweep_rev
 from sow.errors import StateError
 from sow.state.tasks import abandon, change_task, list_tasks
 
+pytestmark = pytest.mark.slow  # process after process
+
 
 @pytest.fixture
 def home(tmp_path):
@@ -243,6 +245,23 @@ def test_pruning_sweeps_what_the_dead_have_left_and_nothing_of_the_living(home):
     assert len([name for name in left if name.startswith(".draft-030")]) == 1
     assert [name for name in left if "020" in name] == []
     assert "010" in left
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_pruning_takes_what_reviews_that_are_over_have_left(home, dry_run):
+    home.make()
+    over, living = (review_place(home.place(), job).path for job in (7, 8))
+    for path in (over, living, draft_path(over), gone_path(over), draft_path(living)):
+        (path / "deep").mkdir(parents=True)
+    before = [name for name in beside(home.place()) if "review" in name]
+    done = prune_clones(
+        main_of(home), list_tasks(home.workspace), dry_run=dry_run, is_live=lambda job: job == 8
+    )
+    assert {path.name.split("review-")[1][0] for path in done.swept} == {"7"}
+    assert len(done.swept) == 3
+    left = [name for name in before if dry_run or "review-7" not in name]
+    assert [name for name in beside(home.place()) if "review" in name] == left
+    assert living.exists()
 
 
 def test_clones_of_another_project_and_another_checkout_are_left_alone(home, tmp_path):

@@ -2,9 +2,12 @@
 
 import pytest
 from clones.clone_site import make_hostile, make_site, plain, traces
+from clones.killed import killed_at, steps_of
 
 from sow.clones.leftovers import commit_leftovers
 from sow.clones.update import CannotUpdate, update_clone
+
+pytestmark = pytest.mark.slow  # process after process
 
 
 @pytest.fixture
@@ -128,57 +131,86 @@ def test_nothing_of_a_hostile_clone_acts(site, tmp_path):
     assert traces(folder) == []
 
 
-class Killed(BaseException):
-    pass
+WINDOWS = ("objects fetched", "noted", "files written", "index written", "branch moved")
+OF_A_CONFLICT = (*WINDOWS[:-1], "merge begun", "branch moved")
 
 
-@pytest.mark.parametrize(
-    "window", ["objects fetched", "noted", "files written", "index written", "branch moved"]
-)
-@pytest.mark.parametrize(
-    ("second", "conflict"), [("update", False), ("update", True), ("leftovers", False)]
-)
-def test_a_kill_at_any_step_is_completed(site, window, second, conflict):
+def diverge(site, *, conflict):
+    """Commit on both sides; return the last commit of each."""
     mine = site.commit("file" if conflict else "mine", "one\nmine\nthree\n")
     site.commit("new", "x\n", where=site.main)
-    theirs = site.commit("file", "one\ntheirs\nthree\n", where=site.main)
+    return mine, site.commit("file", "one\ntheirs\nthree\n", where=site.main)
 
-    def step(name):
-        if name == window:
-            raise Killed
 
-    with pytest.raises(Killed):
-        update(site, step=step)
+@pytest.mark.parametrize(("conflict", "windows"), [(False, WINDOWS), (True, OF_A_CONFLICT)])
+def test_these_are_all_the_windows(site, conflict, windows):
+    diverge(site, conflict=conflict)
+    assert steps_of(lambda step: update(site, step=step)) == windows
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("second", ["update", "leftovers"])
+def test_a_kill_at_any_step_is_completed(site, window, second):
+    mine, theirs = diverge(site, conflict=False)
+    killed_at(window, lambda step: update(site, step=step))
     if second == "leftovers":
         commit_leftovers(site.facts, site.repository, task="010", attempt="1.1")
-    if conflict:
-        if window == "objects fetched":
-            assert update(site).conflicts == ("file",)
-        else:
-            with pytest.raises(CannotUpdate, match="merge is under way"):
-                update(site)
-        assert site.tip == mine
-        assert status(site) == ["UU file", "A  new"]
+    update(site)
+    assert plain(site.clone, "log", "-1", "--format=%P") == f"{mine} {theirs}"
+    assert plain(site.clone, "rev-list", "--count", f"^{mine}", f"^{theirs}", "HEAD") == "1"
+    assert status(site) == []
+    assert_nothing_is_left(site)
+
+
+@pytest.mark.parametrize("window", OF_A_CONFLICT)
+def test_a_kill_while_a_conflict_is_laid_into_the_clone_is_completed(site, window):
+    mine, theirs = diverge(site, conflict=True)
+    killed_at(window, lambda step: update(site, step=step))
+    if window == "objects fetched":
+        assert update(site).conflicts == ("file",)
     else:
-        update(site)
-        assert plain(site.clone, "log", "-1", "--format=%P") == f"{mine} {theirs}"
-        assert status(site) == []
+        with pytest.raises(CannotUpdate, match="merge is under way"):
+            update(site)
+    assert site.tip == mine
+    assert status(site) == ["UU file", "A  new"]
+    assert_nothing_is_left(site)
+    site.commit("file", "one\nboth\nthree\n", "Solved")
+    assert plain(site.clone, "log", "-1", "--format=%P") == f"{mine} {theirs}"
+
+
+def assert_nothing_is_left(site):
     assert not list((site.main / ".git" / "sow").rglob("*.json"))
+    assert not (site.clone / ".git" / "sow-draft").exists()
+    plain(site.clone, "fsck", "--strict")
+    plain(site.main, "fsck", "--strict")
 
 
 def test_an_edit_between_a_kill_and_the_next_try_is_not_lost(site):
     site.commit("file", "one\ntheirs\nthree\n", where=site.main)
-
-    def step(name):
-        if name == "noted":
-            raise Killed
-
-    with pytest.raises(Killed):
-        update(site, step=step)
+    killed_at("noted", lambda step: update(site, step=step))
     (site.clone / "file").write_text("a person's\n")
     with pytest.raises(CannotUpdate, match="changed since: file"):
         update(site)
     assert (site.clone / "file").read_text() == "a person's\n"
+
+
+def test_an_edit_after_an_update_that_only_its_note_survives_is_work_like_any_other(site):
+    site.commit("file", "one\ntheirs\nthree\n", where=site.main)
+    killed_at("branch moved", lambda step: update(site, step=step))
+    (site.clone / "file").write_text("an agent's\n")
+    left = commit_leftovers(site.facts, site.repository, task="010", attempt="1.1")
+    assert left.files == ("file",)
+    assert_nothing_is_left(site)
+
+
+def test_a_conflict_that_is_solved_after_the_kill_is_not_laid_again(site):
+    mine, theirs = diverge(site, conflict=True)
+    killed_at("branch moved", lambda step: update(site, step=step))
+    (site.clone / "file").write_text("one\nboth\nthree\n")
+    left = commit_leftovers(site.facts, site.repository, task="010", attempt="1.1")
+    assert plain(site.clone, "log", "-1", "--format=%P", left.made) == f"{mine} {theirs}"
+    assert status(site) == []
+    assert_nothing_is_left(site)
 
 
 def test_a_link_in_the_place_of_the_drafts_leads_nowhere(site, tmp_path):

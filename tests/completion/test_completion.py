@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from capabilities import skip_or_fail
 from in_process import run_in_process
-from journeys.calls import await_runs, gate, open_gate
+from journeys.callers import await_runs, gate, open_gate
 from journeys.site import Site
 
 REPORT = {"sow": ["task", "set", "status", "needs_review"]}
@@ -35,7 +35,7 @@ def offered(site: Site, *words: str, **env: str) -> list[str]:
 
 def test_commands_in_the_order_of_the_help_and_options(site: Site) -> None:
     assert offered(site, "")[:3] == ["init", "project", "task"]
-    assert offered(site, "co") == ["config", "completion"]
+    assert offered(site, "co") == ["cost", "config", "completion"]
     assert offered(site, "config", "")[:2] == ["init", "path"]
     assert offered(site, "worker", "st") == ["stop"]
     assert "--detach" in offered(site, "agent", "spawn", "--de")
@@ -214,7 +214,7 @@ def by_bash(site: Site, words: list[str]) -> list[str]:
         cwd=site.root,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, ""), done

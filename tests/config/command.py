@@ -55,7 +55,7 @@ class Place:
             stdin=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             check=False,
         )
         for descriptor in (keyboard, stdin):

@@ -115,6 +115,8 @@ def test_show_tells_the_origin_of_every_value(place, capsys, monkeypatch):
         'idle_exit: "10m" # (default)',
         'keep_for: "30d" # (default)',
         'keep_size: "2GB" # (default)',
+        'min_free_disk: "500MB" # (default)',
+        'min_free_memory: "300MB" # (default)',
         "on_quota: true # (default)",
         "worker_deaths: 5 # (default)",
     ):
@@ -163,6 +165,21 @@ def test_show_reads_the_repository_it_is_in(place, capsys, tmp_path):
     assert ["concurrency:", "7", "#", "(from", ".sow/config.yaml)"] in [
         line.split() for line in printed.splitlines()
     ]
+
+
+def test_show_tells_what_only_the_repository_says(place, capsys, tmp_path):
+    assert "# reviews" not in shown(capsys, "show"), "outside a repository nobody can say it"
+    settings = tmp_path / "here" / ".sow" / "config.yaml"
+    settings.parent.mkdir()
+    assert '# reviews: "optional" (default)\n' in shown(capsys, "show")
+    settings.write_text("reviews: required\nclones: {use: always}\nchecks: {unit: make test}\n")
+    assert '# reviews: "required" (from .sow/config.yaml)\n' in shown(capsys, "show")
+    record = json.loads(shown(capsys, "show", "--json"))
+    own = {key: record["settings"][key] for key in ("clones", "checks", "reviews")}
+    assert own == {"clones": {"use": "always"}, "checks": {"unit": "make test"}} | {
+        "reviews": "required"
+    }
+    assert record["origins"]["reviews"] == "repository"
 
 
 def test_show_as_json(place, capsys, monkeypatch):

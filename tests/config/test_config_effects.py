@@ -16,6 +16,7 @@ REQUEST = LaunchRequest(
     task_dir=Path("/tasks/010"),
     cwd=Path("/project"),
     as_root=False,
+    commands=("task show", "agent log"),
 )
 COMMAND = {"command": ["agent", "{task_dir}"], "resume": ["agent", "--go-on", "{session_id}"]}
 
@@ -66,7 +67,7 @@ def test_allowed_tools_are_added_to_what_sow_allows(load):
     for launch in launches(load, "claude", {"settings": {"allowed_tools": tools}}):
         allowed = launch.argv[launch.argv.index("--allowedTools") + 1].split(",")
         assert allowed[-2:] == tools
-        assert len(allowed) > 2
+        assert allowed[:-2] == ["Bash(sow task show:*)", "Bash(sow agent log:*)"]
 
 
 def test_a_command_is_run_as_it_is_written(load):

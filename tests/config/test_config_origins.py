@@ -15,10 +15,13 @@ from sow.config.sizes import parse_size
 ROLES = ("orchestrator", "implementer", "security-reviewer")
 DEFAULT_WORKER = {
     "concurrency": 4,
+    "checks": 2,
     "autostart": True,
     "idle_exit": 600.0,
     "keep_for": 30 * 86400.0,
     "keep_size": 2 * 10**9,
+    "min_free_disk": 500 * 10**6,
+    "min_free_memory": 300 * 10**6,
 }
 
 words = st.text("abcxyz.", min_size=1, max_size=6)
@@ -60,10 +63,13 @@ executors = st.dictionaries(
 sizes = st.sampled_from(["0B", "1.5KB", "20MB", "2GB"])
 workers = some(
     concurrency=st.integers(1, 50),
+    checks=st.integers(1, 50),
     autostart=st.booleans(),
     idle_exit=durations,
     keep_for=durations,
     keep_size=sizes,
+    min_free_disk=sizes | st.just(0),
+    min_free_memory=sizes | st.just(0),
 )
 names = st.sampled_from(["claude-code", "cursor", "mine", "copilot"])
 files = st.fixed_dictionaries(
@@ -180,10 +186,13 @@ def test_worker_and_retry(user, repository):
     worker = configuration.worker
     for key, value in (
         ("concurrency", worker.concurrency),
+        ("checks", worker.checks),
         ("autostart", worker.autostart),
         ("idle_exit", worker.idle_exit_seconds),
         ("keep_for", worker.keep_for_seconds),
         ("keep_size", worker.keep_bytes),
+        ("min_free_disk", worker.min_free_disk_bytes),
+        ("min_free_memory", worker.min_free_memory_bytes),
     ):
         candidates = (
             (section(user, "worker").get(key), FILE),
@@ -191,7 +200,7 @@ def test_worker_and_retry(user, repository):
             (DEFAULT_WORKER[key], DEFAULT),
         )
         written, origin = next(each for each in candidates if each[0] is not None)
-        read = parse_size if key == "keep_size" else parse_duration
+        read = parse_duration if key in ("idle_exit", "keep_for") else parse_size
         expected = read(written) if isinstance(written, str) else written
         assert (value, configuration.origin("worker", key)) == (expected, origin)
     expect(

@@ -10,7 +10,8 @@ from sow.agent_clis.known import AGENT_CLIS
 from sow.agents.roles import AGENTS
 from sow.config import template as written
 from sow.config.load import load_configuration
-from sow.schema.config import ExecutorSection, RetrySection, WorkerSection
+from sow.schema.config import ExecutorSection, NotifySection, RetrySection, WorkerSection
+from sow.schema.notification import NotifyEvent
 
 ROLES = {agent.name: agent.description for agent in AGENTS}
 COMMENTED_OUT = re.compile(r"^( *)# ( *[a-z][\w-]*:( .*)?)$")
@@ -38,7 +39,17 @@ def uncommented(text: str) -> str:
     return "\n".join((head, "agents:", *lines)) + "\n"
 
 
-SECTIONS = ("claude-code:", "cursor:", "windsurf:", "my-agent:", "settings:", "worker:", "retry:")
+SECTIONS = (
+    "claude-code:",
+    "cursor:",
+    "windsurf:",
+    "my-agent:",
+    "settings:",
+    "worker:",
+    "retry:",
+    "prices:",
+    "notify:",
+)
 
 
 def test_it_says_what_holds_without_it(tmp_path, text):
@@ -63,7 +74,9 @@ def test_what_is_commented_out_loads_too(tmp_path, text):
     assert configuration.executors["my-agent"].resume
     assert str(configuration.origin("worker", "idle_exit")) == "file"
     assert str(configuration.origin("retry", "on_quota")) == "file"
+    assert list(configuration.notify) == list(NotifyEvent)
     assert str(configuration.origin("retry", "worker_deaths")) == "file"
+    assert configuration.prices["my-model"].cache_read == 0.3
 
 
 def test_every_role_type_and_setting_is_in_it(text):
@@ -75,7 +88,7 @@ def test_every_role_type_and_setting_is_in_it(text):
         assert set(re.findall(r"#     (\w+): ", block)) == shown
     general = {field.name for field in msgspec.structs.fields(ExecutorSection)}
     assert set(written.KEYS) == general - {"type", "settings"}
-    for section in (WorkerSection, RetrySection):
+    for section in (WorkerSection, RetrySection, NotifySection):
         for field in msgspec.structs.fields(section):
             assert f"#   {field.name}: " in text
 

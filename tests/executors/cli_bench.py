@@ -9,6 +9,7 @@ from pathlib import Path
 
 from standins import CursorDialect, install_standins
 
+from sow.attempts.launch import commands_of_role
 from sow.errors import ExecutorError
 from sow.executors.base import (
     Ending,
@@ -51,6 +52,7 @@ class Bench:
             task_dir=self.root / ".sow/project/phases/implementation/tasks/010",
             cwd=self.root,
             as_root=os.geteuid() == 0,
+            commands=commands_of_role("implementer"),
         )
 
     def run_command(self, argv: Sequence[str]) -> str:
@@ -71,7 +73,7 @@ class Bench:
             cwd=launch.cwd,
             capture_output=True,
             check=False,
-            timeout=60,
+            timeout=240,
         )
         code = process.returncode
         ending = Ending(

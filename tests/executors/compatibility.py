@@ -11,7 +11,17 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from executor_cases import CASES, FAULTS, SESSION_ROWS, UUID, Case, Evidence, Fault, SessionRow
+from executor_cases import (
+    CASES,
+    FAULTS,
+    SESSION_ROWS,
+    SOW_RULES,
+    UUID,
+    Case,
+    Evidence,
+    Fault,
+    SessionRow,
+)
 
 from sow.schema.job import Verb
 
@@ -31,10 +41,9 @@ by `python tests/executors/compatibility.py` from the table that the contract su
 
 Claude Code was run as 2.1.197 and 2.1.330: `tests/real` runs it again, `tests/recordings` holds
 its output. Cursor's and Windsurf's CLIs could not be had, so nothing of theirs is more than
-*stand-in only*. `ID` is a session's id and `RULES` the rules that let an agent use the verbs of
-`sow` it needs, each by its name: `sow task show`, `list`, `add` and `set`, `sow agent list` and
-`log`, `sow agent task state set-status`, `sow review accept`, `correct` and `show`, `sow prompt`
-and `sow project status`. The prompt always comes on standard input.
+*stand-in only*. `ID` is a session's id and `RULES` the rules that let an agent run the commands of
+`sow` that its role has a right to, each by its name ([what an agent may
+do](guide.md#what-an-agent-may-do)). The prompt always comes on standard input.
 
 In a task's clone ([apart](apart.md)) Claude Code gets more (real CLI run): `--setting-sources
 user,project`, `--settings` with the rules of the checkout that the user has told it to trust and
@@ -111,7 +120,7 @@ def _command_line(case: Case) -> tuple[str, ...]:
 def _quote(word: str) -> str:
     shown = word.replace(UUID, "ID")
     if shown.startswith("Bash("):
-        extra = shown.split("Bash(sow project status:*)")[1]
+        extra = shown.removeprefix(SOW_RULES)
         return f"'RULES{extra}'" if extra else "RULES"
     return shown
 

@@ -14,12 +14,9 @@ from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Cause, Verb
 
 UUID = "3f0c0b5e-1111-4222-8333-444455556667"
-SOW_RULES = (
-    "Bash(sow task show:*),Bash(sow task list:*),Bash(sow task add:*),Bash(sow task set:*),"
-    "Bash(sow agent list:*),Bash(sow agent log:*),Bash(sow agent task state set-status:*),"
-    "Bash(sow review accept:*),Bash(sow review correct:*),Bash(sow review show:*),"
-    "Bash(sow prompt:*),Bash(sow project status:*)"
-)
+COMMANDS = ("task show", "task set", "agent log", "prompt")
+"""Of sow, that the agent of each case may run."""
+SOW_RULES = "Bash(sow task show:*),Bash(sow task set:*),Bash(sow agent log:*),Bash(sow prompt:*)"
 CLAUDE = ("claude", "-p", "--output-format", "stream-json", "--verbose")
 CURSOR = ("cursor-agent", "-p", "--trust", "--output-format", "stream-json")
 ASKING = ("--permission-mode", "acceptEdits", "--allowedTools")

@@ -1,10 +1,10 @@
 """What Claude Code is told of folders besides its own. That it obeys is `tests/real`."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sow.executors.base import LaunchRequest, Session
 from sow.executors.claude_folders import last_arguments

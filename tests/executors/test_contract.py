@@ -2,16 +2,27 @@
 
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cli_bench import Bench, make_bench
-from executor_cases import CASES, CHOSEN, SEEDS, SESSION_ROWS, TODAY, Case, SessionRow
+from executor_cases import (
+    CASES,
+    CHOSEN,
+    COMMANDS,
+    SEEDS,
+    SESSION_ROWS,
+    SOW_RULES,
+    TODAY,
+    Case,
+    SessionRow,
+)
+from msgspec.structs import replace
 from standins import CursorDialect, read_runs, write_script
 
 from sow.executors.base import EventKind, Executor, Launch, LaunchRequest, Session, SessionSource
 from sow.executors.executor_errors import (
+    BeginningNotSupported,
     ExecutorBinaryNotFound,
     OpeningNotSupported,
     ResumptionNotSupported,
@@ -40,6 +51,7 @@ def request(session: Session | None, *, as_root: bool = False) -> LaunchRequest:
         task_dir=Path("/repo/tasks/010"),
         cwd=Path("/repo"),
         as_root=as_root,
+        commands=COMMANDS,
     )
 
 
@@ -176,12 +188,11 @@ def test_no_argument_of_the_user_can_be_taken_for_an_allowed_tool() -> None:
     assert following.startswith("--")
 
 
-def test_claude_lets_an_agent_report_but_neither_spawn_nor_configure() -> None:
+def test_claude_lets_an_agent_run_what_it_is_told_and_nothing_more() -> None:
     argv = launch_argv(make_executor(config(ExecutorType.CLAUDE)), Verb.SPAWN, CHOSEN)
-    allowed = argv[argv.index("--allowedTools") + 1].split(",")
-    assert "Bash(sow task set:*)" in allowed
-    assert not any("spawn" in rule or "config" in rule or rule == "Bash" for rule in allowed)
-    assert not any(rule.startswith(("Bash(sow:", "Bash(sow agent:")) for rule in allowed)
+    assert argv[argv.index("--allowedTools") + 1] == SOW_RULES
+    bare = replace(request(CHOSEN), commands=())
+    assert "--allowedTools" not in make_executor(config(ExecutorType.CLAUDE)).spawn(bare).argv
 
 
 @pytest.mark.parametrize("type_", list(ExecutorType))
@@ -237,6 +248,32 @@ def test_a_person_takes_over_on_a_terminal_or_is_told_that_there_is_none(
     with pytest.raises(OpeningNotSupported, match="has no interactive mode") as refusal:
         executor.take_over(request(CHOSEN))
     assert "sow agent resume 010" in refusal.value.hint
+
+
+@pytest.mark.parametrize("type_", ExecutorType)
+def test_a_person_begins_on_a_terminal_or_is_told_that_there_is_none(type_: ExecutorType) -> None:
+    executor = make_executor(config(type_))
+    begun = replace(request(CHOSEN), instructions="Lead it.")
+    if executor.has_terminal_mode:
+        argv = executor.begin_on_terminal(begun).argv
+        assert argv[-1].endswith(PROMPT)
+        assert any("Lead it." in word for word in argv)
+        assert not {"-p", "--print"} & set(argv)
+        return
+    with pytest.raises(BeginningNotSupported, match="has no interactive mode") as refusal:
+        executor.begin_on_terminal(begun)
+    assert "sow start --headless" in refusal.value.hint
+
+
+def test_claude_begins_with_its_rules_and_what_the_user_adds_to_its_instructions() -> None:
+    custom = ("--append-system-prompt", "Be brief.", "--effort", "low")
+    claude = make_executor(config(ExecutorType.CLAUDE, custom_args=custom))
+    begun = replace(request(CHOSEN), instructions="Lead it.")
+    asking = ("--permission-mode", "acceptEdits", "--allowedTools", SOW_RULES)
+    assert claude.begin_on_terminal(begun).argv == (
+        *("claude", *asking, "--session-id", CHOSEN.id, "--effort", "low"),
+        *("--append-system-prompt", "Be brief.\n\nLead it.", "--", PROMPT),
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sow.executors.base import Event, EventKind, Executor, Observation
+from sow.executors.metering import Span
 from sow.executors.registry import make_executor
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.usage import ModelUsage, Tokens, Totals
 
 ID = "3f0c0b5e-1111-4222-8333-444455556667"
 EXECUTORS = {
@@ -109,7 +111,15 @@ CLAUDE_LINES = [
     ),
     (
         RESULT,
-        (Event(EventKind.RESULT, text="Done", session_id=ID, cost_usd=0.25),),
+        (
+            Event(
+                EventKind.RESULT,
+                text="Done",
+                session_id=ID,
+                cost_usd=0.25,
+                totals=Totals(usd=0.25),
+            ),
+        ),
     ),
     (
         line(
@@ -170,7 +180,7 @@ def call(subtype: str, tool: str, **body: object) -> bytes:
 
 
 CURSOR_LINES = [
-    (INIT, (Event(EventKind.SESSION, session_id=ID),)),
+    (INIT, (Event(EventKind.SESSION, session_id=ID, span=Span.RUN),)),
     (TEXT, (Event(EventKind.TEXT, text="Hello"),)),
     (line("user", **content({"type": "text", "text": "the prompt"})), ()),
     (line("thinking", subtype="delta", text="hm"), ()),
@@ -307,6 +317,68 @@ def test_impossible_numbers_reach_nobody(number: str) -> None:
         assert event.cost_usd is None
 
 
+USED = {
+    "input_tokens": 3,
+    "output_tokens": 5,
+    "cache_read_input_tokens": 7,
+    "cache_creation_input_tokens": 11,
+}
+TOKENS = Tokens(input=3, output=5, cache_read=7, cache_write=11)
+
+
+def test_claude_tells_what_each_message_and_each_model_has_used() -> None:
+    body = {"id": "m1", "model": "opus", "content": "hi", "usage": {**USED, "service_tier": "x"}}
+    (event,) = CLAUDE.read_line(line("assistant", message=body))
+    assert event == Event(EventKind.USAGE, message="m1", model="opus", tokens=TOKENS)
+    figures = {"inputTokens": 3, "outputTokens": 5, "costUSD": 0.5, "costBasis": "unknown"}
+    (result,) = CLAUDE.read_line(
+        line("result", total_cost_usd=0.5, usage=USED, modelUsage={"opus": figures}, num_turns=1)
+    )
+    usage = ModelUsage(tokens=Tokens(input=3, output=5), usd=0.5, is_estimate=True)
+    assert result.totals == Totals(usd=0.5, models={"opus": usage})
+    assert result.tokens == TOKENS
+
+
+@pytest.mark.parametrize(
+    ("version", "span"),
+    [
+        ("2.1.197", Span.RUN),
+        ("1.9.999", Span.RUN),
+        ("2.1.330", Span.SESSION),
+        ("3.0.0 (Claude Code)", Span.SESSION),
+        ("2.1.200", None),
+        ("new", None),
+        (7, None),
+    ],
+)
+def test_the_version_says_what_the_totals_of_claude_count(version: object, span: object) -> None:
+    data = line("system", subtype="init", session_id=ID, model="opus", claude_code_version=version)
+    (event,) = CLAUDE.read_line(data)
+    assert (event.model, event.span) == ("opus", span)
+
+
+def test_cursor_tells_tokens_and_no_price() -> None:
+    usage = {"inputTokens": 3, "outputTokens": 5, "cacheReadTokens": 7, "cacheWriteTokens": 11}
+    (event,) = CURSOR.read_line(line("result", result="Done", usage=usage))
+    assert event.totals == Totals(models={"": ModelUsage(tokens=TOKENS)})
+    assert event.cost_usd is None
+
+
+@pytest.mark.parametrize("wrong", [-1, 1e300, "7", None, True, [], {}, 10**30])
+def test_impossible_numbers_of_tokens_count_nothing(wrong: object) -> None:
+    usage = dict.fromkeys(USED, wrong)
+    body = {"id": "m", "content": "hi", "usage": usage}
+    assert CLAUDE.read_line(line("assistant", message=body)) == ()
+    (result,) = CLAUDE.read_line(
+        line("result", usage=usage, modelUsage={"m": {"inputTokens": wrong, "costUSD": "x"}})
+    )
+    assert result.totals == Totals(models={"m": ModelUsage()})
+    assert CURSOR.read_line(line("result", usage=wrong))[-1].totals in (
+        None,
+        Totals(models={"": ModelUsage()}),
+    )
+
+
 def test_half_a_surrogate_does_not_reach_the_database() -> None:
     data = RESULT.replace(b"Done", b"Done \\ud800")
     assert data != RESULT
@@ -363,6 +435,14 @@ JSON = st.recursive(
                     "num_turns",
                     "shellToolCall",
                     "rejected",
+                    "usage",
+                    "modelUsage",
+                    "input_tokens",
+                    "inputTokens",
+                    "costUSD",
+                    "id",
+                    "model",
+                    "claude_code_version",
                 ]
             ),
             inner,

@@ -35,7 +35,7 @@ def run(
     bench: Bench, *argv: str, prompt: str = "Do task 010.", cwd: Path | None = None
 ) -> tuple[int, str, str]:
     with start(bench, *argv, cwd=cwd) as process:
-        out, err = process.communicate(prompt.encode(), timeout=60)
+        out, err = process.communicate(prompt.encode(), timeout=240)
     return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
 
 
@@ -275,7 +275,7 @@ def test_waiting_in_vain_ends_the_run(bench: Bench) -> None:
 def test_raw_bytes_and_volume(bench: Bench) -> None:
     write_script(bench.root, [[{"noise": "\udcffraw"}, {"stderr": "e"}, {"bytes": 9000}]])
     with start(bench, "claude", *STREAM) as process:
-        out, err = process.communicate(b"Do it.", timeout=60)
+        out, err = process.communicate(b"Do it.", timeout=240)
     assert b"\xffraw" in out
     assert err == b"e"
     lines = [json.loads(line) for line in out.split(b"\xffraw", 1)[1].splitlines()]

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from sow.attempts.run_usage import usage_of
 from sow.executors.base import Ending, EventKind, Observation
 from sow.executors.registry import make_executor
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Cause
+from sow.schema.usage import Tokens
 
 VERSIONS = sorted(Path(__file__).parents[1].glob("recordings/claude-*"))
 RESETS_AT = 1893456000.0
@@ -147,7 +149,8 @@ def test_the_output_is_read(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)
 def test_a_run_is_told_in_order(folder: Path) -> None:
     lines = (folder / "spawn.jsonl").read_bytes().splitlines()
-    events = [event for line in lines for event in CLAUDE.read_line(line)]
+    found = [event for line in lines for event in CLAUDE.read_line(line)]
+    events = [event for event in found if event.kind is not EventKind.USAGE]
     assert [event.kind for event in events] == [
         EventKind.SESSION,
         EventKind.TEXT,
@@ -161,7 +164,27 @@ def test_a_run_is_told_in_order(folder: Path) -> None:
     ]
     assert "echo done 010" in events[2].text
     assert observe(folder, "spawn").last_text == "I have reported the task's status."
-    assert (observe(folder, "spawn").cost_usd or 0) > 0
+
+
+@pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)
+def test_what_a_spawn_and_its_resume_have_used_is_counted_once(folder: Path) -> None:
+    """Of either version: what the totals of the newer one have come to before is taken off."""
+    spawned = observe(folder, "spawn").meter
+    resumed = observe(folder, "resume").meter
+    assert spawned.totals is not None
+    first, second = usage_of(spawned, (), {}), usage_of(resumed, [spawned.totals], {})
+    for run in (first, second):
+        assert run.tokens == Tokens(input=33, output=21)
+        assert run.usd == pytest.approx(first.usd)
+        assert [run.is_estimate, run.is_partial, run.is_unpriced] == [False] * 3
+    assert (first.usd or 0) > 0
+
+
+@pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)
+def test_of_a_killed_run_the_messages_are_counted(folder: Path) -> None:
+    run = usage_of(observe(folder, "killed").meter, (), {})
+    assert (run.tokens, run.usd) == (Tokens(input=11, output=7), None)
+    assert (run.is_partial, run.is_unpriced) == (True, True)
 
 
 @pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,49 @@ def test_a_child_does_not_inherit_the_lock(tmp_path):
     finally:
         child.kill()
         child.wait()
+
+
+TAKE = """
+import sys
+from pathlib import Path
+from sow.files import FolderMissing, locked_folder
+folder = Path(sys.argv[1])
+try:
+    with locked_folder(folder, timeout_seconds=60):
+        (folder / "mine").touch()
+except FolderMissing:
+    print("missing")
+"""
+
+
+def await_open(process: subprocess.Popen, folder: Path) -> None:
+    """Wait until a process has a folder open: it waits for the lock then."""
+    deadline = time.monotonic() + 60
+    while folder not in opened_by(process.pid):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+
+
+def opened_by(pid: int) -> list[Path]:
+    found = []
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):  # closed in this moment
+            found.append(descriptor.readlink())
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("has_successor", [True, False])
+def test_a_folder_that_was_moved_away_meanwhile_is_not_taken(tmp_path, has_successor):
+    folder, gone = tmp_path / "project", tmp_path / "gone"
+    folder.mkdir()
+    with locked_folder(folder):
+        waiter = start(TAKE, str(folder))
+        await_open(waiter, folder)
+        folder.rename(gone)
+        if has_successor:
+            folder.mkdir()
+    out, _ = waiter.communicate(timeout=60)
+    assert out == ("" if has_successor else "missing\n")
+    assert [path.name for path in gone.iterdir()] == []
+    assert (folder / "mine").exists() is has_successor

@@ -27,6 +27,14 @@ EVENTS = (
 )
 
 
+TASKS = """
+- {key: a, name: A, agent: tester, depends_on: [b, "010"], phase: later}
+- {key: b, name: B, agent: implementer, priority: 3}
+- {id: "040", name: Another}
+"""
+"""What `sow task import` is given."""
+
+
 def make_template(base: Path) -> Path:
     """Make the arena that all cases begin with, by the commands of a user."""
     arena = base / "template"
@@ -37,6 +45,8 @@ def make_template(base: Path) -> Path:
     (arena / "bin/claude").write_text("#!/bin/sh\nexit 0\n")
     (arena / "bin/claude").chmod(0o755)
     (arena / "given.md").write_text("Some words.\n")
+    (arena / "tasks.yaml").write_text(TASKS)
+    (arena / "tasks.jsonl").write_text('{"key": "c", "name": "C", "agent": "tester"}\n')
     (arena / "binary").write_bytes(bytes(range(256)))
     (arena / "unreadable").write_text("x")
     (arena / "unreadable").chmod(0)

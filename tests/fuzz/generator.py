@@ -60,7 +60,10 @@ WRITES_USER_CONFIG = {("config", "init"), ("config", "reset"), ("config", "edit"
 """Without HOME they would find the real one of whoever runs the tests, by the password file."""
 ENDLESS = {"--follow", "-f"}
 """Options that wait for what others do."""
-WAITS = {("agent", "spawn"), ("agent", "resume"), ("agent", "wait")}
+WAITS = {
+    *(("agent", "spawn"), ("agent", "resume"), ("agent", "answer"), ("agent", "wait")),
+    *(("job", "wait"), ("start",)),
+}
 WAIT_WORDS = ("0s", "0.1s", "-1s", "1", "abc", "", "1e400s", "nan", "0.1", "٣s", "0.05s")
 
 TASKS = ("010", "020", "030", "040", "050", "999")
@@ -147,6 +150,7 @@ PLACES = (
         for task in TASKS[:3]
         for name in ("", "/state.yaml", "/description.md", "/log.md", "/feedback")
     ),
+    ".sow/project/.import.json",
     *(".sow/run", ".sow/run/queue.db", ".sow/run/queue.db-wal", ".sow/run/queue.db-shm"),
     *(".sow/run/workers", ".sow/run/workers/w1-dead.lock", ".sow/run/workers/w1-dead.log"),
     *(".sow/run/workers/.start", ".sow/run/workers/w1-dead.bell", ".sow/run/waiters"),
@@ -204,7 +208,24 @@ SOUND: Mapping[tuple[str, ...], Sequence[str]] = {
         "Name --agent tester --description-file given.md",
         "Name --agent tester --description-file -",
     ),
-    ("task", "list"): ("", "--json", "--status pending", "--phase implementation"),
+    ("task", "import"): (
+        "tasks.yaml --new-phase",
+        "tasks.yaml",
+        "- --json",
+        "tasks.jsonl --new-phase",
+        "binary",
+    ),
+    ("task", "export"): ("", "--json"),
+    ("task", "remove"): ("040", "050 --json", "010"),
+    ("task", "list"): (
+        "",
+        "--json",
+        "--ready",
+        "--waiting --json",
+        "--blocked",
+        "--status pending",
+        "--phase implementation",
+    ),
     ("task", "show"): ("010", "020 --json", "040"),
     ("task", "set"): (
         "010 status needs_review",
@@ -230,7 +251,20 @@ SOUND: Mapping[tuple[str, ...], Sequence[str]] = {
         "--dry-run 020 --file given.md",
         "--detach 020 -",
     ),
+    ("start",): (
+        "Goal --dry-run --json",
+        "Goal --headless --detach",
+        "--headless --wait 0.1s --json",
+        "Goal",
+    ),
+    ("agent", "answer"): (
+        "--detach 020 Yes",
+        "--wait 0.1s 010 Yes --json",
+        "--dry-run 020 --file given.md",
+        "--detach 020 -",
+    ),
     ("agent", "wait"): ("--wait 0.1s 010 020", "--wait 0.1s 020 030 --any --json"),
+    ("job", "wait"): ("--wait 0.1s 1 2", "--wait 0.1s 2 99 --any --json"),
     ("agent", "cancel"): ("030", "020", "040 --json"),
     ("agent", "log"): (
         "Did-it --task 010",
@@ -240,6 +274,9 @@ SOUND: Mapping[tuple[str, ...], Sequence[str]] = {
     ("worker", "list"): ("", "--json"),
     ("worker", "stop"): ("", "w1-dead --json", "--end-agents"),
     ("worker", "logs"): ("", "-n 5"),
+    ("worker", "unit"): ("", "--launchd --json"),
+    ("notify", "list"): ("", "-n 5 --json"),
+    ("notify", "test"): ("", "paused --json"),
     ("worker",): ("--concurrency 1", "--drain --json"),
     ("job", "list"): ("", "--json", "--task 010 --active -n 1"),
     ("job", "show"): ("1", "2 --json", "3"),
@@ -248,7 +285,14 @@ SOUND: Mapping[tuple[str, ...], Sequence[str]] = {
     ("job", "resolve"): ("1 --gone", "2 --gone --json"),
     ("job", "prune"): ("", "--keep-for 0s --json", "--keep-size 1MB --dry-run"),
     ("job", "logs"): ("1", "1 --json", "1 --raw", "1 --stderr", "1 --attempt 1", "2"),
-    ("prompt",): ("guidance/implementer/base", "--list --json"),
+    ("prompt",): (
+        "",
+        "greeting/agent",
+        "guidance/implementer/base",
+        "--list --json",
+        "--where",
+        "--check",
+    ),
     ("config", "init"): ("", "--force"),
     ("config", "reset"): ("--yes",),
     ("schema",): ("task", "config --json"),
@@ -266,7 +310,7 @@ def _argv(rng: Random, command: Command) -> tuple[str, ...]:
     bounds = ()
     if command.words in WAITS and "--dry-run" not in command.words:
         bounds = ("--wait", rng.choice(WAIT_WORDS[:2])) if rng.random() < 0.5 else ()
-        if not bounds and command.words != ("agent", "wait"):
+        if not bounds and command.words[-1] != "wait":
             bounds = ("--detach",)
         bounds = bounds or ("--wait", "0.1s")
     rest: list[str] = []

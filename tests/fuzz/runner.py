@@ -32,12 +32,12 @@ from sow.schema.project import ProjectState
 from sow.schema.task import TaskState
 from sow.state.statefiles import read_state
 
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 120.0
 """A call that takes longer hangs: the slowest takes some hundredths of that."""
 PATIENCE_SECONDS = 1.0
 """How long a worker may work before it is told to leave, and a cancel wait for a worker that
 this repository does not have: by itself it would wait for a minute."""
-SECOND_SECONDS = 6.0
+SECOND_SECONDS = 12.0
 """How long it may take after that until it is told again: a worker that drains waits for agents."""
 PR_SET_CHILD_SUBREAPER = 36
 CODES = frozenset(int(code) for code in ExitCode)
@@ -249,6 +249,7 @@ def _await_end(pid: int, interruption: signal.Signals | None) -> int | None:
     poller.register(pidfd, select.POLLIN)
     try:
         if interruption is not None and not poller.poll(PATIENCE_SECONDS * 1000):
+            _await_handler(pid, interruption, poller)
             os.kill(pid, interruption)
             if not poller.poll(SECOND_SECONDS * 1000):
                 os.kill(pid, interruption)
@@ -259,6 +260,20 @@ def _await_end(pid: int, interruption: signal.Signals | None) -> int | None:
     finally:
         os.close(pidfd)
     return os.waitpid(pid, 0)[1]
+
+
+def _await_handler(pid: int, interruption: signal.Signals, poller: Any) -> None:
+    """Return once a process has its handler of a signal, or has ended."""
+    deadline = time.monotonic() + DEADLINE_SECONDS / 2
+    while not _catches(pid, interruption) and time.monotonic() < deadline:
+        if poller.poll(50):
+            return
+
+
+def _catches(pid: int, signum: signal.Signals) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return bool(caught >> (signum - 1) & 1)
 
 
 def _end_children() -> None:

@@ -11,7 +11,7 @@ from fuzz.arena import MAKERS, copy_arena, damage, make_template, usual_environm
 
 pytestmark = pytest.mark.slow  # each case starts a command line
 
-SECONDS = 60.0
+SECONDS = 240.0
 TASK = ".sow/project/phases/implementation/tasks/010"
 ODD = ("folder", "pipe", "socket", "loop", "device", "huge")
 
@@ -184,3 +184,23 @@ def test_a_text_from_a_pipe_is_welcome(arena: Path) -> None:
     assert sow(arena, *words, "/dev/stdin", stdin=b"From a pipe.\n")[0] == 0
     (description,) = arena.glob(".sow/project/phases/*/tasks/070/description.md")
     assert description.read_text() == "From a pipe.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [("batch run 040 --detach", 75), ("agent spawn 040 --detach", 0)]
+)
+def test_a_path_variable_that_is_no_text(arena: Path, words: str, code: int) -> None:
+    """A record holds it, and a record is text."""
+    path = f"{usual_environment(arena)['PATH']}:/b\udcff"
+    assert sow(arena, *words.split(), env={"PATH": path})[0] == code
+
+
+def test_an_index_of_git_that_is_none(arena: Path) -> None:
+    """Git is asked of a file in conflict, and knows nothing; the marks are told all the same."""
+    damage(arena / ".git/index", "garbage")
+    state = arena / TASK / "state.yaml"
+    lines = state.read_text().split("\n")
+    marks = ["<<<<<<< HEAD", "  name: A", "=======", "  name: B", ">>>>>>> theirs"]
+    state.write_text("\n".join([*lines[:4], *marks, *lines[4:]]))
+    for words in ((), ("--fix",)):
+        assert sow(arena, "validate", *words)[0] == 1

@@ -73,6 +73,43 @@ def test_a_lying_commit_graph_is_not_read(site):
         assert view.is_ancestor(first, second)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".gitignore",
+        "src/.gitattributes",
+        "src/new/.gitignore",
+        ".gitmodules",
+        ".git/objects/pack/pack-1f.idx",
+        ".git/objects/1f/2e3d",
+    ],
+)
+def test_git_is_not_kept_waiting_by_a_pipe(site, name):
+    path = site.clone / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    with (
+        pytest.raises(UnsafeClone, match="is neither a file nor a link") as refused,
+        private_view(site.clone, site.repository) as view,
+    ):
+        view.records("ls-files", "-z", "-m", "-o", "--exclude-standard", seconds=2)
+    assert refused.value.path == path
+
+
+def test_a_link_to_a_pipe_is_read_by_nobody_and_other_pipes_are_no_obstacle(site):
+    os.mkfifo(site.clone / "pipe")
+    (site.clone / "src" / ".gitignore").symlink_to(site.clone / "pipe")
+    (site.clone / ".git" / "objects" / "pack" / "nowhere.idx").symlink_to("nothing")
+    with private_view(site.clone, site.repository) as view:
+        view.text("read-tree", site.tip)
+        words = ("ls-files", "-z", "-o", "--exclude-standard")
+        assert view.records(*words, seconds=10) == ["src/.gitignore"]
+    (site.clone / ".git" / "objects" / "pack" / "pipe.idx").symlink_to(site.clone / "pipe")
+    with pytest.raises(UnsafeClone), private_view(site.clone, site.repository):
+        pass
+
+
 @pytest.mark.parametrize("name", [".git", ".git/objects", ".git/refs", ".git/objects/pack"])
 def test_a_folder_that_is_a_link_is_refused(site, tmp_path, name):
     (site.clone / name).rename(tmp_path / "moved")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sow.git.git_errors import GitMissing, GitRefused, GitTookTooLong, GitTooOld, NoRepository
+from sow.git.identity import identity_of
 from sow.git.repository import commit_of, is_ancestor, refuse_old_git, repository_of
 from sow.git.run import git, git_environment
 
@@ -30,6 +31,56 @@ def acting(folder: Path, name: str) -> Path:
     program.write_text(f"#!/bin/sh\ntouch '{folder}/acted-{name}'\ncat\nexit 0\n")
     program.chmod(0o755)
     return program
+
+
+def test_a_repository_is_found_from_anywhere_in_its_working_tree(repository):
+    (repository / "inner").mkdir()
+    found = repository_of(repository / "inner")
+    assert (found.top, found.branch, found.is_shallow) == (repository, "main", False)
+    assert found.git_dir == found.common_dir == repository / ".git"
+    assert found.commit == git(repository, "rev-parse", "HEAD")
+
+
+def test_a_branch_may_be_called_like_a_tag_and_head_may_be_detached(repository):
+    git(repository, "tag", "main")
+    assert repository_of(repository).branch == "main"
+    git(repository, "checkout", "-q", "--detach")
+    assert repository_of(repository).branch is None
+
+
+def test_a_working_tree_beside_the_first_shares_its_branches(repository, tmp_path):
+    git(repository, "worktree", "add", "-q", "-b", "other", str(tmp_path / "other"))
+    found = repository_of(tmp_path / "other")
+    assert (found.top, found.branch) == (tmp_path / "other", "other")
+    assert found.common_dir == repository / ".git" != found.git_dir
+
+
+def test_gits_own_folder_is_refused(repository):
+    with pytest.raises(NoRepository, match="git's own folder"):
+        repository_of(repository / ".git")
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "author"),
+    [
+        ("Ä Person", "person@example.org", "Ä Person <person@example.org>"),
+        ("Two\nlines", "person@example.org", "Two\nlines <person@example.org>"),
+        ("", "person@example.org", "sow <sow@localhost>"),
+        ("A Person", None, "sow <sow@localhost>"),
+    ],
+)
+def test_the_author_is_the_user_or_sow_where_git_knows_no_name(
+    tmp_path, monkeypatch, name, address, author
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    git(tmp_path, "init", "-q", "repository")
+    (tmp_path / ".gitconfig").write_text("[user]\n  name = Another\n")
+    folder = tmp_path / "repository"
+    git(folder, "config", "user.name", name)
+    if address is not None:
+        git(folder, "config", "user.email", address)
+    found = identity_of(folder)
+    assert f"{found['GIT_AUTHOR_NAME']} <{found['GIT_AUTHOR_EMAIL']}>" == author
 
 
 def test_no_hook_and_no_monitor_of_a_repository_is_run(repository, tmp_path):
@@ -92,10 +143,11 @@ def test_a_missing_folder_and_a_missing_git_are_told_apart(repository, tmp_path,
         git(repository, "status")
 
 
+@pytest.mark.slow
 def test_a_git_that_does_not_end_is_ended_with_all_that_it_started(repository):
     git(repository, "config", "alias.wait", "!sleep 1000 & echo $! > pid; wait")
     with pytest.raises(GitTookTooLong):
-        git(repository, "wait", seconds=1.0)
+        git(repository, "wait", seconds=5.0)
     pid = int((repository / "pid").read_text())
     stat = Path(f"/proc/{pid}/stat")
     assert not stat.exists() or stat.read_text().split()[2] == "Z"
@@ -148,3 +200,13 @@ def test_an_old_git_is_refused_by_its_version(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(GitTooOld, match=r"2\.37\.9.*2\.38"):
         refuse_old_git()
+
+
+@pytest.mark.parametrize("name", ["line\nbreak", "line\x85end", "line\u2028end", " "])
+def test_a_repository_is_found_whatever_its_path_holds(tmp_path: Path, name: str) -> None:
+    top = tmp_path / name
+    top.mkdir()
+    for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "One")):
+        git(top, "-c", "user.name=I", "-c", "user.email=i@example.invalid", *words)
+    found = repository_of(top)
+    assert (found.top, found.git_dir, found.common_dir) == (top, top / ".git", top / ".git")

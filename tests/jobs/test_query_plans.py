@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from queue_cases import make_job
 
-from sow.ids import JobId, ProjectId, TaskId, WorkerId
-from sow.jobs import jobs, leases, waiters
+from sow.ids import BatchId, JobId, ProjectId, TaskId, WorkerId
+from sow.jobs import batches, budgets, changes, jobs, leases, waiters
 from sow.jobs.database import Database
 from sow.paths import Workspace
+from sow.schema.job import HeldFor
 
-GROWING = ("job", "attempt", "task", "waiter")
+GROWING = ("job", "attempt", "task", "waiter", "change", "batch_item", "spending")
 PROJECT = ProjectId("11111111-1111-4111-8111-111111111111")
 TASK, JOB, WORKER = TaskId("010"), JobId(1), WorkerId("w1")
 
@@ -56,8 +57,12 @@ QUERIES: dict[str, Callable[[Noting, Workspace], object]] = {
     "held_by_callers": lambda db, _: jobs.held_by_callers(db),
     "without_row": lambda db, _: jobs.without_row(db),
     "lacks_row": lambda db, _: jobs.lacks_row(db, JOB),
-    "held_jobs": lambda db, _: jobs.held_jobs(db),
-    "release_held": lambda db, _: leases.release_held(db, now=1.0),
+    "held_jobs": lambda db, _: jobs.held_jobs(db, HeldFor.TRUST),
+    "is_any_held": lambda db, _: jobs.is_any_held(db, HeldFor.TRUST),
+    "are_held": lambda db, _: jobs.are_held(db, [JOB]),
+    "release": lambda db, _: leases.release(db, JOB, now=1.0),
+    "newest_change": lambda db, _: changes.newest(db),
+    "release_held": lambda db, _: leases.release_held(db, [JobId(1)], now=1.0),
     "attempts": lambda db, _: jobs.attempts(db, JOB),
     "last_attempt": lambda db, _: jobs.last_attempt(db, JOB),
     "descendants": lambda db, _: jobs.descendants(db, JOB),
@@ -67,6 +72,20 @@ QUERIES: dict[str, Callable[[Noting, Workspace], object]] = {
     "lapse": lambda db, workspace: waiters.lapse(db, workspace, JOB),
     "reclaim_lent": waiters.reclaim_lent,
     "stop_lending": lambda db, _: waiters.stop_lending(db, "c1"),
+    "unheeded": lambda db, _: batches.unheeded(db, PROJECT),
+    "jobs_of batch": lambda db, _: batches.jobs_of(db, BatchId(1)),
+    "totals_of batch": lambda db, _: batches.totals_of(db, BatchId(1)),
+    "used_in batch": lambda db, _: batches.used_in(db, BatchId(1)),
+    "items_of batch": lambda db, _: batches.items_of(db, BatchId(1)),
+    "batch_of_task": lambda db, _: batches.batch_of_task(db, PROJECT, TASK),
+    "carried_by": lambda db, _: batches.carried_by(db, PROJECT),
+    "counts_of batches": lambda db, _: batches.counts_of(db, [BatchId(1), BatchId(2)]),
+    "recent_jobs of task": lambda db, _: jobs.recent_jobs(
+        db, limit=20, project_id=PROJECT, task_id=TASK
+    ),
+    "active recent_jobs": lambda db, _: jobs.recent_jobs(db, limit=20, active_only=True),
+    "warnings_of": lambda db, _: budgets.warnings_of(db, jobs.get_job(db, JOB)),
+    "live_jobs": lambda db, _: batches.live_jobs(db, PROJECT),
 }
 
 

@@ -119,7 +119,7 @@ def test_several_processes_that_make_the_queue_at_once_share_one(workspace: Work
     for opener in openers:
         assert opener.stdout is not None
         assert opener.stdout.readline() == "ready\n"
-    answers = [opener.communicate("go\n", timeout=60) for opener in openers]
+    answers = [opener.communicate("go\n", timeout=240) for opener in openers]
     assert [error for _, error in answers] == [""] * 4
     database = open_queue(workspace)
     tasks = {job.task_id for job in jobs.active_jobs(database)}

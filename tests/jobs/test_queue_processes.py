@@ -16,7 +16,7 @@ from sow.paths import Workspace
 from sow.schema.job import JobState
 
 HERE = Path(__file__).parent
-SECONDS = 60
+SECONDS = 240
 
 
 def go(processes: list[subprocess.Popen[str]]) -> list[str]:

@@ -141,9 +141,9 @@ def test_two_at_once_do_it_once(older: Workspace) -> None:
     assert first.stdout is not None
     assert first.stdout.readline() == "here\n"
     second = start_python(UPGRADER, older.root, "99")
-    out, err = first.communicate("go\n", timeout=60)
+    out, err = first.communicate("go\n", timeout=240)
     assert (out, err) == ("opened\n", "")
-    out, err = second.communicate("", timeout=60)
+    out, err = second.communicate("", timeout=240)
     assert (out, err) == ("opened\n", "")
     is_whole(older)
     assert copies(older) == [f"queue.db.format-{FIRST_FORMAT}"]

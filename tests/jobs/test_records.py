@@ -8,16 +8,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from queue_cases import NOW, PROJECT, insert, make_job
 
-from sow.ids import AttemptId, JobId, ProjectId, TaskId, WorkerId
+from sow.ids import AttemptId, BatchId, JobId, ProjectId, TaskId, WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import UnknownJob
 from sow.jobs.records import DamagedRecord
+from sow.schema.budget import Amounts, Budgets
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import (
     Attempt,
     Cause,
+    HeldFor,
     Job,
     JobState,
     ProcessIdentity,
@@ -46,6 +48,7 @@ EXECUTOR = ExecutorConfig(
 )
 
 FULL_JOB: dict[str, Any] = {
+    "held_for": HeldFor.DEPENDENCIES,
     "verb": Verb.RESUME,
     "executor": EXECUTOR,
     "prompt": '{"looks": "like JSON"}',
@@ -53,6 +56,9 @@ FULL_JOB: dict[str, Any] = {
     "path_variable": "/a:/b",
     "config_file": "/home/me/config.yaml",
     "terms": CheckTerms(names=("unit", "lint")),
+    "budgets": Budgets(task=Amounts(usd=5.0, tokens=2e6), unmetered=True),
+    "batch": BatchId(7),
+    "batch_deed": "check",
     "fresh": True,
     "priority": -3,
     "parent": JobId(4),
@@ -82,7 +88,7 @@ FULL_JOB: dict[str, Any] = {
 
 
 def test_every_field_of_a_job_is_kept(database: Database) -> None:
-    untouched = {"id", "project_id", "task_id", "phase", "agent", "created_at"}
+    untouched = {"id", "project_id", "task_id", "phase", "agent", "created_at", "batch_step"}
     assert set(FULL_JOB) | untouched == set(Job.__struct_fields__)
     job = insert(database, **FULL_JOB)
     assert jobs.get_job(database, job.id) == job
@@ -230,10 +236,10 @@ def test_a_worker_that_has_work_to_wait_for_stays_registered(database: Database)
     )
     workers.register(database, record)
     job = insert(database)
-    assert not workers.unregister_if_idle(database, record.id)
+    assert not workers.unregister_if_idle(database, record.id, PROJECT)
     assert workers.registered(database) == [record]
     jobs.change_job(database, job.id, state=JobState.DONE)
-    assert workers.unregister_if_idle(database, record.id)
+    assert workers.unregister_if_idle(database, record.id, PROJECT)
     assert workers.registered(database) == []
 
 

@@ -1,13 +1,14 @@
 """A job that is about several tasks: each of them has one live job, whichever kind that is."""
 
 import pytest
-from queue_cases import NOW, PROJECT, make_job
+from queue_cases import NOW, PROJECT, WORKER, make_job
 
-from sow.ids import ProjectId, TaskId
-from sow.jobs import history, jobs
+from sow.ids import AttemptId, ProjectId, TaskId
+from sow.jobs import changes, history, jobs
+from sow.jobs.changes import Filter
 from sow.jobs.database import Database
 from sow.jobs.jobs import TaskIsTaken
-from sow.schema.job import FINAL_STATES, LIVE_STATES, Job, JobState, Verb
+from sow.schema.job import FINAL_STATES, LIVE_STATES, Attempt, Cause, Job, JobState, Verb
 from sow.schema.job_terms import MergeTerms
 
 
@@ -78,6 +79,46 @@ def test_it_is_listed_with_each(database: Database) -> None:
         found = jobs.recent_jobs(database, limit=9, project_id=PROJECT, task_id=TaskId(task))
         assert [each.id for each in found] == [job.id]
     assert not jobs.recent_jobs(database, limit=9, project_id=PROJECT, task_id=TaskId("030"))
+
+
+def test_what_befalls_it_is_on_record_under_each(database: Database) -> None:
+    job = merge(database, "010", "030", "020")
+    jobs.change_job(database, job.id, state=JobState.RUNNING)
+    attempt = Attempt(
+        job_id=job.id,
+        number=1,
+        id=AttemptId("a"),
+        verb=Verb.MERGE,
+        worker_id=WORKER,
+        created_at=NOW,
+    )
+    jobs.insert_attempt(database, attempt)
+    jobs.change_attempt(database, job.id, 1, cause=Cause.PASSED, reason="main is at 1")
+    jobs.change_job(database, job.id, cancel_requested_at=NOW)
+    jobs.change_job(database, job.id, state=JobState.DONE, ended_at=NOW)
+    kinds = ["placed", "running", "attempt_began", "attempt_ended", "cancel_asked", "done"]
+    found = {}
+    for task in ("010", "020", "030"):
+        wanted = Filter(project=PROJECT, task=TaskId(task))
+        found[task] = changes.read_after(database, 0, wanted)
+        assert [(change.kind, change.job) for change in found[task]] == [
+            (kind, job.id) for kind in kinds
+        ]
+    told = [[change.data for change in each] for each in found.values()]
+    assert told[0] == told[1] == told[2]
+    assert [change.at for change in found["010"]][1:] == [change.at for change in found["030"]][1:]
+
+
+def test_a_job_of_one_task_is_on_record_once(database: Database) -> None:
+    job = jobs.insert_job(database, make_job("020"))
+    jobs.change_job(database, job.id, state=JobState.CANCELLED, ended_at=NOW)
+    merge(database, "010", "020")
+    assert [(change.task, change.kind) for change in changes.read_after(database, 0)] == [
+        ("020", "placed"),
+        ("020", "cancelled"),
+        ("010", "placed"),
+        ("020", "placed"),
+    ]
 
 
 def test_its_end_knows_all_and_what_is_forgotten_is_gone(database: Database) -> None:

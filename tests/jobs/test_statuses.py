@@ -146,7 +146,7 @@ def test_killed_between_file_and_note_two_readers_find_it_once(
     workspace: Workspace, database: Database
 ) -> None:
     victim = start_python(VICTIM, workspace.root)
-    victim.communicate(timeout=60)
+    victim.communicate(timeout=240)
     assert victim.returncode == -signal.SIGKILL
     assert read_task(workspace, "010").status is TaskStatus.IN_PROGRESS, "the file is written"
     race(workspace)
@@ -160,7 +160,7 @@ def race(workspace: Workspace) -> None:
         assert racer.stdout is not None
         assert racer.stdout.readline() == "seen\n"
     for racer in racers:
-        out, err = racer.communicate("go\n", timeout=60)
+        out, err = racer.communicate("go\n", timeout=240)
         assert (out, err) == ("done\n", "")
 
 

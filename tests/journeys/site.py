@@ -23,7 +23,7 @@ from sow.state.tasks import add_task
 from sow.state.workspace_init import init_workspace
 
 SOW = Path(sys.executable).with_name("sow")
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 240.0
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from journeys.calls import process_state, queue, queue_lock
+from journeys.callers import process_state, queue, queue_lock
 from journeys.site import Site, wait_until
 
 from sow.ids import JobId

@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from journeys.calls import queue
+from journeys.callers import queue
 from journeys.site import Site, wait_until
 from journeys.staff import drain
 from journeys.storm_agents import executor_of, kinds_of, tell_kinds

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from journeys.calls import exists
+from journeys.callers import exists
 
 
 @dataclass

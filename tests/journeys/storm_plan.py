@@ -77,7 +77,7 @@ class Plan:
     """Workers that stop, lose their name, and go on when another has done their work."""
     quick_report: bool = False
     """Agents write their state themselves instead of calling `sow task set`."""
-    patience: float = 60.0
+    patience: float = 240.0
     """Seconds without any change after which the rest is taken for lost."""
     recovery: bool = True
     fencing: bool = True

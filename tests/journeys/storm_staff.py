@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from journeys.calls import process_state
+from journeys.callers import process_state
 from journeys.site import Site, wait_until
 from journeys.staff import WorkerRun, launch_worker
 from journeys.storm_plan import BY_ITSELF, TO_STOP_AT, Plan, window_of_point

@@ -12,7 +12,7 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-from journeys.calls import exists
+from journeys.callers import exists
 from journeys.site import Site, wait_until
 from journeys.staff import WorkerRun, kill
 from journeys.storm_lives import Life, Lives

@@ -24,11 +24,11 @@ from typing import Any
 
 from sow.attempts import plan, retry
 from sow.executors.base import Executor
-from sow.jobs import leases
+from sow.jobs import leases, notifications
 from sow.jobs.database import Database
 from sow.schema.job import Attempt, Cause, Job, Lease, Verb
 from sow.schema.task import Task
-from worker import agent_end, housekeeping, launch, recovery, settle
+from worker import agent_end, housekeeping, launch, notifier, recovery, settle
 
 POINTS: dict[str, tuple[ModuleType, str]] = {
     "start": (launch, "start"),
@@ -39,8 +39,12 @@ POINTS: dict[str, tuple[ModuleType, str]] = {
     "log_failure": (agent_end, "log_failure"),
     "settle": (leases, "settle"),
     "requeue": (leases, "requeue"),
+    "release": (leases, "release"),
     "take_over": (leases, "take_over"),
     "adopt": (recovery, "adopt"),
+    "claim_event": (notifications, "claim_next"),
+    "run_notice": (notifier, "deliver"),
+    "finish_notice": (notifications, "finish"),
 }
 """Where a worker can die: just before and just after each of these."""
 STOPPED = "stopped"

@@ -11,80 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from journeys.calls import all_jobs, await_end, await_state, gate, good, job_of, open_gate
+from journeys.callers import all_jobs, await_end, await_state, gate, good, job_of, open_gate
 from journeys.json_contract import hold
-from journeys.site import SOW, Site, wait_until
+from journeys.on_terminal import Terminal
+from journeys.site import Site, wait_until
 from journeys.staff import QUICK, drain
 from standins import read_runs
 
 from sow.schema.job import Cause, JobState, Verb
 
 SPAWN = ("agent", "spawn", "implementer")
-
-CLI = """#!/bin/sh
-trap 'echo interrupted >>"$SOW_ROOT/cli.log"' INT
-trap '' HUP
-{
-    echo "cwd $(pwd)"
-    env | grep -e ^SOW_ -e ^CLAUDECODE
-    for word in "$@"; do echo "word $word"; done
-} >"$SOW_ROOT/cli.told"
-mv "$SOW_ROOT/cli.told" "$SOW_ROOT/cli.log"
-until test -e "$SOW_ROOT/cli.do"; do sleep 0.05; done
-. "$SOW_ROOT/cli.do"
-"""
-"""A CLI on a terminal: it says how it was started, and does what the test writes into `cli.do`."""
-
-
-class Terminal:
-    """A terminal on which `sow agent open` was called."""
-
-    def __init__(self, site: Site, *words: str, **env: str) -> None:
-        self.site = site
-        self.keyboard, screen = pty.openpty()
-        programs = site.base / "terminal"
-        programs.mkdir()
-        (programs / "claude").write_text(CLI)
-        (programs / "claude").chmod(0o755)
-        path = f"{programs}:{site.env['PATH']}"
-        self.process = subprocess.Popen(
-            [str(SOW), "agent", "open", *words],
-            cwd=site.root,
-            env=site.environment({"PATH": path, **env}),
-            stdin=screen,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            preexec_fn=_take_terminal,  # noqa: PLW1509 - no threads here
-        )
-        os.close(screen)
-        site.started.append(self.process)
-        wait_until((site.root / "cli.log").exists, "the CLI is on the terminal")
-
-    @property
-    def told(self) -> list[str]:
-        return (self.site.root / "cli.log").read_text().splitlines()
-
-    @property
-    def words(self) -> list[str]:
-        return [line.removeprefix("word ") for line in self.told if line.startswith("word ")]
-
-    def do(self, script: str) -> None:
-        """Have the CLI run a script and end."""
-        (self.site.root / "cli.do.new").write_text(script)
-        (self.site.root / "cli.do.new").rename(self.site.root / "cli.do")
-
-    def end(self) -> tuple[int, str, str]:
-        out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out, err
-
-
-def _take_terminal() -> None:
-    import fcntl
-    import termios
-
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 @pytest.fixture
@@ -99,7 +35,7 @@ def paused(site: Site) -> Site:
 
 @pytest.fixture
 def terminal(paused: Site) -> Iterator[Terminal]:
-    opened = Terminal(paused, "010", CLAUDECODE="1")
+    opened = Terminal(paused, "agent", "open", "010", CLAUDECODE="1")
     yield opened
     opened.do("exit 0")
     with suppress(subprocess.TimeoutExpired):
@@ -238,7 +174,7 @@ def _lives(site: Site) -> bool:
 
 
 def test_programs_are_told_too(paused: Site) -> None:
-    opened = Terminal(paused, "--id", "010", "--json")
+    opened = Terminal(paused, "agent", "open", "--id", "010", "--json")
     opened.do("exit 0")
     _, out, _ = opened.end()
     outcome = json.loads(out)
@@ -263,7 +199,7 @@ def keyboard() -> Iterator[int]:
 
 def refused(site: Site, keyboard: int) -> tuple[int, str]:
     done = site.start("agent", "open", "010", stdin=keyboard)
-    _, err = done.communicate(timeout=60)
+    _, err = done.communicate(timeout=240)
     return done.returncode, err
 
 

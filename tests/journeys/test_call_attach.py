@@ -3,7 +3,7 @@
 import signal
 
 import pytest
-from journeys.calls import (
+from journeys.callers import (
     HANG,
     all_jobs,
     await_runs,
@@ -34,7 +34,7 @@ def test_identical_calls_at_once_run_the_agent_once_and_all_get_the_outcome(site
     callers = [site.start(*SPAWN) for _ in range(4)]
     await_waiters(site, "010", len(callers))
     open_gate(site, "all-wait")
-    said = [caller.communicate(timeout=60) for caller in callers]
+    said = [caller.communicate(timeout=240) for caller in callers]
     assert [caller.returncode for caller in callers] == [0] * 4
     assert all(out.startswith("010 needs_review") for out, _ in said)
     assert len(read_runs(site.root)) == len(all_jobs(site)) == 1
@@ -49,7 +49,7 @@ def test_identical_calls_that_all_found_no_job_place_one(site: Site) -> None:
         callers = [site.start(*SPAWN) for _ in range(4)]
         await_standstill(callers)
     for caller in callers:
-        _, err = caller.communicate(timeout=60)
+        _, err = caller.communicate(timeout=240)
         assert caller.returncode == 0, err
     assert len(read_runs(site.root)) == len(all_jobs(site)) == 1
 
@@ -62,7 +62,7 @@ def test_identical_resumes_at_once_run_the_agent_once(site: Site) -> None:
     await_waiters(site, "010", len(callers))
     open_gate(site, "all-wait")
     for caller in callers:
-        caller.communicate(timeout=60)
+        caller.communicate(timeout=240)
     assert [caller.returncode for caller in callers] == [0] * 3
     assert [run.verb for run in read_runs(site.root)] == ["spawn", "resume"]
     log = (site.task_folder("010") / "log.md").read_text()
@@ -78,7 +78,7 @@ def test_a_call_that_attaches_says_for_which_job_it_waits(site: Site) -> None:
     caller = site.start(*SPAWN)
     await_waiters(site, "010")
     open_gate(site, "go")
-    out, err = caller.communicate(timeout=60)
+    out, err = caller.communicate(timeout=240)
     assert err == "Note: waiting for job 1, which the same call queued\n"
     assert (caller.returncode, out.startswith("010 needs_review")) == (0, True)
 
@@ -124,7 +124,7 @@ def test_a_resume_waits_for_a_job_that_has_reported_and_is_only_ending(site: Sit
     caller = site.start("agent", "resume", "010", "Use RS256.")
     assert await_waiters(site, "010").state is JobState.RUNNING
     open_gate(site, "exit")
-    out, err = caller.communicate(timeout=60)
+    out, err = caller.communicate(timeout=240)
     assert caller.returncode == 0, err
     assert "job 2" in out
     first, second = read_runs(site.root)

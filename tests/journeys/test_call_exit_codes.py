@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from journeys.calls import Step, all_jobs, good, report
+from journeys.callers import Step, all_jobs, good, report
 from journeys.site import Site
 from standins import read_runs
 

@@ -1,7 +1,7 @@
 """`--json` of the call's commands: stable keys, one object a line (DESIGN, "The call")."""
 
 import pytest
-from journeys.calls import HANG, all_jobs, await_end, await_runs, gate, good, open_gate
+from journeys.callers import HANG, all_jobs, await_end, await_runs, gate, good, open_gate
 from journeys.site import Site
 
 from sow.schema.output.jobs import Outcome

@@ -1,7 +1,7 @@
 """How a call names its task: an argument, `--id`, or SOW_TASK_ID (DESIGN, "Files and state")."""
 
 import pytest
-from journeys.calls import HANG, all_jobs, good
+from journeys.callers import HANG, all_jobs, good
 from journeys.site import Site
 from standins import read_runs
 

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from journeys.calls import (
+from journeys.callers import (
     Step,
     all_jobs,
     await_end,

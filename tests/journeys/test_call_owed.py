@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from journeys.calls import (
+from journeys.callers import (
     all_jobs,
     await_end,
     await_runs,
@@ -42,7 +42,7 @@ def terminated(caller: subprocess.Popen[str]) -> None:
 def unread(caller: subprocess.Popen[str]) -> None:
     assert caller.stdout is not None
     caller.stdout.close()
-    assert caller.wait(timeout=60) == 130
+    assert caller.wait(timeout=240) == 130
 
 
 @pytest.mark.parametrize("leave", [killed, terminated, unread])
@@ -127,7 +127,7 @@ def test_what_an_attached_call_has_printed_is_owed_no_more(site: Site) -> None:
     assert attached.stderr is not None
     assert "waiting for job 2" in attached.stderr.readline()
     open_gate(site, "go")
-    out, _ = attached.communicate(timeout=60)
+    out, _ = attached.communicate(timeout=240)
     assert out.startswith("010 needs_review")
     assert site.sow(*RESUME).out.startswith("010 needs_review (resume implementer")
     assert len(read_runs(site.root)) == 3
@@ -142,7 +142,7 @@ def test_what_agent_wait_has_printed_is_owed_no_more(site: Site) -> None:
     waiting = site.start("agent", "wait", "010")
     wait_until(lambda: list((site.root / ".sow/run/waiters").iterdir()), "a bell")
     open_gate(site, "go")
-    assert waiting.communicate(timeout=60)[0].startswith("010 needs_review")
+    assert waiting.communicate(timeout=240)[0].startswith("010 needs_review")
     assert site.sow(*RESUME).out.startswith("010 needs_review (resume implementer")
     assert len(read_runs(site.root)) == 3
 
@@ -340,7 +340,7 @@ def test_what_nobody_could_read_is_still_owed(site: Site) -> None:
     owed_resume(site)
     with Path("/dev/full").open("w") as full:
         shown = site.start("job", "show", "2", stdout=full)
-    shown.communicate(timeout=60)
+    shown.communicate(timeout=240)
     assert shown.returncode == 1
     assert len(claimants_of(site, 2)) == 1
 

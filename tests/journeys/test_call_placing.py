@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from journeys.calls import (
+from journeys.callers import (
     all_jobs,
     await_end,
     await_state,
@@ -212,7 +212,7 @@ def test_cancelled_while_its_session_is_made(site: Site) -> None:
     caller = calling_create_chat(site)
     site.sow("agent", "cancel", "010")
     open_gate(site, "chat")
-    out, err = caller.communicate(timeout=60)
+    out, err = caller.communicate(timeout=240)
     assert (caller.returncode, out) == (7, "")
     assert "job 1 of task 010 was cancelled before it was queued" in err
     assert site.task("010")["status"] == "pending"
@@ -240,7 +240,7 @@ def test_the_same_call_waits_while_the_first_one_still_makes_its_session(site: S
     assert "waiting for job 1" in second.stderr.readline()
     open_gate(site, "chat")
     for caller in (first, second):
-        caller.communicate(timeout=60)
+        caller.communicate(timeout=240)
     assert (first.returncode, second.returncode) == (0, 0)
     assert len(all_jobs(site)) == len(read_runs(site.root)) == 1
 
@@ -264,7 +264,7 @@ def test_killed_at_any_moment_the_same_call_gets_the_outcome_of_one_run(site: Si
         job = job_of(site, task)
         seen.add(job.state if job is not None else None)
         caller.kill()
-        out, _ = caller.communicate(timeout=60)
+        out, _ = caller.communicate(timeout=240)
         again = site.sow("agent", "spawn", "implementer", task, expect=None)
         assert again.code == 0 or (again.code == 4 and "needs_review" in out), (moment, again)
     assert [run.task for run in read_runs(site.root)][2:] == tasks

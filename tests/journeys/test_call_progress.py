@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from journeys.calls import await_runs, await_waiters, gate, good, open_gate
+from journeys.callers import await_runs, await_waiters, gate, good, open_gate
 from journeys.site import Site, wait_until
 
 FAILS = "request failed (429), tried again, 4th time"
@@ -60,7 +60,7 @@ def test_whoever_waits_sees_what_keeps_a_task(site: Site, screen: Screen) -> Non
     site.sow("queue", "resume")
     await_waiters(site, "010")
     open_gate(site, "go")
-    out, _ = call.communicate(timeout=60)
+    out, _ = call.communicate(timeout=240)
     assert (call.returncode, "010 needs_review" in out, "020 needs_review" in out) == (
         0,
         True,

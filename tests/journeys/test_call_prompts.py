@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from journeys.calls import all_jobs, await_end, gate, good, killed_caller, open_gate
+from journeys.callers import all_jobs, await_end, gate, good, killed_caller, open_gate
 from journeys.site import Site
 from standins import read_runs
 
@@ -128,7 +128,7 @@ def test_standard_input_that_is_not_utf_8_is_refused(reviewed: Site) -> None:
         file.write(b"s\xfc\xdf")
     with Path(reviewed.root, "latin.md").open("rb") as stdin:
         caller = reviewed.start(*RESUME, "-", stdin=stdin)
-        _, err = caller.communicate(timeout=60)
+        _, err = caller.communicate(timeout=240)
     assert caller.returncode == 2
     assert "the prompt is not UTF-8" in err
 

@@ -3,7 +3,7 @@
 import signal
 
 import pytest
-from journeys.calls import (
+from journeys.callers import (
     HANG,
     all_jobs,
     await_end,
@@ -123,7 +123,7 @@ def test_one_that_was_cancelled_among_several_exits_7(site: Site) -> None:
     await_end(site, "010")
     await_state(site, "020", JobState.RUNNING)
     site.sow("agent", "cancel", "020")
-    out, _ = caller.communicate(timeout=60)
+    out, _ = caller.communicate(timeout=240)
     assert caller.returncode == 7
     assert sorted(line.split(" (")[0] for line in out.splitlines()) == [
         "010 needs_review",
@@ -140,7 +140,7 @@ def test_any_returns_when_the_first_has_ended(site: Site) -> None:
     waiting = site.start(*WAIT, "010", "020", "--any")
     await_waiters(site, "020")
     open_gate(site, "second")
-    out, _ = waiting.communicate(timeout=60)
+    out, _ = waiting.communicate(timeout=240)
     assert (waiting.returncode, out.split(" (")[0]) == (0, "020 needs_review")
     assert len(out.splitlines()) == 1
     assert await_state(site, "010", JobState.RUNNING)

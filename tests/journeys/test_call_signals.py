@@ -5,7 +5,7 @@ import signal
 import subprocess
 
 import pytest
-from journeys.calls import (
+from journeys.callers import (
     await_end,
     await_runs,
     await_waiters,
@@ -48,7 +48,7 @@ def test_several_signals_at_once_are_one(site: Site) -> None:
     await_runs(site)
     for signum in (*DETACHING, *DETACHING):
         os.kill(caller.pid, signum)
-    _, err = caller.communicate(timeout=60)
+    _, err = caller.communicate(timeout=240)
     assert caller.returncode == 130
     assert err.count("`sow agent wait 010`") == 1
     open_gate(site, "go")
@@ -77,7 +77,7 @@ def test_an_interrupt_from_the_terminal_reaches_neither_worker_nor_agent(site: S
     await_waiters(site, "010")
     await_runs(site)
     os.killpg(caller.pid, signal.SIGINT)
-    caller.communicate(timeout=60)
+    caller.communicate(timeout=240)
     assert caller.returncode == 130
     open_gate(site, "go")
     assert site.sow(*SPAWN).out.startswith(("010 needs_review", "outcome of job 1"))

@@ -1,7 +1,7 @@
 """Which calls a task's status allows, through the true command (DESIGN, "The call")."""
 
 import pytest
-from journeys.calls import all_jobs, await_end, gate, good, open_gate, report
+from journeys.callers import all_jobs, await_end, gate, good, open_gate, report
 from journeys.site import Site
 from standins import read_runs
 

@@ -1,6 +1,6 @@
 """A call without a worker, or whose worker dies (DESIGN, "The call", step 3)."""
 
-from journeys.calls import (
+from journeys.callers import (
     all_jobs,
     await_end,
     await_runs,
@@ -88,7 +88,7 @@ def test_a_waiting_call_starts_a_worker_where_the_last_has_died(site: Site) -> N
     site.kill(worker["pid"])
     wait_until(lambda: [w for w in site.workers() if w["alive"]], "another worker")
     open_gate(site, "go")
-    out, err = caller.communicate(timeout=60)
+    out, err = caller.communicate(timeout=240)
     assert (caller.returncode, err) == (0, "")
     assert out.startswith("010 needs_review")
     assert len(read_runs(site.root)) == 1
@@ -105,7 +105,7 @@ def test_a_worker_that_keeps_dying_is_told_with_its_log(site: Site) -> None:
     site.config_file.parent.mkdir(parents=True, exist_ok=True)
     site.config_file.write_text("agents: [\n")
     site.kill(worker["pid"])
-    out, err = caller.communicate(timeout=60)
+    out, err = caller.communicate(timeout=240)
     assert (caller.returncode, out) == (6, "")
     assert "its worker has died 3 times" in err
     (log,) = (line.split()[-1] for line in err.splitlines() if line.endswith(".log"))

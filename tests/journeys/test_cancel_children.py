@@ -8,7 +8,7 @@ import sys
 from contextlib import closing
 
 import pytest
-from journeys.calls import (
+from journeys.callers import (
     Step,
     all_jobs,
     await_end,
@@ -132,7 +132,7 @@ def test_a_child_that_has_reported_and_is_ending_keeps_its_report(site: Site) ->
     cancel = site.start(*CANCEL)
     wait_until(lambda: job_of(site, "010").cancel_requested_at, "the request")  # type: ignore[union-attr]
     open_gate(site, "exit")
-    out, _ = cancel.communicate(timeout=60)
+    out, _ = cancel.communicate(timeout=240)
     assert [line.split(" (")[0] for line in out.splitlines()] == [
         "010 cancelled, left paused",
         "020 needs_review",

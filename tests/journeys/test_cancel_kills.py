@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from journeys import storm_worker
-from journeys.calls import all_jobs, await_end, await_state, job_of, queue
+from journeys.callers import all_jobs, await_end, await_state, job_of, queue
 from journeys.site import SOW, Site, wait_until
 from journeys.staff import (
     QUICK,
@@ -83,7 +83,7 @@ def dies(site: Site, words: tuple[str, ...], point: tuple[str, str], more: str =
         env=site.environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert done.returncode == -signal.SIGKILL, done

@@ -2,6 +2,7 @@
 
     reported; state unreadable; no status; denied     here
     crashed, killed, api error, overloaded            here
+    budget reached                                    test_budget
     rate limited                                      here; switched off: test_config_effect
     auth, bad model, bad flags, missing binary        here
     timed out, stalled, a hang after the result       test_worker_watchdog
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from journeys.calls import Step, await_end, await_state, good, job_of, ledger, report
+from journeys.callers import Step, await_end, await_state, good, job_of, ledger, report
 from journeys.site import Site
 from standins import read_runs
 
@@ -315,3 +316,17 @@ def test_a_program_that_is_gone_when_its_turn_comes(site: Site) -> None:
     assert job is not None
     assert (job.cause, ledger(site)) == (Cause.MISSING_BINARY, [])
     has_failed(site, Cause.MISSING_BINARY, "executor binary not found: claude")
+
+
+def test_a_folder_in_which_nothing_can_be_kept(site: Site) -> None:
+    """A file lies where the output of jobs belongs: nobody's configuration is to blame."""
+    use(site, CLAUDE)
+    (site.root / ".sow/run").mkdir(mode=0o700, exist_ok=True)
+    (site.root / ".sow/run/jobs").write_text("in the way")
+    spawn(site, expect=6)
+    has_failed(site, Cause.FOLDER_UNUSABLE, "cannot be kept in")
+    told = site.sow("task", "explain", "010").out
+    assert "agents.executors" not in told
+    assert "Check what lies there" in told
+    (site.root / ".sow/run/jobs").unlink()
+    spawn(site)

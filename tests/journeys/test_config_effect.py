@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from capabilities import skip_or_fail
-from journeys.calls import all_jobs, await_runs, await_state, exists, gate, open_gate
+from journeys.callers import all_jobs, await_runs, await_state, exists, gate, open_gate
 from journeys.site import SOW, Result, Site, wait_until
 from standins import overlapping, read_runs
 
@@ -394,7 +394,7 @@ def test_is_sandbox_is_not_set_for_anybody_but_root(site: Site) -> None:
         env=site.environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, (done, site.worker_logs())

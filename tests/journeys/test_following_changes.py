@@ -38,6 +38,6 @@ def test_a_call_is_followed_step_by_step(site: Site) -> None:
     assert also == more
     assert follower.stdout is not None
     follower.stdout.close()
-    assert follower.wait(timeout=60) == ExitCode.INTERRUPTED, "though nothing more is printed"
+    assert follower.wait(timeout=240) == ExitCode.INTERRUPTED, "though nothing more is printed"
     assert follower.stderr is not None
     assert follower.stderr.read() == ""

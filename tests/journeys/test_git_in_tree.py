@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from journeys.calls import await_end, await_state
+from journeys.callers import await_end, await_state
 from journeys.gitsite import (
     AGENT,
     commit,

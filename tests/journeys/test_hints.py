@@ -5,10 +5,12 @@ import shlex
 import shutil
 from pathlib import Path
 
-from journeys.calls import await_runs, gate, good, open_gate, report
+import yaml
+from journeys.callers import await_runs, gate, good, open_gate, report
+from journeys.gitsite import commit, make_repository
 from journeys.site import Result, Site
 
-from sow.cli.agent_rights import RIGHTS, Right
+from sow.agents.rights import RIGHTS, Right
 
 HINT = re.compile(r"`(sow [^`]+)`")
 WORKED = {0, 1, 7, 75}
@@ -59,8 +61,55 @@ agent spawn 020
 """
 
 
+LATER = {
+    "sow clone update 010": "it meets a conflict, as it was to",
+    "sow clone update 060": "the same",
+    "sow agent resume 060 --conflict": "after the update that is named before it",
+    "sow merge 060 070": "after the conflict is solved",
+}
+"""Hints that are steps of a way, or whose exit code tells what they have found."""
+APART = """
+clone path 030
+clone path 020
+clone update 020
+clone remove 010
+clone remove 020
+clone prune
+clone list
+task diff 030
+task show 010
+task check 010 none
+task check 010
+project check
+merge 010
+merge 020
+merge 030
+merge 040
+merge 060 070
+agent review 030
+agent review 010 --wait 1s
+review accept 030 --summary "x"
+review show 010
+review show 050
+agent resume 010 --feedback
+agent resume 010 --conflict
+agent resume 040 --conflict
+agent resume 020 "x"
+agent spawn 010 --no-clone
+task explain 070
+task abandon 050
+job wait 99
+job wait 010
+job retry 1
+job show 1
+next
+"""
+"""The same of tasks that are done apart: 010 to 070, each of which stands otherwise."""
+
+
 def hints_of(result: Result) -> list[str]:
-    return HINT.findall(result.out + result.err)
+    """Return the commands that a command has named; what it leaves open is a file that is there."""
+    return [hint.replace("FILE", "code.txt") for hint in HINT.findall(result.out + result.err)]
 
 
 def test_every_hint_works_where_nothing_runs(site: Site, tmp_path: Path) -> None:
@@ -74,21 +123,30 @@ def test_every_hint_works_where_nothing_runs(site: Site, tmp_path: Path) -> None
     site.sow("agent", "spawn", "030", "040", "050", "060", expect=1)
     site.sow("task", "set", "050", "status", "completed")
     site.sow("task", "abandon", "070")
-    said = {}
-    for line in PROVOKED.strip().splitlines():
-        result = site.sow(*shlex.split(line), expect=None)
-        said |= dict.fromkeys(hints_of(result), f"sow {line}")
-    site.sow("worker", "stop")
-    put_in_place(site.base, kept := tmp_path / "kept")
+    said = provoke(site, PROVOKED)
     assert len(said) >= 15, said
-    refused = {
-        hint: (said_by, result.err)
-        for hint, said_by in said.items()
-        if not hint.startswith("sow worker") or hint == "sow worker stop"
-        for result in [run_hint(site, hint, kept)]
-        if result.code not in WORKED
-    }
-    assert not refused, "\n".join(f"{key}: {value}" for key, value in refused.items())
+    assert refused_of(site, said, tmp_path / "kept") == {}
+
+
+def test_every_hint_works_of_tasks_that_are_done_apart(site: Site, tmp_path: Path) -> None:
+    site.configure({"worker": {"idle_exit": "1s"}})
+    make_repository(site)
+    site.project("010", "020", "030", "040", "050", "060", "070")
+    settings = {"clones": {"use": "always"}, "checks": {"unit": "true"}}
+    (site.root / ".sow/config.yaml").write_text(yaml.safe_dump(settings))
+    commit(site, "a project")
+    for task in ("010", "020", "040", "050", "060", "070"):
+        work = {"shell": f"echo {task} >code.txt"}  # so that no two go together
+        site.script([good(work), good()], task=task)
+    site.sow("agent", "spawn", "010", "020", "040", "050", "060", "070")
+    site.sow("clone", "remove", "020", "--discard")
+    site.sow("task", "set", "040", "status", "completed")
+    site.sow("review", "accept", "060", "--summary", "Good.")
+    site.sow("review", "accept", "070", "--summary", "Good.")
+    said = provoke(site, APART)
+    assert len(said) >= 20, said
+    said = {hint: by for hint, by in said.items() if hint not in LATER}
+    assert refused_of(site, said, tmp_path / "kept") == {}
 
 
 def test_every_hint_works_while_an_agent_runs(site: Site) -> None:
@@ -97,10 +155,7 @@ def test_every_hint_works_while_an_agent_runs(site: Site) -> None:
     site.script([good(gate("go"))])
     site.sow("agent", "spawn", "010", "--detach")
     await_runs(site)
-    said = {}
-    for line in RUNNING.strip().splitlines():
-        result = site.sow(*shlex.split(line), expect=None)
-        said |= dict.fromkeys(hints_of(result), f"sow {line}")
+    said = provoke(site, RUNNING)
     assert "sow agent cancel 010" in said
     refused = {}
     for hint in sorted(said, key=lambda hint: hint.startswith(LASTS)):
@@ -112,6 +167,28 @@ def test_every_hint_works_while_an_agent_runs(site: Site) -> None:
             refused[hint] = (said[hint], result.err)
     assert refused == {}
     open_gate(site, "go")
+
+
+def provoke(site: Site, lines: str) -> dict[str, str]:
+    """Run some command lines; return the commands that they name, each with who named it."""
+    named: dict[str, str] = {}
+    for line in lines.strip().splitlines():
+        result = site.sow(*shlex.split(line), expect=None)
+        named |= dict.fromkeys(hints_of(result), f"sow {line}")
+    return named
+
+
+def refused_of(site: Site, named: dict[str, str], kept: Path) -> dict[str, tuple[str, str]]:
+    """Run commands that were named; return those that are refused, with who named them, and why."""
+    site.sow("worker", "stop")
+    put_in_place(site.base, kept)
+    return {
+        hint: (by, result.err)
+        for hint, by in named.items()
+        if not hint.startswith("sow worker") or hint == "sow worker stop"
+        for result in [run_hint(site, hint, kept)]
+        if result.code not in WORKED
+    }
 
 
 def run_hint(site: Site, hint: str, kept: Path) -> Result:

@@ -4,7 +4,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from journeys.calls import (
+from journeys.callers import (
     Step,
     await_end,
     await_runs,

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from journeys.calls import all_jobs, await_end, await_runs, gate, good, open_gate, queue
+from journeys.callers import all_jobs, await_end, await_runs, gate, good, open_gate, queue
 from journeys.site import Site, wait_until
 from journeys.staff import start_worker
 

@@ -6,7 +6,7 @@ import signal
 from contextlib import closing
 
 import pytest
-from journeys.calls import (
+from journeys.callers import (
     all_jobs,
     await_end,
     await_runs,

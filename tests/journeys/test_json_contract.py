@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from journeys.calls import await_runs, good
+from journeys.callers import await_runs, good
 from journeys.gitsite import make_repository
 from journeys.json_contract import hold
 from journeys.site import Site
@@ -17,8 +17,14 @@ ELSEWHERE = {
     "agent open": "needs a terminal: test_agent_open",
     "clone prune": "needs a task that has ended: tests/cli_state/test_clone_commands",
     "clone update": "needs a clone: tests/cli_state/test_clone_update",
+    "notify list": "needs a notification: test_notify",
+    "notify test": "needs a command of the user's: test_notify",
     "config edit": "needs a terminal: tests/config/test_config_edit",
     "demo": "a journey of its own: test_demo",
+    "output move": "tests/cli_state/test_lifecycle_commands",
+    "approve": "needs a terminal, or a setting: tests/cli_state/test_lifecycle_commands",
+    "project publish": "needs a breakdown: tests/cli_state/test_lifecycle_commands",
+    "project finish": "needs a completed project: tests/cli_state/test_lifecycle_commands",
     "merge": "needs a git repository: test_merge",
     "job resolve": "needs an agent that nobody can verify: test_job_resolve",
     "worker": "serves until it is stopped: test_worker_command",
@@ -32,6 +38,12 @@ WALK: list[tuple[str, str]] = [
     ("task add", "Two --agent implementer --id 020"),
     ("project status", ""),
     ("task list", ""),
+    ("task list", "--ready"),
+    ("task export", ""),
+    ("task import", "tasks.yaml"),
+    ("task import", "none.yaml"),
+    ("task remove", "900"),
+    ("task remove", "900"),
     ("task show", "010"),
     ("task show", "010 --description"),
     ("task show", "999"),
@@ -47,6 +59,10 @@ WALK: list[tuple[str, str]] = [
     ("agent resume", "010 More. --detach"),
     ("agent wait", "010"),
     ("agent resume", "010 More. --dry-run"),
+    ("agent answer", "010 Yes."),
+    ("task set", "010 status in_progress"),
+    ("task set", "010 status paused"),
+    ("agent answer", "010 Yes. --dry-run"),
     ("agent task state set-status", "completed --id 010"),
     ("agent spawn", "010 020 --detach"),
     ("job list", ""),
@@ -58,6 +74,8 @@ WALK: list[tuple[str, str]] = [
     ("task check", "020 unit"),
     ("task check", "020 units"),
     ("project check", "unit"),
+    ("job wait", "1 2"),
+    ("job retry", "6"),
     ("task add", "Three --agent implementer --id 030"),
     ("agent spawn", "030 --clone"),
     ("clone list", ""),
@@ -67,11 +85,45 @@ WALK: list[tuple[str, str]] = [
     ("review accept", "030 --summary Good."),
     ("review show", "030"),
     ("clone remove", "030 --discard"),
+    ("cost", ""),
+    ("input add", ".sow/config.yaml --type settings"),
+    ("input list", ""),
+    ("status", ""),
+    ("next", ""),
+    ("start", "Sessions --dry-run"),
+    ("advance", "--list"),
+    ("approve", "plan"),
+    ("advance", "complete"),
+    ("phase list", ""),
+    ("phase add", "discovery"),
+    ("phase finish", "discovery"),
+    ("phase reopen", "discovery"),
+    ("project set", "description Sessions"),
+    ("project list", ""),
+    ("input remove", ".sow/config.yaml"),
+    ("output add", ".sow/config.yaml --type settings"),
+    ("output list", ""),
+    ("output remove", ".sow/config.yaml"),
+    ("feedback add", "Shorter"),
+    ("feedback list", ""),
+    ("feedback settle", "001"),
+    ("log", ""),
+    ("task add", "Four --agent implementer --id 040"),
+    ("batch run", "040 --detach"),
+    ("batch list", ""),
+    ("batch pause", "1"),
+    ("batch resume", "1"),
+    ("batch show", "1"),
+    ("batch wait", "1"),
+    ("batch add", "1 020"),
+    ("batch remove", "1 020"),
+    ("batch cancel", "1"),
     ("changes", ""),
     ("job show", "1"),
     ("job explain", "1"),
     ("job logs", "1"),
     ("job logs", "1 --nonsense"),
+    ("job retry", "1"),
     ("job prune", "--dry-run"),
     ("task explain", "010"),
     ("task output", "010"),
@@ -80,9 +132,17 @@ WALK: list[tuple[str, str]] = [
     ("queue resume", ""),
     ("worker list", ""),
     ("worker logs", ""),
+    ("worker unit", ""),
+    ("worker unit", "--launchd"),
     ("worker stop", ""),
+    ("validate", ""),
+    ("validate", "--fix"),
+    ("project abandon", ""),
+    ("prompt", ""),
     ("prompt", "guidance/implementer/base"),
     ("prompt", "--list"),
+    ("prompt", "--where"),
+    ("prompt", "--check"),
     ("config init", ""),
     ("config path", ""),
     ("config show", ""),
@@ -103,8 +163,10 @@ def test_what_is_printed_is_what_is_described(
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(site.root)
     make_repository(site)
+    (site.root / "tasks.yaml").write_text('- {id: "900", name: Later, agent: implementer}')
     site.script([good()], task="010")
     site.script([good()], task="030")
+    site.script([good()], task="040")
     site.script([[{"hang": True}]], task="020")
     told: set[str] = set()
     for command, arguments in WALK:

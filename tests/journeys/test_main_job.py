@@ -3,6 +3,8 @@
 from journeys.site import Site
 from standins import read_runs
 
+from sow.state.task_log import read_entries
+
 
 def test_spawn_waits_for_the_report_and_state_holds_it(site: Site) -> None:
     site.project("010")
@@ -13,6 +15,16 @@ def test_spawn_waits_for_the_report_and_state_holds_it(site: Site) -> None:
     assert task["status"] == "needs_review"
     assert task["session_id"] == run.session_id
     assert run.verb == "spawn"
+    told = [
+        (entry.action, entry.agent, entry.role, entry.job, entry.attempt)
+        for entry in read_entries(site.task_folder("010") / "log.md")
+        if entry.event
+    ]
+    assert told == [
+        ("Status: pending to in_progress", "sow", "implementer", 1, None),
+        ("Status: in_progress to needs_review", "implementer", "", 1, 1),
+        ("Job 1 done: spawn implementer, needs_review", "sow", "implementer", 1, 1),
+    ]
 
 
 def test_resume_continues_the_same_session(site: Site) -> None:

@@ -1,6 +1,6 @@
 """What a person reads who asks for what is not there: each hint is true at that moment."""
 
-from journeys.calls import good
+from journeys.callers import good
 from journeys.site import Site
 
 SPAWN = ("agent", "spawn", "010")

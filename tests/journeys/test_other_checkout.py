@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from journeys.calls import await_end
+from journeys.callers import await_end
 from journeys.site import Site, make_site, wait_until
 from journeys.staff import shell_executor
 

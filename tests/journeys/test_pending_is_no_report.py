@@ -1,7 +1,7 @@
 """A task that is found `pending` at its agent's end was put back, and has reported nothing."""
 
 import pytest
-from journeys.calls import Step, await_runs, await_state, gate, good, ledger, open_gate, report
+from journeys.callers import Step, await_runs, await_state, gate, good, ledger, open_gate, report
 from journeys.site import Site, wait_until
 from standins import read_runs
 

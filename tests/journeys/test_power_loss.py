@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from journeys.calls import Step, all_jobs, exists, gate, good, open_gate, queue
+from journeys.callers import Step, all_jobs, exists, gate, good, open_gate, queue
 from journeys.site import Site, wait_until
 from journeys.staff import nothing_is_taken, start_worker
 from proving import hand_in, seeds

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from journeys.calls import all_jobs, await_end, queue
+from journeys.callers import all_jobs, await_end, queue
 from journeys.site import Site
 from journeys.staff import QUICK, attempt_of, drain, nothing_is_taken
 from standins import read_runs

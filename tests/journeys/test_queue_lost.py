@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from journeys.calls import (
+from journeys.callers import (
     all_jobs,
     await_end,
     await_runs,
@@ -137,7 +137,7 @@ def test_callers_and_workers_leave_a_queue_that_is_gone(
     log = next(run_folder(site).glob("workers/*.log"))
     with log.open() as said:
         lose(site)
-        out, err = caller.communicate(timeout=60)
+        out, err = caller.communicate(timeout=240)
         wait_until(lambda: not exists(worker["pid"]), "the worker leaves")
         words = said.read()
     assert (caller.returncode, out) == (6, ""), err

@@ -6,7 +6,7 @@ import subprocess
 from contextlib import closing
 
 import pytest
-from journeys.calls import (
+from journeys.callers import (
     await_end,
     await_runs,
     await_waiters,
@@ -67,7 +67,7 @@ def test_a_worker_and_a_caller_leave_a_file_that_a_newer_sow_has_taken_over(site
     before = contents(site)
 
     assert worker.wait() == 6
-    out, err = caller.communicate(timeout=60)
+    out, err = caller.communicate(timeout=240)
     assert (caller.returncode, out) == (6, "")
     for words in (err, worker.said):
         assert NEWER in words
@@ -133,7 +133,7 @@ def test_a_worker_of_the_first_form_gives_way_to_one_of_this(site: Site, autosta
         job = await_end(site, task)
         assert (job.state, job.cause) == (JobState.DONE, Cause.REPORTED), site.worker_logs()
         assert attempt_of(site, job.id).number == 1
-    out, _ = caller.communicate(timeout=60)
+    out, _ = caller.communicate(timeout=240)
     assert (caller.returncode, out.split()[:2]) == (0, ["010", "needs_review"]), out
     assert len(read_runs(site.root)) == 2
 

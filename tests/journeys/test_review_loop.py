@@ -66,4 +66,13 @@ def test_a_task_in_a_clone_is_corrected_and_then_accepted(site: Site) -> None:
     assert Path(folder).name == ".review-2"
     clones = Path(task["clone"]["path"]).parent
     wait_until(lambda: not list(clones.glob("*.review-*")), "the throw-away clones are gone")
-    site.sow("task", "set", "010", "status", "completed")
+    note = "steers agents or machines: .github/workflows/c.yml"
+    for words in (("task", "list"), ("clone", "list")):
+        assert note in site.sow(*words).out, words
+    newest, *_, oldest = site.sow("job", "list").out.splitlines()[1:]
+    assert newest.endswith(f"accepted; {note}")
+    assert not oldest.endswith(note)
+    site.sow("batch", "run", "010", expect=None)
+    assert f"010 {note}\n" in site.sow("batch", "show", expect=None).out
+    assert site.sow("batch", "show", "--json", expect=None).json["items"][0]["steers"]
+    assert site.task("010")["status"] == "completed"

@@ -71,7 +71,7 @@ def test_the_paused_workflow(site: Site) -> None:
     assert outcome.out.startswith("010 paused (")
     assert outcome.err.splitlines() == [
         "  It asks: Which algorithm for JWT signing?",
-        '  Answer: `sow agent resume 010 "…"`',
+        '  Answer: `sow agent answer 010 "…"`',
     ]
     assert "Which algorithm" in log_of(site)
     paused = site.task("010")

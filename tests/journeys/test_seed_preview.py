@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from journeys.calls import await_end, gate, open_gate
+from journeys.callers import await_end, gate, open_gate
 from journeys.site import Site
 from standins import Run, read_runs
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from journeys.calls import Step, good, ledger
+from journeys.callers import Step, good, ledger
 from journeys.site import Result, Site
 from standins import CursorDialect, install_standins, read_refusals, read_runs
 

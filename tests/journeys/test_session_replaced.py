@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 import pytest
-from journeys.calls import Step, good, ledger, queue
+from journeys.callers import Step, good, ledger, queue
 from journeys.site import Site
 from journeys.test_session_law import RESUME, SPAWN, STREAM, forget_sessions, of_type
 from standins import CursorDialect, install_standins, read_refusals, read_runs

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
-from journeys.calls import await_end, await_runs, await_state, exists, gate, good, open_gate
-from journeys.calls import process_state as state_of
+from journeys.callers import await_end, await_runs, await_state, exists, gate, good, open_gate
+from journeys.callers import process_state as state_of
 from journeys.site import Site, wait_until
 from journeys.staff import (
     QUICK,

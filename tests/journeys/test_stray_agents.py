@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from journeys.calls import (
+from journeys.callers import (
     all_jobs,
     await_end,
     await_runs,
@@ -64,7 +64,7 @@ def open_on_terminal(site: Site, task: str) -> subprocess.CompletedProcess[str]:
             stdin=screen,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             check=False,
         )
     finally:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 from clones.fingerprints import fingerprint
-from journeys.calls import await_state
+from journeys.callers import await_state
 from journeys.gitsite import commit, git, make_repository
 from journeys.site import Site, wait_until
 from journeys.staff import await_supervisor, kill, nothing_is_taken, shell_executor
@@ -126,7 +126,7 @@ def test_a_clone_is_set_up_by_what_the_user_has_accepted(site: Site) -> None:
     caller = site.start("agent", "spawn", "010")
     await_state(site, "010", JobState.HELD)
     site.sow("trust", "--yes")
-    out, err = caller.communicate(timeout=60)
+    out, err = caller.communicate(timeout=240)
     assert (caller.returncode, "Warning" in out + err) == (0, False), out + err
     log = site.root / ".sow/run/jobs/1/1/setup.log"
     assert log.read_text() == f"set up in {clone_of(site, '010')} as sow-step\nKEY=1\n"
@@ -223,3 +223,18 @@ def test_without_a_repository_the_call_says_so_and_queues_nothing(site: Site) ->
     assert "lies in no git repository" in refused.err
     assert "--no-clone" in refused.err
     assert site.task("010")["status"] == "pending"
+
+
+def test_what_keeps_a_clone_from_being_made_is_told_by_the_call(site: Site) -> None:
+    """Nothing is queued then, and no task fails for it."""
+    begin(site, WORK)
+    git(site, "branch", "sow")
+    assert "git branch -m sow" in site.sow("agent", "spawn", "010", expect=4).err
+    git(site, "branch", "-m", "sow", "theirs")
+    write_settings(site, {"use": "always", "folder": "clones"})
+    for more in ((), ("--dry-run",)):
+        refused = site.sow("agent", "spawn", "010", *more, expect=3)
+        assert "lies inside the repository" in refused.err
+        assert "Name a folder outside it" in refused.err
+    assert site.task("010")["status"] == "pending"
+    assert site.sow("job", "list", "--json").out == ""

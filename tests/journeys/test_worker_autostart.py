@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from journeys.calls import await_end, await_runs, exists, gate, good, open_gate
+from journeys.callers import await_end, await_runs, exists, gate, good, open_gate
 from journeys.site import Site, wait_until
 from journeys.staff import nothing_is_taken, start_worker, write_program
 from standins import read_runs

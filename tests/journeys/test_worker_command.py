@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from journeys.calls import (
+from journeys.callers import (
     HANG,
     await_end,
     await_runs,
@@ -218,6 +218,7 @@ def test_list_tells_who_works_and_on_what(by_hand: Site) -> None:
         "worker": worker.name,
         "pid": worker.pid,
         "alive": True,
+        "life": "alive",
         "background": False,
         "concurrency": 2,
         "jobs": [1, 2],

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from journeys.calls import await_end, job_of, queue
+from journeys.callers import await_end, job_of, queue
 from journeys.site import Site, wait_until
 from journeys.staff import QUICK, WorkerRun, drain, nothing_is_taken, start_worker, write_program
 from standins import read_runs

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from journeys.calls import await_end, await_state, exists, job_of, process_state
+from journeys.callers import await_end, await_state, exists, job_of, process_state
 from journeys.site import Site, wait_until
 from journeys.staff import (
     QUICK,

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from journeys.calls import all_jobs, await_end, await_runs, await_state, good, open_gate
-from journeys.calls import gate as wait_at
+from journeys.callers import all_jobs, await_end, await_runs, await_state, good, open_gate
+from journeys.callers import gate as wait_at
 from journeys.site import Site
 from journeys.staff import QUICK, nothing_is_taken, shell_executor, start_worker
 from standins import overlapping, read_runs

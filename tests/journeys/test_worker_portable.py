@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from capabilities import skip_or_fail
-from journeys.calls import (
+from journeys.callers import (
     HANG,
     Step,
     await_end,
@@ -106,7 +106,7 @@ def test_an_agent_is_cancelled_with_what_it_started_and_without_its_supervisor(
     kill(await_supervisor(portable, 1))
     portable.sow("agent", "cancel", "010")
     assert not exists(run.pid)
-    out, _ = caller.communicate(timeout=60)
+    out, _ = caller.communicate(timeout=240)
     assert (caller.returncode, json.loads(out)["status"]) == (7, "paused")
     nothing_is_taken(portable)
 
@@ -194,7 +194,7 @@ def test_a_running_job_is_cancelled_with_its_whole_tree(portable: Site) -> None:
     child = child_of(portable)
     portable.sow("agent", "cancel", "010")
     assert [exists(pid) for pid in (run.pid, child)] == [False, False]
-    out, _ = caller.communicate(timeout=60)
+    out, _ = caller.communicate(timeout=240)
     assert (caller.returncode, json.loads(out)["status"]) == (7, "paused")
     nothing_is_taken(portable)
 
@@ -289,7 +289,7 @@ def test_a_worker_in_another_pid_namespace_calls_nobody_dead_and_signals_nobody(
     await_state(site, "010", JobState.RUNNING)
     open_gate(site, "go")
     assert await_end(site, "010").state.is_final
-    canceller.communicate(timeout=60)
+    canceller.communicate(timeout=240)
     assert site.task("010")["status"] == "needs_review"
     assert [one.task for one in read_runs(site.root)].count("010") == 1
     nothing_is_taken(site)

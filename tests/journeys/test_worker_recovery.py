@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from journeys.calls import (
+from journeys.callers import (
     await_end,
     await_runs,
     await_state,
@@ -89,7 +89,7 @@ def test_an_agent_survives_its_worker_and_its_outcome_is_delivered(site: Site) -
     kill(worker["pid"])
     wait_until(lambda: any(one["alive"] for one in site.workers()), "another worker")
     open_gate(site, "go")
-    out, err = caller.communicate(timeout=60)
+    out, err = caller.communicate(timeout=240)
     assert caller.returncode == 0, err
     told = json.loads(out)
     assert (told["status"], told["attempt_count"]) == ("needs_review", 1)

@@ -1,7 +1,7 @@
 """Workers that come and go while agents run: another version's, and one that an agent started."""
 
 import pytest
-from journeys.calls import Step, await_end, await_runs, exists, gate, good, job_of, open_gate
+from journeys.callers import Step, await_end, await_runs, exists, gate, good, job_of, open_gate
 from journeys.site import Site
 from journeys.staff import (
     QUICK,

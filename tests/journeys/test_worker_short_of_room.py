@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from journeys.calls import await_end, await_state, queue_lock
+from journeys.callers import await_end, await_state, queue_lock
 from journeys.site import Site, wait_until
 from journeys.staff import (
     QUICK,

@@ -2,19 +2,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sow.agents.roles import AGENTS, load_template
+from sow.agents.roles import AGENTS
 from sow.ids import TaskId
 from sow.prompts.compose import (
     CHECK_THE_TREE,
     EARLIER_RUN,
     REPORT,
     TaskBrief,
+    check_message,
     respawn_prompt,
     resume_prompt,
     retry_prompt,
     spawn_prompt,
     why_again,
 )
+from sow.prompts.library import load_prompt
 from sow.schema.job import Cause
 
 LOCATION = ".sow/project/phases/implementation/tasks/010/"
@@ -28,22 +30,22 @@ TASK = TaskBrief(
 TASK_LINE = f"Execute task 010. Location: {LOCATION}\n"
 
 
-def test_a_spawn_is_template_task_and_the_callers_words():
+def test_a_spawn_is_template_task_how_to_report_and_the_callers_words():
     text = spawn_prompt("You are it.\n", TASK, "Only the HTTP part.\n")
     assert text.startswith(
         f"You are it.\n\n{TASK_LINE}Name: Add JWT auth\nIteration: 3\n\nRead state.yaml"
     )
-    assert text.endswith("feedback/.\n\nOnly the HTTP part.\n")
+    assert text.endswith(f"need none.\n\n{REPORT}\n\nOnly the HTTP part.\n")
 
 
-def test_a_spawn_without_words_ends_with_the_task():
-    assert spawn_prompt("You are it.", TASK).endswith("every file in feedback/.\n")
+def test_a_spawn_without_words_ends_with_how_to_report():
+    assert spawn_prompt("You are it.", TASK).endswith(f"{REPORT}\n")
     assert spawn_prompt("You are it.", TASK, "  \n") == spawn_prompt("You are it.", TASK)
 
 
 @pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
 def test_a_spawn_begins_with_the_roles_template_untouched(agent):
-    template = load_template(agent)
+    template = load_prompt(f"templates/{agent.name}")
     assert spawn_prompt(template, TASK).startswith(template)
 
 
@@ -158,3 +160,9 @@ def test_no_prompt_is_empty_or_begins_like_a_command(template, name, message, wh
 def test_a_megabyte_of_message_passes_through():
     message = "0123456789abcde\n" * 65536
     assert message.strip() in resume_prompt(TASK, message)
+
+
+def test_a_red_check_is_quoted_and_to_be_mended():
+    text = check_message(["unit: exit code 1\n  unit | E  assert", "lint: exit code 2"])
+    assert "> unit: exit code 1\n>   unit | E  assert\n\n> lint: exit code 2\n" in text
+    assert text.endswith("before you report again.")

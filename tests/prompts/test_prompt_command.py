@@ -58,12 +58,12 @@ def test_the_list_of_prompts_as_json(capsys):
     assert records == [{"name": name} for name in list_prompts()]
 
 
-@pytest.mark.parametrize("arguments", [[], ["--list", "guidance/implementer/base"], ["--json"]])
-def test_a_call_that_asks_for_nothing_clear_is_a_usage_error(arguments, capsys):
-    assert run(["prompt", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert ("error" in captured.out) is ("--json" in arguments)
-    assert captured.err.startswith("Error: give the name of one prompt, or --list\n\n")
+@pytest.mark.parametrize("option", ["--list", "--check"])
+def test_a_call_that_asks_for_two_things_is_a_usage_error(option, capsys):
+    assert run(["prompt", option, "guidance/implementer/base"]) == 2
+    assert capsys.readouterr().err.startswith(
+        "Error: give the name of one prompt, --list, --where or --check, or nothing\n\n"
+    )
 
 
 def test_an_unknown_prompt_on_the_command_line(capsys):

@@ -5,20 +5,26 @@ from pathlib import Path
 
 import click
 import pytest
-from named_commands import Named, commands_of, fault_of
 
 from sow.agents.roles import AGENTS, TEMPLATES
-from sow.prompts.library import FOLDER, list_prompts
+from sow.cli.named_commands import Named, commands_of, fault_of
+from sow.cli.root import root
+from sow.prompts.library import FOLDER, is_prompt
 
 REPOSITORY = Path(__file__).parents[2]
 TEXTS = [
     *sorted(TEMPLATES.glob("*.md")),
-    *sorted((FOLDER / "guidance").rglob("*.md")),
-    *sorted(set((REPOSITORY / "docs").glob("*.md")) - {REPOSITORY / "docs/reference.md"}),
-    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted(FOLDER.rglob("*.md")),
+    *sorted(set((REPOSITORY / "docs").rglob("*.md")) - {REPOSITORY / "docs/reference.md"}),
+    *sorted(REPOSITORY.glob("*.md")),
 ]
-
 """All but the reference, which is written from the commands themselves."""
+PROMPT = re.compile(
+    r"(?<![\w/.-])(?:guidance|greeting|shared|states|templates)/[a-z-]+(?:/[a-z-]+)?"
+)
+"""What looks like the name of a prompt."""
+WHOLE = {"guidance": 3, "states": 3, "greeting": 2, "shared": 2, "templates": 2}
+"""How many words a name has that begins so; what has fewer names a folder."""
 
 
 def text_name(file):
@@ -30,15 +36,16 @@ def test_every_command_named_exists(file):
     faults = [
         f"{text_name(file)}:{named.line}: sow {' '.join(named.words)}: {fault}"
         for named in commands_of(file.read_text(encoding="utf-8"))
-        if (fault := fault_of(named))
+        if (fault := fault_of(named, root))
     ]
     assert not faults, "\n".join(faults)
 
 
 @pytest.mark.parametrize("file", TEXTS, ids=text_name)
 def test_every_prompt_named_exists(file):
-    named = set(re.findall(r"guidance/[a-z-]+/[a-z-]+", file.read_text(encoding="utf-8")))
-    assert named <= set(list_prompts())
+    found = {match[0] for match in PROMPT.finditer(file.read_text(encoding="utf-8"))}
+    named = {name for name in found if name.count("/") + 1 == WHOLE[name.split("/")[0]]}
+    assert {name for name in named if not is_prompt(name)} == set()
 
 
 def test_the_texts_agents_read_name_many_commands():
@@ -48,8 +55,9 @@ def test_the_texts_agents_read_name_many_commands():
     assert len(found) > 8 * len(AGENTS)
     for file in TEMPLATES.glob("*.md"):
         words = [named.words for named in commands_of(file.read_text(encoding="utf-8"))]
-        assert ("task", "set", "status", "needs_review") in words
         assert ("prompt", f"guidance/{file.stem}/base") in words
+    protocol = commands_of((FOLDER / "shared/protocol.md").read_text(encoding="utf-8"))
+    assert ("task", "set", "status", "needs_review") in [named.words for named in protocol]
 
 
 MARKDOWN = """
@@ -67,6 +75,13 @@ It's sow that speaks here
 A span that is
 broken: `sow task
 set 010 status paused`. `VAR=1 sow …` is only a shape, as is `.sow/run`.
+
+An indented block, and a text that goes on:
+
+    sow batch wait [--since 0]
+
+1. A list's
+   sow is no command.
 """
 
 
@@ -76,6 +91,7 @@ def test_the_finder_finds_spans_blocks_pipes_and_continued_lines():
         (("agent", "wait", "010"), True),
         (("task", "show", "010"), True),
         (("task", "add", "A; b", "--agent", "tester"), True),
+        (("batch", "wait", "[--since", "0]"), True),
         (("task", "list"), False),
         (("job", "show", "1"), False),
         (("task", "set", "010", "status", "paused"), False),
@@ -133,6 +149,11 @@ def spawn(name, task_id, detach, retries):
         ("agent spawn implementer 010 --detach", True, None),
         ("agent spawn --detach", False, None),
         ("agent spawn --help", True, None),
+        ("agent spawn implementer 010 [--detach]", True, None),
+        ("agent spawn [AGENT] [TASK]...", False, None),
+        ("agent spawn [AGENT] --detatch", False, "has no option --detatch"),
+        ("agent spawn --retries", False, None),
+        ("agent spawn implementer 010 --retries", True, "requires an argument"),
         ("agent spawn implementer 010 --retries N", True, None),
         ("prompt guidance/implementer/base --file no-such-file", True, None),
         ("task set", True, "Missing argument"),
@@ -149,9 +170,8 @@ def spawn(name, task_id, detach, retries):
         ("--verzion", False, "has no option --verzion"),
     ],
 )
-def test_the_judge_knows_right_from_wrong(words, in_block, fault, monkeypatch):
-    monkeypatch.setattr("named_commands.root", tree)
-    found = fault_of(Named(tuple(words.split()), 1, in_block))
+def test_the_judge_knows_right_from_wrong(words, in_block, fault):
+    found = fault_of(Named(tuple(words.split()), 1, in_block), tree)
     if fault is None:
         assert found is None
     else:

@@ -62,10 +62,13 @@ class Sandbox:
             timeout=PATIENCE,
         )
 
-    def start(self, *argv: str, stdin: str = "") -> Popen[str]:
+    def start(
+        self, *argv: str, stdin: str = "", environ: Mapping[str, str] | None = None
+    ) -> Popen[str]:
         """Start a program in the repository and give it `stdin`; `end_of` reads its end."""
+        around = {**self.environ, **(environ or {})}
         process = self.namespace.start(
-            argv, cwd=self.repository, env=self.environ, stdin=PIPE, stdout=PIPE, stderr=PIPE
+            argv, cwd=self.repository, env=around, stdin=PIPE, stdout=PIPE, stderr=PIPE
         )
         assert process.stdin
         process.stdin.write(stdin)
@@ -136,12 +139,12 @@ def end_of(process: Popen[str]) -> CompletedProcess[str]:
     return CompletedProcess(process.args, process.returncode, output, errors)
 
 
-def wait_until(condition: Any, what: str) -> Any:
+def wait_until(condition: Any, what: str, *, seconds: float = PATIENCE) -> Any:
     """Return what `condition` returns once it is true.
 
-    Raises AssertionError when it is not within PATIENCE.
+    Raises AssertionError when it is not within so many seconds.
     """
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < deadline, f"in vain waited for {what}"
         time.sleep(0.01)

@@ -8,10 +8,11 @@ tool use that still lacks its result.
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from messages_api import Answer
+from repeating_model import NothingToPutIn, Use, next_use
 
 Json = dict[str, Any]
 
@@ -55,6 +56,13 @@ class Behaviour:
     """Which of the commands are to run in the background."""
     forgives: bool = False
     """Whether a tool use may go without its result, because its process was killed."""
+    leader: str = ""
+    """The words by which the prompt of the agent is known that leads the project. It takes no
+    `commands`: it repeats what sow prints (`repeating_model`)."""
+    answers: tuple[tuple[str, str], ...] = ()
+    """What the leader puts in for each `<…>`."""
+    files: tuple[tuple[str, str], ...] = ()
+    """The text of each file that an answer names; the leader writes it first."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +75,8 @@ class Conversation:
     """Ids of the tools used since the last prompt."""
     tool_results: frozenset[str]
     """Ids that have a result, anywhere."""
+    done: tuple[Use, ...] = ()
+    """The tools used since the last prompt, with what they printed."""
 
     @property
     def task_id(self) -> str:
@@ -105,7 +115,7 @@ def read_conversation(body: Json) -> Conversation:
     Raises BadConversation where a tool use is not answered in the next message.
     """
     prompts: list[str] = []
-    uses: list[str] = []
+    uses: dict[str, Use] = {}
     results: set[str] = set()
     unanswered: set[str] = set()
     for message in body["messages"]:
@@ -113,19 +123,32 @@ def read_conversation(body: Json) -> Conversation:
         if message["role"] == "system":
             continue
         if message["role"] == "assistant":
-            asked = [block["id"] for block in blocks if block["type"] == "tool_use"]
-            unanswered = set(asked)
-            uses.extend(asked)
+            asked = [block for block in blocks if block["type"] == "tool_use"]
+            unanswered = {block["id"] for block in asked}
+            uses |= {block["id"]: Use(block["name"], block["input"]) for block in asked}
             continue
-        answered = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
+        answered = set()
+        for block in blocks:
+            if block["type"] == "tool_result":
+                answered.add(block["tool_use_id"])
+                _add_output(uses, block)
         if unanswered - answered:
             raise BadConversation(f"no tool_result for {sorted(unanswered - answered)}")
         results |= answered
         words = "\n".join(filter(None, map(_words, blocks)))
         if words and not answered:
             prompts.append(words)
-            uses = []
-    return Conversation(tuple(prompts), tuple(uses), frozenset(results))
+            uses = {}
+    return Conversation(tuple(prompts), tuple(uses), frozenset(results), tuple(uses.values()))
+
+
+def _add_output(uses: dict[str, Use], block: Json) -> None:
+    """Add what a tool has printed to its use; that of an earlier prompt's is passed over."""
+    use = uses.get(block["tool_use_id"])
+    if use is not None:
+        parts = _blocks({"content": block.get("content") or ""})
+        output = "\n".join(str(part.get("text", "")) for part in parts)
+        uses[block["tool_use_id"]] = replace(use, output=output)
 
 
 def next_answer(conversation: Conversation, behaviour: Behaviour, *, number: int) -> Answer:
@@ -133,8 +156,10 @@ def next_answer(conversation: Conversation, behaviour: Behaviour, *, number: int
 
     `number` makes the ids of this answer unique.
     """
-    done = len(conversation.tool_uses)
     answer_id = f"msg_{number:04d}"
+    if behaviour.leader and behaviour.leader in conversation.prompts[0]:
+        return _led(conversation, behaviour, answer_id, number)
+    done = len(conversation.tool_uses)
     if done >= len(behaviour.commands):
         return Answer(answer_id, "I have reported the task's status.")
     template = behaviour.commands[done]
@@ -149,6 +174,20 @@ def next_answer(conversation: Conversation, behaviour: Behaviour, *, number: int
         tool_use_id=f"toolu_{number:04d}",
         tool_input=tool_input,
     )
+
+
+def _led(conversation: Conversation, behaviour: Behaviour, answer_id: str, number: int) -> Answer:
+    """Return the next turn of who leads the project."""
+    prompt, tables = conversation.prompts[-1], (dict(behaviour.answers), dict(behaviour.files))
+    try:
+        use = next_use(prompt, conversation.done, *tables)
+    except NothingToPutIn as missing:
+        raise BadConversation(f"nobody can tell what to put in: {missing}") from missing
+    if use is None:
+        return Answer(answer_id, "The project has ended.")
+    words = f"Step {len(conversation.done) + 1}."
+    use_id = f"toolu_{number:04d}"
+    return Answer(answer_id, words, tool=use.tool, tool_use_id=use_id, tool_input=use.input)
 
 
 def _use(command: str) -> tuple[str, Json]:

@@ -105,7 +105,7 @@ def test_an_allowed_tool_is_used(journey: Journey) -> None:
 
 
 def test_an_agent_may_not_use_every_verb_of_sow(journey: Journey) -> None:
-    asked = ["sow config path", "sow agent spawn implementer 010 --dry-run", "sow worker list"]
+    asked = ["sow config init", "sow agent spawn implementer 010 --dry-run", "sow worker stop"]
     journey.sandbox.behave(commands=[*asked, *REPORT])
     done = journey.spawn("--json")
     told = json.loads(done.stdout)

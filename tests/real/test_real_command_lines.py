@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from executors.cli_bench import TAIL, Outcome, judge
-from executors.executor_cases import CASES, CHOSEN, Case
+from executors.executor_cases import CASES, CHOSEN, COMMANDS, Case
 from sandbox import Sandbox
 
 from sow.executors.base import Ending, LaunchRequest
@@ -32,6 +32,7 @@ def launch(sandbox: Sandbox, case: Case, verb: Verb) -> Outcome:
         task_dir=Path(".sow/project/phases/build/tasks/010"),
         cwd=sandbox.repository,
         as_root=os.geteuid() == 0,
+        commands=COMMANDS,
     )
     made = executor.spawn(request) if verb is Verb.SPAWN else executor.resume(request)
     if verb is case.verb:

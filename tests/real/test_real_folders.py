@@ -2,13 +2,13 @@
 
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-import msgspec
 import pytest
 from journey import tool_results
+from msgspec.structs import replace
 from sandbox import Sandbox
 
 from sow.executors.base import LaunchRequest, Session
@@ -39,7 +39,7 @@ class Place:
     def run(self, request: LaunchRequest, *commands: str, yolo: bool = False) -> list[bool]:
         """Run an agent that uses these tools one after another; return which were let through."""
         self.sandbox.behave(commands=list(commands))
-        executor = make_executor(msgspec.structs.replace(CLAUDE, yolo_mode=yolo))
+        executor = make_executor(replace(CLAUDE, yolo_mode=yolo))
         launch = executor.spawn(request)
         done = self.sandbox.namespace.run(
             launch.argv,

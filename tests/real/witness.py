@@ -3,7 +3,8 @@
 Owns the record of each call. It stands as `sow` first on the agent's PATH, runs
 the true one with the same arguments and streams, and appends one JSON line:
 `argv`, `ancestors` (the `exe` of every process above, nearest first), the
-statuses of all tasks `before` and `after`, and the `exit` code.
+statuses of all tasks `before` and `after`, the `exit` code, the `seconds` it took, and the
+`role` of the job's agent that called, if any.
 
     python -I witness.py LOG TRUE_SOW [ARGUMENT...]
 """
@@ -13,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 STATUS = re.compile(r"^  status: *[\"']?(\w+)", re.MULTILINE)
@@ -42,9 +44,10 @@ def main(log: str, true_sow: str, *arguments: str) -> int:
     """Run the true sow, and record the call."""
     root = Path(os.environ.get("SOW_ROOT", "."))
     above = ancestors()
-    before = statuses(root)
+    before, begun = statuses(root), time.monotonic()
     code = subprocess.run([true_sow, *arguments], check=False).returncode
-    call = {"argv": arguments, "ancestors": above, "exit": code}
+    seconds, role = time.monotonic() - begun, os.environ.get("SOW_AGENT", "")
+    call = {"argv": arguments, "ancestors": above, "exit": code, "seconds": seconds, "role": role}
     line = json.dumps({**call, "before": before, "after": statuses(root)}) + "\n"
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(descriptor, line.encode())

@@ -58,7 +58,7 @@ def test_its_question_with_all_that_belongs_to_it(workspace: Workspace) -> None:
         "  It asks: Which one?",
         "    RS256 or",
         "    HS256",
-        '  Answer: `sow agent resume 010 "…"`',
+        '  Answer: `sow agent answer 010 "…"`',
     ]
 
 
@@ -74,7 +74,7 @@ def test_a_question_of_an_earlier_job_is_none_of_this_one(workspace: Workspace) 
     log(workspace, "Which one?", at=NOW - 60)
     assert below(workspace, job()) == [
         "  It has logged no question. Its last words: `sow task output 010`",
-        '  Answer: `sow agent resume 010 "…"`',
+        '  Answer: `sow agent answer 010 "…"`',
     ]
 
 
@@ -106,7 +106,7 @@ def test_an_agent_that_logs_under_another_name_is_heard(workspace: Workspace) ->
 def test_among_others_each_line_names_its_task(workspace: Workspace) -> None:
     assert below(workspace, job(), among_others=True) == [
         "  010 has logged no question. Its last words: `sow task output 010`",
-        '  Answer: `sow agent resume 010 "…"`',
+        '  Answer: `sow agent answer 010 "…"`',
     ]
     log(workspace, "Which one?", at=NOW + 1)
     assert below(workspace, job(), among_others=True)[0] == "  010 asks: Which one?"

@@ -25,10 +25,11 @@ def test_a_done_job_exits_by_the_status_it_left(status: TaskStatus) -> None:
 
 @pytest.mark.parametrize("cause", Cause)
 def test_a_failed_job_exits_1_save_for_the_causes_with_a_code_of_their_own(cause: Cause) -> None:
-    """3: configuration. 4: cannot be merged so. 5: not installed, session lost. 1: the rest."""
+    """3: configuration. 4: cannot be merged so. 5: not installed, session lost. 6: .sow/run."""
     own = {
         Cause.MERGE_CONFLICT: ExitCode.STATE,
         Cause.MERGE_REFUSED: ExitCode.STATE,
+        Cause.FOLDER_UNUSABLE: ExitCode.QUEUE,
         Cause.CONFIGURATION: ExitCode.CONFIGURATION,
         Cause.MISSING_BINARY: ExitCode.EXECUTOR,
         Cause.SESSION_UNKNOWN: ExitCode.EXECUTOR,

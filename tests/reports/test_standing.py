@@ -1,11 +1,10 @@
 """What a live job does or waits for, in a few words, and the same rule behind `explain`."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from reports.job_cases import EXECUTORS, NOW, make_job
 
 from sow.jobs import control, jobs, leases
@@ -20,7 +19,7 @@ STAFFED = Surroundings(workers=1, capacity=4, running=1, running_alike=1)
 
 
 def queued(max_parallel: int | None = None, **fields: object) -> Job:
-    config = msgspec.structs.replace(EXECUTORS["claude-code"].config, max_parallel=max_parallel)
+    config = replace(EXECUTORS["claude-code"].config, max_parallel=max_parallel)
     return make_job(**{"state": JobState.QUEUED, "executor": config, **fields})
 
 
@@ -38,12 +37,33 @@ def queued(max_parallel: int | None = None, **fields: object) -> Job:
         ),
         (Surroundings(), None, Obstacle.NO_WORKER),
         (Surroundings(paused_since="x"), None, Obstacle.PAUSED),
+        (Surroundings(workers=1, capacity=4, short_of="x"), None, Obstacle.SHORT),
     ],
 )
 def test_what_stands_in_the_way_of_a_start(
     around: Surroundings, max_parallel: int | None, expected: Obstacle | None
 ) -> None:
     assert obstacle_of(queued(max_parallel), around) is expected
+
+
+@pytest.mark.parametrize(
+    ("around", "expected"),
+    [
+        (Surroundings(workers=1, capacity=1, running=1, checks=2, running_alike=1), None),
+        (Surroundings(workers=1, capacity=4, checks=2, running_alike=2), Obstacle.CHECKS_FULL),
+    ],
+)
+def test_a_check_waits_for_checks_alone(around: Surroundings, expected: Obstacle | None) -> None:
+    check = make_job(verb=Verb.CHECK, executor=None, state=JobState.QUEUED)
+    assert obstacle_of(check, around) is expected
+
+
+def test_what_is_waited_for_is_told() -> None:
+    short = Surroundings(workers=1, capacity=4, short_of="too little memory is free")
+    assert words_of(queued(), short, NOW) == "waits for room: too little memory is free"
+    check = make_job(verb=Verb.CHECK, executor=None, state=JobState.QUEUED)
+    full = Surroundings(workers=1, capacity=4, checks=2, running_alike=2)
+    assert words_of(check, full, NOW) == "waits for its turn: 2 of 2 checks run"
 
 
 @pytest.fixture

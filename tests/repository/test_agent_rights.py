@@ -4,36 +4,42 @@ import click
 import pytest
 from command_tree import COMMANDS
 
-from sow.agents.roles import AGENTS
-from sow.cli.agent_rights import (
+from sow.agents.rights import (
     ORCHESTRATING,
     PLANNING,
     REVIEWING,
     RIGHTS,
+    WITHOUT_RULE,
     CallingAgent,
     Right,
+    commands_for,
     refuse_without_right,
 )
+from sow.agents.roles import AGENTS
 from sow.cli.lazy import LazyGroup
 from sow.cli.root import root
 from sow.errors import StateError
-from sow.executors.claude import SOW_VERBS
+from sow.executors.claude import rule_for
 from sow.own_variables import STEP_ROLE
 
 READS = """
-agent list, changes, clone list, clone path, completion, config path, config show,
-config validate, demo, doctor, job explain, job list, job logs, job show, project status, prompt,
-queue status, review show, schema, task diff, task explain, task list, task log, task output,
-task show, worker list, worker logs
+agent list, batch list, batch show, changes, clone list, clone path, completion, config path, config
+show, config validate, cost, demo, doctor, feedback list, input list, job explain, job list, job
+logs, job show, log, next, notify list, output list, phase list, project list, project status,
+prompt, queue status, review show, schema, status, task diff, task explain, task export, task list,
+task log, task output, task show, validate, worker list, worker logs, worker unit
 """
 OWN_TASK = "agent log, agent task state set-status, task abandon, task reopen, task set"
-PLANNERS = "task add"
+PLANNERS = "task add, task import, task remove"
 REVIEWERS = "review accept, review correct"
 ORCHESTRATORS = """
-agent cancel, agent open, agent resume, agent review, agent spawn, agent wait, clone prune,
-clone remove, clone update, config edit, config init, config reset, init, job cancel,
-job prune, job resolve, merge, project check, project new, queue pause, queue resume,
-task check, worker, worker stop
+advance, agent answer, agent cancel, agent open, agent resume, agent review, agent spawn, agent
+wait, approve, batch add, batch cancel, batch pause, batch remove, batch resume, batch run, batch
+wait, clone prune, clone remove, clone update, config edit, config init, config reset, feedback add,
+feedback settle, init, input add, input remove, job cancel, job prune, job resolve, job retry, job
+wait, merge, notify test, output add, output move, output remove, phase add, phase finish, phase
+reopen, project abandon, project check, project finish, project new, project publish, project set,
+queue pause, queue resume, start, task check, worker, worker stop
 """
 PEOPLE = "trust"
 
@@ -98,10 +104,39 @@ def test_the_roles_named_are_roles() -> None:
     assert {agent.name for agent in AGENTS} >= ORCHESTRATING | PLANNING | REVIEWING
 
 
-def test_the_rules_of_claude_name_single_commands_that_agents_may_run() -> None:
+NO_RULE = """
+agent open, completion, config edit, config init, config reset, config show, demo, notify list,
+notify test, start, worker, worker unit
+"""
+
+
+@pytest.mark.parametrize("role", [agent.name for agent in AGENTS])
+def test_a_roles_cli_is_told_to_let_it_run_what_it_has_a_right_to(role: str) -> None:
+    """What no rule names is said a second time here."""
+    assert words_of(NO_RULE) == WITHOUT_RULE
+    wanted = {words for words in COMMANDS if may_run(role, words)} - WITHOUT_RULE
+    assert set(commands_for(role)) == wanted
+
+
+def test_a_reviewer_of_a_task_is_told_of_what_a_review_needs() -> None:
+    reads = {words for words, right in RIGHTS.items() if right is Right.READS} - WITHOUT_RULE
+    wanted = reads | words_of(REVIEWERS) | {("agent", "log")}
+    assert set(commands_for("tester", reviews=True)) == wanted
+
+
+@pytest.mark.parametrize("role", [agent.name for agent in AGENTS])
+def test_the_rules_of_claude_name_single_commands(role: str) -> None:
     """A rule for a group, such as Bash(sow task:*), would grow with every command that joins it."""
-    for rule in SOW_VERBS:
-        words = tuple(rule.removeprefix("Bash(sow ").removesuffix(":*)").split())
-        assert words in COMMANDS, rule
-        assert not isinstance(COMMANDS[words], click.Group), rule
-        assert RIGHTS[words] is not Right.ORCHESTRATORS, rule
+    for words in commands_for(role):
+        assert not isinstance(COMMANDS[words], click.Group)
+        assert rule_for(" ".join(words)) == f"Bash(sow {' '.join(words)}:*)"
+
+
+def test_to_mend_takes_more_than_to_look() -> None:
+    words = ("validate",)
+    assert may_run("implementer", words, fix="")
+    assert not may_run("implementer", words, fix="x")
+    assert not may_run(STEP_ROLE, words, fix="x")
+    assert may_run("orchestrator", words, fix="x")
+    with pytest.raises(StateError):
+        refuse_without_right(CallingAgent("010", "orchestrator", reviews=True), words, {"fix": "x"})

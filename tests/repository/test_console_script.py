@@ -77,6 +77,6 @@ def test_output_that_cannot_be_written_is_told(site: Site) -> None:
     site.project("010")
     with Path("/dev/full").open("w") as full:
         listed = site.start("task", "list", stdout=full)
-        _, err = listed.communicate(timeout=60)
+        _, err = listed.communicate(timeout=240)
     assert listed.returncode == 1
     assert err.startswith("Error: cannot write to standard output: No space left on device")

@@ -53,7 +53,7 @@ MAY_IMPORT: dict[tuple[str, ...], set[str]] = {
     ("prompt", "guidance/implementer/base"): set(),
     ("task", "list"): STATE,
     ("task", "set", "010", "name", "Another"): STATE,
-    ("task", "show", "010"): STATE,
+    ("task", "show", "010"): STATE | QUEUE,
 }
 
 PROGRAM = """
@@ -99,3 +99,60 @@ def test_a_command_imports_no_more_than_it_needs(
     code, modules = json.loads(done.stdout.splitlines()[-1])
     assert code == 0, done.stderr
     assert HEAVY & set(modules) <= MAY_IMPORT[words]
+
+
+SPAWN = ["agent", "spawn", "030", "--detach"]
+
+
+@pytest.fixture(scope="module")
+def at_spawn(
+    project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[list[str], list[str]]:
+    """Return what a spawn has imported: the modules, and our dataclasses in them."""
+    folder = tmp_path_factory.mktemp("spawn")
+    words = ["task", "add", "Apart", "--agent", "tester", "--id", "030"]
+    subprocess.run([sys.executable, "-P", "-m", "sow", *words], cwd=project, check=True)
+    (folder / "claude").write_text("#!/bin/sh\n")
+    (folder / "claude").chmod(0o755)
+    (folder / "user.yaml").write_text("worker: {autostart: false}\n")
+    environ = {
+        **os.environ,
+        "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
+        "SOW_CONFIG": str(folder / "user.yaml"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", f"{PROGRAM}\n{DATACLASSES}", json.dumps(SPAWN)],
+        cwd=project,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (code, modules), found = map(json.loads, done.stdout.splitlines()[-2:])
+    assert code == 0, done.stderr
+    return modules, found
+
+
+DATACLASSES = """
+print(json.dumps(sorted({
+    f"{value.__module__}.{value.__name__}"
+    for name in ours
+    for value in vars(sys.modules[name]).values()
+    if isinstance(value, type) and "__dataclass_fields__" in vars(value)
+})))
+"""
+
+
+def test_a_spawn_without_a_clone_imports_nothing_of_clones(
+    at_spawn: tuple[list[str], list[str]],
+) -> None:
+    """The mark of a clone is looked for all the same: the call may be made inside of one."""
+    modules, _ = at_spawn
+    of_clones = ("sow.clones", "sow.git", "sow.trust")
+    assert [name for name in modules if name.startswith(of_clones)] == []
+
+
+def test_a_spawn_makes_no_dataclass(at_spawn: tuple[list[str], list[str]]) -> None:
+    """Each one's methods are compiled at import: a Struct costs a tenth (docs/decisions.md)."""
+    _, found = at_spawn
+    assert found == []

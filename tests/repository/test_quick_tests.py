@@ -1,6 +1,7 @@
 """`make test-quick`: what it leaves out, and that what is left still reaches every package."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ def test_whatever_is_slow_is_seen_to_be_left_out() -> None:
     assert is_quick(ROOT / "tests/state/test_state_concurrency.py")
 
 
+@cache
 def is_quick(path: Path) -> bool:
     """Whether some test of a file is run."""
     tree = nodes_of(path)[0]
@@ -67,6 +69,7 @@ def is_left_out(mark: ast.expr) -> bool:
     return any(f"pytest.mark.{name}" in words for name in LEFT_OUT)
 
 
+@cache
 def packages_of(path: Path) -> set[str]:
     """Return the packages of which a file, or what tests share beside it, imports something."""
     beside = {other for other in path.parent.glob("*.py") if not other.name.startswith("test_")}

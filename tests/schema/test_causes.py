@@ -96,9 +96,9 @@ def test_the_endings_that_show_something_of_the_session() -> None:
         Cause.CLOSED,
     } == GOOD_ORDER
     refused = {Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN, Cause.MISSING_BINARY, Cause.BAD_FLAGS}
-    refused |= {Cause.SETUP_FAILED}
+    refused |= {Cause.SETUP_FAILED, Cause.SETUP_PREVENTED}
     steps = {Cause.PASSED, Cause.CHECK_FAILED, Cause.MERGE_CONFLICT, Cause.MERGE_REFUSED}
-    assert refused | steps | {Cause.CONFIGURATION} == WITHOUT_AGENT
+    assert refused | steps | {Cause.CONFIGURATION, Cause.FOLDER_UNUSABLE} == WITHOUT_AGENT
     assert WITHOUT_AGENT | {Cause.WORKER_DIED, Cause.WORKER_STOPPED} == NEVER_BEGAN
 
 

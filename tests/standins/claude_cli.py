@@ -97,6 +97,7 @@ def _open(options, words):
         output=options.get("output-format", "text"),
         model=options.get("model"),
         mode=_mode(options),
+        budget=float(options["max-budget-usd"]) if "max-budget-usd" in options else None,
     )
 
 

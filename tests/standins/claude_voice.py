@@ -3,9 +3,25 @@
 import json
 import os
 
-from conversation import Conversation, new_id, write
+from conversation import TOKENS, Conversation, new_id, write
 
 VERSION = "2.1.197"
+CUMULATIVE = "2.1.330"
+"""The version whose totals count the whole session (measured)."""
+API = {
+    "input": "input_tokens",
+    "output": "output_tokens",
+    "cache_read": "cache_read_input_tokens",
+    "cache_write": "cache_creation_input_tokens",
+}
+BY_MODEL = {
+    "input": "inputTokens",
+    "output": "outputTokens",
+    "cache_read": "cacheReadInputTokens",
+    "cache_write": "cacheCreationInputTokens",
+}
+DOLLARS = {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75}
+"""What a million tokens cost here, whatever the model."""
 API_ERRORS = {
     400: "API Error: 400 The request was invalid",
     402: "Credit balance is too low",
@@ -30,13 +46,20 @@ RETRY_ERRORS = {
 }
 
 
+def cost_of(tokens):
+    """What tokens cost, in dollars."""
+    return sum(tokens.get(kind, 0) * DOLLARS[kind] for kind in TOKENS) / 1_000_000
+
+
 class ClaudeConversation(Conversation):
     """Speaks stream-json, json or text."""
 
     cli = "claude"
 
-    def __init__(self, *, output, model, mode, **rest):
+    def __init__(self, *, output, model, mode, budget=None, **rest):
         super().__init__(**rest)
+        self.version = VERSION
+        self.budget = budget
         self.output = output
         self.model = model or self._first_model() or "claude-standin-1"
         self.mode = mode
@@ -71,7 +94,7 @@ class ClaudeConversation(Conversation):
             model=self.model,
             permissionMode=self.mode,
             apiKeySource="ANTHROPIC_API_KEY",
-            claude_code_version=VERSION,
+            claude_code_version=self.version,
         )
 
     def say(self, text):
@@ -139,8 +162,7 @@ class ClaudeConversation(Conversation):
             "num_turns": self.turns,
             **({"result": text} if terminal == "completed" else {"errors": [text]}),
             "session_id": self.session_id,
-            "total_cost_usd": 0.0 if is_error else 0.01,
-            "usage": {"input_tokens": 10, "output_tokens": 5},
+            **self._totals(is_error),
             "permission_denials": self.denials,
             "terminal_reason": terminal,
         }
@@ -160,7 +182,52 @@ class ClaudeConversation(Conversation):
         self.turns += 1
         self.failed_requests = 0
         message = {"role": "assistant", "model": self.model, "content": [content]}
+        if self.uses:
+            self.use()
+            usage = {API[kind]: self.uses.get(kind, 0) for kind in TOKENS}
+            message |= {"id": f"msg_{new_id()}", "usage": usage}
         self._event("assistant", message=message)
+
+    def is_over_budget(self):
+        """Whether `--max-budget-usd` is spent, which counts each run by itself (measured)."""
+        return self.budget is not None and cost_of(self.used) >= self.budget
+
+    def budget_reached(self):
+        """The last word of a run whose own budget is spent; returns its exit code."""
+        self.finish(
+            f"Reached maximum budget (${self.budget:g})",
+            is_error=True,
+            terminal="budget_exhausted",
+        )
+        return 1
+
+    def _totals(self, is_error):
+        """What was used: of this run, and from 2.1.330 on of the session's (measured)."""
+        if not any(self.used.values()) and not self._earlier():
+            usage = {"input_tokens": 10, "output_tokens": 5}
+            return {"total_cost_usd": 0.0 if is_error else 0.01, "usage": usage}
+        before = self._earlier() if self.version == CUMULATIVE else {}
+        total = {kind: self.used[kind] + before.get(kind, 0) for kind in TOKENS}
+        self._keep_totals(total)
+        by_model = {BY_MODEL[kind]: total[kind] for kind in TOKENS}
+        return {
+            "total_cost_usd": cost_of(total),
+            "usage": {API[kind]: self.used[kind] for kind in TOKENS},
+            "modelUsage": {self.model: {**by_model, "costUSD": cost_of(total)}},
+        }
+
+    def _earlier(self):
+        """What the session's runs have used that came to an end."""
+        path = f"{self.transcript}.totals"
+        if not os.path.exists(path):
+            return {}
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+
+    def _keep_totals(self, total):
+        if self.version == CUMULATIVE and os.path.exists(self.transcript):
+            with open(f"{self.transcript}.totals", "w", encoding="utf-8") as file:
+                json.dump(total, file)
 
     def _event(self, kind, **fields):
         self.emit({"type": kind, **fields, "session_id": self.session_id, "uuid": new_id()})

@@ -5,6 +5,8 @@ import os
 import signal
 import sys
 
+TOKENS = ("input", "output", "cache_read", "cache_write")
+
 
 def new_id():
     """A random UUID, without the cost of importing uuid."""
@@ -53,6 +55,10 @@ class Conversation:
         self.denials = []
         self.turns = 0
         self.last_text = ""
+        self.version = ""
+        self.uses = {}
+        """How many tokens each of its messages uses: input, output, cache_read, cache_write."""
+        self.used = dict.fromkeys(TOKENS, 0)
         self.keeps = True
         """Whether it writes its transcript; killed in its first seconds, the real one has not."""
         self.unkept = []
@@ -87,6 +93,15 @@ class Conversation:
         """Remove the transcript: the CLI has lost its session, or never wrote it."""
         if self.transcript and os.path.exists(self.transcript):
             os.unlink(self.transcript)
+
+    def use(self):
+        """Count one more message."""
+        for kind in TOKENS:
+            self.used[kind] += self.uses.get(kind, 0)
+
+    def is_over_budget(self):
+        """Whether a budget of its own is spent."""
+        return False
 
     def on_interrupt(self):
         """Say what the CLI says when SIGINT ends it; return its exit code."""

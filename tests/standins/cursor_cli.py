@@ -40,6 +40,12 @@ Commands:
   create-chat  Create a new empty chat and return its ID
 """
 TOOLS = {"Bash": "shellToolCall", "Write": "editToolCall"}
+USED = {
+    "input": "input",
+    "output": "output",
+    "cache_read": "cacheRead",
+    "cache_write": "cacheWrite",
+}
 RULE = re.compile(r"Shell\((.*)\)\Z")
 
 
@@ -164,6 +170,7 @@ class CursorConversation(Conversation):
     def say(self, text):
         """One assistant message."""
         self.last_text = text
+        self.use()
         self._event("assistant", message=_message("assistant", text))
 
     def tool_started(self, call, tool, arguments):
@@ -212,6 +219,11 @@ class CursorConversation(Conversation):
             "result": text,
             "session_id": self.session_id,
             "request_id": new_id(),
+            **(
+                {"usage": {f"{USED[kind]}Tokens": self.used[kind] for kind in USED}}
+                if any(self.used.values())
+                else {}
+            ),
         }
         if self.output == "text":
             write(text.encode(errors="surrogateescape") + b"\n")

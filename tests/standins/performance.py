@@ -32,6 +32,8 @@ def perform(conversation):
     install_handlers(conversation, player.log_end)
     steps = runs[min(number, len(runs)) - 1] if runs else good_agent(conversation.prompt)
     conversation.keeps = not any("keep_nothing" in step for step in steps)
+    versions = [step["version"] for step in steps if "version" in step]
+    conversation.version = versions[0] if versions else conversation.version
     conversation.begin()
     try:
         for step in steps:
@@ -106,10 +108,18 @@ class Player:
 
     def do_say(self, text, _step):
         self.voice.say(text)
+        self._end_over_budget()
 
     def do_result(self, text, _step):
         """A result line before the run's end, as with background tasks."""
         self.voice.finish(text)
+
+    def do_version(self, _version, _step):
+        """Its meaning is in force from the run's beginning."""
+
+    def do_use(self, tokens, _step):
+        """What each message from here on uses."""
+        self.voice.uses = tokens
 
     def do_noise(self, text, _step):
         write(text.encode(errors="surrogateescape"))
@@ -138,6 +148,7 @@ class Player:
     def do_shell(self, command, _step):
         arguments = {"command": command}
         call = self._call("Bash", arguments)
+        self._end_over_budget()
         if not self.voice.permissions.allows_shell(command):
             self.voice.tool_denied(call, "Bash", arguments)
             self.tools.append({"command": command, "exit": None, "output": ""})
@@ -212,6 +223,11 @@ class Player:
         self.voice.keep(b"", anyway=True)
 
     # how the run ends
+
+    def _end_over_budget(self):
+        """The CLI looks after each answer whether its own budget is spent (measured)."""
+        if self.voice.is_over_budget():
+            raise EndedError(self.voice.budget_reached())
 
     def do_exit(self, code, _step):
         self.voice.finish(self.voice.last_text or "Done.")

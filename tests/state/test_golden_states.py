@@ -48,6 +48,11 @@ def test_the_full_task_of_version_2():
     assert task.clone.base == "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
+def test_a_task_of_version_2_with_a_key():
+    task = read("task-v2-key.yaml", TaskState).task
+    assert (task.key, task.priority, task.depends_on) == ("api/login", -3, ["010"])
+
+
 def test_the_smallest_task_of_version_1():
     task = read("task-v1-smallest.yaml", TaskState).task
     assert (task.status, task.iteration) == (TaskStatus.PENDING, 1)
@@ -69,6 +74,46 @@ def test_a_finished_task():
 def test_the_project_of_version_1():
     project = read("project-v1.yaml", ProjectState).project
     assert project.phases == ["design", "implementation"]
+
+
+def test_the_records_of_a_project_of_version_2():
+    project = read("project-v2-records.yaml", ProjectState).project
+    (goal,), (design,) = project.inputs, project.outputs
+    assert (goal.path, goal.type, goal.approved) == ("docs/goal.md", "goal", msgspec.UNSET)
+    assert (design.by, design.approved.by) == ("orchestrator", "person")
+    settled, open_one = project.feedback
+    assert (settled.file, settled.status, settled.settled_by) == (
+        "001.md",
+        "settled",
+        "orchestrator",
+    )
+    assert (open_one.id, open_one.status, open_one.settled_at) == ("002", "open", msgspec.UNSET)
+
+
+def test_the_lifecycle_of_a_project_of_version_2():
+    project = read("project-v2-lifecycle.yaml", ProjectState).project
+    assert (project.kind, project.standing, project.round) == ("standard", "finalizing", 2)
+    assert (project.review.verdict, project.check.names) == ("accepted", ["unit"])
+    assert (project.plan.by, project.ending.how) == ("person", "finished")
+    breakdown = read("project-v2-breakdown.yaml", ProjectState).project
+    assert (breakdown.kind, breakdown.standing) == ("breakdown", "publishing")
+    assert [unit.id for unit in breakdown.units] == ["010"]
+
+
+def test_a_project_of_version_1_is_a_standard_one_in_execution():
+    project = read("project-v1.yaml", ProjectState).project
+    assert (project.kind, project.standing, project.round) == ("standard", "executing", 1)
+
+
+def test_the_log_with_ids():
+    first, person, end = read_entries(GOLDEN / "log-v2.md")
+    assert (first.id, first.job, first.attempt) == ("3f6c2a901d5e", 12, 2)
+    assert (first.files, first.text) == (
+        ("src/auth.py",),
+        "Free text.\n ---\nAfter a line of dashes.",
+    )
+    assert (person.agent, person.id) == ("ada", "")
+    assert (end.role, end.event, end.job) == ("implementer", "job", 12)
 
 
 def test_the_log_of_version_1():

@@ -177,7 +177,7 @@ def test_entries_that_follow_a_log_which_git_has_just_taken_cost_no_other(worksp
     write_entry(task.folder, entry("four"))
     append_entry(task.folder, entry("five"))
     actions = [one.action for one in read_entries(log)]
-    told = ["one", "two", "three", "four", "five"]
+    told = ["Status: pending to in_progress", "one", "two", "three", "four", "five"]
     assert [one for one in actions if "Put back" not in one] == told
 
 

@@ -1,5 +1,7 @@
 """The form of a log entry: what is written is read again, whatever it says."""
 
+import re
+
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +18,7 @@ steady = settings(
 """A loaded machine is no failure."""
 
 TIME = "2026-01-31T12:00:00Z"
+ID = "0123456789ab"
 
 
 def test_an_entry_as_it_stands_in_the_file(tmp_path):
@@ -26,32 +29,46 @@ def test_an_entry_as_it_stands_in_the_file(tmp_path):
         result="success",
         files=("src/auth.py", "a, b.py"),
         text="Free text.\n---\nMore.",
+        id="0123456789ab",
     )
     path = append_entry(tmp_path, entry)
     assert path == tmp_path / "log.md"
     assert path.read_text() == (
         "---\n"
+        "id: 0123456789ab\n"
         "timestamp: 2026-01-31T12:00:00Z\n"
         "agent: implementer\n"
         "action: Added the login route\n"
+        "# 0123456789ab\n"
         "result: success\n"
         'files: [src/auth.py, "a, b.py"]\n'
+        "# 0123456789ab\n"
         "---\n"
         "\n"
         "Free text.\n"
         " ---\n"
         "More.\n"
+        "<!-- 0123456789ab -->\n"
     )
+
+
+def test_what_sow_tells_of_a_change_names_role_job_and_attempt(tmp_path):
+    entry = LogEntry(TIME, "sow", "x", role="tester", job=3, attempt=2, event="job", id=ID)
+    text = append_entry(tmp_path, entry).read_text()
+    assert f"role: tester\nevent: job\njob: 3\n# {ID}\nattempt: 2\n# {ID}\n---\n" in text
+    assert read_entries(tmp_path / "log.md") == [entry]
 
 
 def test_the_second_entry_follows_a_blank_line(tmp_path):
     append_entry(tmp_path, LogEntry(TIME, "a", "one"))
     append_entry(tmp_path, LogEntry(TIME, "a", "two"))
     first, second = (tmp_path / "log.md").read_text().split("\n\n")
-    assert first.startswith("---\ntimestamp")
-    assert first.endswith("\n---")
-    assert second.startswith("---\ntimestamp")
-    assert second.endswith("\n---\n")
+    for text in (first, second):
+        ending = re.fullmatch(
+            r"---\nid: (.{12})\ntimestamp: .*\nagent: a\naction: \w+\n# \1\n---",
+            text.strip(),
+        )
+        assert ending, text
 
 
 def test_what_stands_in_the_log_is_never_changed(tmp_path):
@@ -121,18 +138,20 @@ def test_any_scalar_is_read_as_the_same_string(text):
 def stands(text: str) -> str:
     """Return free text as the file holds it."""
     lines = text.strip("\n").split("\n")
-    return "\n".join(f" {line}" if line.rstrip() == "---" else line for line in lines)
+    form = {"---", f"id: {ID}", f"# {ID}", f"<!-- {ID} -->"}
+    return "\n".join(f" {line}" if line.rstrip() in form else line for line in lines).strip("\n")
 
 
+FORMS = ["---", "--- ", "timestamp: x", "", "a", f"id: {ID}", f"# {ID}", f"<!-- {ID} -->"]
 entries = st.builds(
     LogEntry,
+    id=st.just(""),
     timestamp=st.just(TIME),
     agent=words,
     action=words,
     result=any_text,
     files=st.lists(any_text, max_size=3).map(tuple),
-    text=any_text
-    | st.lists(st.sampled_from(["---", "--- ", "timestamp: x", "", "a"])).map("\n".join),
+    text=any_text | st.lists(st.sampled_from(FORMS)).map("\n".join),
 )
 
 
@@ -142,9 +161,11 @@ def test_any_entries_are_read_as_they_were_written(tmp_path_factory, written, to
     folder = tmp_path_factory.mktemp("log")
     for entry in written:
         append_entry(folder, entry)
-    assert read_entries(folder / "log.md") == [
+    found = read_entries(folder / "log.md")
+    assert [entry._replace(id="") for entry in found] == [
         entry._replace(text=stands(entry.text)) for entry in written
     ]
+    assert len({entry.id for entry in found}) == len(written)
 
 
 @steady
@@ -180,6 +201,7 @@ def test_an_argument_that_was_no_utf8_is_written_readably(tmp_path):
 
 def test_an_entry_of_a_person_may_have_other_keys(tmp_path):
     (tmp_path / "log.md").write_text(
-        f"# Notes\n\n---\ntimestamp: {TIME}\nagent: me\naction: looked\nmood: good\n---\n"
+        f"# Notes\n\n---\ntimestamp: {TIME}\nagent: me\naction: looked\nmood: good\n"
+        "id: 7\njob: my day job\nevent: [lunch]\n---\n"
     )
     assert [entry.agent for entry in read_entries(tmp_path / "log.md")] == ["me"]

@@ -71,7 +71,15 @@ def test_init_makes_everything_once(tmp_path):
     first = init_workspace(tmp_path)
     assert first.stood == ()
     assert sorted(first.made) == sorted(
-        f".sow/{name}" for name in (".version", "config.yaml", ".gitignore", "knowledge/", "refs/")
+        f".sow/{name}"
+        for name in (
+            ".version",
+            "config.yaml",
+            ".gitignore",
+            ".gitattributes",
+            "knowledge/",
+            "refs/",
+        )
     )
     second = init_workspace(tmp_path)
     assert (sorted(second.stood), second.made) == (sorted(first.made), ())
@@ -124,6 +132,7 @@ def test_git_sees_what_is_shared_and_nothing_of_this_machine(tmp_path):
         text=True,
     ).stdout.split()
     assert sorted(seen) == [
+        ".sow/.gitattributes",
         ".sow/.gitignore",
         ".sow/.version",
         ".sow/config.yaml",

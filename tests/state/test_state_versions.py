@@ -1,5 +1,8 @@
 """Files that grow: an older sow is told by name what is newer, a newer one reads all that was."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from sow.errors import ExitCode, StateError
@@ -11,6 +14,7 @@ from sow.state.transitions import enter
 from sow.state.version import VERSION_FILE, folder_version
 
 NOON = 1_769_860_800.0
+PAGE = Path(__file__).parents[2] / "docs/upgrading.md"
 
 
 @pytest.fixture
@@ -97,3 +101,10 @@ def test_a_clone_on_record_takes_the_form_in_which_it_came(workspace, state):
     assert "\nversion: 2\n" in state.read_text()
     assert folder_version(workspace.sow / VERSION_FILE) == 2
     assert read_task(workspace, "010").clone.branch == "sow/a-project-0b5f4b7e/010"
+
+
+def test_the_page_on_upgrading_has_a_row_for_each_form() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    (table,) = re.findall(r"^\| form of a state file \|.*\n\|.*\n((?:\|.*\n)+)", text, re.MULTILINE)
+    forms = [int(number) for number in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)]
+    assert forms == list(range(1, version.SCHEMA_VERSION + 1))

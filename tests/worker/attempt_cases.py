@@ -24,7 +24,7 @@ from worker.supervisor.instructions import pack
 SUPERVISOR = Path(__file__).parents[2] / "worker" / "supervisor" / "program.py"
 PSUTIL = str(Path(psutil.__file__).parents[1])
 """The folder by which a supervisor is told to use the portable back end."""
-SECONDS = 60.0
+SECONDS = 240.0
 FIRST_JOB = JobId(1)
 IMPATIENT = """
 import sys

@@ -21,6 +21,7 @@ from sow.clones.bring_back import bring_back
 from sow.clones.judged import judged_commit
 from sow.clones.make import MadeClone
 from sow.clones.record import record_clone
+from sow.config.checks import read_repository
 from sow.config.load import load_configuration
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases
@@ -28,10 +29,12 @@ from sow.jobs.database import open_queue
 from sow.paths import Workspace
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Attempt, Job, JobState, Verb
-from sow.schema.job_terms import ReviewTerms
+from sow.schema.job_terms import CheckTerms, ReviewTerms
 from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.state.places import find_task
 from sow.state.tasks import change_task, read_task
+from sow.trust.accepted import accept
+from sow.trust.command_lines import command_lines
 from worker import launch
 from worker.adopt import adopt
 from worker.context import WorkerContext
@@ -128,6 +131,26 @@ class ReviewSite:
         leases.enqueue(self.database, job.id, now=time.time())
         return job
 
+    def check(self) -> Job:
+        """Queue a check of the project, which passes."""
+        self.workspace.repository_config.write_text("checks: {unit: 'true'}")
+        source = read_repository(self.workspace.repository_config)
+        accept(self.workspace, command_lines(source.content), self.environ)
+        job = make_job(
+            id=JobId(0),
+            project_id=ProjectId(PROJECT_ID),
+            task_id=TaskId(""),
+            verb=Verb.CHECK,
+            agent="",
+            executor=None,
+            terms=CheckTerms(names=("unit",)),
+            path_variable=self.path,
+            state=JobState.PREPARING,
+        )
+        job = jobs.insert_job(self.database, job)
+        leases.enqueue(self.database, job.id, now=time.time())
+        return job
+
     def start(self, job: Job) -> Running | None:
         """Claim and start a job; what runs of it is ended with the test."""
         self.database.run("update job set retry_at = 0")
@@ -192,6 +215,10 @@ class ReviewSite:
     def reviews(self) -> list[str]:
         """Return what lies of throw-away clones."""
         return sorted(path.name for path in self.clones.iterdir() if ".review-" in path.name)
+
+    def await_no_clone(self) -> None:
+        """Wait until nothing lies of throw-away clones: they are deleted when the job has ended."""
+        wait_until(lambda: self.reviews() == [], "the throw-away clones are gone")
 
     def wait_for(self, name: str) -> Path:
         path = self.folder / name

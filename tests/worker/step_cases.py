@@ -18,7 +18,7 @@ from sow.schema.job import Job, JobState, Verb
 from sow.schema.job_terms import CheckTerms
 from sow.state.tasks import add_task
 from sow.trust.accepted import accept
-from sow.trust.command_lines import command_lines, text_of
+from sow.trust.command_lines import command_lines
 from worker import launch
 from worker.monitor import Monitor
 from worker.next_supervisor import Standby
@@ -48,8 +48,8 @@ class CheckSite:
     def trust(self) -> None:
         """Accept the command lines as they stand."""
         source = read_repository(self.site.workspace.repository_config)
-        text = text_of(command_lines(source.content))
-        accept(self.site.workspace, text, self.site.context.environ)
+        lines = command_lines(source.content)
+        accept(self.site.workspace, lines, self.site.context.environ)
 
     def place(self, *names: str, task: str = "010") -> Job:
         """Queue a check, as a call does."""

@@ -13,7 +13,10 @@ from attempt_cases import PSUTIL, SECONDS, AttemptSite, is_running
 from sow.paths import Workspace
 from worker.supervisor.foreign_processes import agent_pid_of, is_held, named_in, registered_workers
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tests read /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="the tests read /proc"),
+]
 
 HOLDER = """
 import fcntl, os, sys, time

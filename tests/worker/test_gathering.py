@@ -1,24 +1,37 @@
 """What is gathered of a clone when an attempt is over, and what is left alone."""
 
+import errno
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from attempts.job_values import make_job
 from clones.clone_site import plain
-from clones.making_site import PROJECT_ID, Home, make_home
+from clones.making_site import PROJECT_ID, Home, commit, make_home
 from watch_cases import ME
 
 from sow.agents.roles import AGENTS
-from sow.clones.record import record_clone
+from sow.clones.listing import standing_of
+from sow.clones.main_checkout import main_checkout
+from sow.clones.mark import write_mark
+from sow.clones.record import note_clone, record_clone
 from sow.config.load import load_configuration
+from sow.faults import passing_fault
+from sow.files import NotWritten
+from sow.git.git_errors import GitRefused
 from sow.ids import ProjectId
 from sow.jobs.database import open_queue
 from sow.schema.job import Job
+from sow.schema.job_terms import AuthorTerms
+from sow.state.tasks import change_task
+from sow.yamlfile import REMOVE
 from worker.context import WorkerContext
-from worker.gathering import Gathering, gather, has_clone_to_gather
+from worker.gathering import Gathered, Gathering, gather, has_clone_to_gather
+
+pytestmark = pytest.mark.slow  # process after process
 
 JOB = make_job(project_id=ProjectId(PROJECT_ID))
 ATTEMPT = "1.1.abc"
@@ -27,12 +40,14 @@ ATTEMPT = "1.1.abc"
 class GatherSite:
     """A repository whose task 010 has a clone, and a worker's context."""
 
-    def __init__(self, folder: Path, *, whole: bool = True) -> None:
+    def __init__(self, folder: Path, *, whole: bool = True, recorded: bool = True) -> None:
         home = make_home(folder)
         (home.workspace.sow / "config.yaml").write_text(f"clones:\n  folder: {folder / 'clones'}\n")
         self.home: Home = home.with_settings(folder=str(folder / "clones"))
         made = self.home.make("010", whole=whole)
-        record_clone(home.workspace, made.mark, now=time.time())
+        self.mark = made.mark
+        if recorded:
+            record_clone(home.workspace, made.mark, now=time.time())
         self.clone = self.home.place("010").path
         self.database = open_queue(home.workspace)
         configuration = load_configuration(
@@ -52,7 +67,7 @@ class GatherSite:
 
     def gathering(self, job: Job = JOB) -> Gathering:
         """Return what came of gathering, in this thread."""
-        gathering = Gathering(self.context, job, ATTEMPT)
+        gathering = Gathering(job, lambda: gather(self.context, job, ATTEMPT))
         gathering.run()
         return gathering
 
@@ -83,6 +98,86 @@ def test_what_a_setup_has_left_that_came_to_no_end_is_nobodys_work(tmp_path: Pat
     assert (gathered.files, gathered.warnings) == (None, ())
     assert site.subjects() == ["First"]
     site.database.close()
+
+
+def test_an_author_that_takes_its_clone_out_of_its_state_is_gathered_all_the_same(
+    site: GatherSite,
+) -> None:
+    note_clone(site.home.repository, site.mark)
+    change_task(site.home.workspace, "010", lambda _: {"clone": REMOVE}, now=time.time())
+    (site.clone / "new").write_text("more\n")
+    job = msgspec.structs.replace(JOB, terms=AuthorTerms(clone=True))
+
+    assert has_clone_to_gather(site.context, job)
+    gathered = gather(site.context, job, ATTEMPT)
+
+    assert (gathered.files, gathered.warnings) == (("new",), ())
+    assert gathered.clone is not None
+    assert gathered.clone.path == str(site.clone)
+
+
+def test_what_an_agent_calls_copied_is_its_own_work_all_the_same(site: GatherSite) -> None:
+    note_clone(site.home.repository, site.mark)
+    write_mark(site.clone, site.mark._replace(copied=("new",)))
+    (site.clone / "new").write_text("more\n")
+    assert gather(site.context, JOB, ATTEMPT).files == ("new",)
+    (site.clone / "later").write_text("more\n")
+    write_mark(site.clone, site.mark._replace(copied=("later",)))
+    main = main_checkout(site.home.workspace, site.home.settings)
+    assert standing_of(main, site.home.place("010")).uncommitted == ("later",)
+
+
+def test_of_a_clone_that_was_never_made_nothing_is_told(tmp_path: Path) -> None:
+    site = GatherSite(tmp_path, recorded=False)
+    site.clone.rename(tmp_path / "aside")
+    assert gather(site.context, JOB, ATTEMPT) == Gathered()
+    site.database.close()
+
+
+def test_a_base_that_its_agent_has_forged_hides_nothing(site: GatherSite) -> None:
+    note_clone(site.home.repository, site.mark)
+    hidden = commit(site.clone, "hidden", "x\n")
+    forged = {"path": "/", "branch": "main", "base": hidden}
+    change_task(site.home.workspace, "010", lambda _: {"clone": forged}, now=time.time())
+
+    gathered = gather(site.context, JOB, ATTEMPT)
+
+    assert gathered.files == ("hidden",)
+    assert gathered.clone is not None
+    assert (gathered.clone.base, gathered.clone.branch) == (site.mark.base, site.mark.branch)
+
+
+def test_settings_that_nobody_can_read_keep_no_work_from_being_gathered(site: GatherSite) -> None:
+    note_clone(site.home.repository, site.mark)
+    site.home.workspace.repository_config.write_text("clones: {use: sometimes")
+    (site.clone / "new").write_text("more\n")
+    gathered = gather(site.context, JOB, ATTEMPT)
+    assert (gathered.files, gathered.warnings) == (("new",), ())
+
+
+def full(path: str) -> NotWritten:
+    error = NotWritten(Path(path), OSError(errno.ENOSPC, "No space left on device"))
+    error.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+    return error
+
+
+def test_a_fault_that_passes_is_no_result(site: GatherSite) -> None:
+    def work() -> Gathered:
+        raise full("x")
+
+    gathering = Gathering(JOB, work)
+    gathering.run()
+    assert gathering.result is None
+    assert isinstance(gathering.fault, NotWritten)
+    gathering.give_up()
+    assert gathering.result is not None
+    assert "was not brought into the repository" in gathering.result.warnings[0]
+
+
+def test_a_git_that_finds_the_disk_full_passes_and_one_that_refuses_stays() -> None:
+    full = "fatal: sha1 file write error: No space left on device"
+    assert passing_fault(GitRefused(Path("/"), ("fetch",), 128, full))
+    assert not passing_fault(GitRefused(Path("/"), ("fetch",), 128, "fatal: bad object"))
 
 
 def test_a_name_that_is_no_text_in_what_is_wrong_can_be_put_on_record(site: GatherSite) -> None:

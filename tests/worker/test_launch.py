@@ -7,7 +7,8 @@ from sow.ids import WorkerId
 from sow.jobs import leases
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
-from sow.schema.job import JobState, ProcessIdentity
+from sow.schema.job import Job, JobState, ProcessIdentity
+from sow.schema.task import TaskStatus
 from worker import launch
 from worker.next_supervisor import Standby
 
@@ -38,3 +39,41 @@ def test_a_job_that_cannot_be_started_and_is_anothers_by_now_is_left_to_that_one
     assert lease is not None
     assert lease.worker_id == OTHER
     assert site.get(job).state is JobState.RUNNING
+
+
+class Refused(Standby):
+    """No supervisor can be started, for a reason that quotes a file's name, which is no text."""
+
+    def __init__(self, error: SowError) -> None:
+        super().__init__({})
+        self.error = error
+
+    def prepare(self) -> ProcessIdentity:
+        raise self.error
+
+
+def begun(site: WatchSite, error: SowError) -> Job:
+    """Have a job's start fail by an error."""
+    executor = ExecutorConfig(name="script", type=ExecutorType.COMMAND, command=("/bin/true",))
+    job = site.job(executor=executor)
+    site.lease(job)
+    assert launch.start(site.context, Refused(error), job.id) is None
+    return site.get(job)
+
+
+def test_a_job_fails_with_its_reason_also_where_that_quotes_a_name_that_is_no_text(
+    site: WatchSite,
+) -> None:
+    job = begun(site, SowError("git refused caf\udce9"))
+    assert (job.state, job.reason) == (JobState.FAILED, "git refused caf\ufffd")
+    assert site.task().status is TaskStatus.FAILED
+
+
+def test_a_job_waits_with_its_reason_also_where_that_quotes_a_name_that_is_no_text(
+    site: WatchSite,
+) -> None:
+    executor = ExecutorConfig(name="script", type=ExecutorType.COMMAND, command=("/bin/true",))
+    job = site.job(executor=executor)
+    site.lease(job)
+    launch.try_later(site.context, job.id, SowError("no room for caf\udce9"))
+    assert site.get(job).reason == "cannot be started now: no room for caf\ufffd"

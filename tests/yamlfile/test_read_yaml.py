@@ -85,7 +85,7 @@ def test_a_byte_order_mark_and_windows_lines_are_read():
         ),
         (
             changed("name: Add JWT auth", "zzz: x"),
-            *(3, 3, "task.zzz", "unknown key 'zzz'; known here: id, name, phase,"),
+            *(3, 3, "task.zzz", "unknown key 'zzz'; known here: id, key, name, phase,"),
         ),
         (changed("  name: Add JWT auth\n", ""), 1, 1, "task", "the key 'name' is missing"),
         (changed("task:", "tusk:"), 1, 1, "tusk", "unknown key 'tusk'; did you mean 'task'?"),

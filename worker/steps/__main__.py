@@ -13,11 +13,12 @@ import msgspec
 from sow.files import write_atomically
 from sow.paths import AttemptPaths
 from sow.schema.step_result import StepResult
-from worker.steps import check, merge
+from worker.steps import check, merge, update
 
 PROGRAMS: Mapping[str, Callable[[bytes], tuple[str, StepResult]]] = {
     "check": check.run,
     "merge": merge.run,
+    "update": update.run,
 }
 """By the step's name in `sow.schema.kinds`. Each takes its orders as they came, and returns the
 attempt's folder with its result."""

@@ -6,33 +6,43 @@ those that did not pass. A red check is a result, not a failure of this program.
 
 import time
 from collections.abc import Sequence
+from contextlib import chdir
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
+from sow.clones.main_checkout import main_checkout
+from sow.clones.trial import checked_out
+from sow.clones.whole_work import work_of
 from sow.config.checks import CheckCommand
 from sow.config.durations import write_duration
-from sow.paths import AttemptPaths
+from sow.paths import AttemptPaths, Workspace
 from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
 from sow.schema.task import CheckRecord, CommandResult
+from sow.state.tasks import read_task
 from sow.terminal_text import printable_lines, without_sequences
 from worker.output import read_tail
 from worker.steps.command_line import Ended, Runner
 from worker.steps.judged import judged
-from worker.steps.orders import CheckOrders
+from worker.steps.program_input import BaseOrders, CheckOrders
 
 MOST_LINES = 20
 """How many lines of a red check are kept for people and prompts."""
 LONGEST_LINE = 300
+CHANGED_MEANWHILE = "0" * 64
+"""Stands for work that changed while it was checked: it is like no other."""
 
 
 def run(data: bytes) -> tuple[str, StepResult]:
     """Run the command lines of some orders; return the attempt's folder and the result."""
     orders = msgspec.json.decode(data, type=CheckOrders)
+    if orders.base is not None:
+        return orders.folder, _on_base(orders, orders.base)
     paths = AttemptPaths(Path(orders.folder))
     before = judged(Path(orders.cwd), orders.clone)
+    work = work_of(Path(orders.whole)) if orders.whole else ""
     runner = Runner(orders.folder, orders.packages)
     results = [run_command(runner, command, paths) for command in orders.commands]
     after = judged(Path(orders.cwd), orders.clone)
@@ -44,7 +54,22 @@ def run(data: bytes) -> tuple[str, StepResult]:
         results=results,
     )
     cause = Cause.PASSED if record.passed else Cause.CHECK_FAILED
-    return orders.folder, StepResult(cause=cause, reason=words_of(results), check=record)
+    if orders.whole and work_of(Path(orders.whole)) != work:
+        work = CHANGED_MEANWHILE
+    return orders.folder, StepResult(cause=cause, reason=words_of(results), check=record, work=work)
+
+
+def _on_base(orders: CheckOrders, base: BaseOrders) -> StepResult:
+    """Run the command lines on the commit that a task began at; its record stays as it is."""
+    runner = Runner(orders.folder, orders.packages)
+    paths = AttemptPaths(Path(orders.folder))
+    main = main_checkout(Workspace(Path(base.root)), base.settings)
+    place = main.place(read_task(main.workspace, base.task))
+    with checked_out(main, place, base.commit) as folder, chdir(folder):
+        results = [run_command(runner, command, paths) for command in orders.commands]
+    passed = all(result.passed for result in results)
+    cause = Cause.PASSED if passed else Cause.CHECK_FAILED
+    return StepResult(cause=cause, reason=words_of(results))
 
 
 def run_command(runner: Runner, command: CheckCommand, paths: AttemptPaths) -> CommandResult:

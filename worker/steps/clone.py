@@ -1,19 +1,20 @@
 """`python -m worker.steps.clone ORDERS ARGV…`: makes a task's clone ready, and becomes ARGV there.
 
-Owns the order: the clone is made, then on record in the task's state, then set
-up, then whole. Whoever is killed in between leaves what the next attempt goes
-on from. A failure is left in `result.json`, in the words of what failed; the
-agent's CLI is not started then.
+Owns the order: the clone is made, then on record, then set up, then whole.
+Whoever is killed in between leaves what the next attempt goes on from. The
+task's state is written as long as the attempt is not settled. A failure is left
+in `result.json`, in the words of what failed; the agent's CLI is not started then.
 """
 
 import os
-import signal
 import sys
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
 
-from sow import own_variables
 from sow.clock import utc_now
 from sow.clones.base import Dependency
 from sow.clones.locks import locked_place
@@ -21,37 +22,18 @@ from sow.clones.made_by_setup import keep_apart
 from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.clones.make import CloneOrder, MadeClone, finish_clone, make_clone
 from sow.clones.place import Place
-from sow.config.durations import write_duration
-from sow.environment import caller_environment
-from sow.errors import SowError
-from sow.files import read_regular, write_atomically
+from sow.clones.record import forget_clone, note_clone, record_clone
+from sow.files import read_regular
+from sow.git.view import view_of
+from sow.ids import JobId
+from sow.jobs import leases
+from sow.jobs.database import open_existing_queue
 from sow.paths import AttemptPaths, Workspace
-from sow.schema.causes import Cause
-from sow.schema.step_result import StepResult
 from sow.schema.task import Task
-from sow.state.tasks import change_task, read_task
-from sow.terminal_text import printable_lines
-from worker.steps.check import last_lines
-from worker.steps.command_line import Ended, Runner
-from worker.steps.orders import CloneOrders
-
-ORDERS_LIMIT = 1 << 20
-RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
-"""What Python ignores, and an agent's CLI must not."""
-
-
-class SetupFailed(SowError):
-    """The command line that makes a clone ready for work has not succeeded."""
-
-    def __init__(self, line: str, ended: Ended, seconds: float, log: Path) -> None:
-        how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
-        if ended.timed_out:
-            how = f"it took longer than {write_duration(seconds)} (clones.setup_timeout)"
-        words = "\n".join(f"  {text}" for text in last_lines(log))
-        super().__init__(
-            f"clones.setup failed ({line}): {how}\n{words}".rstrip(),
-            hint=f"All that it printed is in {log}.",
-        )
+from sow.state.tasks import read_task
+from worker.steps.becoming import become
+from worker.steps.program_input import ORDERS_LIMIT, CloneOrders
+from worker.steps.setting_up import set_up
 
 
 def main(orders_file: str, *argv: str) -> int:
@@ -59,33 +41,7 @@ def main(orders_file: str, *argv: str) -> int:
     data = read_regular(Path(orders_file), ORDERS_LIMIT)
     orders = msgspec.json.decode(data, type=CloneOrders)
     paths = AttemptPaths(Path(orders.folder))
-    try:
-        root = make_ready(orders, paths)
-        os.chdir(root / orders.cwd)
-    except (SowError, OSError) as error:
-        result = StepResult(cause=Cause.SETUP_FAILED, reason=_words(error))
-        write_atomically(paths.result, msgspec.json.encode(result), mode=0o600)
-        return 1
-    _become(argv)
-    return 0
-
-
-def _words(error: SowError | OSError) -> str:
-    """Return what failed, fit for any terminal and any JSON: agents have named files in it."""
-    text = str(error)
-    if isinstance(error, SowError):
-        text = f"{error.message}\n{error.hint}".rstrip()
-    elif error.filename:
-        text = f"{error.filename}: {error.strerror}"
-    return "\n".join(printable_lines(text))
-
-
-def _become(argv: tuple[str, ...]) -> None:
-    for number in RESTORED:
-        signal.signal(number, signal.SIG_DFL)
-    environ = caller_environment(os.environ)
-    environ.pop(own_variables.CALLER_PYTHONPATH, None)
-    os.execve(argv[0], argv, environ)
+    return become(argv, paths, lambda: make_ready(orders, paths) / orders.cwd)
 
 
 def make_ready(orders: CloneOrders, paths: AttemptPaths) -> Path:
@@ -98,16 +54,30 @@ def make_ready(orders: CloneOrders, paths: AttemptPaths) -> Path:
     task = read_task(workspace, orders.task)
     place = main.place(task)
     with locked_place(place):
+        place = _without_leftover_record(main, place, task)
         made = make_clone(_order(orders, main, place))
         for note in made.notes:
             print(f"Note: {note}", file=sys.stderr, flush=True)
-        _put_on_record(workspace, task, place, made)
+        _put_on_record(orders, main, place, made)
         if not made.is_whole:
             if orders.settings.setup is not None:
-                _set_up(orders, paths, place.root)
-                keep_apart(place, main.repository)
+                set_up(orders.settings, paths, place.root, orders.packages)
+            if orders.settings.setup is not None and made.is_new:  # no agent has been in it
+                note_clone(main.repository, keep_apart(place, main.repository))
             finish_clone(place)
     return place.root
+
+
+def _without_leftover_record(main: MainCheckout, place: Place, task: Task) -> Place:
+    """Return the place of a task anew whose record is all that is left of an earlier clone.
+
+    The task was made anew under that number: it begins where the project is now.
+    """
+    branch = view_of(main.repository.top).commit_of(f"refs/heads/{place.branch}")
+    if task.clone is not UNSET or branch is not None or os.path.lexists(place.path):
+        return place
+    forget_clone(main.repository, main.project.id, task.id)
+    return replace(place, base=None)
 
 
 def _order(orders: CloneOrders, main: MainCheckout, place: Place) -> CloneOrder:
@@ -123,29 +93,29 @@ def _order(orders: CloneOrders, main: MainCheckout, place: Place) -> CloneOrder:
     )
 
 
-def _put_on_record(workspace: Workspace, task: Task, place: Place, made: MadeClone) -> None:
-    clone = {"path": str(place.path), "branch": place.branch, "base": made.mark.base}
-    change_task(workspace, task.id, lambda _: {"clone": clone}, now=utc_now())
+def _put_on_record(orders: CloneOrders, main: MainCheckout, place: Place, made: MadeClone) -> None:
+    """Write where the clone lies, first where no agent reaches it, then into the task's state.
 
-
-def _set_up(orders: CloneOrders, paths: AttemptPaths, root: Path) -> None:
-    """Run the repository's command line in the clone. Raises SetupFailed.
-
-    It is the repository's, which agents may edit: to `sow` it has no rights.
+    Of a clone in which an agent has been, the mark is that agent's word. Raises
+    Fenced where the attempt is settled by now: its job is another worker's.
     """
-    line = orders.settings.setup or ""
-    seconds = orders.settings.setup_timeout_seconds
-    agent = os.environ.get(own_variables.AGENT, "")
-    os.environ[own_variables.AGENT] = own_variables.STEP_ROLE
-    os.chdir(root)
-    runner = Runner(orders.folder, orders.packages)
-    try:
-        ended = runner.run(line, paths.setup_log, seconds=seconds)
-    finally:
-        runner.close()
-        os.environ[own_variables.AGENT] = agent
-    if ended.code != 0:
-        raise SetupFailed(line, ended, seconds, paths.setup_log)
+    mark = made.mark
+    if made.is_new:
+        note_clone(main.repository, mark)
+    else:
+        mark = mark._replace(branch=place.branch, base=place.base or mark.base)
+    database = open_existing_queue(main.workspace)
+    if database is None:
+        return  # the worker that settles the attempt writes it
+    with closing(database), ExitStack() as transaction:
+
+        def may() -> None:
+            attempt = (JobId(orders.job), orders.attempt)
+            transaction.enter_context(leases.under_attempt(database, *attempt))
+
+        record_clone(
+            main.workspace, mark, now=utc_now(), may=may, then=lambda _: transaction.close()
+        )
 
 
 if __name__ == "__main__":

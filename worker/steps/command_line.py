@@ -42,7 +42,17 @@ class Runner:
     def run(self, line: str, log: Path, *, seconds: float) -> Ended:
         """Run a command line, at most `seconds`; what it has left running is ended with it."""
         begun = time.monotonic()
-        agent = Agent(_start(line, log))
+        anew = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        output = os.open(log, anew, 0o600)
+        try:
+            pid = start_shell(line, stdin=None, output=output)
+        finally:
+            os.close(output)
+        return self.follow(pid, begun, seconds=seconds)
+
+    def follow(self, pid: int, begun: float, *, seconds: float) -> Ended:
+        """Wait for a shell, at most `seconds` from `begun`; end what it has left running."""
+        agent = Agent(pid)
         timed_out = not self._await_end(agent, begun + seconds)
         end_tree(agent, self._own_processes, LEFTOVER_GRACES)
         took = time.monotonic() - begun
@@ -73,16 +83,16 @@ class Runner:
             self._own_processes.remember()
 
 
-def _start(line: str, log: Path) -> int:
-    """Start a shell on its log and return its pid. Raises OSError."""
-    anew = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+def start_shell(line: str, *, stdin: int | None, output: int) -> int:
+    """Start a shell on open files, or on no input, and return its pid. Raises OSError."""
+    silence = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
     return os.posix_spawn(
         SHELL,
         [SHELL, "-c", line],
         caller_environment(os.environ),
         file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, str(log), anew, 0o600),
+            silence if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0),
+            (os.POSIX_SPAWN_DUP2, output, 1),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ],
         setsigmask=(),

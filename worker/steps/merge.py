@@ -24,7 +24,7 @@ from sow.schema.step_result import StepResult
 from sow.terminal_text import printable_lines
 from worker.steps.check import run_command, words_of
 from worker.steps.command_line import Runner
-from worker.steps.orders import MergeOrders
+from worker.steps.program_input import MergeOrders
 
 
 class ResultIsRed(Exception):
@@ -45,7 +45,7 @@ def merge(orders: MergeOrders, step: Callable[[str], None] = no_step) -> StepRes
         done = merge_tasks(
             main,
             orders.tasks,
-            squash=orders.squash,
+            way=orders.way,
             check=judge,
             now=time.time(),
             step=step,
@@ -55,6 +55,8 @@ def merge(orders: MergeOrders, step: Callable[[str], None] = no_step) -> StepRes
     except MergeConflict as conflict:
         return StepResult(cause=Cause.MERGE_CONFLICT, reason=_words(conflict))
     except SowError as error:
+        if error.passes:
+            raise  # it says nothing of the work: the step is begun again
         return StepResult(cause=Cause.MERGE_REFUSED, reason=_words(error))
     return StepResult(cause=Cause.PASSED, reason=_account_of(done))
 

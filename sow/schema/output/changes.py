@@ -55,8 +55,13 @@ class ChangeView(msgspec.Struct, frozen=True, kw_only=True):
     project: Annotated[str | None, Meta(description="the project's id; null of a notice")]
     task: Annotated[str | None, Meta(description="the task's id; null of a notice")]
     job: Annotated[int | None, Meta(description="the job's number; null where none has a part")]
-    batch: Annotated[
-        int | None, Meta(description="the call that placed several jobs at once; else null")
-    ]
+    batch: Annotated[int | None, Meta(description="the batch that it belongs to; else null")]
     kind: Annotated[str, Meta(description="what has changed; a job's new state in its own word")]
     data: Annotated[ChangeFacts, Meta(description="what it says besides")]
+
+
+class ChangesSince(msgspec.Struct, frozen=True, kw_only=True):
+    """What has changed since a cursor, and where the next call goes on."""
+
+    changes: Annotated[tuple[ChangeView, ...], Meta(description="the changes, oldest first")]
+    cursor: Annotated[str, Meta(description="what `--since` takes the next time")]

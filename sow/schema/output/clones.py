@@ -70,6 +70,7 @@ class ClonesPruned(msgspec.Struct, frozen=True, kw_only=True):
         tuple[CloneGone, ...], Meta(description="the clones of tasks that have ended or are gone")
     ]
     swept: Annotated[
-        tuple[str, ...], Meta(description="folders that makers and removers left when they died")
+        tuple[str, ...],
+        Meta(description="what makers, removers and reviews left that died, or are over"),
     ]
     dry_run: Annotated[bool, Meta(description="whether nothing was removed")]

@@ -20,7 +20,9 @@ ProjectKey = Annotated[str, Meta(description="the project's id, a UUID")]
 WorkerKey = Annotated[str, Meta(description="the worker's id")]
 Agent = Annotated[str, Meta(description="the role, such as implementer")]
 Executor = Annotated[str, Meta(description="the executor's name in the configuration")]
-Verb = Annotated[str, Meta(description="what was asked for: spawn, resume, open, review or check")]
+Verb = Annotated[
+    str, Meta(description="what was asked for: spawn, resume, open, review, check, update or merge")
+]
 SessionId = Annotated[
     str | None, Meta(description="the session's id, as its CLI knows it; null without one")
 ]
@@ -35,7 +37,10 @@ StartedAt = Annotated[
 EndedAt = Annotated[str | None, Meta(description="when it ended: UTC, ISO 8601; null before")]
 CostUsd = Annotated[
     float | None,
-    Meta(description="US dollars, as its CLI tells it, to four places; null if it does not"),
+    Meta(
+        description="US dollars, as its CLI tells it or as counted from tokens by the price table,"
+        " to four places; null where nobody can tell"
+    ),
 ]
 ExitCode = Annotated[int, Meta(description="the exit code of sow (docs/guide.md, Exit codes)")]
 Pid = Annotated[int, Meta(description="the process id")]

@@ -46,7 +46,11 @@ class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
 
     worker: fields.WorkerKey
     pid: fields.Pid
-    alive: Annotated[bool, Meta(description="whether it lives")]
+    alive: Annotated[bool, Meta(description="whether it is proved to live")]
+    life: Annotated[
+        str,
+        Meta(description="alive, dead, or unverifiable where nothing here proves either"),
+    ]
     background: Annotated[bool, Meta(description="whether it runs without a terminal")]
     concurrency: Annotated[int, Meta(description="how many agents it may run at once")]
     jobs: Annotated[tuple[int, ...], Meta(description="the numbers of the jobs that it runs")]
@@ -75,6 +79,18 @@ class WorkerLine(msgspec.Struct, frozen=True, kw_only=True):
     line: Annotated[str, Meta(description="what it said")]
 
 
+class ServiceFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file with which the system starts a worker of this checkout."""
+
+    system: Annotated[str, Meta(description="systemd or launchd")]
+    name: Annotated[str, Meta(description="the service's name")]
+    path: Annotated[str, Meta(description="where the file belongs")]
+    text: Annotated[str, Meta(description="the file")]
+    commands: Annotated[
+        tuple[str, ...], Meta(description="what to run, in this order, once it lies there")
+    ]
+
+
 class SetAside(msgspec.Struct, frozen=True, kw_only=True):
     """A message of the queue that no job of ours belongs to."""
 
@@ -92,8 +108,8 @@ class QueueView(msgspec.Struct, frozen=True, kw_only=True):
     running_by_executor: Annotated[
         dict[str, int],
         Meta(
-            description="by executor, how many slots are taken; under the empty name those of jobs"
-            " without an agent"
+            description="by executor, how many slots are taken; under the empty name how many jobs"
+            " without an agent run, which take none"
         ),
     ]
     jobs_by_state: Annotated[dict[str, int], Meta(description="by state, how many jobs there are")]
@@ -101,6 +117,50 @@ class QueueView(msgspec.Struct, frozen=True, kw_only=True):
     set_aside: Annotated[tuple[SetAside, ...], Meta(description="messages that were set aside")]
     worker_count: Annotated[int, Meta(description="how many workers live")]
     concurrency: Annotated[int, Meta(description="how many agents may run at once")]
+    checks: Annotated[
+        int, Meta(description="how many jobs without an agent may run at once, beside the agents")
+    ]
+    short_of: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="in words, what living workers are short of (disk space, memory), so that"
+            " they take nothing; empty where all take jobs"
+        ),
+    ]
+
+
+class NotificationView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command of the user's was told."""
+
+    seq: Annotated[int, Meta(description="the number of the change that it tells of")]
+    event: Annotated[str, Meta(description="the event")]
+    project: Annotated[str | None, Meta(description="the project's id; null for none")]
+    task: Annotated[str | None, Meta(description="the id of the task; null for none")]
+    job: Annotated[int | None, Meta(description="the number of the job; null for none")]
+    worker: fields.WorkerKey
+    state: Annotated[
+        str,
+        Meta(
+            description="running, delivered, failed, timed_out, or uncertain: its worker died while"
+            " the command ran"
+        ),
+    ]
+    reason: Annotated[str, Meta(description="why it was not delivered; empty where it was")]
+    began_at: Annotated[str, Meta(description="when the command was started: UTC, ISO 8601")]
+    ended_at: Annotated[
+        str | None, Meta(description="when it ended, or was found to be uncertain; null before")
+    ]
+
+
+class NotificationTried(msgspec.Struct, frozen=True, kw_only=True):
+    """How a command has ended that `sow notify test` has run."""
+
+    event: Annotated[str, Meta(description="the event")]
+    state: Annotated[str, Meta(description="delivered, failed, timed_out or uncertain")]
+    exit_code: Annotated[int | None, Meta(description="its exit code; null without one")]
+    seconds: Annotated[float, Meta(description="how long it ran")]
+    reason: Annotated[str, Meta(description="why it does not count as delivered; or empty")]
+    output: Annotated[str, Meta(description="the last lines of what it has printed")]
 
 
 class Paused(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,7 +241,11 @@ class Settings(SettingsFile, frozen=True, kw_only=True):
         dict[str, str], Meta(description="the variables that chose an executor, and their values")
     ]
     settings: Annotated[
-        dict[str, Any], Meta(description="the settings, in the form of `sow schema config`")
+        dict[str, Any],
+        Meta(
+            description="the settings, in the form of `sow schema config`; and `clones`, `checks`"
+            " and `reviews`, as far as the repository says something of them"
+        ),
     ]
     origins: Annotated[
         dict[str, str], Meta(description="where each came from, by its key with dots")
@@ -215,10 +279,48 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PromptView(msgspec.Struct, frozen=True, kw_only=True):
-    """A prompt of the library; of a list, without its text."""
+    """A prompt of the library; of a list, without its text. What is put together has no name."""
 
-    name: Annotated[str, Meta(description="its name, such as guidance/implementer/base")]
+    name: Annotated[
+        str | None,
+        Meta(description="its name, such as guidance/implementer/base; null where none was asked"),
+    ]
+    made_of: (
+        Annotated[
+            tuple[str, ...],
+            Meta(description="where none was asked: the names of what was put together"),
+        ]
+        | UnsetType
+    ) = UNSET
     text: Annotated[str, Meta(description="its text, in Markdown")] | UnsetType = UNSET
+
+
+class PromptFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that a prompt is made of."""
+
+    name: Annotated[str, Meta(description="the prompt it belongs to: this one, or an included")]
+    path: Annotated[str, Meta(description="the file")]
+    is_teams: Annotated[bool, Meta(description="whether it is the team's own, in .sow/prompts")]
+
+
+class PromptFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """With --where: the files that a prompt is made of."""
+
+    name: Annotated[str, Meta(description="its name")]
+    files: Annotated[
+        tuple[PromptFile, ...],
+        Meta(description="the files, in their order; of one prompt with those it includes"),
+    ]
+    is_in_yours: Annotated[
+        bool, Meta(description="whether `sow prompt` without a name prints it, to you, here")
+    ]
+
+
+class PromptsChecked(msgspec.Struct, frozen=True, kw_only=True):
+    """With --check: whether the team's own prompts can be used."""
+
+    valid: Annotated[bool, Meta(description="whether none of them is refused")]
+    findings: Annotated[tuple[FindingView, ...], Meta(description="what was found of each file")]
 
 
 class SchemaName(msgspec.Struct, frozen=True, kw_only=True):
@@ -233,6 +335,27 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
 
     shell: Annotated[str, Meta(description="the shell it is for")]
     script: Annotated[str, Meta(description="the script")]
+
+
+class SessionEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """An orchestrator's session on a terminal that has ended."""
+
+    executor: Annotated[str, Meta(description="whose session it was")]
+    session: Annotated[
+        str | None, Meta(description="its id; null where the executor's CLI made it by itself")
+    ]
+    cli_exit_code: Annotated[
+        int, Meta(description="how the CLI exited; minus a signal's number where one killed it")
+    ]
+
+
+class StartPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """The session that `sow start` would begin (`--dry-run`)."""
+
+    executor: Annotated[str, Meta(description="whose session it would be")]
+    argv: Annotated[tuple[str, ...], Meta(description="the command")]
+    cwd: Annotated[str, Meta(description="the folder")]
+    environment: Annotated[tuple[str, ...], Meta(description="the names of its variables")]
 
 
 class WorkerEvent(msgspec.Struct, frozen=True, kw_only=True):

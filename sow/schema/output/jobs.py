@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from sow.schema.output import fields
+from sow.schema.output.costs import CostSum
 
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,6 +156,10 @@ class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
     tool_uses: Annotated[
         int | None, Meta(description="how many tools it called; null if its output does not tell")
     ]
+    used: Annotated[
+        CostSum | None,
+        Meta(description="tokens, time and money; null of an attempt that no record of it tells"),
+    ]
     cpu_seconds: Annotated[float | None, Meta(description="processor time; null if unknown")]
     max_rss_kb: Annotated[
         int | None,
@@ -168,6 +173,7 @@ class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
 class JobDetail(JobView, frozen=True, kw_only=True):
     """A job with what was asked for and each of its attempts."""
 
+    used: Annotated[CostSum, Meta(description="the tokens, time and money of its attempts")]
     prompt: Annotated[str, Meta(description="the caller's words; often empty")]
     attempts: Annotated[tuple[AttemptView, ...], Meta(description="its attempts, first to last")]
 

@@ -1,4 +1,4 @@
-"""Tasks and projects with `--json`."""
+"""Tasks with `--json`."""
 
 from typing import Annotated, Any
 
@@ -6,12 +6,16 @@ import msgspec
 from msgspec import Meta
 
 from sow.schema.output import fields
+from sow.schema.output.costs import CostSum
 
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """A task, as every command shows it: what its `state.yaml` holds, and where it lies."""
 
     task: fields.TaskKey
+    key: Annotated[
+        str | None, Meta(description="its name in a file of tasks (`sow task import`), if any")
+    ]
     name: Annotated[str, Meta(description="what it is called")]
     phase: Annotated[str, Meta(description="the phase of the project that it belongs to")]
     status: Annotated[str, Meta(description="where it stands")]
@@ -19,6 +23,9 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     iteration: Annotated[int, Meta(description="how often work on it was begun, from 1")]
     depends_on: Annotated[
         tuple[str, ...], Meta(description="the ids of the tasks that must be completed before it")
+    ]
+    priority: Annotated[
+        int | None, Meta(description="that of its jobs; null where none was named, which is 0")
     ]
     session_id: fields.SessionId
     session: Annotated[
@@ -58,6 +65,56 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     folder: Annotated[str, Meta(description="where it lies, relative to the workspace's root")]
 
 
+class TaskShown(TaskView, frozen=True, kw_only=True):
+    """A task with what its agents have used."""
+
+    used: Annotated[
+        CostSum | None,
+        Meta(description="tokens, time and money of all its attempts, pruned or not; null if none"),
+    ]
+
+
+class ListedTask(TaskView, frozen=True, kw_only=True):
+    """A task among the others of its project: what it waits for."""
+
+    standing: Annotated[
+        str | None,
+        Meta(
+            description="`ready`: it can begin; `waiting`: for other tasks; `blocked`: for one that"
+            " failed, was given up or is not there; null once it has begun"
+        ),
+    ]
+    waits_for: Annotated[
+        dict[str, str],
+        Meta(description="the tasks that it waits for, by id, each with its status, or `missing`"),
+    ]
+
+
+class ImportedTask(msgspec.Struct, frozen=True, kw_only=True):
+    """What an import has made of one task of its file."""
+
+    task: fields.TaskKey
+    key: Annotated[str | None, Meta(description="its key, if it has one")]
+    name: Annotated[str, Meta(description="what it is called")]
+    result: Annotated[
+        str,
+        Meta(
+            description="`added`; `changed`; `unchanged`; `kept`: it has begun, so it was left as"
+            " it is, though the file has it otherwise"
+        ),
+    ]
+    fields: Annotated[
+        tuple[str, ...], Meta(description="the fields that were changed, or would have been")
+    ]
+
+
+class RemovedTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A task that is gone."""
+
+    task: fields.TaskKey
+    name: Annotated[str, Meta(description="what it was called")]
+
+
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on a task's work, and where the task stands."""
 
@@ -78,32 +135,6 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     ]
 
 
-class ProjectView(msgspec.Struct, frozen=True, kw_only=True):
-    """A project, as its `state.yaml` holds it."""
-
-    project: fields.ProjectKey
-    name: Annotated[str, Meta(description="what it is called")]
-    description: Annotated[str | None, Meta(description="what it is for; null if nobody said")]
-    branch: Annotated[str | None, Meta(description="the branch it was begun on; null without git")]
-    phases: Annotated[tuple[str, ...], Meta(description="its phases, in order")]
-    created_at: fields.CreatedAt
-    updated_at: Annotated[str, Meta(description="when it was last changed: UTC, ISO 8601")]
-    metadata: Annotated[dict[str, Any], Meta(description="whatever else was set for it")]
-
-
-class ProjectStanding(ProjectView, frozen=True, kw_only=True):
-    """A project with how many of its tasks stand where."""
-
-    task_count: Annotated[int, Meta(description="how many tasks can be read")]
-    tasks_by_phase: Annotated[
-        dict[str, dict[str, int]],
-        Meta(description="by phase, how many of its tasks have each status"),
-    ]
-    invalid: Annotated[
-        tuple[str, ...], Meta(description="what is wrong with the tasks that cannot be read")
-    ]
-
-
 class LogWritten(msgspec.Struct, frozen=True, kw_only=True):
     """Where an entry was appended."""
 
@@ -120,6 +151,29 @@ class LogEntryView(msgspec.Struct, frozen=True, kw_only=True):
     result: Annotated[str, Meta(description="how it ended, in a word; often empty")]
     files: Annotated[tuple[str, ...], Meta(description="the files it touched")]
     text: Annotated[str, Meta(description="more about it, in Markdown; often empty")]
+    role: Annotated[
+        str, Meta(description="of what sow itself has written, the role that it is about; else ''")
+    ]
+    job: Annotated[int | None, Meta(description="the job in which it was done; null outside one")]
+    attempt: Annotated[int | None, Meta(description="that job's attempt, from 1; null outside one")]
+    event: Annotated[
+        str,
+        Meta(
+            description="status, state, artifact or feedback where sow tells of such a change, job"
+            " for a job's end; empty for what somebody logs"
+        ),
+    ]
+    id: Annotated[
+        str, Meta(description="the entry's own id; empty for one of an older sow or by hand")
+    ]
+
+
+class LogLine(LogEntryView, frozen=True, kw_only=True):
+    """One entry of one of the project's logs."""
+
+    task: Annotated[
+        str | None, Meta(description="the task in whose log it stands; null for the project's own")
+    ]
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):

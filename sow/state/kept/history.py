@@ -13,7 +13,9 @@ from sow.state.kept.copies import LOG, digest, versions
 from sow.state.kept.store import Kept
 
 GIT_SECONDS = 5.0
-ENTRY = b"---\ntimestamp:"
+FIRST_KEYS = (b"id: ", b"timestamp:")
+"""How the first line of an entry begins: of today's form, and of the one before."""
+ENTRY = tuple(b"---\n" + key for key in FIRST_KEYS)
 
 
 def came_before(kept: Kept, name: str, data: bytes, copy: bytes) -> bytes | None:
@@ -38,18 +40,28 @@ def added_since(copy: bytes, data: bytes) -> bytes:
     """Return the entries that somebody added to an earlier version of a log; none for an edit.
 
     `data` is then a beginning of `copy` that ends with an entry, and more. An
-    entry with one of the times of what `copy` goes on with was edited, not added.
+    entry with one of the ids (without one: of the times) of what `copy` goes on
+    with was edited, not added.
     """
     pairs = enumerate(zip(copy, data, strict=False))
     shared = next((at for at, (kept, new) in pairs if kept != new), min(len(copy), len(data)))
     at = copy[:shared].rfind(b"\n") + 1
-    if copy[:at].endswith(b"---\n") and copy.startswith(b"timestamp:", at):
+    if copy[:at].endswith(b"---\n") and copy.startswith(FIRST_KEYS, at):
         at -= len(b"---\n")
     rest, added = copy[at:], data[at:]
     if not rest.lstrip(b"\n").startswith(ENTRY) or not added.strip():
         return b""
-    times = {line for line in rest.split(b"\n") if line.startswith(b"timestamp:")}
-    return b"" if times.intersection(added.split(b"\n")) else added
+    return b"" if _marks(rest) & _marks(added) else added
+
+
+def _marks(text: bytes) -> set[bytes]:
+    """Return what tells the entries in some text of a log from others."""
+    lines = text.split(b"\n")
+    return {line for line in lines if line.startswith(b"id: ")} | {
+        line
+        for before, line in zip([b"", *lines], lines, strict=False)
+        if line.startswith(b"timestamp:") and not before.startswith(b"id: ")
+    }
 
 
 def _is_whole(kept: Kept, name: str, copy: bytes) -> bool:

@@ -23,7 +23,7 @@ from sow.state.log_writing import LogEntry, write_entry
 STATE = "state.yaml"
 PROJECT_STATE = f"project/{STATE}"
 OURS = frozenset({STATE, LOG, "description.md"})
-FOUNDATION = (".version", ".gitignore", "config.yaml")
+FOUNDATION = (".version", ".gitignore", ".gitattributes", "config.yaml")
 """Files beside the project, put back only where they are missing."""
 LOCK_SECONDS = 1.0
 """How long another's lock is waited for; its holder, or the next look, sees to that file."""
@@ -88,7 +88,7 @@ def present_names(kept: Kept) -> Iterator[str]:
 
 def folders(base: str) -> Iterator[str]:
     """Yield the folders that hold what is to be kept, below `.sow` or where its copies lie."""
-    yield from ("", "project")
+    yield from ("", "project", "project/feedback")
     for phase in _entries(f"{base}/project/phases", folder=True):
         tasks = f"project/phases/{phase}/tasks"
         for task in _entries(f"{base}/{tasks}", folder=True):

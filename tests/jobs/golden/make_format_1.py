@@ -30,7 +30,7 @@ from pathlib import Path
 TESTS = Path(__file__).parents[2]
 sys.path.insert(0, str(TESTS))
 
-from journeys.calls import await_runs, gate, good  # noqa: E402
+from journeys.callers import await_runs, gate, good  # noqa: E402
 from journeys.first_form import install_first_sow  # noqa: E402
 from journeys.site import Site, make_site, wait_until  # noqa: E402
 

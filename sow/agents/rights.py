@@ -1,0 +1,329 @@
+"""What an agent may do with `sow`: one row for every command, asked before any command runs.
+
+An agent is told by its environment: sow gives it SOW_JOB_ID, SOW_ROOT,
+SOW_TASK_ID and SOW_AGENT. Whoever sets other values is taken for what they
+say. So this is no wall against malice; it keeps an agent from changing by
+accident, or on the word of a text that it has read, what is not its own.
+
+Owns the table, the refusal, and which commands a role's CLI is to let it run.
+Imports nothing heavy and opens nothing, for `sow agent log` and `sow task set`
+pass through here; who asks is `sow.cli.guarding`.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+from sow import own_variables
+from sow.errors import StateError
+
+ORCHESTRATING = frozenset({"orchestrator"})
+"""The roles that hand out work and judge it: to them, every command is open."""
+PLANNING = frozenset({"planner"})
+"""The roles whose product is tasks."""
+REVIEWING = frozenset({"reviewer", "security-reviewer"})
+"""The roles whose product is a verdict. That nobody judges what it has made itself is asked where
+a verdict is given (`sow.calls.judging`)."""
+
+
+class Right(Enum):
+    """Which agents may run a command. People may run all of them."""
+
+    READS = "every agent: it changes nothing of the project, the queue or the configuration"
+    OWN_TASK = "every agent, for its own task"
+    PLANNERS = "agents that plan or orchestrate"
+    REVIEWERS = "agents that review or orchestrate, for work that is not their own"
+    ORCHESTRATORS = "agents that orchestrate"
+    PEOPLE = "no agent: it is a person's word"
+
+
+RIGHTS: Mapping[tuple[str, ...], Right] = {
+    ("init",): Right.ORCHESTRATORS,
+    ("project", "new"): Right.ORCHESTRATORS,
+    ("project", "status"): Right.READS,
+    ("project", "check"): Right.ORCHESTRATORS,
+    ("task", "add"): Right.PLANNERS,
+    ("task", "import"): Right.PLANNERS,
+    ("task", "export"): Right.READS,
+    ("task", "remove"): Right.PLANNERS,
+    ("task", "list"): Right.READS,
+    ("task", "show"): Right.READS,
+    ("task", "explain"): Right.READS,
+    ("task", "output"): Right.READS,
+    ("task", "log"): Right.READS,
+    ("task", "check"): Right.ORCHESTRATORS,
+    ("task", "diff"): Right.READS,
+    ("task", "set"): Right.OWN_TASK,
+    ("task", "abandon"): Right.OWN_TASK,
+    ("task", "reopen"): Right.OWN_TASK,
+    ("agent", "spawn"): Right.ORCHESTRATORS,
+    ("agent", "resume"): Right.ORCHESTRATORS,
+    ("agent", "answer"): Right.ORCHESTRATORS,
+    ("agent", "review"): Right.ORCHESTRATORS,
+    ("agent", "open"): Right.ORCHESTRATORS,
+    ("agent", "wait"): Right.ORCHESTRATORS,
+    ("agent", "cancel"): Right.ORCHESTRATORS,
+    ("agent", "list"): Right.READS,
+    ("agent", "log"): Right.OWN_TASK,
+    ("agent", "task", "state", "set-status"): Right.OWN_TASK,
+    ("review", "accept"): Right.REVIEWERS,
+    ("review", "correct"): Right.REVIEWERS,
+    ("review", "show"): Right.READS,
+    ("merge",): Right.ORCHESTRATORS,
+    ("batch", "run"): Right.ORCHESTRATORS,
+    ("batch", "list"): Right.READS,
+    ("batch", "show"): Right.READS,
+    ("batch", "wait"): Right.ORCHESTRATORS,
+    ("batch", "add"): Right.ORCHESTRATORS,
+    ("batch", "remove"): Right.ORCHESTRATORS,
+    ("batch", "pause"): Right.ORCHESTRATORS,
+    ("batch", "resume"): Right.ORCHESTRATORS,
+    ("batch", "cancel"): Right.ORCHESTRATORS,
+    ("worker",): Right.ORCHESTRATORS,
+    ("worker", "list"): Right.READS,
+    ("worker", "stop"): Right.ORCHESTRATORS,
+    ("worker", "logs"): Right.READS,
+    ("worker", "unit"): Right.READS,
+    ("job", "list"): Right.READS,
+    ("job", "show"): Right.READS,
+    ("job", "explain"): Right.READS,
+    ("job", "wait"): Right.ORCHESTRATORS,
+    ("job", "retry"): Right.ORCHESTRATORS,
+    ("job", "cancel"): Right.ORCHESTRATORS,
+    ("job", "resolve"): Right.ORCHESTRATORS,
+    ("job", "prune"): Right.ORCHESTRATORS,
+    ("job", "logs"): Right.READS,
+    ("clone", "list"): Right.READS,
+    ("clone", "path"): Right.READS,
+    ("clone", "update"): Right.ORCHESTRATORS,
+    ("clone", "remove"): Right.ORCHESTRATORS,
+    ("clone", "prune"): Right.ORCHESTRATORS,
+    ("cost",): Right.READS,
+    ("log",): Right.READS,
+    ("status",): Right.READS,
+    ("next",): Right.READS,
+    ("start",): Right.ORCHESTRATORS,
+    ("advance",): Right.ORCHESTRATORS,
+    ("approve",): Right.ORCHESTRATORS,
+    ("phase", "list"): Right.READS,
+    ("phase", "add"): Right.ORCHESTRATORS,
+    ("phase", "finish"): Right.ORCHESTRATORS,
+    ("phase", "reopen"): Right.ORCHESTRATORS,
+    ("project", "list"): Right.READS,
+    ("project", "set"): Right.ORCHESTRATORS,
+    ("project", "publish"): Right.ORCHESTRATORS,
+    ("project", "finish"): Right.ORCHESTRATORS,
+    ("project", "abandon"): Right.ORCHESTRATORS,
+    ("output", "move"): Right.ORCHESTRATORS,
+    ("input", "add"): Right.ORCHESTRATORS,
+    ("input", "list"): Right.READS,
+    ("input", "remove"): Right.ORCHESTRATORS,
+    ("output", "add"): Right.ORCHESTRATORS,
+    ("output", "list"): Right.READS,
+    ("output", "remove"): Right.ORCHESTRATORS,
+    ("feedback", "add"): Right.ORCHESTRATORS,
+    ("feedback", "list"): Right.READS,
+    ("feedback", "settle"): Right.ORCHESTRATORS,
+    ("changes",): Right.READS,
+    ("notify", "list"): Right.READS,
+    ("notify", "test"): Right.ORCHESTRATORS,
+    ("queue", "status"): Right.READS,
+    ("queue", "pause"): Right.ORCHESTRATORS,
+    ("queue", "resume"): Right.ORCHESTRATORS,
+    ("prompt",): Right.READS,
+    ("config", "init"): Right.ORCHESTRATORS,
+    ("config", "path"): Right.READS,
+    ("config", "show"): Right.READS,
+    ("config", "validate"): Right.READS,
+    ("config", "edit"): Right.ORCHESTRATORS,
+    ("config", "reset"): Right.ORCHESTRATORS,
+    ("validate",): Right.READS,
+    ("trust",): Right.PEOPLE,
+    ("doctor",): Right.READS,
+    ("schema",): Right.READS,
+    ("completion",): Right.READS,
+    # It works in a repository of its own, and with an environment of its own.
+    ("demo",): Right.READS,
+}
+"""Every command, by its words. A command without a row is refused to agents, and fails a test."""
+RIGHTS_WITH: Mapping[tuple[tuple[str, ...], str], Right] = {
+    (("validate",), "fix"): Right.ORCHESTRATORS,
+}
+"""The right that a command takes with a flag, where that is more than without it."""
+
+
+WITHOUT_RULE: frozenset[tuple[str, ...]] = frozenset(
+    {
+        # Whoever writes the user's configuration chooses which programs run.
+        *(("config", "init"), ("config", "edit"), ("config", "reset")),
+        # It serves until it is stopped, and whoever needs a worker starts one.
+        ("worker",),
+        # They need a person: a terminal, or eyes.
+        *(("start",), ("agent", "open"), ("config", "show"), ("demo",), ("completion",)),
+        # They show or try what belongs to the user, not to the project.
+        *(("notify", "list"), ("notify", "test"), ("worker", "unit")),
+    }
+)
+"""The commands that no agent's CLI is told to let it run, though sow would not refuse some of them
+to some: no work of an agent needs them."""
+
+
+ROLES_WITH: Mapping[Right, frozenset[str]] = {
+    Right.PLANNERS: PLANNING,
+    Right.REVIEWERS: REVIEWING,
+}
+"""The roles that have a right besides those that orchestrate."""
+
+
+class CallingAgent(NamedTuple):
+    """The agent of a running job that calls."""
+
+    task_id: str
+    role: str
+    reviews: bool = False
+    """Whether it was given its task to be judged, and is not its author."""
+
+    @property
+    def orchestrates(self) -> bool:
+        """Whether its role hands out work and judges it."""
+        return self.role in ORCHESTRATING
+
+
+class NotForThisAgent(StateError):
+    """An agent has called a command that is open to people and to other roles only."""
+
+    def __init__(self, command: str, agent: CallingAgent) -> None:
+        super().__init__(
+            f"`{command}` is not for the agent of task {agent.task_id} ({agent.role}): "
+            "an agent changes its own task only, unless its role orchestrates",
+            hint='Log what should be done with `sow agent log "…"`; if you cannot go on without '
+            "it, set `paused`. Whoever gave you the task decides.",
+        )
+
+
+class NotForAnyAgent(StateError):
+    """An agent has called what only a person may decide."""
+
+    def __init__(self, command: str, agent: CallingAgent) -> None:
+        super().__init__(
+            f"`{command}` is not for agents, and the agent of task {agent.task_id} calls it",
+            hint="Only the person at this machine may accept what runs here. Log what has to be"
+            ' accepted with `sow agent log "…"`; if you cannot go on without it, set `paused`.',
+        )
+
+
+class NotTheAuthors(StateError):
+    """An agent that reviews a task would have changed the task itself."""
+
+    def __init__(self, command: str, agent: CallingAgent) -> None:
+        task = agent.task_id
+        super().__init__(
+            f"`{command}` is not for the agent that reviews task {task}: the task stays as it is",
+            hint=f'End with a verdict: `sow review accept {task} --summary "…"`, or'
+            f" `sow review correct {task} --file FILE`.",
+        )
+
+
+class NotItsTask(StateError):
+    """An agent would have changed a task that it was not given."""
+
+    def __init__(self, command: str, agent: CallingAgent, other: str) -> None:
+        super().__init__(
+            f"`{command}` is for your own task, {agent.task_id}, and names task {other}",
+            hint="Without an id the command means your own task. What should become of "
+            f'{other}, say in your log: `sow agent log "…"`.',
+        )
+
+
+def commands_for(role: str, *, reviews: bool = False) -> list[tuple[str, ...]]:
+    """Return the commands that an agent's CLI is to let it run, each by its words.
+
+    What its role has a right to, save those in WITHOUT_RULE; for one that
+    `reviews` its task, what a review needs besides reading.
+    """
+    agent = CallingAgent("", role, reviews=reviews)
+    return [words for words in RIGHTS if words not in WITHOUT_RULE and may_run(agent, words)]
+
+
+def may_run(agent: CallingAgent, words: tuple[str, ...]) -> bool:
+    """Whether an agent may run a command, for its own task."""
+    try:
+        refuse_without_right(agent, words, {})
+    except StateError:
+        return False
+    return True
+
+
+def calling_agent(environ: Mapping[str, str]) -> CallingAgent | None:
+    """Return the agent that calls; None for a person, and where sow's root is not its own."""
+    if not environ.get(own_variables.JOB_ID, "").isdecimal() or not environ.get(own_variables.ROOT):
+        return None
+    return CallingAgent(
+        environ.get(own_variables.TASK_ID, ""),
+        environ.get(own_variables.AGENT, ""),
+        reviews=bool(environ.get(own_variables.REVIEW)),
+    )
+
+
+def refuse_without_right(
+    agent: CallingAgent, words: tuple[str, ...], parameters: Mapping[str, Any]
+) -> None:
+    """Refuse a command to an agent that has no right to it. Raises StateError.
+
+    `words` name the command, `parameters` are what click has read.
+    """
+    right, command = _right_to(words, parameters), " ".join(("sow", *words))
+    if right is Right.PEOPLE:
+        raise NotForAnyAgent(command, agent)
+    if right is Right.READS:
+        return
+    if agent.reviews:
+        _refuse_to_reviewer(agent, words, command, parameters)
+        return
+    if agent.orchestrates:
+        return
+    if agent.role == own_variables.STEP_ROLE:
+        raise NotForThisAgent(command, agent)
+    if right is Right.OWN_TASK:
+        for other in _tasks_named(parameters):
+            if other != agent.task_id:
+                raise NotItsTask(command, agent, other)
+    elif agent.role not in ROLES_WITH.get(right, ()):
+        raise NotForThisAgent(command, agent)
+
+
+def _right_to(words: tuple[str, ...], parameters: Mapping[str, Any]) -> Right:
+    """Return the right that a command takes as it was called."""
+    for (command, flag), right in RIGHTS_WITH.items():
+        if command == words and parameters.get(flag):
+            return right
+    return RIGHTS.get(words, Right.ORCHESTRATORS)
+
+
+def _refuse_to_reviewer(
+    agent: CallingAgent, words: tuple[str, ...], command: str, parameters: Mapping[str, Any]
+) -> None:
+    """Refuse what an agent that reviews does not need, whatever its role: it judges and logs."""
+    right = _right_to(words, parameters)
+    if right is Right.OWN_TASK and words != ("agent", "log"):
+        raise NotTheAuthors(command, agent)
+    if right not in (Right.REVIEWERS, Right.OWN_TASK):
+        raise NotForThisAgent(command, agent)
+    for other in _tasks_named(parameters):
+        if other != agent.task_id:
+            raise NotItsTask(command, agent, other)
+    if parameters.get("complete"):
+        raise NotTheAuthors(f"{command} --complete", agent)
+
+
+def _tasks_named(parameters: Mapping[str, Any]) -> list[str]:
+    """Return the tasks that a command line names, argument and option alike."""
+    words: tuple[str, ...] = parameters.get("words") or ()
+    several = [*(parameters.get("tasks") or ()), *(parameters.get("task_options") or ())]
+    named = [
+        *words[:-2],  # [TASK]... FIELD VALUE
+        *several,
+        parameters.get("task"),
+        parameters.get("task_option"),
+    ]
+    return [str(task) for task in named if task]

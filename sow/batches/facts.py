@@ -1,0 +1,111 @@
+"""What is known of a batch and its items, as plain values: all that the next deeds follow from.
+
+Owns their shape. Who gathers them is `gathering`, what follows from them `deeds`.
+"""
+
+import msgspec
+
+from sow.schema.job import JobState, Verb
+from sow.schema.task import ReviewVerdict, TaskStatus
+
+
+class Dependency(msgspec.Struct, frozen=True, kw_only=True):
+    """A task that an item waits for and that is no item of the same batch."""
+
+    task: str
+    status: TaskStatus | None
+    """None where it cannot be read."""
+    is_under_way: bool = False
+    """Whether a job of it lives, or another batch drives it."""
+
+
+class EndedJob(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest job of a task that has ended."""
+
+    id: int
+    verb: Verb
+    state: JobState
+    cause: str | None = None
+    reason: str = ""
+    cancel_asked: bool = False
+    """Whether somebody has asked for its end: it was not undone by its own caller's death."""
+    may_go_on: bool = False
+    """Whether the batch's budget has ended it, and has another figure by now."""
+
+
+class LiveJob(msgspec.Struct, frozen=True, kw_only=True):
+    """The job of a task that has not ended."""
+
+    id: int
+    verb: Verb
+    is_held: bool = False
+    """Whether it waits for a person's word (`sow trust`)."""
+    waits_for_tasks: bool = False
+    """Whether it is held until those that its task depends on are done."""
+    deed: str | None = None
+    """What the batch wanted by it; None of another call's."""
+    has_begun: bool = True
+    waits_for_batch: bool = False
+    """Whether it is queued, and nobody takes it while its batch is paused."""
+
+
+class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One item. Numbers of jobs are 0 where there is none."""
+
+    task: str
+    status: TaskStatus | None
+    """None where the task cannot be read; `fault` says why."""
+    fault: str = ""
+    in_batch: tuple[str, ...] = ()
+    """The tasks that it waits for and that are items of the same batch."""
+    outside: tuple[Dependency, ...] = ()
+    session_started: bool = False
+    was_interrupted: bool = False
+    """Whether it is paused because its agent was cancelled: it has asked nothing."""
+    has_clone: bool = False
+    """Whether it has a clone of its own, and so a commit that it began at."""
+    missing: str = ""
+    """Why its author's work is not in the repository, though it has ended; empty where it is."""
+    verdict: ReviewVerdict | None = None
+    verdict_stands: bool = False
+    """Whether the verdict is about what is there now."""
+    feedback_is_open: bool = False
+    check_passed: bool | None = None
+    check_stands: bool = False
+    """Whether that check has judged what is there now."""
+    is_merged: bool = False
+    is_behind: bool = False
+    """Whether the project's branch has something that the task's lacks."""
+    live: LiveJob | None = None
+    last: EndedJob | None = None
+    returns: int = 0
+    """How often the work was given back to its author since a person last had a hand in it."""
+    conflicts_handed: int = 0
+    """How often a conflict was handed to it since then."""
+    updates: int = 0
+    """How many updates of its clone in a row have ended, and nothing else was done since."""
+    steps: int = 0
+    """The number of the newest job that the batch has placed for it."""
+    forgiven: int = -1
+    """The newest job whose failure a person has forgiven; -1 where none was."""
+    refusal: str = ""
+    """Why the next deed could not be done."""
+
+    @property
+    def needs_dependencies(self) -> tuple[str, ...]:
+        """All that it waits for."""
+        return (*self.in_batch, *(other.task for other in self.outside))
+
+
+class BatchFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The batch itself."""
+
+    is_paused: bool = False
+    turn: str | None = None
+    """The item that has the turn to merge."""
+    turn_is_elsewhere: bool = False
+    """Whether an item of another batch has it."""
+    brake: str = ""
+    """Why the batch has to be paused; empty where it has not."""
+    suspect: str = ""
+    """The task whose red check is run on the commit that it began at, before anybody mends it."""

@@ -1,0 +1,334 @@
+"""The facts of a batch, gathered from the records, the state files and the branches.
+
+Owns what is read of each, and when git is asked: of finished work in a clone alone.
+Reads only. A task that has not changed since the last look is not parsed again.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+import msgspec
+from msgspec import UNSET
+
+from sow.batches.brakes import ON_BASE, Brake, brake_of
+from sow.batches.deeds import RETURNS, Deed
+from sow.batches.facts import BatchFacts, Dependency, EndedJob, ItemFacts, LiveJob
+from sow.clones.task_branches import TaskBranches
+from sow.errors import SowError, StateError
+from sow.faults import passing_fault
+from sow.ids import BatchId, TaskId
+from sow.jobs import batches
+from sow.jobs.batches import JobInBatch
+from sow.jobs.database import Database
+from sow.jobs.jobs import get_job, last_job
+from sow.paths import Workspace
+from sow.schema.batch import Batch, BatchItem, BatchState
+from sow.schema.budget import Amounts
+from sow.schema.causes import Cause
+from sow.schema.job import NOT_BROUGHT_BACK, WAITING_STATES, HeldFor, JobState
+from sow.schema.kinds import KINDS
+from sow.schema.task import FeedbackStatus, ReviewVerdict, Task, TaskReview, TaskStatus
+from sow.state.tasks import find_task, read_task
+from sow.state.verdicts import feedback_status
+
+Version = tuple[int, int, int]
+
+
+class Seen:
+    """What earlier looks have read, as long as it cannot have changed since."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._tasks: dict[str, tuple[Version, Task]] = {}
+        self.answers: dict[tuple[str, ...], bool] = {}
+        """What git has said of commits, which is true for ever."""
+
+    def task(self, task_id: str) -> Task:
+        """Return a task as it stands now. Raises what `read_task` does."""
+        place = find_task(self._workspace, task_id)
+        version = _version(place.state)
+        known = self._tasks.get(task_id)
+        if known is not None and version is not None and known[0] == version:
+            return known[1]
+        task = read_task(self._workspace, task_id)
+        if version is not None:
+            self._tasks[task_id] = (version, task)
+        return task
+
+
+def _version(path: os.PathLike[str]) -> Version | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - asked of every item
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+@dataclass
+class _History:
+    """The jobs of one task since it belonged to the batch, oldest first."""
+
+    jobs: list[JobInBatch] = field(default_factory=list)
+
+    @property
+    def ended(self) -> list[JobInBatch]:
+        """Those that have ended and are about the work: none that its caller's death undid."""
+        return [
+            job
+            for job in self.jobs
+            if _is_over(job) and not _is_undone(job) and job.deed != ON_BASE
+        ]
+
+    @property
+    def live(self) -> JobInBatch | None:
+        """The one that has not ended, or whose task is still to be given back."""
+        return next((job for job in self.jobs if not _is_over(job)), None)
+
+    @property
+    def authors(self) -> list[JobInBatch]:
+        return [job for job in self.ended if KINDS[job.verb].makes_work]
+
+    @property
+    def not_brought_back(self) -> str:
+        """Why the work of the last author is in its clone alone; empty where it is not."""
+        warnings = self.authors[-1].warnings if self.authors else ()
+        return next((words for words in warnings if words.startswith(NOT_BROUGHT_BACK)), "")
+
+    @property
+    def persons(self) -> int:
+        """The newest job by which somebody else had the author work."""
+        return max((job.id for job in self.authors if job.step is None), default=0)
+
+    def newest(self, jobs: Iterable[JobInBatch]) -> int:
+        return max((job.id for job in jobs), default=0)
+
+    def count(self, deeds: Iterable[Deed], forgiven: int) -> int:
+        """Return how often the batch has done these since a person had a hand in it."""
+        since, counted = max(self.persons, forgiven), set(deeds)
+        return sum(1 for job in self.ended if job.id > since and job.deed in counted)
+
+    def updates_in_a_row(self, forgiven: int) -> int:
+        """Return how many updates have come to their end since anything else was done."""
+        since = max(self.persons, forgiven)
+        last = takewhile(lambda job: job.id > since and _moved(job), reversed(self.ended))
+        return sum(1 for _ in last)
+
+
+def _is_over(job: JobInBatch) -> bool:
+    return job.state.is_final and not job.owes_task
+
+
+def _is_undone(job: JobInBatch) -> bool:
+    return job.state is JobState.CANCELLED and not job.cancel_asked and job.started_at is None
+
+
+def gather(
+    workspace: Workspace, database: Database, batch: Batch, seen: Seen
+) -> tuple[list[ItemFacts], BatchFacts]:
+    """Return the facts of a batch, whose project is checked out.
+
+    The jobs are read first: a call that is placed meanwhile may have marked its task, and
+    its job be missing. Then there is a newer change, and the look is not to be trusted.
+    Raises QueueError, and StateError where the machine lacks something for now.
+    """
+    items = batches.items_of(database, batch.id)
+    histories: dict[TaskId, _History] = {item.task_id: _History() for item in items}
+    all_jobs = batches.jobs_of(database, batch.id)
+    for job in all_jobs:
+        if job.task_id in histories:
+            histories[job.task_id].jobs.append(job)
+    look = _Look(workspace, database, batch, seen, histories)
+    found = [look.item(item) for item in items]
+    turn = batches.turn_of(database, batch.project_id)
+    mine = turn is not None and turn[0] == batch.id
+    paused = batch.state is not BatchState.RUNNING  # nothing is begun in one that has ended, too
+    brake = Brake() if paused else brake_of(all_jobs, batch.forgiven)
+    return found, BatchFacts(
+        is_paused=paused,
+        turn=turn[1] if turn is not None and mine else None,
+        turn_is_elsewhere=turn is not None and not mine,
+        brake=brake.reason,
+        suspect=brake.suspect,
+    )
+
+
+class _Look:
+    """One look at the items of a batch."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        database: Database,
+        batch: Batch,
+        seen: Seen,
+        histories: Mapping[TaskId, _History],
+    ) -> None:
+        self._seen = seen
+        self._batch = batch
+        self._histories = histories
+        self._branches = TaskBranches(workspace, seen.answers)
+        self._carried = batches.carried_by(database, batch.project_id)
+        if batch.state.has_ended:  # somebody else may be at work on its tasks
+            self._carried |= batches.live_jobs(database, batch.project_id)
+        self._open: Mapping[TaskId, BatchId] = batches.open_tasks(database, batch.project_id)
+        self._database = database
+
+    def item(self, item: BatchItem) -> ItemFacts:
+        """Return the facts of one item; what cannot be read is a fault of it, not of the others."""
+        history = self._histories[item.task_id]
+        try:
+            task = self._seen.task(item.task_id)
+            facts = self._facts(item, task, history)
+            return self._with_branch(facts, task, history)
+        except SowError as error:
+            if passing_fault(error) is not None:
+                raise
+            return ItemFacts(
+                task=item.task_id,
+                status=None,
+                fault=error.message,
+                steps=max((job.step or 0 for job in history.jobs), default=0),
+            )
+
+    def _facts(self, item: BatchItem, task: Task, history: _History) -> ItemFacts:
+        needed = [TaskId(other) for other in task.depends_on]
+        return ItemFacts(
+            task=item.task_id,
+            status=task.status,
+            in_batch=tuple(other for other in needed if other in self._histories),
+            outside=tuple(self._outside(o) for o in needed if o not in self._histories),
+            session_started=task.session_started,
+            was_interrupted=self._was_interrupted(task),
+            missing=history.not_brought_back,
+            has_clone=task.clone is not UNSET,
+            verdict=None if task.review is UNSET else task.review.verdict,
+            feedback_is_open=feedback_status(task) is FeedbackStatus.OPEN,
+            check_passed=None if task.check is UNSET else task.check.passed,
+            live=self._live(item.task_id, history),
+            last=_last(history.ended, self._batch.policy.budget),
+            returns=history.count(RETURNS, item.forgiven),
+            conflicts_handed=history.count((Deed.SOLVE,), item.forgiven),
+            updates=history.updates_in_a_row(item.forgiven),
+            steps=max((job.step or 0 for job in history.jobs), default=0),
+            forgiven=item.forgiven,
+            refusal=item.refusal,
+        )
+
+    def _was_interrupted(self, task: Task) -> bool:
+        """Whether a task is paused by a cancel; an unanswered question still stands after one."""
+        if task.status is not TaskStatus.PAUSED:
+            return False
+        newest = last_job(self._database, self._batch.project_id, TaskId(task.id))
+        if newest is None or newest.state is not JobState.CANCELLED:
+            return False
+        return newest.started_at is not None or newest.prior_status is not TaskStatus.PAUSED
+
+    def _outside(self, task_id: TaskId) -> Dependency:
+        try:
+            status = self._seen.task(task_id).status
+        except StateError:
+            return Dependency(task=task_id, status=None)
+        driven = task_id in self._open or status is TaskStatus.IN_PROGRESS
+        return Dependency(task=task_id, status=status, is_under_way=driven)
+
+    def _live(self, task_id: TaskId, history: _History) -> LiveJob | None:
+        job = history.live
+        if job is not None:
+            is_held = job.state is JobState.HELD
+            for_tasks = job.held_for == HeldFor.DEPENDENCIES
+            return LiveJob(
+                id=job.id,
+                verb=job.verb,
+                is_held=is_held and not for_tasks,
+                waits_for_tasks=is_held and for_tasks,
+                deed=job.deed,
+                has_begun=job.started_at is not None,
+                waits_for_batch=job.step is not None and job.state in WAITING_STATES,
+            )
+        other = self._carried.get(task_id)
+        if other is None:
+            return None
+        return LiveJob(id=other, verb=get_job(self._database, other).verb)
+
+    def _with_branch(self, facts: ItemFacts, task: Task, history: _History) -> ItemFacts:
+        """Add what is known of the work: whether verdict and check are about what is there."""
+        if facts.status not in (TaskStatus.NEEDS_REVIEW, TaskStatus.COMPLETED):
+            return facts
+        if not facts.has_clone:
+            return msgspec.structs.replace(
+                facts,
+                verdict_stands=_is_later(task.review, history),
+                check_stands=_was_checked(history),
+            )
+        if facts.status is TaskStatus.COMPLETED and not self._batch.policy.merge:
+            return facts
+        tip = self._branches.tip(task)
+        if tip is None:
+            words = "its branch is not in the repository"
+            return msgspec.structs.replace(facts, is_merged=task.merged is not UNSET, missing=words)
+        return self._in_clone(facts, task, history, tip)
+
+    def _in_clone(self, facts: ItemFacts, task: Task, history: _History, tip: str) -> ItemFacts:
+        accepted = facts.verdict is ReviewVerdict.ACCEPTED or facts.status is TaskStatus.COMPLETED
+        judged = task.review.commit if task.review is not UNSET else UNSET
+        stands = judged is not UNSET and self._branches.stands(task, judged, tip)
+        merged = task.merged is not UNSET and task.merged.commit == tip
+        on_its_way = self._batch.policy.merge and accepted and not merged
+        checked = task.check is not UNSET and task.check.commit == tip and not task.check.dirty
+        return msgspec.structs.replace(
+            facts,
+            verdict_stands=stands,
+            is_merged=merged,
+            check_stands=checked or _was_checked(history),
+            is_behind=on_its_way and facts.live is None and self._branches.is_behind(tip),
+        )
+
+
+def _last(ended: Sequence[JobInBatch], budget: Amounts | None) -> EndedJob | None:
+    if not ended:
+        return None
+    job = ended[-1]
+    return EndedJob(
+        id=job.id,
+        verb=job.verb,
+        state=job.state,
+        cause=job.cause,
+        reason=job.reason,
+        cancel_asked=job.cancel_asked,
+        may_go_on=job.cause == Cause.BUDGET_REACHED and job.budget != budget,
+    )
+
+
+def _was_checked(history: _History) -> bool:
+    """Whether a check has come to a result since anybody worked on it."""
+    worked = history.newest(
+        job for job in history.ended if KINDS[job.verb].makes_work or _moved(job)
+    )
+    checks = (job for job in history.ended if KINDS[job.verb].step == "check" and _has_result(job))
+    return history.newest(checks) > worked
+
+
+def _moved(job: JobInBatch) -> bool:
+    """Whether a job may have moved the task's branch, without an agent."""
+    return KINDS[job.verb].step == "update"
+
+
+def _has_result(job: JobInBatch) -> bool:
+    return job.state is JobState.DONE or job.cause == Cause.CHECK_FAILED
+
+
+def _is_later(review: object, history: _History) -> bool:
+    """Whether a verdict on work without a clone came after its author's last job.
+
+    Its commit says nothing there: others commit in the same working tree.
+    """
+    if not isinstance(review, TaskReview):
+        return False
+    authors = history.authors
+    if not authors:
+        return True
+    if review.job is not UNSET:
+        return review.job > authors[-1].id
+    return review.at.timestamp() + 1 > (authors[-1].ended_at or 0.0)  # it is of whole seconds

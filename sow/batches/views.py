@@ -1,0 +1,177 @@
+"""A batch as people and programs are told of it: its items, what they took, and what they want.
+
+Owns the numbers of the table and the exit code. Changes nothing.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import UNSET
+
+from sow.batches.deeds import Plan, Standing
+from sow.clock import format_time
+from sow.errors import ExitCode, StateError
+from sow.ids import TaskId
+from sow.jobs import batches, jobs
+from sow.jobs.database import Database
+from sow.paths import Workspace
+from sow.reports.agents_words import agents_words
+from sow.schema.batch import AT_REST, Batch, BatchState, ItemState
+from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
+from sow.schema.task import Task, TaskStatus
+from sow.state.tasks import read_task
+
+
+def exit_code_of(batch: Batch, states: Sequence[ItemState], *, rests: bool) -> ExitCode:
+    """Return the exit code that tells how a batch stands."""
+    if batch.state is BatchState.CANCELLED:
+        return ExitCode.CANCELLED
+    if not rests:
+        return ExitCode.STILL_RUNNING
+    good = all(state is ItemState.DONE for state in states)
+    return ExitCode.OK if good else ExitCode.FAILED
+
+
+def view_of(
+    batch: Batch, states: Sequence[ItemState], *, rests: bool, waits: str = ""
+) -> BatchView:
+    """Return a batch in short. `waits`: why nobody can tell more of it now."""
+    code = exit_code_of(batch, states, rests=rests)
+    return BatchView(
+        batch=batch.id,
+        name=batch.name,
+        project=batch.project_id,
+        state=batch.state.value,
+        reason=waits or batch.reason,
+        rests=rests,
+        made_at=format_time(batch.made_at),
+        ended_at=format_time(batch.ended_at) if batch.ended_at else None,
+        exit_code=int(code),
+        counts=dict(Counter(state.value for state in states)),
+        continue_with=f"sow batch wait {batch.id}" if code is ExitCode.STILL_RUNNING else None,
+    )
+
+
+def detail_of(
+    workspace: Workspace,
+    database: Database,
+    batch: Batch,
+    plan: Plan | None,
+    *,
+    rests: bool,
+    waits: str = "",
+) -> BatchDetail:
+    """Return a batch with its items; without a plan as they were told of last."""
+    standings = standings_of(database, batch, plan)
+    short = view_of(batch, [found.state for found in standings], rests=rests, waits=waits)
+    totals = _totals(database, batch)
+    items = tuple(
+        _item(workspace, database, batch, found, totals.get(TaskId(found.task), NOTHING))
+        for found in standings
+    )
+    fields = {name: getattr(short, name) for name in BatchView.__struct_fields__}
+    return BatchDetail(**fields, policy=msgspec.to_builtins(batch.policy), items=items)
+
+
+def standings_of(database: Database, batch: Batch, plan: Plan | None) -> Sequence[Standing]:
+    """Return where the items of a batch stand; of one that has ended, how it ended.
+
+    Whatever becomes of its tasks later is not this batch's: another may be at work on them.
+    """
+    if plan is not None and not batch.state.has_ended:
+        return plan.standings
+    now = {found.task: found for found in plan.standings} if plan is not None else {}
+    last = _told_last(database, batch)
+    if not batch.state.has_ended:
+        return last
+    return [_at_the_end(found, now.get(found.task, found)) for found in last]
+
+
+def _at_the_end(last: Standing, now: Standing) -> Standing:
+    """Return how an item ended, with the command that sees to it where that can be given still."""
+    end = last if last.state in AT_REST | {ItemState.WAITING} else now
+    is_so = now.state is end.state and not now.command.startswith("sow batch ")
+    return Standing(
+        task=last.task,
+        state=end.state,
+        reason=end.reason.partition("\n")[0],
+        command=now.command if is_so else "",
+    )
+
+
+def _told_last(database: Database, batch: Batch) -> list[Standing]:
+    return [
+        Standing(task=item.task_id, state=item.state, reason=item.reason)
+        for item in batches.items_of(database, batch.id)
+    ]
+
+
+class Total(msgspec.Struct, frozen=True):
+    """What the jobs of an item have taken together."""
+
+    jobs: int = 0
+    attempts: int = 0
+    seconds: float = 0.0
+    tokens: int | None = None
+    usd: float | None = None
+    is_estimate: bool = False
+
+
+NOTHING = Total()
+
+
+def _totals(database: Database, batch: Batch) -> Mapping[TaskId, Total]:
+    found = {
+        TaskId(row["task_id"]): Total(row["jobs"], row["attempts"], row["seconds"] or 0.0)
+        for row in batches.totals_of(database, batch.id)
+    }
+    for row in batches.used_in(database, batch.id):
+        task_id = TaskId(row["task_id"])
+        found[task_id] = msgspec.structs.replace(
+            found.get(task_id, NOTHING),
+            tokens=row["tokens"] if row["told"] else None,
+            usd=row["usd"],
+            is_estimate=bool(row["is_estimate"]),
+        )
+    return found
+
+
+def _item(
+    workspace: Workspace, database: Database, batch: Batch, found: Standing, total: Total
+) -> BatchItemView:
+    task = _read(workspace, found.task)
+    asks = found.state is ItemState.NEEDS_PERSON and task is not None
+    paused = asks and task is not None and task.status is TaskStatus.PAUSED
+    command = found.command
+    if asks and not command and not batch.state.has_ended:
+        command = f"sow batch resume {batch.id}"
+    return BatchItemView(
+        task=found.task,
+        agent=task.assigned_agent if task is not None else None,
+        state=found.state.value,
+        status=task.status.value if task is not None else None,
+        iteration=task.iteration if task is not None else 0,
+        jobs=total.jobs,
+        attempt_count=total.attempts,
+        seconds=round(total.seconds, 3),
+        tokens=total.tokens,
+        cost_usd=None if total.usd is None else round(total.usd, 4),
+        is_estimate=total.is_estimate,
+        reason=found.reason,
+        question=_question(workspace, database, batch, TaskId(found.task)) if paused else "",
+        command=command,
+        steers=tuple(task.review.steers) if task is not None and task.review is not UNSET else (),
+    )
+
+
+def _read(workspace: Workspace, task_id: str) -> Task | None:
+    try:
+        return read_task(workspace, task_id)
+    except StateError:
+        return None
+
+
+def _question(workspace: Workspace, database: Database, batch: Batch, task_id: TaskId) -> str:
+    last = jobs.last_job(database, batch.project_id, task_id)
+    return (agents_words(workspace, last) or "") if last is not None else ""

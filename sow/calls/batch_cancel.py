@@ -1,0 +1,70 @@
+"""Cancelling a batch: nothing more of it is begun, and its jobs are ended.
+
+The batch ends first: whoever is killed after that leaves one that begins nothing,
+and the same cancel goes on with the jobs that still live.
+"""
+
+from contextlib import suppress
+
+from sow.batches.gathering import Seen
+from sow.calls.ancestry import WouldEndItself
+from sow.calls.autostart import Staffing
+from sow.calls.batch_call import BatchHasEnded
+from sow.calls.batch_deeds import Work
+from sow.calls.batch_turn import look, tell
+from sow.calls.caller import Caller
+from sow.calls.cancel import NothingToCancel, OpenOnTerminal, TooLate, cancel_job
+from sow.calls.cancel_to_end import CANCEL_SECONDS
+from sow.calls.wait import Progress, Waiter
+from sow.errors import SowError
+from sow.ids import JobId
+from sow.jobs import batches, jobs
+from sow.jobs.database import Database
+from sow.schema.batch import Batch, BatchState
+from sow.state.kept.store import project_id_at
+
+
+def cancel_batch(caller: Caller, database: Database, batch: Batch) -> list[JobId]:
+    """Cancel a batch and wait until its jobs have ended; return those that have not.
+
+    Raises BatchHasEnded for one that is over.
+    """
+    if batch.state is BatchState.OVER:
+        raise BatchHasEnded(batch)
+    if batch.state is not BatchState.CANCELLED:
+        fields = {"state": BatchState.CANCELLED, "ended_at": caller.now()}
+        batches.change_batch(database, batch.id, **fields)
+    live = [job.id for job in batches.jobs_of(database, batch.id) if not job.state.is_final]
+    for job_id in live:
+        # One that has reported only ends; a person's own terminal is not ours to close.
+        with suppress(NothingToCancel, TooLate, OpenOnTerminal, WouldEndItself):
+            cancel_job(caller, database, jobs.get_job(database, job_id))
+    left = _await_end(caller, database, live)
+    _tell_of_items(caller, database, batch)
+    return left
+
+
+def _tell_of_items(caller: Caller, database: Database, batch: Batch) -> None:
+    """Put on record how the items have ended: no worker looks at an ended batch any more."""
+    if project_id_at(caller.workspace.root) != batch.project_id:
+        return
+    with suppress(SowError):  # it is cancelled all the same
+        work = Work(caller, database, caller.load_configuration(), batch)
+        tell(work, look(work, Seen(caller.workspace)))
+
+
+def _await_end(caller: Caller, database: Database, job_ids: list[JobId]) -> list[JobId]:
+    active = sorted(jobs.active_among(database, job_ids))
+    if not active:
+        return []
+    staffing = Staffing(caller, caller.load_configuration(), database)
+
+    def tick(_: Progress) -> None:
+        staffing.ensure()
+
+    with Waiter(caller, database) as waiter:
+        waiter.begin(active)
+        left = waiter.wait(seconds=CANCEL_SECONDS, on_tick=tick)
+        for job_id in active:
+            waiter.delivered(job_id)
+    return [job.id for job in left]

@@ -1,0 +1,220 @@
+"""A batch's next deed carried out, by the same functions that the commands use.
+
+Owns which call each deed is, and what the author is told. Each deed is placed
+under the number of its step: one that another worker has done is not done again.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from sow.batches.deeds import Deed
+from sow.calls.caller import Caller
+from sow.calls.conflict_call import conflict_prompt
+from sow.calls.feedback_call import feedback_prompt
+from sow.calls.placement import place
+from sow.calls.request import BatchPart, Request
+from sow.calls.step_admission import merge_request
+from sow.clones.judged import judged_commit
+from sow.config.checks import checks_of, chosen, read_repository
+from sow.config.configuration import Configuration
+from sow.ids import TaskId
+from sow.jobs import jobs
+from sow.jobs.database import Database
+from sow.jobs.jobs import StepIsTaken
+from sow.prompts.compose import check_message
+from sow.schema.batch import Batch
+from sow.schema.job import Verb
+from sow.schema.job_terms import CheckTerms, MergeWay
+from sow.schema.task import CommandResult, FeedbackStatus, ReviewVerdict, Task, TaskStatus
+from sow.state.tasks import change_task, read_task
+from sow.state.transitions import FieldChanges, enter
+from sow.state.verdicts import Judgement, accept, feedback_status
+
+BY_CHECK = "check"
+"""Who has judged, where a green check is enough."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Where and for whom a deed is done."""
+
+    caller: Caller
+    database: Database
+    config: Configuration
+    batch: Batch
+
+
+class Step(NamedTuple):
+    """One deed of one task."""
+
+    task: TaskId
+    deed: Deed
+    number: int
+    """Counted from 1 for each task of a batch."""
+
+
+def do(work: Work, step: Step) -> None:
+    """Carry out one deed. Raises what the command of it would be refused with."""
+    at_once = AT_ONCE.get(step.deed)
+    if at_once is not None:
+        at_once(work, step)
+        return
+    try:
+        place(work.caller, work.database, work.config, request_of(work, step))
+    except StepIsTaken:
+        return  # another worker has come first
+
+
+def request_of(work: Work, step: Step) -> Request:
+    """Return the call that a deed is."""
+    return REQUESTS[step.deed](work, step)
+
+
+def _part(work: Work, step: Step) -> BatchPart:
+    return BatchPart(work.batch.id, step.number, step.deed)
+
+
+def _spawn(work: Work, step: Step) -> Request:
+    policy = work.batch.policy
+    return Request(
+        verb=Verb.SPAWN,
+        task_id=step.task,
+        again=True,
+        clone=policy.clone,
+        judged=policy.judges,
+        part=_part(work, step),
+    )
+
+
+def _resume(work: Work, step: Step, prompt: str) -> Request:
+    return Request(
+        verb=Verb.RESUME,
+        task_id=step.task,
+        again=True,
+        prompt=prompt,
+        judged=work.batch.policy.judges,
+        part=_part(work, step),
+    )
+
+
+def _go_on(work: Work, step: Step) -> Request:
+    return _resume(work, step, "")
+
+
+def _correct(work: Work, step: Step) -> Request:
+    return _resume(work, step, feedback_prompt(work.caller, step.task, ""))
+
+
+def _mend(work: Work, step: Step) -> Request:
+    task = read_task(work.caller.workspace, step.task)
+    return _resume(work, step, check_message(_red_words(work, task)))
+
+
+def _red_words(work: Work, task: Task) -> list[str]:
+    """Return what did not pass, in the words of the task's record, else of its last job."""
+    if task.check is not UNSET and not task.check.passed:
+        return [_in_words(result) for result in task.check.results if not result.passed]
+    last = jobs.last_job(work.database, work.batch.project_id, TaskId(task.id))
+    return [last.reason] if last is not None else []
+
+
+def _in_words(result: CommandResult) -> str:
+    return "\n".join([f"{result.name}: {result.reason}", *result.lines])
+
+
+def _solve(work: Work, step: Step) -> Request:
+    return _resume(work, step, conflict_prompt(work.caller, step.task, ""))
+
+
+def _check(work: Work, step: Step) -> Request:
+    path = work.caller.workspace.repository_config
+    task = read_task(work.caller.workspace, step.task)
+    own = () if task.checks is UNSET else tuple(task.checks)
+    names = chosen(checks_of(read_repository(path)), own, path)
+    return Request(
+        verb=Verb.CHECK,
+        task_id=step.task,
+        again=True,
+        terms=CheckTerms(names=names),
+        part=_part(work, step),
+    )
+
+
+def _check_base(work: Work, step: Step) -> Request:
+    wanted = _check(work, step)
+    task = read_task(work.caller.workspace, step.task)
+    base = None if task.clone is UNSET else task.clone.base
+    assert isinstance(wanted.terms, CheckTerms)  # noqa: S101 - made above
+    return replace(wanted, terms=replace(wanted.terms, base=base))
+
+
+def _review(work: Work, step: Step) -> Request:
+    return Request(
+        verb=Verb.REVIEW,
+        task_id=step.task,
+        agent=work.batch.policy.reviewer,
+        again=True,
+        part=_part(work, step),
+    )
+
+
+def _update(work: Work, step: Step) -> Request:
+    return Request(verb=Verb.UPDATE, task_id=step.task, again=True, part=_part(work, step))
+
+
+def _merge(work: Work, step: Step) -> Request:
+    wanted = merge_request(work.caller, [step.task], way=MergeWay.MERGE, again=True)
+    return replace(wanted, part=_part(work, step))
+
+
+def _accept(work: Work, step: Step) -> None:
+    """Put on record that a green check has accepted the work as it stands."""
+    workspace = work.caller.workspace
+    task = read_task(workspace, step.task)
+    if task.status is not TaskStatus.NEEDS_REVIEW or _is_to_be_corrected(task):
+        return  # a person has come first
+    commit = judged_commit(workspace, task) if task.clone is not UNSET else None
+    judgement = Judgement(by=BY_CHECK, summary="Its checks are green.", commit=commit)
+    accept(workspace, step.task, judgement, complete=False, now=work.caller.now())
+
+
+def _is_to_be_corrected(task: Task) -> bool:
+    asked = task.review is not UNSET and task.review.verdict is ReviewVerdict.CORRECTIONS
+    return asked and feedback_status(task) is FeedbackStatus.OPEN
+
+
+def _complete(work: Work, step: Step) -> None:
+    """Complete a task whose work is accepted, as long as it is."""
+    now = work.caller.now()
+
+    def change(task: Task) -> FieldChanges:
+        accepted = task.review is not UNSET and task.review.verdict is ReviewVerdict.ACCEPTED
+        if task.status is not TaskStatus.NEEDS_REVIEW or not accepted:
+            return {}  # done before, or a person has said otherwise since the look
+        return enter(task, TaskStatus.COMPLETED, now=now)
+
+    change_task(work.caller.workspace, step.task, change, now=now)
+
+
+REQUESTS: Mapping[Deed, Callable[[Work, Step], Request]] = {
+    Deed.SPAWN: _spawn,
+    Deed.GO_ON: _go_on,
+    Deed.CHECK: _check,
+    Deed.CHECK_BASE: _check_base,
+    Deed.REVIEW: _review,
+    Deed.CORRECT: _correct,
+    Deed.MEND: _mend,
+    Deed.SOLVE: _solve,
+    Deed.UPDATE: _update,
+    Deed.MERGE: _merge,
+}
+"""The deeds that are jobs."""
+AT_ONCE: Mapping[Deed, Callable[[Work, Step], None]] = {
+    Deed.ACCEPT: _accept,
+    Deed.COMPLETE: _complete,
+}
+"""Those that change the task's state alone; done twice, they change nothing more."""

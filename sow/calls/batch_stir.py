@@ -1,0 +1,39 @@
+"""A batch that waited for a person goes on: somebody has changed a task of it by hand.
+
+Owns telling the record of it, and seeing to a worker. Says nothing where the task
+belongs to no batch.
+"""
+
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+
+from sow.calls.autostart import NoWorker, Staffing
+from sow.calls.caller import Caller, find_caller
+from sow.errors import QueueError
+from sow.ids import ProjectId, TaskId
+from sow.jobs import batches, workers
+from sow.jobs.database import open_existing_queue
+from sow.schema.task import Task
+from sow.state.projects import read_project
+
+
+def stir_batch(caller: Caller, task: Task) -> None:
+    """Have the batch of a task, if one goes on, see how the task stands now.
+
+    The change itself is made: what keeps a worker from starting is not its failure.
+    """
+    database = open_existing_queue(caller.workspace)
+    if database is None:
+        return
+    with closing(database), suppress(NoWorker):
+        project_id = ProjectId(read_project(caller.workspace).id)
+        if batches.stir(database, project_id, TaskId(task.id), task.status.value):
+            workers.wake(caller.workspace)
+            Staffing(caller, caller.load_configuration(), database).ensure()
+
+
+def stir_from_here(environ: Mapping[str, str], folder: Path, task: Task) -> None:
+    """Do so for a command that needs nothing else of the queue; its faults stop nothing."""
+    with suppress(QueueError):
+        stir_batch(find_caller(environ, folder), task)

@@ -1,0 +1,154 @@
+"""One turn of a batch: look, carry out what follows, look again, until nothing follows.
+
+Owns the order: facts, plan, deeds, what is told of the items, the end. Whoever is
+killed in the middle is followed by somebody who begins with the first look; what was
+done by then is among the facts.
+"""
+
+from typing import Any
+
+from sow.batches.deeds import Deed, Plan, Standing, next_deeds
+from sow.batches.gathering import Seen, gather
+from sow.calls.ancestry import WaitsForItself
+from sow.calls.batch_deeds import Step, Work, do
+from sow.calls.placement_after_report import AgentIsEnding
+from sow.calls.same_call import TaskHasJob
+from sow.errors import SowError
+from sow.faults import passing_fault
+from sow.ids import TaskId
+from sow.jobs import batches, changes, doorbell_of_batches
+from sow.jobs.faults import QueueChanged
+from sow.schema.batch import BatchState
+
+MOST_TRIES = 5
+MOST_LOOKS = 50
+"""How often one turn looks: each deed done is a fact more, so there is an end."""
+
+
+def take_turn(work: Work, seen: Seen) -> None:
+    """Do all that a batch has to do now. Raises SowError where the machine lacks something."""
+    for _ in range(MOST_LOOKS):
+        upto = changes.newest(work.database).seq
+        plan = look(work, seen)
+        is_sure = _put_on_record(work, plan, upto)
+        done = [found for found in plan.deeds if _carried_out(work, found, seen)]
+        if is_sure and not done:
+            batches.heed(work.database, work.batch.id, upto)
+            doorbell_of_batches.ring(work.caller.workspace, work.batch.id)
+            return
+
+
+def _put_on_record(work: Work, plan: Plan, upto: int) -> bool:
+    """Put on record what a look has found, unless something has happened since it began.
+
+    Then half of it may be older than the rest: a task is marked, and its job is missing. A
+    person would be called for nothing, or a batch be ended that has just been given a task.
+    """
+    with work.database.transaction():
+        if changes.newest(work.database).seq != upto:
+            return False
+        _keep_turn(work, plan)
+        tell(work, plan)
+        if plan.pause:
+            pause(work, plan.pause)
+        elif plan.is_over:
+            end(work, BatchState.OVER)
+        return True
+
+
+def look(work: Work, seen: Seen) -> Plan:
+    """Return where a batch stands and what follows.
+
+    A look that something prevents which passes (a git was killed, say) is made again.
+    """
+    for number in range(1, MOST_TRIES + 1):
+        try:
+            return _look(work, seen)
+        except SowError as error:
+            if isinstance(error, QueueChanged) or number == MOST_TRIES:
+                raise
+            if passing_fault(error) is None:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _look(work: Work, seen: Seen) -> Plan:
+    batch = batches.get_batch(work.database, work.batch.id)
+    items, facts = gather(work.caller.workspace, work.database, batch, seen)
+    return next_deeds(items, batch.policy, facts)
+
+
+def _keep_turn(work: Work, plan: Plan) -> None:
+    """Give the turn to merge back that an item has which is not on its way any more.
+
+    Asked by whoever drives alone: another's look may be older than the turn.
+    """
+    turn = batches.turn_of(work.database, work.batch.project_id)
+    if turn is not None and turn[0] == work.batch.id and turn[1] != plan.turn:
+        batches.give_turn_back(work.database, work.batch, turn[1])
+
+
+def tell(work: Work, plan: Plan) -> None:
+    """Put on record where the items stand, as far as that is news."""
+    known = {item.task_id: item for item in batches.items_of(work.database, work.batch.id)}
+    news = [
+        found
+        for found in plan.standings
+        if (item := known.get(TaskId(found.task))) is not None
+        and (item.state, item.reason) != (found.state, found.reason)
+    ]
+    if not news:
+        return
+    with work.database.transaction():
+        for found in news:
+            words = {"state": found.state, "reason": found.reason}
+            batches.change_item(work.database, work.batch.id, TaskId(found.task), **words)
+
+
+def pause(work: Work, reason: str) -> None:
+    """Begin nothing more of a batch until a person resumes it."""
+    _change_running(work, state=BatchState.PAUSED, reason=reason)
+
+
+def end(work: Work, state: BatchState) -> None:
+    """End a batch."""
+    _change_running(work, state=state, ended_at=work.caller.now())
+
+
+def _change_running(work: Work, **changes: Any) -> None:
+    """Change a batch, unless a person has paused or cancelled it since the look at it."""
+    with work.database.transaction():
+        if batches.get_batch(work.database, work.batch.id).state is BatchState.RUNNING:
+            batches.change_batch(work.database, work.batch.id, **changes)
+
+
+def _carried_out(work: Work, found: Standing, seen: Seen) -> bool:
+    """Carry out one deed; tell whether anything may have changed by it.
+
+    A deed that is refused is on record as the item's: a person has to see to it. Unless a
+    new look wants it no more: then something has happened to the task since the old one.
+    """
+    assert found.deed is not None  # noqa: S101 - a plan's deeds have one
+    task_id = TaskId(found.task)
+    if found.in_turn and not batches.take_turn(work.database, work.batch, task_id):
+        return False
+    try:
+        do(work, Step(task_id, Deed(found.deed), found.step))
+    except (TaskHasJob, AgentIsEnding, WaitsForItself):
+        return False  # somebody else has called meanwhile: that is a change of its own
+    except QueueChanged:
+        raise
+    except SowError as error:
+        if passing_fault(error) is not None:
+            raise
+        if _is_wanted_still(work, found, seen):
+            refusal = f"{error.message}\n{error.hint}".strip()
+            batches.change_item(work.database, work.batch.id, task_id, refusal=refusal)
+    return True
+
+
+def _is_wanted_still(work: Work, wanted: Standing, seen: Seen) -> bool:
+    return any(
+        (found.task, found.deed, found.step) == (wanted.task, wanted.deed, wanted.step)
+        for found in look(work, seen).standings
+    )

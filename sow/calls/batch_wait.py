@@ -1,0 +1,98 @@
+"""Waiting until a batch has come to rest: a bell, the records, and nothing in between.
+
+Owns when a batch returns to its caller: when nothing of it goes on by itself.
+"""
+
+import os
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sow.batches.deeds import Plan
+from sow.batches.gathering import Seen
+from sow.calls.autostart import Staffing
+from sow.calls.batch_deeds import Work
+from sow.calls.batch_turn import look
+from sow.calls.caller import Caller
+from sow.config.configuration import Configuration
+from sow.ids import BatchId
+from sow.jobs import batches, changes, doorbell_of_batches
+from sow.jobs.database import Database
+from sow.jobs.doorbell import Bell
+from sow.schema.batch import Batch
+from sow.state.kept.store import project_id_at
+
+FALLBACK_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class BatchLook:
+    """How a batch stands at one look."""
+
+    batch: Batch
+    plan: Plan | None
+    """None while another project is checked out."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it waits for its project to be checked out."""
+        return self.plan is None and not self.batch.state.has_ended
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing of it goes on by itself."""
+        if self.batch.state.has_ended:
+            return True
+        plan = self.plan
+        return plan is not None and plan.rests and not plan.is_over and not plan.pause
+
+
+def look_at_batch(
+    caller: Caller, database: Database, config: Configuration, batch_id: BatchId, seen: Seen
+) -> BatchLook:
+    """Return how a batch stands now. Changes nothing."""
+    batch = batches.get_batch(database, batch_id)
+    if project_id_at(caller.workspace.root) != batch.project_id:
+        return BatchLook(batch, None)
+    return BatchLook(batch, look(Work(caller, database, config, batch), seen))
+
+
+def wait_for_batch(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    batch_id: BatchId,
+    *,
+    seconds: float | None,
+    on_tick: Callable[[BatchLook], None] = lambda _: None,
+) -> BatchLook:
+    """Wait until a batch rests, at most `seconds`; return how it stands then.
+
+    `on_tick` is called before each sleep. Raises NoWorker, WorkerKeepsDying.
+    """
+    begun, staffing = time.monotonic(), Staffing(caller, config, database)
+    seen, looked_up_to = Seen(caller.workspace), -1
+    name = f"c{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    bell = Bell(doorbell_of_batches.bell_path(caller.workspace, batch_id, name))
+    found: BatchLook | None = None
+    try:
+        while True:
+            upto = changes.newest(database).seq
+            if found is None or upto != looked_up_to or found.is_elsewhere:
+                found = look_at_batch(caller, database, config, batch_id, seen)
+                looked_up_to = upto
+            waited = time.monotonic() - begun
+            is_up = seconds is not None and waited >= seconds
+            # What has changed meanwhile may be in one half of the look, and not in the other.
+            is_sure = changes.newest(database).seq == upto
+            if (found.rests and is_sure) or is_up:
+                return found
+            if not is_sure:
+                continue
+            staffing.ensure()
+            on_tick(found)
+            rest = FALLBACK_SECONDS if seconds is None else seconds - waited
+            bell.wait(min(FALLBACK_SECONDS, rest))
+    finally:
+        bell.close()

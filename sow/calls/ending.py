@@ -1,0 +1,219 @@
+"""The end of a project: its folder goes into the archive, or away, and the branch is free.
+
+Owns that nothing is left behind: the end is one transaction with the look for
+jobs that have not ended, and whoever places a job or a batch looks for the
+project in the transaction that does (`ended_project`). It is recorded first.
+Asked for by an agent of the project's own it stays so until that job has
+ended, and a worker carries it out; whoever is killed in between has it carried
+out by the next worker, or by the same command again.
+"""
+
+import shutil
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import UNSET
+
+from sow.calls.abandoned import give_back
+from sow.calls.caller import Caller
+from sow.calls.ended_project import is_end_recorded
+from sow.clock import format_time
+from sow.errors import StateError
+from sow.files import NotWritten, locked_once, sync_folder
+from sow.ids import JobId, ProjectId
+from sow.jobs import batches, doorbell_of_batches, jobs
+from sow.jobs.database import Database, open_queue
+from sow.jobs.end_entries import log_ends
+from sow.lifecycle.types import COMPLETED
+from sow.paths import Workspace
+from sow.schema.batch import BatchState
+from sow.schema.project import Ending, EndingWord, Project
+from sow.state.authors import Author
+from sow.state.kept.store import project_id_at
+from sow.state.projects import change_project, read_project
+from sow.state.state_errors import NoProject
+from sow.state.status_entries import STATE, log_change
+from sow.state.transitions import moment
+from sow.state.units import slug_of
+from sow.yamlfile import REMOVE
+
+REMOVED = ".ended.{}.tmp"
+"""What the folder of a project is called that is being removed."""
+
+
+class NotCompleted(StateError):
+    """A project is to be finished that is not completed."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__(
+            f"the project is not completed: it is {project.standing}",
+            hint="`sow next` says what is missing. An unwanted project ends with"
+            " `sow project abandon`.",
+        )
+
+
+class JobsLive(StateError):
+    """A project is to be ended while a job of it lives."""
+
+    def __init__(self, job_id: int) -> None:
+        super().__init__(
+            f"job {job_id} of the project has not ended",
+            hint="`sow job list` shows the jobs; wait for them, or `sow agent cancel --all`.",
+        )
+
+
+def end_project(
+    caller: Caller, how: EndingWord, *, remove: bool, by: Author
+) -> tuple[Project, str | None, bool]:
+    """End the project; return it, where it is archived, and whether that is still to be done.
+
+    Raises NotCompleted, JobsLive, NotWritten.
+    """
+    workspace = caller.workspace
+    before = read_project(workspace)
+    if how is EndingWord.FINISHED and before.standing != COMPLETED:
+        raise NotCompleted(before)
+    with closing(open_queue(workspace)) as database:  # whoever places a job looks into it, too
+        _refuse_live(database, before, besides=caller.job_id)
+        project = _record(caller, before, how, remove=remove, by=by)
+        if caller.job_id is not None:
+            return project, None, True
+        try:
+            return project, _carry_out(workspace, database, project, now=caller.now()), False
+        except (JobsLive, NotWritten):
+            ending = _data(before.ending) if before.ending is not UNSET else REMOVE
+            change_project(workspace, lambda _: {"ending": ending}, now=caller.now())
+            raise
+
+
+def _record(
+    caller: Caller, before: Project, how: EndingWord, *, remove: bool, by: Author
+) -> Project:
+    """Put the end on record. One that is there already, and the same, is gone on with."""
+    there = before.ending
+    if there is not UNSET and (there.how, there.remove) == (how, remove):
+        return before
+    now = caller.now()
+    ending = {"how": how.value, "by": by.agent, "at": moment(now), "remove": remove}
+    project = change_project(caller.workspace, lambda _: {"ending": ending}, now=now)
+    if caller.job_id is not None:
+        words = f"The project is to be {how.value} once this job has ended"
+        log_change(caller.workspace.project, words, STATE, by, now=now)
+    return project
+
+
+def _data(ending: Ending) -> Mapping[str, object]:
+    return {
+        "how": ending.how.value,
+        "by": ending.by,
+        "at": ending.at,
+        "remove": ending.remove,
+    }
+
+
+def _log(workspace: Workspace, project: Project, ending: Ending, *, now: float) -> None:
+    """Tell of the end in the project's log: as one entry, however often it is written."""
+    name = f"{project.id} {ending.how.value} {ending.at}"
+    number = sha256(name.encode()).hexdigest()[:12]
+    words, by = f"Project {ending.how.value}", Author(ending.by)
+    log_change(workspace.project, words, STATE, by, now=now, entry_id=number)
+
+
+def carry_out_recorded(workspace: Workspace, database: Database, *, now: float) -> str | None:
+    """End a project whose end is recorded, if no job of it lives; return where it is archived."""
+    if not is_end_recorded(workspace):
+        return None
+    project = read_project(workspace)
+    if project.ending is UNSET or jobs.any_live_job(database, ProjectId(project.id)) is not None:
+        return None
+    return _carry_out(workspace, database, project, now=now)
+
+
+def sweep_removed(workspace: Workspace) -> None:
+    """Remove what is left of projects whose removal was cut short."""
+    for folder in workspace.sow.glob(REMOVED.format("*")):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _carry_out(
+    workspace: Workspace, database: Database, project: Project, *, now: float
+) -> str | None:
+    """Move the project's folder, unless a job has come in; return where to.
+
+    Raises JobsLive, NoProject where somebody else was first.
+    """
+    assert project.ending is not UNSET  # noqa: S101 - recorded before
+    project_id = ProjectId(project.id)
+    _settle(workspace, database, project_id, now=now)
+    cancelled = []
+    # The lock first, and then the transaction: in this order everybody takes them.
+    with locked_once(workspace.project), database.transaction():
+        _refuse_live(database, project)
+        if project_id_at(workspace.root) != project.id:
+            raise NoProject(workspace.project)
+        _log(workspace, project, project.ending, now=now)
+        for batch in batches.open_batches(database, project_id):
+            fields = {"state": BatchState.CANCELLED, "ended_at": now}
+            batches.change_batch(database, batch.id, **fields)
+            cancelled.append(batch.id)
+        archive = _move(workspace, project, project.ending)
+    for batch_id in cancelled:
+        doorbell_of_batches.ring(workspace, batch_id)
+    sweep_removed(workspace)
+    return archive
+
+
+def _settle(workspace: Workspace, database: Database, project_id: ProjectId, *, now: float) -> None:
+    """Write what the ended jobs still owe the project's tasks and logs, which go with it."""
+    for job in jobs.owing(database, lambda *_: None):
+        if job.project_id == project_id:
+            with suppress(StateError):  # an unreadable task goes as it is
+                give_back(workspace, database, job, now=now)
+    log_ends(workspace, database)
+
+
+def _refuse_live(database: Database, project: Project, *, besides: JobId | None = None) -> None:
+    """Raise JobsLive for a job that has not ended, other than `besides` and those above it."""
+    own = {job.id for job in jobs.ancestors(database, besides)} if besides is not None else set()
+    project_id = ProjectId(project.id)
+    if not own:
+        live = jobs.any_live_job(database, project_id)
+        if live is not None:
+            raise JobsLive(live)
+        return
+    for job in jobs.active_jobs(database):
+        if job.project_id == project_id and job.id not in own:
+            raise JobsLive(job.id)
+
+
+def _move(workspace: Workspace, project: Project, ending: Ending) -> str | None:
+    """Take the folder away by one rename."""
+    try:
+        if ending.remove:
+            workspace.project.rename(workspace.sow / REMOVED.format(project.id))
+            sync_folder(workspace.sow)
+            return None
+        target = _archive_of(workspace, project, ending)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        workspace.project.rename(target)
+        sync_folder(target.parent)
+        sync_folder(workspace.sow)
+    except OSError as error:
+        raise NotWritten(workspace.project, error) from error
+    return target.relative_to(workspace.root).as_posix()
+
+
+def _archive_of(workspace: Workspace, project: Project, ending: Ending) -> Path:
+    """Return a folder that is free.
+
+    Where `.sow` is not tracked, another branch may have ended the same project there before.
+    """
+    day = format_time(ending.at.timestamp())[:10]
+    folder = workspace.archive / f"{day}-{slug_of(project.name)}-{project.id[:8]}"
+    number = 1
+    while folder.exists():
+        number += 1
+        folder = folder.with_name(f"{folder.name.rsplit('.', 1)[0]}.{number}")
+    return folder

@@ -1,0 +1,186 @@
+"""Jobs that are held until what their tasks depend on is done: when that is so, and their release.
+
+Owns the rule and the look. A dependency is met that is completed, whose agent has
+ended, and whose work is where the waiting agent will be: in the project's branch,
+or in that agent's own clone, which begins with it. Workers look every few seconds,
+a call that waits for such a job does, and so does each command that may have met
+the last dependency. A release is one commit, so it does not matter how many look.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+
+from msgspec import UNSET
+
+from sow.ids import JobId, ProjectId, TaskId
+from sow.jobs import changes, jobs, leases, workers
+from sow.jobs.database import Database
+from sow.paths import Workspace
+from sow.schema.job import HeldFor, Job
+from sow.schema.job_terms import AuthorTerms
+from sow.schema.kinds import kind_of
+from sow.schema.task import Task, TaskStatus
+from sow.state.dependencies import way_back
+from sow.state.kept.store import project_id_at
+from sow.state.places import TaskPlace, all_places
+from sow.state.state_errors import RefusedDependency, UnknownTask
+from sow.state.status_notes import version_of
+from sow.state.tasks import read_task, read_task_at, scan_tasks
+from sow.state.waiting import MISSING, Among
+
+ENDING = "its agent is only ending"
+UNMERGED = "completed, but not merged"
+MOST_NAMED = 5
+
+
+def refuse_impossible(workspace: Workspace, task: Task) -> None:
+    """Refuse to wait for a task that is not there, or in a circle.
+
+    Raises RefusedDependency, UnknownTask, and what is wrong with a task on the way.
+    """
+    places = {place.task_id: place for place in all_places(workspace)}
+    for other in task.depends_on:
+        if other not in places:
+            raise UnknownTask(other, sorted(places))
+
+    def waits_of(task_id: TaskId) -> Sequence[str]:
+        place = places.get(task_id)
+        return () if place is None else _waits_of(place, version_of(place.state))
+
+    way = way_back(TaskId(task.id), waits_of)
+    if way:
+        raise RefusedDependency(task.id, f"it waits for itself: {' → '.join(way)}")
+
+
+@lru_cache(maxsize=4096)
+def _waits_of(place: TaskPlace, _version: str) -> Sequence[str]:
+    """Return what a task depends on. A call for many tasks asks again and again."""
+    return read_task_at(place).depends_on
+
+
+def unmet_of(database: Database, job: Job, task: Task, among: Among) -> dict[str, str]:
+    """Return what a job's task waits for, by id, each with a word for how that stands."""
+    unmet = among.unmet_of(task.depends_on)
+    for task_id in task.depends_on:
+        if task_id not in unmet:
+            word = _left_to_do(database, job, among.tasks[task_id])
+            unmet |= {task_id: word} if word else {}
+    return unmet
+
+
+def _left_to_do(database: Database, job: Job, done: Task) -> str:
+    """Return why a completed task's work is not where a job's agent will be; empty if it is."""
+    live = jobs.live_job(database, job.project_id, TaskId(done.id))
+    if live is not None and kind_of(live).makes_work and not kind_of(live).in_persons_hands:
+        return ENDING
+    begins_with_it = isinstance(job.terms, AuthorTerms) and job.terms.clone
+    lies_apart = done.clone is not UNSET and done.merged is UNSET
+    return UNMERGED if lies_apart and not begins_with_it else ""
+
+
+def reason_of(task: Task, unmet: Mapping[str, str], in_vain: Mapping[str, str]) -> str:
+    """Return why a job is held, in a sentence: what it waits for, and what frees it if need be."""
+    named = [f"{other} ({word})" for other, word in list(unmet.items())[:MOST_NAMED]]
+    more = f" and {len(unmet) - MOST_NAMED} more" if len(unmet) > MOST_NAMED else ""
+    waits = f"it waits for task {', '.join(named)}{more}"
+    merges = [other for other, word in unmet.items() if word == UNMERGED]
+    if in_vain:
+        first = next(iter(in_vain))
+        return f"{waits}; {first} is not completed by itself: {_frees(task, first, in_vain[first])}"
+    return f"{waits}: `sow merge {' '.join(merges)}`" if merges else waits
+
+
+def _frees(task: Task, other: str, word: str) -> str:
+    """Return the commands by which a task no longer waits in vain."""
+    left = ",".join(each for each in task.depends_on if each != other)
+    ways = [
+        f'`sow task set {task.id} depends_on "{left}"`',
+        f"`sow agent spawn {task.id} --ignore-deps`",
+    ]
+    match word:
+        case TaskStatus.ABANDONED:
+            ways.insert(0, f"`sow task reopen {other}`")
+        case TaskStatus.FAILED:
+            ways.insert(0, f'`sow agent resume {other} "…"`')
+        case _ if word != MISSING:
+            ways.insert(0, "`sow task list --blocked` says why")
+    return f"{', '.join(ways[:-1])} or {ways[-1]}"
+
+
+def release_if_ready(workspace: Workspace, database: Database, job: Job, *, now: float) -> None:
+    """Queue a job that has just been held where nothing is left to wait for; else say what is.
+
+    Reads only the tasks that its own depends on: a call may hold many jobs.
+    """
+    task = read_task(workspace, job.task_id)
+    named = [task.id, *task.depends_on]
+    places = [place for place in all_places(workspace) if place.task_id in named]
+    _look_at(database, job, task, Among(map(read_task_at, places)), now=now)
+
+
+def release_ready(workspace: Workspace, database: Database, *, now: float) -> list[JobId]:
+    """Queue each held job whose task's dependencies are met, and say of the others what is left.
+
+    Only of the project that is checked out. Returns which were queued.
+    """
+    project_id = ProjectId(project_id_at(workspace.root))
+    held = [
+        job
+        for job in jobs.held_jobs(database, HeldFor.DEPENDENCIES)
+        if job.project_id == project_id
+    ]
+    if not held:
+        return []
+    tasks, _ = scan_tasks(workspace)
+    among = Among(tasks)
+    stand = [(job, among.tasks.get(job.task_id)) for job in held]  # None: not readable just now
+    released = [
+        job.id for job, task in stand if task and _look_at(database, job, task, among, now=now)
+    ]
+    if released:
+        workers.wake(workspace)
+    return released
+
+
+def _look_at(database: Database, job: Job, task: Task, among: Among, *, now: float) -> bool:
+    """Release one job if nothing is left to wait for; tell whether that was so."""
+    unmet = unmet_of(database, job, task, among)
+    if not unmet:
+        return leases.release(database, job.id, now=now)
+    _tell(database, job, reason_of(task, unmet, among.dead_ends_of(task.depends_on)))
+    return False
+
+
+def _tell(database: Database, job: Job, reason: str) -> None:
+    """Keep the reason true, as long as the job is held."""
+    if reason != job.reason:
+        leases.keep_reason(database, job.id, reason)
+
+
+class ReadyLook:
+    """Looks again and again, and reads the tasks only where anything has changed since."""
+
+    def __init__(self, workspace: Workspace, database: Database) -> None:
+        self._workspace = workspace
+        self._database = database
+        self._seen: object = None
+
+    def look(self, *, now: float) -> list[JobId]:
+        """Release what is ready. Raises SowError."""
+        if not jobs.is_any_held(self._database, HeldFor.DEPENDENCIES):
+            return []
+        seen = changes.newest(self._database), _versions(self._workspace)
+        if seen == self._seen:
+            return []
+        released = release_ready(self._workspace, self._database, now=now)
+        self._seen = seen
+        return released
+
+
+def _versions(workspace: Workspace) -> Sequence[str]:
+    versions = []
+    for place in all_places(workspace):
+        with suppress(OSError):  # it is just being written, or has gone
+            versions.append(version_of(place.state))
+    return versions

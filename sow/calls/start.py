@@ -1,0 +1,112 @@
+"""An orchestrator's session begins on a terminal: its CLI in the foreground, as the caller's child.
+
+Owns what that CLI is given. There is no task and no job: whoever sits there is
+the orchestrator's caller, and the project's files are all that it leaves.
+"""
+
+import os
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from sow import own_variables
+from sow.attempts.launch import commands_of_role, path_with_sow
+from sow.calls.approving import ORCHESTRATOR
+from sow.calls.caller import Caller
+from sow.calls.foreground import run_in_foreground
+from sow.config.configuration import Configuration
+from sow.config.environment import read_executor_env
+from sow.environment import agent_environment
+from sow.errors import UsageError
+from sow.executors.base import Executor, Launch, LaunchRequest, Session, SessionSource
+from sow.executors.registry import make_executor
+
+OPENING = "Say in a few sentences where the project stands and what comes next, and go on with it."
+"""The first message where a person has given none."""
+MOST_BYTES = 100_000
+"""The largest message: Linux takes no argument of 128 KiB."""
+
+
+class Opening(Struct, frozen=True):
+    """A session to be begun on a terminal."""
+
+    executor: Executor
+    session: Session | None
+    """None where its CLI makes one by itself."""
+    launch: Launch
+    environ: Mapping[str, str]
+
+
+def prepare_opening(
+    caller: Caller, configuration: Configuration, instructions: str, goal: str
+) -> Opening:
+    """Return the session to be begun; `goal` is a person's first message, if they give one.
+
+    Raises ExecutorError, ConfigurationError, and UsageError for a message that
+    is too long. Starts nothing.
+    """
+    executor = make_executor(configuration.binding(ORCHESTRATOR).executor)
+    if len(goal.encode()) > MOST_BYTES:
+        raise UsageError(
+            f"the goal has more than {MOST_BYTES // 1000} kB",
+            hint="Write it into a file of the repository, and name that file.",
+        )
+    session = _session(executor)
+    root = caller.workspace.root
+    launch = executor.begin_on_terminal(
+        LaunchRequest(
+            session=session,
+            prompt=goal or OPENING,
+            instructions=instructions,
+            prompt_file=root,
+            task_dir=root,
+            cwd=root,
+            as_root=os.geteuid() == 0,
+            environ=agent_environment(caller.environ),
+            commands=commands_of_role(ORCHESTRATOR),
+        )
+    )
+    executor.validate_availability(caller.path_variable)
+    return Opening(executor, session, launch, _environment(caller, configuration, executor, launch))
+
+
+def run_opening(opening: Opening) -> int:
+    """Run the CLI until it ends, and return its exit code, minus a signal that killed it."""
+    return run_in_foreground(opening.launch, opening.environ)
+
+
+def _session(executor: Executor) -> Session | None:
+    """Return a session whose id is ours to choose; no command of the CLI is run for one."""
+    if executor.session_source is not SessionSource.CHOSEN:
+        return None
+    return executor.create_session(_run_nothing)
+
+
+def _run_nothing(argv: object) -> str:
+    raise ValueError(f"an id that is ours to choose needs no command: {argv}")
+
+
+def _environment(
+    caller: Caller, configuration: Configuration, executor: Executor, launch: Launch
+) -> dict[str, str]:
+    """Return the CLI's environment: the person's own, without what describes another agent.
+
+    SOW_AGENT says who its commands are. It is nobody's job, so they are not
+    refused as an agent's are.
+    """
+    own = {
+        name: value
+        for name, value in caller.environ.items()
+        if name.startswith(own_variables.PREFIX) and name not in own_variables.OF_AGENTS
+    }
+    variables = {}
+    if configuration.exists:
+        variables = read_executor_env(configuration.path, executor.name, caller.environ)
+    return {
+        **agent_environment(caller.environ),
+        **own,
+        **variables,
+        "PATH": path_with_sow(caller.path_variable),
+        **launch.env,
+        own_variables.AGENT: ORCHESTRATOR,
+    }

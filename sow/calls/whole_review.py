@@ -1,0 +1,95 @@
+"""The review of the whole project, as an ordinary task of a reviewing role.
+
+Owns that task: it lies in the phase `project`, which no guard counts, and
+names the work that it is about. So a review of the whole survives, is waited
+for, resumed and cancelled like every other job of an agent.
+"""
+
+from msgspec import UNSET
+
+from sow.errors import StateError
+from sow.lifecycle.types import WHOLE_PHASE, ProjectType
+from sow.paths import Workspace
+from sow.schema.project import Project
+from sow.schema.task import Task, TaskStatus
+from sow.state.projects import read_project
+from sow.state.tasks import add_task, list_tasks
+
+JUDGED = ("reviewing", "finalizing")
+"""The states of a standard project in which the whole is judged."""
+WORK = "review_of"
+"""The key of a task's metadata that names the work under review."""
+
+DESCRIPTION = """# Review of the whole, iteration {iteration}
+
+Judge {name} as a whole, as it lies in this folder: whether its tasks together meet the goal,
+whether they fit each other, and what is missing. Each task was judged alone before; look at what
+lies between them.
+{goal}
+1. `sow project status`, `sow task list` and `sow log` tell what was planned and done;
+   `sow input list` and `sow output list` name the documents.
+2. Read the change as a whole, and run what shows that it works.
+3. End with one verdict:
+
+       sow review accept --project --summary "What you think of it"
+       sow review correct --project --file FILE
+
+   FILE holds, for each finding, where it is, what is wrong and what would be right. Write it into
+   a folder for temporary files; change nothing of the work itself. The verdict completes this task.
+"""
+
+
+class NotToBeReviewed(StateError):
+    """The project is not where it is judged as a whole."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__(
+            f"the project is {project.standing}: it is not judged as a whole now",
+            hint="`sow advance --list` shows what comes next; a standard project is judged when all"
+            " its tasks have ended.",
+        )
+
+
+def refuse_unjudged(project: Project) -> None:
+    """Raise NotToBeReviewed unless the project stands where the whole is judged."""
+    if project.kind is not ProjectType.STANDARD or project.standing not in JUDGED:
+        raise NotToBeReviewed(project)
+
+
+def is_review_of_whole(task: Task) -> bool:
+    """Whether a task is a review of the whole."""
+    return task.phase == WHOLE_PHASE and WORK in task.metadata
+
+
+def review_task(workspace: Workspace, work: str, agent: str, *, now: float) -> Task:
+    """Return the task of the review of this work by that role; it is added where there is none."""
+    project = read_project(workspace)
+    refuse_unjudged(project)
+    mark = f"{project.round} {agent} {work}"
+    for task in list_tasks(workspace):
+        if is_review_of_whole(task) and task.metadata[WORK] == mark and _is_open(task):
+            return task
+    return add_task(
+        workspace,
+        name=f"Review of the whole, iteration {project.round}",
+        agent=agent,
+        now=now,
+        phase=WHOLE_PHASE,
+        new_phase=True,
+        description=_description(project),
+        metadata={WORK: mark},
+    )
+
+
+def _is_open(task: Task) -> bool:
+    return task.status not in (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
+
+
+def work_under_review(task: Task) -> str:
+    """Return the work that a review is about."""
+    return str(task.metadata[WORK]).split(" ")[-1]
+
+
+def _description(project: Project) -> str:
+    goal = f"\nIts goal: {project.description}\n" if project.description is not UNSET else ""
+    return DESCRIPTION.format(iteration=project.round, name=project.name, goal=goal)

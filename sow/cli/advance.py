@@ -1,0 +1,156 @@
+"""`sow advance`: take the project to its next state, if all that must be true first is true."""
+
+import os
+
+import click
+
+from sow.calls.caller import find_caller
+from sow.cli.arguments import working_folder
+from sow.cli.confirming import is_somebody_there
+from sow.cli.output import echo_json, echo_json_lines, json_option
+from sow.errors import StateError, UsageError
+from sow.lifecycle.facts import Facts
+from sow.lifecycle.machine import (
+    Refusal,
+    awaited_event,
+    find_event,
+    next_events,
+    obvious_event,
+    refusals,
+)
+from sow.lifecycle.types import COMPLETED, END, Event
+from sow.schema.output.projects import Advanced, EventView, RemedyView, UnmetGuard
+from sow.situation.looking import look
+from sow.state.authors import author_of
+from sow.state.lifecycle import enter_state
+from sow.state.state_errors import NoProject
+
+
+class NotYet(StateError):
+    """Guards of an event are not met."""
+
+    def __init__(self, event: Event, unmet: list[Refusal]) -> None:
+        lines = [
+            f"  - {refusal.guard.sentence}: {remedy.why}\n      {remedy.command}"
+            for refusal in unmet
+            for remedy in refusal.remedies
+        ]
+        super().__init__(
+            f"the project cannot go from {event.source} to {event.target} ({event.name}) yet",
+            hint="\n".join(["What must be true first, and what meets it:", *lines]),
+        )
+
+
+class NoSuchEvent(UsageError):
+    """No event of this name leads on from the project's state."""
+
+    def __init__(self, name: str, facts: Facts) -> None:
+        events = ", ".join(event.name for event in next_events(facts)) or "none"
+        super().__init__(
+            f"no event {name} leads on from {facts.state}",
+            hint=f"There is: {events}. `sow advance --list` shows what each of them needs.",
+        )
+
+
+class IsCompleted(StateError):
+    """Nothing comes after the last state."""
+
+    def __init__(self) -> None:
+        super().__init__("the project is completed", hint=END)
+
+
+@click.command()
+@click.argument("event", required=False)
+@click.option("--list", "lists", is_flag=True, help="Show what may happen, and what is missing.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen; change nothing.")
+@json_option
+def advance(event: str | None, lists: bool, dry_run: bool, as_json: bool) -> None:
+    """Take the project to its next state by EVENT, or by the one that is due.
+
+    Each event has guards: what must be true first. A refusal names each that is
+    not met, and the command that meets it. Checks, reviews and merges are jobs
+    that you start; this only changes the state.
+
+    Exit: 0 changed, 2 no such event, 4 refused.
+    """
+    caller = find_caller(os.environ, working_folder())
+    now = look(caller, is_at_terminal=is_somebody_there())
+    if now.errors:
+        raise now.errors[0]
+    if now.project is None or now.facts is None:
+        raise NoProject(caller.workspace.project)
+    if lists:
+        _list(now.facts, as_json=as_json)
+        return
+    chosen = _chosen(now.facts, event)
+    unmet = refusals(chosen, now.facts)
+    if unmet:
+        raise NotYet(chosen, unmet)
+    project = now.project
+    if not dry_run:
+        by = author_of(os.environ)
+        project = enter_state(caller.workspace, project, chosen, by=by, now=caller.now())
+    if as_json:
+        echo_json(
+            Advanced(
+                event=chosen.name,
+                before=chosen.source,
+                state=chosen.target,
+                iteration=project.round,
+                dry_run=dry_run,
+            )
+        )
+    else:
+        does = "would go" if dry_run else "goes"
+        click.echo(f"{project.name} {does} from {chosen.source} to {chosen.target}")
+
+
+def _chosen(facts: Facts, name: str | None) -> Event:
+    """Return the event that is meant. Raises IsCompleted, NoSuchEvent, NotYet."""
+    if facts.state == COMPLETED:
+        raise IsCompleted
+    if name is None:
+        found = obvious_event(facts) or awaited_event(facts)
+    else:
+        found = find_event(facts, name)
+    if found is None:
+        raise NoSuchEvent(name or "", facts)
+    return found
+
+
+def _list(facts: Facts, *, as_json: bool) -> None:
+    views = [_view(event, facts) for event in next_events(facts)]
+    if as_json:
+        echo_json_lines(views)
+        return
+    if not views:
+        click.echo(END)
+    for view in views:
+        click.echo(f"{view.event}: {view.source} to {view.target}")
+        if view.allowed:
+            click.echo("  may happen now")
+        for unmet in view.unmet:
+            for remedy in unmet.remedies:
+                click.echo(f"  missing: {unmet.sentence}: {remedy.why}")
+                click.echo(f"    {remedy.command}")
+
+
+def _view(event: Event, facts: Facts) -> EventView:
+    unmet = tuple(
+        UnmetGuard(
+            guard=refusal.guard.name,
+            sentence=refusal.guard.sentence,
+            remedies=tuple(
+                RemedyView(command=remedy.command, why=remedy.why) for remedy in refusal.remedies
+            ),
+        )
+        for refusal in refusals(event, facts)
+    )
+    return EventView(
+        event=event.name,
+        source=event.source,
+        target=event.target,
+        allowed=not unmet,
+        goes_back=event.goes_back,
+        unmet=unmet,
+    )

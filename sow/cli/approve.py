@@ -1,0 +1,78 @@
+"""`sow approve`: the plan, documents, work units."""
+
+import re
+from collections.abc import Sequence
+
+import click
+
+from sow.calls.approving import approver
+from sow.cli.arguments import working_folder
+from sow.cli.calling import this_caller
+from sow.cli.confirming import is_somebody_there
+from sow.cli.output import echo_json, json_option
+from sow.ids import TASK_ID_PATTERN
+from sow.paths import Workspace
+from sow.schema.output.projects import Approved
+from sow.schema.task import Task
+from sow.state.artifacts import path_inside
+from sow.state.authors import Author
+from sow.state.lifecycle import approve_documents, approve_plan, approve_units
+from sow.state.places import find_task
+from sow.state.tasks import read_task
+
+PLAN = "plan"
+
+
+@click.command()
+@click.argument("names", metavar="plan | PATH... | TASK...", nargs=-1, required=True)
+@json_option
+def approve(names: tuple[str, ...], as_json: bool) -> None:
+    """Approve the plan, listed files, or a breakdown's work units, as they stand now.
+
+    An approval holds as long as that is so. By default a person at a terminal
+    approves; `approve: agents` in your own configuration lets an orchestrator.
+
+    Exit: 0 approved, 4 refused.
+    """
+    caller = this_caller()
+    config = caller.load_configuration()
+    by = approver(caller, config, at_terminal=is_somebody_there())
+    now = caller.now()
+    if names == (PLAN,):
+        approve_plan(caller.workspace, by=by, now=now)
+        _tell((PLAN,), by, as_json=as_json)
+        return
+    units, paths = _sorted(caller.workspace, names)
+    if units:
+        approve_units(caller.workspace, units, by=by, now=now)
+    if paths:
+        approve_documents(caller.workspace, paths, by=by, now=now)
+    _tell((*(unit.id for unit in units), *paths), by, as_json=as_json)
+
+
+def _sorted(workspace: Workspace, names: Sequence[str]) -> tuple[list[Task], list[str]]:
+    """Return the work units that are named, by their ids or descriptions, and the files.
+
+    Raises UnknownTask, NotListable.
+    """
+    units: list[Task] = []
+    paths: list[str] = []
+    for name in names:
+        if re.fullmatch(TASK_ID_PATTERN, name):
+            units.append(read_task(workspace, name))
+            continue
+        path = path_inside(workspace, working_folder(), name)
+        parts = path.split("/")
+        if parts[:3] == [".sow", "project", "phases"] and parts[-1] == "description.md":
+            place = find_task(workspace, parts[-2])
+            units.append(read_task(workspace, place.task_id))
+        else:
+            paths.append(path)
+    return units, paths
+
+
+def _tell(names: Sequence[str], by: Author, *, as_json: bool) -> None:
+    if as_json:
+        echo_json(Approved(approved=tuple(names), by=by.agent))
+    else:
+        click.echo(f"Approved by {by.agent}: {', '.join(names)}")

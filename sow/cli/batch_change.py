@@ -1,0 +1,134 @@
+"""`sow batch add`, `remove`, `pause`, `resume` and `cancel`."""
+
+from collections.abc import Callable
+from contextlib import closing
+
+import click
+
+from sow.batches.views import view_of
+from sow.calls import batch_call
+from sow.calls.autostart import NoWorker, Staffing
+from sow.calls.batch_cancel import cancel_batch
+from sow.calls.caller import Caller
+from sow.cli import completing
+from sow.cli.arguments import about_tasks
+from sow.cli.budget_options import budget_options, given_budget
+from sow.cli.calling import this_caller
+from sow.cli.output import echo_json, json_option, shown_state
+from sow.errors import ExitCode
+from sow.ids import parse_task_id
+from sow.jobs import batches, jobs
+from sow.jobs.batches import UnknownBatch
+from sow.jobs.database import Database
+from sow.schema.batch import AT_REST, Batch
+
+tasks_argument = click.argument(
+    "tasks", metavar="TASK...", nargs=-1, required=True, shell_complete=completing.tasks
+)
+
+
+@click.command()
+@click.argument("name", metavar="BATCH")
+@tasks_argument
+@json_option
+def add(name: str, tasks: tuple[str, ...], as_json: bool) -> int:
+    """Add each TASK to BATCH."""
+    about_tasks(*tasks)
+    named = [parse_task_id(task) for task in tasks]
+
+    def change(caller: Caller, database: Database, batch: Batch) -> str:
+        batch_call.add(caller, database, batch, named)
+        _staff(caller, database)
+        return f"Batch {batch.id} has {', '.join(named)}"
+
+    return _change(name, change, as_json=as_json)
+
+
+@click.command()
+@click.argument("name", metavar="BATCH")
+@tasks_argument
+@json_option
+def remove(name: str, tasks: tuple[str, ...], as_json: bool) -> int:
+    """Take each TASK out of BATCH; a job of it that runs goes on."""
+    about_tasks(*tasks)
+    named = [parse_task_id(task) for task in tasks]
+
+    def change(caller: Caller, database: Database, batch: Batch) -> str:
+        batch_call.remove(caller, database, batch, named)
+        if jobs.has_active_jobs(database):  # one that has waited for its paused batch waits no more
+            _staff(caller, database)
+        return f"Batch {batch.id} is without {', '.join(named)}"
+
+    return _change(name, change, as_json=as_json)
+
+
+@click.command()
+@click.argument("name", metavar="[BATCH]", required=False)
+@json_option
+def pause(name: str | None, as_json: bool) -> int:
+    """Begin nothing more of BATCH; what runs goes on."""
+
+    def change(_: Caller, database: Database, batch: Batch) -> str:
+        paused = batch_call.pause(database, batch)
+        return f"Batch {batch.id} is {shown_state(paused.state)}; sow batch resume {batch.id}"
+
+    return _change(name, change, as_json=as_json)
+
+
+@click.command()
+@click.argument("name", metavar="[BATCH]", required=False)
+@budget_options
+@json_option
+def resume(name: str | None, budget: str | None, unmetered: bool, as_json: bool) -> int:
+    """Let BATCH go on; what has failed in it is tried again. A --budget is its new total."""
+    amounts = given_budget(budget)
+
+    def change(caller: Caller, database: Database, batch: Batch) -> str:
+        batch_call.give_budget(database, batch, amounts, unmetered=unmetered)
+        goes_on = batch_call.resume(caller, database, batch)
+        _staff(caller, database)
+        return f"Batch {batch.id} is {shown_state(goes_on.state)}; sow batch wait {batch.id}"
+
+    return _change(name, change, as_json=as_json)
+
+
+@click.command()
+@click.argument("name", metavar="[BATCH]", required=False)
+@json_option
+def cancel(name: str | None, as_json: bool) -> int:
+    """End BATCH and the jobs of it that live. What is done stays done."""
+
+    def change(caller: Caller, database: Database, batch: Batch) -> str:
+        left = cancel_batch(caller, database, batch)
+        going = f"; these jobs have not ended yet: {', '.join(map(str, left))}" if left else ""
+        return f"Batch {batch.id} is cancelled{going}"
+
+    return _change(name, change, as_json=as_json)
+
+
+def _change(
+    name: str | None, change: Callable[[Caller, Database, Batch], str], *, as_json: bool
+) -> int:
+    """Change a batch and print how it stands."""
+    caller = this_caller()
+    database = batch_call.open_records(caller)
+    if database is None:
+        raise UnknownBatch(name or "on record")
+    with closing(database):
+        batch = batch_call.find(caller, database, name)
+        words = change(caller, database, batch)
+        if as_json:
+            now = batches.get_batch(database, batch.id)
+            states = [item.state for item in batches.items_of(database, batch.id)]
+            rests = now.state.has_ended or AT_REST.issuperset(states)
+            echo_json(view_of(now, states, rests=rests))
+        else:
+            click.echo(words)
+    return int(ExitCode.OK)
+
+
+def _staff(caller: Caller, database: Database) -> None:
+    try:
+        Staffing(caller, caller.load_configuration(), database).ensure()
+    except NoWorker as error:
+        click.echo(f"Note: {error.message}. {error.hint}", err=True)

@@ -1,0 +1,121 @@
+"""`sow batch run`."""
+
+from contextlib import closing
+from typing import Any
+
+import click
+
+from sow.calls.autostart import NoWorker, Staffing
+from sow.calls.batch_call import Made, Wanted, make_or_attach, selection_of
+from sow.calls.caller import Caller
+from sow.cli import completing
+from sow.cli.arguments import about_tasks
+from sow.cli.batch_words import wait_and_print
+from sow.cli.budget_options import budget_options, given_budget
+from sow.cli.calling import this_caller
+from sow.cli.output import COUNT, echo_json, json_option
+from sow.cli.wait_options import call_options, wait_option
+from sow.config.batches import policy_of
+from sow.config.checks import read_repository
+from sow.jobs.database import Database, open_queue
+from sow.schema.output.batches import NoBatch
+from sow.terminal_text import readable
+
+
+@click.command()
+@click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=completing.tasks)
+@click.option("--phase", help="Only the tasks of this phase.", shell_complete=completing.phases)
+@click.option("--name", default="", help="What to call it; other commands take it for the number.")
+@click.option("--max-parallel", type=COUNT, help="How many agents of it work at once.")
+@click.option(
+    "--keep-going/--fail-fast",
+    "keep_going",
+    default=None,
+    help="Whether the others go on when a task has failed (the default: they do).",
+)
+@click.option("--clone/--no-clone", default=None, help="Do each task in a clone of its own.")
+@click.option("--check/--no-check", default=None, help="Run the checks on what an author leaves.")
+@click.option("--review/--no-review", default=None, help="Have an agent review it.")
+@click.option("--reviewer", help="The role that reviews.", shell_complete=completing.roles)
+@click.option(
+    "--max-iterations",
+    type=click.IntRange(0, 1000),
+    help="How often work goes back to its author before a person is asked (default: 3).",
+)
+@click.option("--merge/--no-merge", default=None, help="Merge what is accepted.")
+@click.option(
+    "--accept",
+    type=click.Choice(["person", "check"]),
+    help="Who accepts what no reviewer judges (default: person).",
+)
+@budget_options
+@wait_option
+@click.option("--detach", is_flag=True, help="Return at once; the workers go on.")
+@json_option
+def run(
+    tasks: tuple[str, ...],
+    phase: str | None,
+    name: str,
+    keep_going: bool | None,
+    budget: str | None,
+    wait: str | None,
+    detach: bool,
+    as_json: bool,
+    **policy: Any,
+) -> int:
+    """Have each TASK done in the order of their dependencies, and wait.
+
+    Without a TASK: all that are not finished. The workers drive it, whatever
+    becomes of this command; the same command again waits again. It returns when
+    each task has ended or wants a person, with a table and a line for each such
+    task. What is not given here stands under `batch` in .sow/config.yaml.
+
+    Exit: 0 all done, 1 any failed, blocked, wants a person, or the batch is
+    paused, 7 cancelled, 75 still running, 130 interrupted.
+    """
+    about_tasks(*tasks)
+    caller = this_caller()
+    fail_fast = None if keep_going is None else not keep_going
+    given = {"fail_fast": fail_fast, **policy}
+    source = read_repository(caller.workspace.repository_config)
+    chosen = {key: value for key, value in given.items() if value is not None}
+    wanted = Wanted(
+        selection_of(tasks, readable(phase) if phase else None),
+        policy_of(source, chosen, given_budget(budget)),
+        readable(name),
+        budget is not None,
+    )
+    options = call_options(as_json=as_json, detach=detach, wait=wait)
+    with closing(open_queue(caller.workspace)) as database:
+        made = make_or_attach(caller, database, wanted)
+        if made is None:
+            return _nothing_left(as_json=as_json)
+        _tell(made)
+        if detach:
+            _staff(caller, database)
+    return wait_and_print(caller, made.batch.id, options)
+
+
+def _tell(made: Made) -> None:
+    if made.attached:
+        how = "has ended" if made.batch.state.has_ended else "goes on"
+        click.echo(f"Note: batch {made.batch.id}, which the same call made, {how}", err=True)
+    for note in made.notes:
+        click.echo(f"Note: {note}", err=True)
+
+
+def _nothing_left(*, as_json: bool) -> int:
+    if as_json:
+        echo_json(NoBatch())
+    else:
+        click.echo("Nothing to do: no task is left that is not finished, or in a batch.")
+    return 0
+
+
+def _staff(caller: Caller, database: Database) -> None:
+    """Start a worker if need be; without one the batch waits, which a call that detaches may."""
+    try:
+        Staffing(caller, caller.load_configuration(), database).ensure()
+    except NoWorker:
+        words = "no worker runs and worker.autostart is off; `sow worker` drives the batch"
+        click.echo(f"Note: {words}", err=True)

@@ -1,0 +1,124 @@
+"""A batch as a person reads it: its table, and a line for each item that wants somebody.
+
+Owns these lines, and how a command that waits for a batch speaks and goes away.
+"""
+
+import shlex
+from contextlib import closing
+
+import click
+
+from sow.batches.views import detail_of
+from sow.calls.batch_wait import BatchLook, wait_for_batch
+from sow.calls.caller import Caller
+from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
+from sow.cli.output import echo_json, echo_table, shown_state
+from sow.cli.wait_options import WaitOptions, bound_of
+from sow.clock import format_duration
+from sow.errors import ExitCode
+from sow.ids import BatchId
+from sow.jobs.database import Database, open_queue
+from sow.schema.output.batches import BatchDetail, BatchItemView
+from sow.terminal_text import printable, printable_lines
+
+HEADER = ("TASK", "ROLE", "STATE", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "COST")
+SPARE = ("STATUS", "ROLE")
+ELSEWHERE = "its project is not checked out here; it goes on when it is"
+
+
+def wait_and_print(caller: Caller, batch_id: BatchId, options: WaitOptions) -> int:
+    """Wait until a batch rests, print it, and return the exit code."""
+    seconds = 0.0 if options.detach else bound_of(options, caller)
+    config = caller.load_configuration()
+    with closing(open_queue(caller.workspace)) as database, detaching_signals():
+        is_noted = False
+
+        def tick(found: BatchLook) -> None:
+            nonlocal is_noted
+            leave_if_unread()
+            if found.is_elsewhere and not is_noted:
+                is_noted = True
+                click.echo(f"Note: batch {batch_id} waits: {ELSEWHERE}", err=True)
+
+        try:
+            found = wait_for_batch(
+                caller, database, config, batch_id, seconds=seconds, on_tick=tick
+            )
+            return show(caller, database, found, options)
+        except GONE:
+            words = f"The batch goes on. To wait again: `{_waiting(batch_id, options)}`."
+            click.echo(f"\nDetached. {words} To end it: `sow batch cancel {batch_id}`.", err=True)
+            return int(ExitCode.INTERRUPTED)
+
+
+def _waiting(batch_id: BatchId, options: WaitOptions) -> str:
+    words = ["sow", "batch", "wait", str(batch_id)]
+    words += ["--wait", options.wait] if options.wait else []
+    words += ["--json"] if options.as_json else []
+    return shlex.join(words)
+
+
+def show(caller: Caller, database: Database, found: BatchLook, options: WaitOptions) -> int:
+    """Print a batch as it stands; return the exit code."""
+    detail = detail_of(
+        caller.workspace,
+        database,
+        found.batch,
+        found.plan,
+        rests=found.rests,
+        waits=ELSEWHERE if found.is_elsewhere else "",
+    )
+    if options.as_json:
+        echo_json(detail)
+    else:
+        print_batch(detail)
+        if detail.exit_code == ExitCode.STILL_RUNNING:
+            click.echo(_waiting(found.batch.id, options))
+    return detail.exit_code
+
+
+def print_batch(detail: BatchDetail) -> None:
+    """Print a batch's table, and what it wants of a person."""
+    name = f" {printable(detail.name)}" if detail.name else ""
+    counts = ", ".join(f"{count} {state}" for state, count in detail.counts.items()) or "no task"
+    why = f" ({printable(detail.reason.partition(chr(10))[0])})" if detail.reason else ""
+    click.echo(f"Batch {detail.batch}{name} is {shown_state(detail.state)}{why}: {counts}")
+    if detail.items:
+        echo_table(HEADER, map(_row, detail.items), ["STATE", "STATUS"], SPARE)
+    for item in detail.items:
+        _print_wish(item)
+    if detail.state == "paused":
+        click.echo(f"To let it go on: sow batch resume {detail.batch}")
+    elif detail.state in ("over", "cancelled") and detail.exit_code:
+        click.echo("To do what is left: sow batch run")
+    elif detail.state == "running" and not detail.items:
+        click.echo(f"To end it: sow batch cancel {detail.batch}")
+
+
+def _row(item: BatchItemView) -> tuple[str, ...]:
+    return (
+        item.task,
+        item.agent or "-",
+        item.state,
+        item.status or "-",
+        str(item.iteration),
+        str(item.attempt_count),
+        format_duration(item.seconds),
+        "-" if item.tokens is None else f"{item.tokens:,}",
+        "-" if item.cost_usd is None else f"{'~' * item.is_estimate}${item.cost_usd:.2f}",
+    )
+
+
+def _print_wish(item: BatchItemView) -> None:
+    """Print what a person should look at in an item, what it wants, or why it came to nothing."""
+    if item.steers:
+        named = ", ".join(map(printable, item.steers))
+        click.echo(f"{item.task} steers agents or machines: {named}")
+    if item.state not in ("needs_person", "failed", "blocked"):
+        return
+    first, *rest = [*printable_lines(item.reason), ""]
+    command = f": {item.command}" if item.command else ""
+    click.echo(f"{item.task} {shown_state(item.state)}: {first}{command}")
+    for line in [*rest, *printable_lines(item.question)]:
+        if line.strip():
+            click.echo(f"    {line}")

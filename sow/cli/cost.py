@@ -1,0 +1,114 @@
+"""`sow cost`: what the project's agents have used, and what nobody can tell."""
+
+import re
+
+import click
+
+from sow.cli.arguments import here
+from sow.cli.output import echo_json, echo_table, json_option
+from sow.clock import format_duration, utc_now
+from sow.config.durations import parse_duration
+from sow.errors import UsageError
+from sow.ids import ProjectId
+from sow.jobs import spending
+from sow.jobs.database import open_existing_queue
+from sow.reports.costs import By, costs_of, notes_on
+from sow.schema.output.costs import Costs, CostSum
+from sow.state.kept.store import project_id_at
+
+HEADER = ("RUNS", "TIME", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITTEN", "COST")
+SPARE = ("TIME", "CACHE WRITTEN", "CACHE READ")
+"""What a narrow terminal goes without."""
+
+
+class NotATime(UsageError):
+    """What --since was given is neither a length of time nor a day."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"not a time: {text!r}",
+            hint="Give how long ago (12h, 7d) or a day (2026-01-31).",
+        )
+
+
+@click.command()
+@click.option(
+    "--by",
+    type=click.Choice([by.value for by in By]),
+    default=By.TASK.value,
+    show_default=True,
+    help="What to sum up by.",
+)
+@click.option(
+    "--since", metavar="TIME", help="Only attempts that ended since: 12h or 7d ago, or 2026-01-31."
+)
+@json_option
+def cost(by: str, since: str | None, as_json: bool) -> None:
+    """Show what the agents of this project have used: tokens, money, time.
+
+    The money is what each agent's CLI tells. Where it tells tokens and no
+    price, the price table of your configuration (`prices:`) counts them, and
+    the sum is marked ~. What nobody can tell is counted in runs, and said
+    below. All this is kept when the records of old jobs are pruned.
+    """
+    now = utc_now()
+    workspace = here()
+    begin = None if since is None else _time_of(since, now)
+    database = open_existing_queue(workspace)
+    project = ProjectId(project_id_at(workspace.root))
+    spent = spending.of_project(database, project, since=begin or 0.0) if database else ()
+    costs = costs_of(spent, By(by), now=now, since=begin)
+    if as_json:
+        echo_json(costs)
+    elif not costs.groups:
+        click.echo("No agent has used anything" + (" since then." if since else " yet."), err=True)
+    else:
+        _print(costs)
+
+
+def _print(costs: Costs) -> None:
+    header = (costs.by.upper(), *HEADER)
+    rows = [(group.key or "-", *_cells(group)) for group in costs.groups]
+    if len(rows) > 1:
+        rows.append(("all", *_cells(costs.total)))
+    echo_table(header, rows, (), SPARE)
+    for note in notes_on(costs.total):
+        click.echo(f"Note: {note}", err=True)
+
+
+def _cells(total: CostSum) -> tuple[str, ...]:
+    tokens = total.tokens
+    counts = (tokens.input, tokens.output, tokens.cache_read, tokens.cache_write)
+    untold = total.runs_without_tokens == total.runs
+    return (
+        str(total.runs),
+        format_duration(total.seconds),
+        *("-" if untold else str(count) for count in counts),
+        _money(total),
+    )
+
+
+def _money(total: CostSum) -> str:
+    if total.cost_usd is None:
+        return "unknown" if total.runs_without_cost else "-"
+    mark = "~" if total.estimated_usd else ""
+    return f"{mark}${total.cost_usd:.4f}" + (" and more" if total.runs_without_cost else "")
+
+
+def _time_of(text: str, now: float) -> float:
+    """Return the moment that --since names. Raises NotATime."""
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text, re.ASCII):
+        return _begin_of_day(text)
+    try:
+        return now - parse_duration(text)
+    except ValueError:
+        raise NotATime(text) from None
+
+
+def _begin_of_day(text: str) -> float:
+    from datetime import datetime  # only where a day was given
+
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise NotATime(text) from None

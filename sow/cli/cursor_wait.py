@@ -1,0 +1,92 @@
+"""Waiting for the first change after a cursor: `--since` of `sow agent wait` and `sow batch wait`.
+
+Owns what such a call prints: all that has changed, and the cursor with which the next
+call goes on. Nothing is missed between two calls, and nothing is told twice.
+"""
+
+import time
+from collections.abc import Callable, Collection
+from contextlib import closing
+
+import click
+
+from sow.calls.autostart import Staffing
+from sow.calls.caller import Caller
+from sow.cli.changes import change_record, print_row, wait_for_more
+from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
+from sow.cli.output import echo_json
+from sow.cli.wait_options import WaitOptions, bound_of
+from sow.errors import ExitCode
+from sow.ids import TaskId
+from sow.jobs.change_feed import ChangeFeed
+from sow.jobs.changes import Cursor, Filter, newest, parse_cursor
+from sow.jobs.database import Database
+from sow.schema.change import Change
+
+LOOK_SECONDS = 0.25
+FROM_THE_BEGINNING = "0"
+
+since_option = click.option(
+    "--since",
+    metavar="CURSOR",
+    help="Return at the first change after this cursor, with all that changed and the next cursor;"
+    " 0 is the beginning.",
+)
+
+
+def wait_since(
+    caller: Caller,
+    database: Database,
+    since: str,
+    options: WaitOptions,
+    *,
+    wanted: Filter,
+    tasks: Collection[TaskId] = (),
+    code: Callable[[], int],
+) -> int:
+    """Wait for changes after a cursor and print them; return what `code` says after that.
+
+    `code` tells how what is waited for stands: as long as that is "still running", the
+    call goes on until something changes. `tasks` leaves out the changes of others.
+    """
+    cursor = None if since == FROM_THE_BEGINNING else parse_cursor(since)
+    seconds, begun = bound_of(options, caller), time.monotonic()
+    staffing = Staffing(caller, caller.load_configuration(), database)
+    feed = ChangeFeed(caller.workspace, cursor, wanted)
+    with closing(feed), detaching_signals():
+        try:
+            while True:
+                upto = newest(database)
+                stands = code()  # before the look: what ends after it is told by the next call
+                if newest(database) != upto:
+                    stands = int(ExitCode.STILL_RUNNING)  # it was seen in the middle of a change
+                found = _read(feed, caller, tasks)
+                waited = time.monotonic() - begun
+                if found or stands != ExitCode.STILL_RUNNING:
+                    break
+                if seconds is not None and waited >= seconds:
+                    break
+                staffing.ensure()
+                leave_if_unread()
+                wait_for_more(LOOK_SECONDS)
+        except GONE:
+            return int(ExitCode.INTERRUPTED)
+        _print(found, feed.cursor or newest(database), options)
+        return stands
+
+
+def _read(
+    feed: ChangeFeed, caller: Caller, tasks: Collection[TaskId]
+) -> list[tuple[Change, Cursor | None]]:
+    found = [(change, feed.cursor) for change in feed.read(now=caller.now())]
+    return [pair for pair in found if not tasks or not pair[0].task or pair[0].task in tasks]
+
+
+def _print(found: list[tuple[Change, Cursor | None]], cursor: Cursor, options: WaitOptions) -> None:
+    if options.as_json:
+        records = [change_record(change, at) for change, at in found]
+        echo_json({"changes": records, "cursor": str(cursor)})
+        return
+    for change, _ in found:
+        print_row(change)
+    click.echo(f"cursor: {cursor}")

@@ -1,0 +1,124 @@
+"""`sow feedback`: what somebody wants changed of the project as a whole, until it is settled.
+
+Each command imports what it needs by itself.
+"""
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sow.cli.arguments import here
+from sow.cli.given import read_given
+from sow.cli.lazy import LazyGroup
+from sow.cli.output import echo_json_lines, echo_table, json_option
+from sow.clock import format_time
+from sow.errors import UsageError
+from sow.state.authors import author_of
+from sow.terminal_text import printable_lines, readable
+
+if TYPE_CHECKING:
+    from sow.paths import Workspace
+    from sow.schema.output.projects import FeedbackView
+    from sow.schema.project import ProjectFeedback
+
+
+@click.group(cls=LazyGroup)
+def feedback() -> None:
+    """Keep what is to be changed of the project as a whole, until it is settled.
+
+    What is to be changed of one task's work says `sow review correct`.
+    """
+
+
+@feedback.command()
+@click.argument("text", required=False)
+@click.option(
+    "--file",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="A file with the words instead; - is standard input.",
+)
+@json_option
+def add(text: str | None, file: Path | None, as_json: bool) -> None:
+    """Put TEXT on record: what is to be changed."""
+    from sow.state.project_feedback import add_feedback
+
+    if (text is None) == (file is None):
+        raise UsageError("give either TEXT or --file", hint='sow feedback add "What is missing"')
+    words = readable(text).encode() if text is not None else _given(file)
+    if not words.strip():
+        raise UsageError("the feedback is empty", hint="Say what should be changed, and where.")
+    workspace = here()
+    added = add_feedback(workspace, words, by=author_of(os.environ), now=time.time())
+    _print(workspace, [added], f"Feedback {added.id} is open", as_json=as_json)
+
+
+@feedback.command("list")
+@click.option("--all", "with_settled", is_flag=True, help="What is settled, too.")
+@json_option
+def list_all(with_settled: bool, as_json: bool) -> None:
+    """List the feedback that is open."""
+    from sow.state.project_feedback import feedback_of, open_feedback
+    from sow.state.projects import read_project
+
+    workspace = here()
+    project = read_project(workspace)
+    notes = feedback_of(project) if with_settled else open_feedback(project)
+    views = [_view(workspace, note) for note in notes]
+    if as_json:
+        echo_json_lines(views)
+    elif not views:
+        click.echo("No feedback is open." if not with_settled else "No feedback yet.", err=True)
+    else:
+        rows = [(view.feedback, view.status, view.by, _first_line(view.text)) for view in views]
+        echo_table(("ID", "STATUS", "BY", "WORDS"), rows)
+
+
+@feedback.command()
+@click.argument("numbers", metavar="ID...", nargs=-1, required=True)
+@json_option
+def settle(numbers: tuple[str, ...], as_json: bool) -> None:
+    """Mark feedback as settled: it was met, or it is not wanted any more."""
+    from sow.state.project_feedback import settle_feedback
+
+    workspace = here()
+    names = [readable(number) for number in numbers]
+    settled = settle_feedback(workspace, names, by=author_of(os.environ), now=time.time())
+    _print(workspace, settled, f"Settled: {', '.join(names)}", as_json=as_json)
+
+
+def _given(file: Path | None) -> bytes:
+    return read_given(None if str(file) == "-" else file, "--file")
+
+
+def _first_line(text: str) -> str:
+    return next(iter(printable_lines(text)), "")
+
+
+def _view(workspace: "Workspace", note: "ProjectFeedback") -> "FeedbackView":
+    from msgspec import UNSET
+
+    from sow.schema.output.projects import FeedbackView
+    from sow.state.project_feedback import words_of
+
+    settled = None if note.settled_at is UNSET else note.settled_at
+    return FeedbackView(
+        feedback=note.id,
+        status=note.status.value,
+        by=note.by,
+        at=format_time(note.at.timestamp()),
+        settled_by=None if note.settled_by is UNSET else note.settled_by,
+        settled_at=format_time(settled.timestamp()) if settled else None,
+        text=words_of(workspace, note),
+    )
+
+
+def _print(
+    workspace: "Workspace", notes: "list[ProjectFeedback]", line: str, *, as_json: bool
+) -> None:
+    if as_json:
+        echo_json_lines(_view(workspace, note) for note in notes)
+    else:
+        click.echo(line)

@@ -1,0 +1,95 @@
+"""`sow log`: all logs of the project as a single story."""
+
+import sys
+import time
+
+import click
+
+from sow.cli import completing
+from sow.cli.arguments import about_tasks, here
+from sow.cli.output import MOST, echo_json, json_option
+from sow.cli.task_log import entry_lines
+from sow.clock import format_time, parse_time, utc_now
+from sow.errors import UsageError
+from sow.ids import parse_task_id
+from sow.schema.output.tasks import LogLine
+from sow.state.all_logs import LogFollower, Logged, Wanted, read_logs
+
+FOLLOW_SECONDS = 0.5
+"""How often whoever follows asks for the sizes of the logs."""
+PROJECT = "-"
+"""What stands for the project where a task's id would."""
+
+
+@click.command("log")
+@click.option("--task", help="Only this task's log.", shell_complete=completing.tasks)
+@click.option(
+    "--agent",
+    help="Only what this role has logged, and what sow tells of its jobs.",
+    shell_complete=completing.roles,
+)
+@click.option(
+    "--since", metavar="D", help="Only what is no older: 30m, 2h, 1d, or a time (ISO 8601)."
+)
+@click.option("-n", "--last", type=click.IntRange(1, MOST), help="Only the last so many.")
+@click.option("-f", "--follow", is_flag=True, help="Go on until you end it (Ctrl-C).")
+@json_option
+def show_log(
+    task: str | None,
+    agent: str | None,
+    since: str | None,
+    last: int | None,
+    follow: bool,
+    as_json: bool,
+) -> None:
+    """Show the logs of the project and of its tasks, the oldest entry first.
+
+    They hold what agents and people have logged (`sow agent log`), every change
+    of a task's status and of the project's state, and the end of every job.
+    """
+    about_tasks(*([task] if task else []))
+    workspace = here()
+    wanted = Wanted(
+        task=parse_task_id(task) if task else None,
+        agent=agent,
+        since=_time_of(since, utc_now()) if since else None,
+    )
+    if not follow:
+        entries = read_logs(workspace, wanted)
+        _print(entries[-last:] if last else entries, as_json=as_json)
+        if not entries and not as_json:
+            click.echo("Nothing is logged that was asked for.", err=True)
+        return
+    follower = LogFollower(workspace, wanted)
+    entries = follower.new()
+    _print(entries[-last:] if last else entries, as_json=as_json)
+    while True:
+        time.sleep(FOLLOW_SECONDS)
+        _print(follower.new(), as_json=as_json)
+
+
+def _time_of(text: str, now: float) -> str:
+    """Return the time that an option names, in the form of the logs. Raises UsageError."""
+    from sow.config.durations import parse_duration  # of the configuration, and used here alone
+
+    try:
+        return format_time(now - parse_duration(text))
+    except (ValueError, OverflowError, OSError):
+        pass
+    try:
+        return format_time(parse_time(text))
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(
+            f"--since: not a length of time, and not a time: {text!r}",
+            hint="For example: --since 2h, or --since 2026-01-31T12:00:00Z",
+        ) from None
+
+
+def _print(entries: list[Logged], *, as_json: bool) -> None:
+    for task, entry in entries:
+        if as_json:
+            echo_json(LogLine(task=task, **entry._asdict()))
+            continue
+        for number, line in enumerate(entry_lines([entry])):
+            click.echo(f"{task or PROJECT:<4}  {line}" if number == 0 else f"      {line}")
+    sys.stdout.flush()

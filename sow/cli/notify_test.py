@@ -1,0 +1,80 @@
+"""`sow notify test`: the user's own commands, run with an event that never was."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import click
+import msgspec
+
+from sow.calls.caller import Caller
+from sow.calls.notice import deliver
+from sow.cli.calling import this_caller
+from sow.cli.output import echo_json, json_option
+from sow.config.notify import NotifyCommand
+from sow.errors import ConfigurationError, ExitCode
+from sow.paths import display_path
+from sow.reports.notices import example_of
+from sow.schema.notification import DeliveryState, NoticeResult, NotifyEvent
+
+
+class NothingToTest(ConfigurationError):
+    """No command is set for an event, or for any."""
+
+    def __init__(self, event: str | None, path: str) -> None:
+        what = f"notify.{event} is not set" if event else "no command is set under notify"
+        super().__init__(
+            f"{what} in {path}",
+            hint="Set one with `sow config edit`: under `notify`, an event and a command line."
+            " docs/notify.md has recipes.",
+        )
+
+
+@click.command()
+@click.argument("event", required=False, type=click.Choice([event.value for event in NotifyEvent]))
+@json_option
+def test(event: str | None, as_json: bool) -> int:
+    """Run the command of EVENT, or each of your commands, with a made-up event.
+
+    The JSON on their standard input has `test: true`. Nothing goes on record.
+    Exit code 1: a command has failed.
+    """
+    caller = this_caller()
+    commands = _meant(caller, event)
+    results = [_try(caller, name, command, as_json) for name, command in commands.items()]
+    is_good = all(result.state is DeliveryState.DELIVERED for result in results)
+    return ExitCode.OK if is_good else ExitCode.FAILED
+
+
+def _meant(caller: Caller, event: str | None) -> Mapping[NotifyEvent, NotifyCommand]:
+    configuration = caller.load_configuration()
+    meant = {
+        name: command
+        for name, command in configuration.notify.items()
+        if event is None or name == event
+    }
+    if not meant:
+        raise NothingToTest(event, display_path(configuration.path))
+    return meant
+
+
+def _try(caller: Caller, event: NotifyEvent, command: NotifyCommand, as_json: bool) -> NoticeResult:
+    example = example_of(caller.workspace, event, now=caller.now())
+    name = f"notify-test.{os.getpid()}"
+    result = deliver(caller.workspace, command, example, caller.environ, name=name)
+    if as_json:
+        echo_json(_record(event, result))
+    else:
+        _echo(event, result)
+    return result
+
+
+def _record(event: NotifyEvent, result: NoticeResult) -> dict[str, Any]:
+    return {"event": event.value, **msgspec.to_builtins(result)}
+
+
+def _echo(event: NotifyEvent, result: NoticeResult) -> None:
+    why = f": {result.reason}" if result.reason else ""
+    click.echo(f"{event}: {result.state} after {result.seconds:.1f} s{why}")
+    for line in result.output.splitlines():
+        click.echo(f"  {line}")

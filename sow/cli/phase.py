@@ -1,0 +1,134 @@
+"""`sow phase`: the phases of the project, and which of those that people lead are finished.
+
+Each command imports what it needs by itself.
+"""
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from sow.cli.arguments import here
+from sow.cli.lazy import LazyGroup
+from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
+
+if TYPE_CHECKING:
+    from sow.paths import Workspace
+    from sow.schema.output.projects import PhaseView
+    from sow.schema.project import Project
+
+
+@click.group(cls=LazyGroup)
+def phase() -> None:
+    """See the project's phases, add one, and finish those that people lead.
+
+    Discovery and design are led by people; a plan is executed when they are finished.
+    """
+
+
+@phase.command("list")
+@json_option
+def list_all(as_json: bool) -> None:
+    """List the phases."""
+    from sow.state.projects import read_project
+
+    workspace = here()
+    views = _views(workspace, read_project(workspace))
+    if as_json:
+        echo_json_lines(views)
+        return
+    rows = [
+        (view.phase, view.led_by, "yes" if view.is_finished else "-", str(view.task_count))
+        for view in views
+    ]
+    echo_table(("PHASE", "LED BY", "FINISHED", "TASKS"), rows)
+
+
+@phase.command()
+@click.argument("name")
+@json_option
+def add(name: str, as_json: bool) -> None:
+    """Add the phase NAME to the project."""
+    from sow.ids import parse_phase
+    from sow.state.projects import add_phase
+
+    workspace = here()
+    project = add_phase(workspace, parse_phase(name), now=time.time())
+    _tell(workspace, project, name, f"Phase {name} added", as_json=as_json)
+
+
+@phase.command()
+@click.argument("name")
+@json_option
+def finish(name: str, as_json: bool) -> None:
+    """Mark the phase NAME as finished; each of its tasks must have ended."""
+    _mark(name, is_finished=True, as_json=as_json)
+
+
+@phase.command()
+@click.argument("name")
+@json_option
+def reopen(name: str, as_json: bool) -> None:
+    """Take back that the phase NAME is finished."""
+    _mark(name, is_finished=False, as_json=as_json)
+
+
+def _mark(name: str, *, is_finished: bool, as_json: bool) -> None:
+    from sow.errors import StateError
+    from sow.state.authors import author_of
+    from sow.state.lifecycle import finish_phase
+    from sow.state.projects import read_project
+    from sow.state.state_errors import UnknownPhase
+    from sow.state.tasks import list_tasks
+    from sow.state.transitions import TERMINAL
+
+    workspace = here()
+    project = read_project(workspace)
+    if name not in project.phases:
+        raise UnknownPhase(name, project.phases)
+    left = [
+        task.id
+        for task in list_tasks(workspace)
+        if task.phase == name and task.status not in TERMINAL
+    ]
+    if is_finished and left:
+        raise StateError(
+            f"the phase {name} has tasks that have not ended: {', '.join(left)}",
+            hint="Complete them (`sow task set ID status completed`), or `sow task abandon ID`.",
+        )
+    by, now = author_of(os.environ), time.time()
+    project = finish_phase(workspace, name, is_finished=is_finished, by=by, now=now)
+    words = f"Phase {name} is {'finished' if is_finished else 'open again'}"
+    _tell(workspace, project, name, words, as_json=as_json)
+
+
+def _views(workspace: "Workspace", project: "Project") -> "list[PhaseView]":
+    from collections import Counter
+
+    from msgspec import UNSET
+
+    from sow.lifecycle.types import PEOPLES_PHASES
+    from sow.schema.output.projects import PhaseView
+    from sow.state.tasks import list_tasks
+
+    counts = Counter(task.phase for task in list_tasks(workspace))
+    finished = [] if project.finished_phases is UNSET else project.finished_phases
+    return [
+        PhaseView(
+            phase=name,
+            led_by="people" if name in PEOPLES_PHASES else "agents",
+            is_finished=name in finished,
+            task_count=counts[name],
+        )
+        for name in project.phases
+    ]
+
+
+def _tell(
+    workspace: "Workspace", project: "Project", name: str, line: str, *, as_json: bool
+) -> None:
+    if as_json:
+        echo_json(next(view for view in _views(workspace, project) if view.phase == name))
+    else:
+        click.echo(line)

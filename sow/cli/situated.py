@@ -1,0 +1,46 @@
+"""How `sow status` and `sow next` come to what they show: the look, by whoever calls.
+
+Owns what an agent is shown that does not lead the project: what it may do itself.
+"""
+
+import os
+from collections.abc import Sequence
+
+from sow import own_variables
+from sow.calls.caller import find_caller
+from sow.cli.arguments import working_folder
+from sow.cli.confirming import is_somebody_there
+from sow.errors import StateError
+from sow.situation.looking import look
+from sow.situation.next_steps import next_steps
+from sow.situation.situation import Reader, Situation
+from sow.situation.step import Step
+
+NO_FOLDER = "sow init"
+"""What the error names that is raised where there is no `.sow` folder."""
+
+
+def look_here(*, closely: bool = False) -> Situation:
+    """Return how things stand where this command is called, by `look`."""
+    try:
+        caller = find_caller(os.environ, working_folder())
+    except StateError as error:
+        if NO_FOLDER in (error.hint or ""):
+            return Situation(reader=Reader())
+        raise
+    return look(caller, is_at_terminal=is_somebody_there(), closely=closely)
+
+
+def steps_here(now: Situation) -> Sequence[Step]:
+    """Return what comes next for whoever calls."""
+    if own_variables.JOB_ID not in os.environ:
+        return next_steps(now)
+    from sow.agents.rights import calling_agent  # of agents alone
+
+    agent = calling_agent(os.environ)
+    if agent is None or agent.orchestrates:
+        return next_steps(now)
+    from sow.situation.own_steps import own_steps  # likewise
+
+    own = next((task for task in now.tasks if task.id == agent.task_id), None)
+    return [] if own is None else own_steps(own, reviews=agent.reviews)

@@ -1,0 +1,172 @@
+"""`sow start`: an orchestrator's session, on this terminal or as a job."""
+
+import os
+import shlex
+from contextlib import closing, nullcontext
+
+import click
+from msgspec.structs import replace
+
+from sow import own_variables
+from sow.calls.approving import ORCHESTRATOR
+from sow.calls.caller import Caller
+from sow.calls.orchestrating import orchestrator_task, request_for
+from sow.calls.request import Request
+from sow.calls.start import Opening, prepare_opening, run_opening
+from sow.cli.arguments import working_folder
+from sow.cli.budget_options import budget_options, given_budget
+from sow.cli.calling import place_and_wait, this_caller
+from sow.cli.confirming import is_somebody_there
+from sow.cli.output import echo_json, json_option
+from sow.cli.prompt_here import composed_for
+from sow.cli.wait_options import call_options, wait_option
+from sow.errors import ExitCode, StateError, UsageError
+from sow.ids import ProjectId, TaskId
+from sow.jobs import jobs, waiters
+from sow.jobs.database import open_existing_queue
+from sow.paths import Workspace
+from sow.schema.output.house import SessionEnded, StartPreview
+from sow.state.projects import read_project
+from sow.terminal_text import readable
+
+
+class OrchestratesAlready(StateError):
+    """An agent of a job would begin another orchestrator."""
+
+    def __init__(self, job_id: int) -> None:
+        super().__init__(
+            f"the agent of job {job_id} begins no other orchestrator",
+            hint="What is to be done is a task: `sow task add`, then `sow agent spawn`.",
+        )
+
+
+@click.command()
+@click.argument("goal", required=False)
+@click.option("--headless", is_flag=True, help="Run it as a job, without a terminal, and wait.")
+@budget_options
+@wait_option
+@click.option("--detach", is_flag=True, help="With --headless: queue it and return at once.")
+@click.option("--dry-run", is_flag=True, help="Show the command; start nothing.")
+@json_option
+def start(
+    goal: str | None,
+    headless: bool,
+    budget: str | None,
+    unmetered: bool,
+    wait: str | None,
+    detach: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Begin an orchestrator's session on this terminal, where the project stands.
+
+    It opens the CLI that is bound to the role `orchestrator`, tells it what
+    `sow next` says, and lets it run the commands that an orchestrator needs;
+    GOAL is its first message. With --headless it is a task of the phase
+    `project` instead, spawned as a job: wait for it, answer and resume it as
+    any other. The same call again goes on with it.
+
+    Exit: 0 when the session was closed, 1 where the CLI failed, 5 for a CLI
+    without an interactive mode; with --headless as for `sow agent spawn`.
+    """
+    words = readable(goal or "").strip()
+    if headless:
+        if dry_run:
+            raise UsageError(
+                "--dry-run shows a session on a terminal, and --headless makes a task",
+                hint="Give either. `sow agent spawn 010 --dry-run` shows what a task would start.",
+            )
+        caller = this_caller()
+        _refuse_agents(caller)
+        request = _headless(caller, words)
+        request = replace(request, budget=given_budget(budget), unmetered=unmetered)
+        options = call_options(as_json=as_json, detach=detach, wait=wait)
+        return place_and_wait(caller, [request], options)
+    if detach or wait or budget or unmetered:
+        raise UsageError(
+            "--wait, --detach, --budget and --unmetered are for a job", hint="Add --headless."
+        )
+    caller = _caller_anywhere()
+    _refuse_agents(caller)
+    opening = prepare_opening(caller, caller.load_configuration(), _instructions(caller), words)
+    if dry_run:
+        _show(opening, as_json=as_json)
+        return int(ExitCode.OK)
+    return _on_terminal(opening, as_json=as_json)
+
+
+def _refuse_agents(caller: Caller) -> None:
+    if caller.job_id is not None:
+        raise OrchestratesAlready(caller.job_id)
+
+
+def _caller_anywhere() -> Caller:
+    """Return the caller, in a folder without `.sow` too: an orchestrator may begin all of it."""
+    try:
+        return this_caller()
+    except StateError as error:
+        if not (error.hint and "sow init" in error.hint):
+            raise
+        folder = working_folder()
+        return Caller(Workspace(folder), os.environ, folder)
+
+
+def _instructions(caller: Caller) -> str:
+    """Return what `sow prompt` tells whoever leads, where the project stands."""
+    here = caller if caller.workspace.sow.is_dir() else None
+    team = caller.workspace.prompts
+    environ = {**caller.environ, own_variables.AGENT: ORCHESTRATOR}
+    if here is not None:
+        here = replace(here, environ=environ)
+    return composed_for(here, team if team.is_dir() else None, environ).text
+
+
+def _headless(caller: Caller, goal: str) -> Request:
+    """Return the call that begins the orchestrator's task, goes on with it, or finds it at work."""
+    task = orchestrator_task(caller.workspace, goal, now=caller.now())
+    database = open_existing_queue(caller.workspace)
+    with closing(database) if database is not None else nullcontext():
+        last = None
+        if database is not None:
+            project_id = ProjectId(read_project(caller.workspace).id)
+            last = jobs.last_job(database, project_id, TaskId(task.id))
+        is_owed = (
+            database is not None
+            and last is not None
+            and waiters.is_owed(database, caller.workspace, last.id)
+        )
+        return request_for(task, last, is_owed=is_owed)
+
+
+def _on_terminal(opening: Opening, *, as_json: bool) -> int:
+    if not is_somebody_there():
+        raise UsageError(
+            "a session needs a terminal",
+            hint="Call it on one; `sow start --headless` runs an orchestrator as a job.",
+        )
+    code = run_opening(opening)
+    name = opening.executor.name
+    if as_json:
+        session = opening.session.id if opening.session else None
+        echo_json(SessionEnded(executor=name, session=session, cli_exit_code=code))
+    elif code:
+        click.echo(f"Warning: {name} ended with exit code {code}", err=True)
+    return int(ExitCode.FAILED if code else ExitCode.OK)
+
+
+def _show(opening: Opening, *, as_json: bool) -> None:
+    launch, names = opening.launch, tuple(sorted(opening.environ))
+    if as_json:
+        view = StartPreview(
+            executor=opening.executor.name,
+            argv=launch.argv,
+            cwd=str(launch.cwd),
+            environment=names,
+        )
+        echo_json(view)
+        return
+    click.echo("Would begin an orchestrator's session on this terminal")
+    click.echo(f"Executor: {opening.executor.name}")
+    click.echo(f"Command: {shlex.join(launch.argv)}")
+    click.echo(f"Folder: {launch.cwd}")
+    click.echo(f"Variables: {' '.join(names)}")

@@ -1,0 +1,103 @@
+"""`sow task import`: many tasks by one file."""
+
+import time
+from collections import Counter
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import click
+from msgspec import UNSET
+
+from sow.agents.roles import AGENTS
+from sow.cli.arguments import here
+from sow.cli.given import read_given
+from sow.cli.output import echo_json_lines, json_option
+from sow.config.checks import checks_of, read_repository
+from sow.paths import Workspace
+from sow.schema.output.tasks import ImportedTask
+from sow.schema.task import MOST_PRIORITY
+from sow.state.bulk.entries import STDIN, read_entries, with_priority
+from sow.state.bulk.importing import import_tasks
+from sow.state.bulk.plan import Known, Planned
+from sow.state.projects import read_project
+from sow.terminal_text import printable
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--new-phase", is_flag=True, help="Make phases that the project does not have.")
+@click.option(
+    "--priority",
+    type=click.IntRange(-MOST_PRIORITY, MOST_PRIORITY),
+    metavar="N",
+    help="That of the tasks for which FILE names none.",
+)
+@json_option
+def import_file(file: Path, new_phase: bool, priority: int | None, as_json: bool) -> None:
+    """Add and change tasks as FILE says; - is standard input. All of it is done, or nothing.
+
+    FILE is YAML, a list of tasks, or JSON, a task a line. A task has key, name,
+    agent, description, depends_on (keys or ids), checks, priority and phase; a
+    new one needs key, name and agent. What is left out stays as it is. By its
+    key a task is known again: the same file once more changes what is otherwise
+    in it, of tasks that have not begun, and names the others.
+    """
+    is_stdin = str(file) == "-"
+    text = read_given(None if is_stdin else file, "FILE")
+    workspace = here()
+    given = with_priority(read_entries(text, Path(STDIN) if is_stdin else file), priority)
+    planned = import_tasks(workspace, given, _known(workspace, new_phase), now=time.time())
+    if as_json:
+        echo_json_lines(_view(each) for each in planned)
+    else:
+        _print(planned)
+
+
+def _known(workspace: Workspace, new_phase: bool) -> Known:
+    def checks() -> Collection[str]:
+        return checks_of(read_repository(workspace.repository_config)).commands
+
+    agents = [agent.name for agent in AGENTS]
+    return Known(agents, read_project(workspace).phases, checks, may_make_phases=new_phase)
+
+
+def _result(planned: Planned) -> str:
+    if planned.before is None:
+        return "added"
+    if planned.is_kept:
+        return "kept"
+    return "changed" if planned.is_changed else "unchanged"
+
+
+def _key(planned: Planned) -> str | None:
+    before = planned.before
+    there = None if before is None or before.task.key is UNSET else before.task.key
+    return planned.entry.key or there
+
+
+def _view(planned: Planned) -> ImportedTask:
+    name = planned.entry.name or (planned.before.task.name if planned.before else "")
+    return ImportedTask(
+        task=planned.task_id,
+        key=_key(planned),
+        name=name,
+        result=_result(planned),
+        fields=tuple(planned.changes),
+    )
+
+
+def _print(planned: Sequence[Planned]) -> None:
+    for each in planned:
+        key = _key(each)
+        named = f"Task {each.task_id}{f' ({printable(key)})' if key else ''}"
+        fields = ", ".join(each.changes)
+        match _result(each):
+            case "added":
+                click.echo(f"{named}: added")
+            case "changed":
+                click.echo(f"{named}: changed: {fields}")
+            case "kept":
+                click.echo(f"{named}: left as it is, for it has begun; the file differs: {fields}")
+    count = Counter(map(_result, planned))
+    words = {"added": "added", "changed": "changed", "unchanged": "unchanged", "kept": "left"}
+    click.echo(", ".join(f"{count[word]} {shown}" for word, shown in words.items() if count[word]))

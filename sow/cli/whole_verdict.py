@@ -1,0 +1,104 @@
+"""`sow review accept --project` and `sow review correct --project`: the verdict on the whole."""
+
+import click
+from msgspec import UNSET
+
+from sow import own_variables
+from sow.calls.approving import is_reviewer_of_whole, judge_of_whole
+from sow.calls.caller import Caller
+from sow.calls.whole_review import refuse_unjudged, work_under_review
+from sow.cli.calling import this_caller
+from sow.cli.confirming import is_somebody_there
+from sow.cli.output import echo_json
+from sow.clock import format_time
+from sow.clones.whole_work import work_of
+from sow.errors import StateError
+from sow.schema.output.projects import WholeJudged
+from sow.schema.project import Project
+from sow.schema.task import TaskStatus
+from sow.state import lifecycle
+from sow.state.authors import Author
+from sow.state.projects import read_project
+from sow.state.tasks import change_task, read_task
+from sow.state.transitions import enter
+
+
+class WorkHasChanged(StateError):
+    """The work is not what the review began with."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the work has changed since this review of the whole began",
+            hint="Undo what you have changed yourself (`git status` shows it), or leave"
+            " `needs_review`: the whole is reviewed anew.",
+        )
+
+
+def accept_whole(summary: str, *, as_json: bool) -> None:
+    """Put on record that the whole is accepted. Raises NotToApprove, WorkHasChanged."""
+    caller = this_caller()
+    by = _judge(caller)
+    work = _work(caller)
+    project = lifecycle.accept_whole(caller.workspace, work, summary, by=by, now=caller.now())
+    _complete_own_task(caller, by)
+    _print(project, "The whole is accepted", as_json=as_json)
+
+
+def correct_whole(findings: bytes, summary: str, *, as_json: bool) -> None:
+    """Ask for corrections of the whole. Raises NotToApprove, WorkHasChanged."""
+    caller = this_caller()
+    by = _judge(caller)
+    work = _work(caller)
+    project, number = lifecycle.correct_whole(
+        caller.workspace, work, summary, findings, by=by, now=caller.now()
+    )
+    _complete_own_task(caller, by)
+    words = f"Corrections of the whole are asked for, in feedback {number}\n  sow advance correct"
+    _print(project, words, as_json=as_json)
+
+
+def _judge(caller: Caller) -> Author:
+    refuse_unjudged(read_project(caller.workspace))
+    config = caller.load_configuration()
+    return judge_of_whole(caller, config, at_terminal=is_somebody_there())
+
+
+def _work(caller: Caller) -> str:
+    """Return the work that is judged: for its reviewer, that which the review began with."""
+    work = work_of(caller.workspace.root)
+    if caller.job_id is not None and is_reviewer_of_whole(caller):
+        task = read_task(caller.workspace, caller.environ[own_variables.TASK_ID])
+        if work_under_review(task) != work:
+            raise WorkHasChanged
+    return work
+
+
+def _complete_own_task(caller: Caller, by: Author) -> None:
+    """Complete the task of an agent that has reviewed the whole: its verdict is its work."""
+    if caller.job_id is None or not is_reviewer_of_whole(caller):
+        return
+    now = caller.now()
+    change_task(
+        caller.workspace,
+        caller.environ[own_variables.TASK_ID],
+        lambda task: enter(task, TaskStatus.COMPLETED, now=now, keep_session=True),
+        now=now,
+        by=by,
+    )
+
+
+def _print(project: Project, line: str, *, as_json: bool) -> None:
+    review = project.review
+    assert review is not UNSET  # noqa: S101 - it was just written
+    if not as_json:
+        click.echo(f"{line}, by {review.by}" if "\n" not in line else line)
+        return
+    echo_json(
+        WholeJudged(
+            verdict=review.verdict.value,
+            by=review.by,
+            at=format_time(review.at.timestamp()),
+            summary=review.summary,
+            feedback=None if review.feedback is UNSET else review.feedback,
+        )
+    )

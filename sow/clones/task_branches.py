@@ -1,0 +1,61 @@
+"""What git says of the tasks' branches in the repository. Reads only."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from sow.clones.candidates import branch_tip, project_branch
+from sow.clones.main_checkout import MainCheckout, main_checkout
+from sow.clones.same_merge import differs_by_merges_alone
+from sow.config.checks import read_repository
+from sow.config.clones import clone_settings
+from sow.git.inert_refs import UnsafeClone, read_ref
+from sow.git.view import view_of
+from sow.paths import Workspace
+from sow.schema.task import Task
+
+
+@dataclass
+class TaskBranches:
+    """What git says of the tasks' branches: asked where it is needed, and of a commit once."""
+
+    workspace: Workspace
+    answers: dict[tuple[str, ...], bool]
+
+    @cached_property
+    def main(self) -> MainCheckout:
+        """The checkout that the branches are asked of."""
+        source = read_repository(self.workspace.repository_config)
+        return main_checkout(self.workspace, clone_settings(source)[0])
+
+    @cached_property
+    def project_tip(self) -> str:
+        """The last commit of the project's branch."""
+        return branch_tip(self.main, project_branch(self.main))
+
+    def tip(self, task: Task) -> str | None:
+        """Return the last commit of a task's branch in the repository."""
+        name = f"refs/heads/{self.main.place(task).branch}"
+        try:
+            return read_ref(self.main.repository.common_dir, name)
+        except UnsafeClone:  # the branches are kept in another form
+            return view_of(self.main.repository.top).commit_of(name)
+
+    def stands(self, task: Task, judged: str, tip: str) -> bool:
+        """Whether a verdict on a commit holds for the branch as it is now."""
+        if judged == tip:
+            return True
+        key = ("stands", judged, tip, self.project_tip)
+        if key not in self.answers:
+            facts, repository = self.main.place(task).facts(judged), self.main.repository
+            self.answers[key] = differs_by_merges_alone(
+                repository, facts, self.project_tip, judged, tip
+            )
+        return self.answers[key]
+
+    def is_behind(self, tip: str) -> bool:
+        """Whether the project's branch has something that a task's branch lacks."""
+        key = ("behind", self.project_tip, tip)
+        if key not in self.answers:
+            view = view_of(self.main.repository.top)
+            self.answers[key] = not view.is_ancestor(self.project_tip, tip)
+        return self.answers[key]

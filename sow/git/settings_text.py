@@ -1,0 +1,52 @@
+"""Settings in git's own form: read from a repository at once, and written as lines of a file."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from sow.git.view import View
+
+LOCAL = "local"
+"""The scope of a repository's own settings, and of what they include."""
+
+
+class Setting(NamedTuple):
+    """One setting; the section and the key of its name are in small letters, as git tells them."""
+
+    scope: str
+    """Which of the user's files has it: system, global, local, worktree."""
+    name: str
+    value: str
+
+
+def settings_of(view: View) -> list[Setting]:
+    """Return the settings that hold in a repository; of several, the last holds. GitRefused."""
+    records = view.records("config", "--includes", "--list", "--show-scope", "-z")
+    found = []
+    for scope, record in zip(records[::2], records[1::2], strict=True):
+        name, has_value, value = record.partition("\n")
+        found.append(Setting(scope, name, value if has_value else "true"))
+    return [setting for setting in found if setting.scope != "command"]  # what we say ourselves
+
+
+def as_lines(settings: Iterable[tuple[str, str]]) -> str:
+    """Return settings, each a name and a value, as lines of a file of git's."""
+    lines = []
+    for name, value in settings:
+        section, _, rest = name.partition(".")
+        subsection, _, key = rest.rpartition(".")
+        title = f"[{section} {quoted(subsection)}]" if subsection else f"[{section}]"
+        lines.append(f"{title}\n\t{key} = {quoted(value)}\n")
+    return "".join(lines)
+
+
+def add_settings(top: Path, settings: Iterable[tuple[str, str]]) -> None:
+    """Add settings to a repository that nobody else knows yet. Raises OSError."""
+    with (top / ".git" / "config").open("a", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(as_lines(settings))
+
+
+def quoted(value: str) -> str:
+    """Return text as the value of a setting in git's own form."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,465 @@
+"""Batches and their items: make, find, change, and what has happened to them since.
+
+Owns their SQL. What an item comes to is derived in `sow.batches`; only what a
+person has said of it, and what was told of it last, is kept.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from sow.errors import StateError
+from sow.ids import BatchId, JobId, ProjectId, TaskId
+from sow.jobs import records
+from sow.jobs.database import Database
+from sow.jobs.jobs import ACTIVE
+from sow.schema.batch import Batch, BatchItem, BatchState, ItemState, Selection
+from sow.schema.budget import Amounts, Budgets
+from sow.schema.causes import Cause
+from sow.schema.change import ChangeKind
+from sow.schema.job import FINAL_STATES, JobState, Verb
+
+HEEDED = records.among(
+    "kind",
+    (*sorted(ChangeKind(state) for state in FINAL_STATES), ChangeKind.HELD, ChangeKind.RUNNING),
+)
+"""The changes of a job after which its batch may have something to do."""
+OF_TASKS = records.among("kind", (ChangeKind.STATUS, ChangeKind.VERDICT))
+"""Those of any task of the project: an item may depend on it."""
+_SAID = "case when json_valid(data) then json_extract(data, '$.{}') end"
+GIVEN_UP = f"""(
+    kind = 'item' and {_SAID.format("status")} = 'removed'
+    or kind = 'batch' and {_SAID.format("status")} in ('paused', 'cancelled', 'over'))"""
+"""Those of any batch of the project: it may have left a task that an item depends on, or the turn
+to merge that an item waits for."""
+MOST_BEHIND = 1000
+"""So many changes that say nothing to a batch are read again and again at the most."""
+NEW_ITEM = f"(kind = 'item' and {_SAID.format('before')} is null)"
+
+
+LEAVES_ITS_BATCH = f"""
+    update job set batch = null, batch_step = null, batch_deed = null
+    where batch = ? and task_id = ? and {ACTIVE}
+"""  # noqa: S608 - a constant of ours
+
+
+class UnknownBatch(StateError):
+    """No batch has this number or name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no batch {name}", hint="`sow batch list` shows the batches on record.")
+
+
+class TaskInBatch(StateError):
+    """A task belongs to another batch that goes on."""
+
+    def __init__(self, task_id: TaskId, batch_id: BatchId) -> None:
+        super().__init__(
+            f"task {task_id} belongs to batch {batch_id}, which goes on",
+            hint=f"`sow batch show {batch_id}` shows it; `sow batch remove {batch_id} {task_id}`"
+            " takes the task out of it.",
+        )
+
+
+class SameBatchGoesOn(Exception):
+    """Another call has made the same batch in this very moment."""
+
+
+class JobInBatch(NamedTuple):
+    """What a batch has to know of a job of one of its tasks."""
+
+    id: JobId
+    task_id: TaskId
+    verb: Verb
+    agent: str
+    state: JobState
+    cause: str | None
+    reason: str
+    held_for: str | None
+    step: int | None
+    deed: str | None
+    cancel_asked: bool
+    warnings: tuple[str, ...]
+    owes_task: bool
+    """Whether it has ended, and its task is still to be given the status that it leaves."""
+    started_at: float | None
+    ended_at: float | None
+    budget: Amounts | None = None
+    """The batch's budget as it bound the job, where a budget has ended it."""
+
+
+def insert_batch(database: Database, batch: Batch) -> Batch:
+    """Put a new batch on record and return it with its number. Raises SameBatchGoesOn."""
+    fields = {name: getattr(batch, name) for name in Batch.__struct_fields__ if name != "id"}
+    try:
+        number = records.insert(database, "batch", fields)
+    except sqlite3.IntegrityError as error:
+        raise SameBatchGoesOn from error
+    return msgspec.structs.replace(batch, id=BatchId(number))
+
+
+def get_batch(database: Database, batch_id: BatchId) -> Batch:
+    """Return a batch. Raises UnknownBatch."""
+    row = database.row("select * from batch where id = ?", (batch_id,))
+    if row is None:
+        raise UnknownBatch(str(batch_id))
+    return records.from_row(row, Batch)
+
+
+def find_batch(database: Database, project_id: ProjectId, name: str) -> Batch:
+    """Return the batch of this number, or the newest of this name. Raises UnknownBatch."""
+    if name.isdecimal():
+        return get_batch(database, BatchId(int(name)))
+    row = database.row(
+        "select * from batch where project_id = ? and name = ? order by id desc limit 1",
+        (project_id, name),
+    )
+    if row is None:
+        raise UnknownBatch(name)
+    return records.from_row(row, Batch)
+
+
+def open_batch(database: Database, project_id: ProjectId, selection: Selection) -> Batch | None:
+    """Return the batch of this selection that goes on, if any."""
+    columns = records.to_columns({"selection": selection})
+    row = database.row(
+        "select * from batch where project_id = ? and selection = ? and ended_at is null",
+        (project_id, columns["selection"]),
+    )
+    return records.from_row(row, Batch) if row is not None else None
+
+
+def open_batches(database: Database, project_id: ProjectId) -> list[Batch]:
+    """Return the batches of a project that go on."""
+    rows = database.rows(
+        "select * from batch where project_id = ? and ended_at is null order by id", (project_id,)
+    )
+    return [records.from_row(row, Batch) for row in rows]
+
+
+def last_batch(database: Database, project_id: ProjectId, selection: Selection) -> Batch | None:
+    """Return the newest batch of this selection, whatever has become of it."""
+    columns = records.to_columns({"selection": selection})
+    row = database.row(
+        "select * from batch where project_id = ? and selection = ? order by id desc limit 1",
+        (project_id, columns["selection"]),
+    )
+    return records.from_row(row, Batch) if row is not None else None
+
+
+def all_batches(database: Database, project_id: ProjectId, *, limit: int) -> list[Batch]:
+    """Return the newest batches of a project, newest first."""
+    rows = database.rows(
+        "select * from batch where project_id = ? order by id desc limit ?", (project_id, limit)
+    )
+    return [records.from_row(row, Batch) for row in rows]
+
+
+def made_by(database: Database, job_ids: Sequence[JobId]) -> list[Batch]:
+    """Return the batches that go on and were made by the agents of some jobs."""
+    rows = database.rows("select * from batch where ended_at is null and by_job is not null")
+    found = [records.from_row(row, Batch) for row in rows]
+    return [batch for batch in found if batch.by_job in job_ids]
+
+
+def change_batch(database: Database, batch_id: BatchId, **changes: Any) -> None:
+    """Set fields of a batch; one that has ended keeps no task from another."""
+    with database.transaction():
+        records.update(database, "batch", {"id": batch_id}, changes)
+        if changes.get("ended_at") is not None:
+            database.run("update batch_item set is_open = 0 where batch_id = ?", (batch_id,))
+            database.run("delete from merge_turn where batch_id = ?", (batch_id,))
+
+
+def going_on(database: Database, project_id: ProjectId) -> list[Batch]:
+    """Return the batches of a project that have not ended, oldest first."""
+    rows = database.rows(
+        "select * from batch where project_id = ? and ended_at is null order by id", (project_id,)
+    )
+    return [records.from_row(row, Batch) for row in rows]
+
+
+def items_of(database: Database, batch_id: BatchId) -> list[BatchItem]:
+    """Return the items of a batch, by their tasks."""
+    rows = database.rows(
+        "select * from batch_item where batch_id = ? order by length(task_id), task_id", (batch_id,)
+    )
+    return [records.from_row(row, BatchItem) for row in rows]
+
+
+def counts_of(
+    database: Database, batch_ids: Sequence[BatchId]
+) -> dict[BatchId, dict[ItemState, int]]:
+    """Return for some batches how many of their items stand where, as was told last."""
+    marks = ", ".join("?" * len(batch_ids))
+    rows = database.rows(
+        f"select batch_id, state, count(*) as n from batch_item where batch_id in ({marks})"  # noqa: S608
+        " group by batch_id, state",
+        batch_ids,
+    )
+    found: dict[BatchId, dict[ItemState, int]] = {batch_id: {} for batch_id in batch_ids}
+    for row in rows:
+        found[BatchId(row["batch_id"])][ItemState(row["state"])] = row["n"]
+    return found
+
+
+def open_tasks(database: Database, project_id: ProjectId) -> dict[TaskId, BatchId]:
+    """Return the tasks of a project that belong to a batch that goes on."""
+    rows = database.rows(
+        "select task_id, batch_id from batch_item where project_id = ? and is_open", (project_id,)
+    )
+    return {TaskId(row["task_id"]): BatchId(row["batch_id"]) for row in rows}
+
+
+def batch_of_task(database: Database, project_id: ProjectId, task_id: TaskId) -> BatchId | None:
+    """Return the batch that goes on and that a task belongs to, if any."""
+    row = database.row(
+        "select batch_id from batch_item where project_id = ? and task_id = ? and is_open",
+        (project_id, task_id),
+    )
+    return BatchId(row["batch_id"]) if row is not None else None
+
+
+def add_items(database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> None:
+    """Add tasks to a batch; the jobs of theirs that live are its own from now on.
+
+    Raises TaskInBatch.
+    """
+    with database.transaction():
+        for task_id in task_ids:
+            other = batch_of_task(database, batch.project_id, task_id)
+            if other == batch.id:
+                continue
+            if other is not None:
+                raise TaskInBatch(task_id, other)
+            item = BatchItem(batch_id=batch.id, project_id=batch.project_id, task_id=task_id)
+            fields = {name: getattr(item, name) for name in BatchItem.__struct_fields__}
+            records.insert(database, "batch_item", fields)
+            database.run(
+                f"update job set batch = ? where project_id = ? and task_id = ? and {ACTIVE}",  # noqa: S608
+                (batch.id, batch.project_id, task_id),
+            )
+
+
+def remove_items(database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> None:
+    """Take tasks out of a batch; their jobs that live are nobody's from now on."""
+    with database.transaction():
+        for task_id in task_ids:
+            key = (batch.id, task_id)
+            database.run(LEAVES_ITS_BATCH, key)
+            database.run("delete from batch_item where batch_id = ? and task_id = ?", key)
+            database.run("delete from merge_turn where batch_id = ? and task_id = ?", key)
+
+
+def change_item(database: Database, batch_id: BatchId, task_id: TaskId, **changes: Any) -> None:
+    """Set fields of an item."""
+    records.update(database, "batch_item", {"batch_id": batch_id, "task_id": task_id}, changes)
+
+
+def jobs_of(database: Database, batch_id: BatchId) -> list[JobInBatch]:
+    """Return the jobs of a batch's tasks since they belonged to it, oldest first."""
+    rows = database.rows(
+        "select id, task_id, verb, agent, state, cause, reason, held_for, batch_step, batch_deed,"
+        " cancel_requested_at, warnings, owes_task, started_at, ended_at,"
+        " case cause when ? then budgets end as budgets from job where batch = ? order by id",
+        (Cause.BUDGET_REACHED.value, batch_id),
+    )
+    return [
+        JobInBatch(
+            id=JobId(row["id"]),
+            task_id=TaskId(row["task_id"]),
+            verb=Verb(row["verb"]),
+            agent=row["agent"],
+            state=JobState(row["state"]),
+            cause=row["cause"],
+            reason=row["reason"],
+            held_for=row["held_for"],
+            step=row["batch_step"],
+            deed=row["batch_deed"],
+            cancel_asked=row["cancel_requested_at"] is not None,
+            warnings=tuple(msgspec.json.decode(row["warnings"])),
+            owes_task=bool(row["owes_task"]),
+            budget=_batch_budget(row["budgets"]),
+            started_at=row["started_at"],
+            ended_at=row["ended_at"],
+        )
+        for row in rows
+    ]
+
+
+def _batch_budget(budgets: str | None) -> Amounts | None:
+    bound = msgspec.json.decode(budgets or records.NOTHING, type=Budgets | None)
+    return None if bound is None else bound.batch
+
+
+def totals_of(database: Database, batch_id: BatchId) -> list[sqlite3.Row]:
+    """Return for each task of a batch what its jobs have taken together."""
+    return database.rows(
+        """
+        select task_id, count(*) as jobs, sum(coalesce(ended_at, started_at) - started_at)
+            as seconds,
+            sum((select count(*) from attempt where attempt.job_id = job.id)) as attempts
+        from job where batch = ? group by task_id
+        """,
+        (batch_id,),
+    )
+
+
+def used_in(database: Database, batch_id: BatchId) -> list[sqlite3.Row]:
+    """Return for each task of a batch what its agents have used, pruned jobs among it."""
+    return database.rows(
+        """
+        select task_id, sum(usd) as usd, max(is_estimate) as is_estimate,
+            sum(coalesce(input, 0) + coalesce(output, 0) + coalesce(cache_read, 0)
+                + coalesce(cache_write, 0)) as tokens,
+            count(input) as told
+        from spending where batch = ? group by task_id
+        """,
+        (batch_id,),
+    )
+
+
+def carried_by(database: Database, project_id: ProjectId) -> dict[TaskId, JobId]:
+    """Return the tasks that a live job of another task is about as well (a merge of several)."""
+    rows = database.rows(
+        "select task_id, job_id from occupied where project_id = ? and is_live", (project_id,)
+    )
+    return {TaskId(row["task_id"]): JobId(row["job_id"]) for row in rows}
+
+
+def live_jobs(database: Database, project_id: ProjectId) -> dict[TaskId, JobId]:
+    """Return the job of each task that has one which has not ended."""
+    rows = database.rows(
+        f"select task_id, id from job where project_id = ? and {ACTIVE}",  # noqa: S608
+        (project_id,),
+    )
+    return {TaskId(row["task_id"]): JobId(row["id"]) for row in rows}
+
+
+def unheeded(database: Database, project_id: ProjectId | None = None) -> list[Batch]:
+    """Return the batches that go on and that something has happened to since they were seen to.
+
+    One look at the newest number where nothing has. `project_id` leaves out other projects'.
+    """
+    newest = "coalesce((select seq from sqlite_sequence where name = 'change'), 0)"
+    rows = database.rows(
+        f"""
+        select batch.* from batch indexed by batch_open
+        where ended_at is null and seen < {newest} and (? is null or project_id = ?)
+          and exists (
+            select 1 from change where change.seq > batch.seen and (
+                (change.batch = batch.id
+                    and (kind in ('batch', 'placed') or {HEEDED} or {NEW_ITEM}))
+                or (change.project = batch.project_id and ({OF_TASKS} or {GIVEN_UP}))))
+        order by id
+        """,  # noqa: S608 - words of ours
+        (project_id, project_id),
+    )
+    return [records.from_row(row, Batch) for row in rows]
+
+
+def heed(database: Database, batch_id: BatchId, seq: int) -> None:
+    """Note that all that has happened up to a change has led to whatever it leads to."""
+    database.run("update batch set seen = max(seen, ?) where id = ?", (seq, batch_id))
+
+
+def pass_over(database: Database, project_id: ProjectId, upto: int) -> None:
+    """Note of the batches that nothing has happened to for long that there was nothing to heed.
+
+    So a look at one that rests reads no more than so many changes, however long it rests.
+    """
+    behind = "project_id = ? and ended_at is null and seen < ?"
+    limits = (project_id, upto - MOST_BEHIND)
+    if database.row(f"select 1 from batch where {behind} limit 1", limits) is None:  # noqa: S608
+        return
+    with database.transaction():
+        waiting = {batch.id for batch in unheeded(database, project_id)}
+        for row in database.rows(f"select id from batch where {behind}", limits):  # noqa: S608
+            if row["id"] not in waiting:
+                heed(database, BatchId(row["id"]), upto)
+
+
+def forget_refusals(database: Database, batch_id: BatchId) -> None:
+    """Let what was refused be tried again."""
+    database.run(
+        "update batch_item set refusal = '' where batch_id = ? and refusal <> ''", (batch_id,)
+    )
+
+
+def tell_anew(database: Database, batch: Batch) -> None:
+    """Record that somebody has resumed or paid for a batch that stays as it is: workers look."""
+    state = batch.state.value
+    database.run(
+        "insert into change (project, task, batch, kind, data) values (?, '', ?, ?,"
+        " json_object('before', ?, 'status', ?, 'reason', ''))",
+        (batch.project_id, batch.id, ChangeKind.BATCH.value, state, state),
+    )
+
+
+def stir(database: Database, project_id: ProjectId, task_id: TaskId, status: str) -> bool:
+    """Record that a person has judged a task of a batch; tell whether one goes on with it."""
+    batch_id = batch_of_task(database, project_id, task_id)
+    if batch_id is None:
+        return False
+    with database.transaction():
+        change_item(database, batch_id, task_id, refusal="")
+        database.run(
+            "insert into change (project, task, batch, kind, data) values (?, ?, ?, ?,"
+            " json_object('status', ?))",
+            (project_id, task_id, batch_id, ChangeKind.VERDICT.value, status),
+        )
+    return True
+
+
+def take_turn(database: Database, batch: Batch, task_id: TaskId) -> bool:
+    """Take the turn to merge into the project's branch; False while another item has it.
+
+    A batch that was paused or ended since it was looked at takes none, nor does a task that was
+    taken out of it: nobody might ever give that back.
+    """
+    with database.transaction():
+        is_wanted = database.row(
+            "select 1 from batch join batch_item on batch_item.batch_id = batch.id"
+            " where batch.id = ? and batch.state = ? and batch_item.task_id = ?",
+            (batch.id, BatchState.RUNNING.value, task_id),
+        )
+        if is_wanted is None:
+            return False
+        row = turn_of(database, batch.project_id)
+        if row is None:
+            database.run(
+                "insert into merge_turn (project_id, batch_id, task_id) values (?, ?, ?)",
+                (batch.project_id, batch.id, task_id),
+            )
+        return row in (None, (batch.id, task_id))
+
+
+def turn_of(database: Database, project_id: ProjectId) -> tuple[BatchId, TaskId] | None:
+    """Return which item has the turn to merge into a project's branch, if any."""
+    row = database.row("select * from merge_turn where project_id = ?", (project_id,))
+    return (BatchId(row["batch_id"]), TaskId(row["task_id"])) if row is not None else None
+
+
+def give_turn_back(database: Database, batch: Batch, task_id: TaskId) -> None:
+    """Let another item merge; the batches of the project are to look again."""
+    with database.transaction():
+        gone = database.run(
+            "delete from merge_turn where project_id = ? and batch_id = ? and task_id = ?",
+            (batch.project_id, batch.id, task_id),
+        ).rowcount
+        if gone:
+            database.run(
+                "update batch set seen = 0 where project_id = ? and ended_at is null and id <> ?",
+                (batch.project_id, batch.id),
+            )
+
+
+def forget_before(database: Database, at: float) -> int:
+    """Remove the batches that ended before `at`, in seconds since the epoch; return how many."""
+    with database.transaction():
+        ended = "select id from batch where ended_at < ?"
+        # Their items' going is no change that anybody is to be told of.
+        database.run(f"delete from batch_item where batch_id in ({ended})", (at,))  # noqa: S608
+        return database.run("delete from batch where ended_at < ?", (at,)).rowcount

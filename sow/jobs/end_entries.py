@@ -1,0 +1,143 @@
+"""The entries in the logs that tell how jobs have ended: one for each job, in its task's log.
+
+The logs outlive the queue's file. Every end is on record there first, whoever
+ends the job, and written into the log by whoever looks next: the same command,
+a worker, or the next one. The id of such an entry follows from its job, so one
+that is written twice (by two at once, or again after a kill) is read once.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from sow.clock import format_time
+from sow.errors import SowError, StateError
+from sow.faults import passing_fault
+from sow.files import locked_once, open_regular
+from sow.ids import JobId, ProjectId
+from sow.jobs import jobs, records
+from sow.jobs.changes import change_of, file_id
+from sow.jobs.database import Database
+from sow.paths import Workspace
+from sow.schema.change import Change
+from sow.schema.job import FINAL_STATES, Job, JobState
+from sow.schema.kinds import kind_of
+from sow.state.authors import Author
+from sow.state.kept.store import project_id_at
+from sow.state.log_writing import LOG_FILE, LogEntry, write_entry
+from sow.state.places import find_task
+from sow.state.status_entries import JOB
+
+LOGGED = "ends of jobs logged up to"
+"""The row of `control`, with the project's id behind it, that says where the next look begins."""
+RESULTS = {
+    JobState.DONE: "success",
+    JobState.FAILED: "failure",
+    JobState.CANCELLED: "cancelled",
+}
+ENDS = records.among("kind", sorted(FINAL_STATES))
+AT_ONCE = 200
+LAST_BYTES = 1 << 16
+"""How much of a log's end is looked at for an entry that is there already."""
+
+
+def author_of_job(job: Job, attempt: int | None = None) -> Author:
+    """Return sow itself, as the author of a change that it makes on behalf of a job."""
+    return Author(role=job.agent, job=job.id, attempt=attempt)
+
+
+def log_ends(workspace: Workspace, database: Database) -> None:
+    """Tell in the logs of each job of this project that has ended since the last look.
+
+    Nothing is told of a task that is gone. What cannot be written now is left
+    to the next look. Raises nothing.
+    """
+    with suppress(SowError, OSError):
+        project = ProjectId(project_id_at(workspace.root))
+        if not project or not _ends_after(database, project):
+            return
+        with locked_once(workspace.project):
+            for end in _ends_after(database, project):
+                if project_id_at(workspace.root) != project:
+                    return  # another branch was checked out meanwhile
+                _log_end(workspace, database, end)
+                _remember(database, project, end.seq)
+
+
+def end_entry(
+    database: Database, job: Job, state: JobState, words: str, *, at: float, text: str = ""
+) -> LogEntry:
+    """Return the entry about the end of a job; `words` say how, or why."""
+    last = jobs.last_attempt(database, job.id)
+    return LogEntry(
+        timestamp=format_time(at),
+        agent="sow",
+        action=f"Job {job.id} {state.value}: {words}" if words else f"Job {job.id} {state.value}",
+        result=RESULTS[state],
+        text=text,
+        role=job.agent,
+        job=job.id,
+        attempt=last.number if last is not None else None,
+        event=JOB,
+        id=_entry_id(database, job),
+    )
+
+
+def _ends_after(database: Database, project: ProjectId) -> list[Change]:
+    """Return the next ends of jobs that no log tells of yet, oldest first."""
+    position = database.row("select value from control where name = ?", (_name(project),))
+    rows = database.rows(
+        f"select * from change where seq > ? and project = ? and {ENDS} order by seq limit ?",  # noqa: S608
+        (int(position["value"]) if position is not None else 0, project, AT_ONCE),
+    )
+    return [change_of(row) for row in rows]
+
+
+def _log_end(workspace: Workspace, database: Database, end: Change) -> None:
+    """Write one entry. Raises what a passing fault of the machine is."""
+    try:
+        job = jobs.get_job(database, JobId(end.job or 0))
+        folder = find_task(workspace, job.task_id).folder if job.task_id else workspace.project
+        state = JobState(end.kind)
+        reason = end.data.reason or ""
+        entry = end_entry(database, job, state, _words(job, state, reason), at=end.at)
+        if not _is_there(folder / LOG_FILE, entry.id):
+            write_entry(folder, entry)
+    except StateError as error:
+        if passing_fault(error) is not None:
+            raise
+
+
+def _words(job: Job, state: JobState, reason: str) -> str:
+    if state is JobState.DONE:
+        how = job.outcome_status.value if job.outcome_status else kind_of(job).well_ended
+        return f"{job.verb.value} {job.agent}, {how}" if job.agent else f"{job.verb.value}, {how}"
+    return reason.strip().splitlines()[0] if reason.strip() else ""
+
+
+def _is_there(log: Path, entry_id: str) -> bool:
+    try:
+        descriptor = open_regular(log)
+    except (OSError, SowError):
+        return False
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - LAST_BYTES))
+        return f"\nid: {entry_id}\n".encode() in file.read()
+
+
+def _entry_id(database: Database, job: Job) -> str:
+    from hashlib import sha256  # heavy, and for the ends of jobs alone
+
+    name = f"{job.project_id} {file_id(database)} {job.id}"
+    return sha256(name.encode()).hexdigest()[:12]
+
+
+def _remember(database: Database, project: ProjectId, seq: int) -> None:
+    database.run(
+        "insert or replace into control (name, value) values (?, ?)", (_name(project), str(seq))
+    )
+
+
+def _name(project: ProjectId) -> str:
+    return f"{LOGGED} {project}"

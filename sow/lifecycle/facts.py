@@ -1,0 +1,101 @@
+"""What the guards of a project's lifecycle are asked about: how it stands, as plain values.
+
+Owns the structs alone. They are gathered by `sow.situation`; nothing here
+reads a file, so that every guard can be asked of any standing.
+"""
+
+from msgspec import Struct
+
+
+class TaskFacts(Struct, frozen=True):
+    """How one task stands, for the guards, and for what would take it on."""
+
+    id: str
+    status: str
+    depends_on: tuple[str, ...] = ()
+    phase: str = "implementation"
+    is_unmerged: bool = False
+    """Whether it is completed, has a clone, and its work is not in the project's branch."""
+    is_approved: bool = False
+    """Whether its description is approved as it stands; asked of work units alone."""
+    is_published: bool = False
+    """Whether the file that it is published as holds what it says; asked of work units alone."""
+    is_at_work: bool = False
+    """Whether a job of it has not ended, and is not held."""
+    held_for: str = ""
+    """What a job of it is held for: `trust` or `dependencies`; empty where none is."""
+    batch: int = 0
+    """The batch that goes on and drives it; 0 where none does."""
+    has_session: bool = False
+    """Whether a session of it has begun."""
+    can_resume: bool = True
+    """Whether the CLI that made its session can go on with it."""
+    verdict: str = ""
+    """The last verdict on its work, `accepted` or `corrections`; empty where there is none."""
+    verdict_holds: bool = False
+    """Whether the work is still what was judged."""
+    feedback_is_open: bool = False
+    """Whether corrections are asked for that its author has not been given yet."""
+    has_clone: bool = False
+    clone: str = ""
+    """What is in the way of merging its clone's work: `behind` the project's branch, in
+    `conflict` with it, or `gone`, branch and all; empty where nothing is."""
+    ended: str = ""
+    """The cause of its last job, where that has come to nothing; else empty."""
+    ended_verb: str = ""
+    """What that job was to do."""
+    ended_words: str = ""
+    """Why it has come to nothing, in a line."""
+    budget: str = ""
+    """The option that raises the task's own budget, where that job has reached it."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing is to be done for it any more."""
+        return self.status in ("completed", "abandoned")
+
+
+class DocumentFacts(Struct, frozen=True):
+    """How one output of the project stands, for the guards."""
+
+    path: str
+    is_approved: bool
+    is_kept: bool
+    """Whether it outlives the project: it lies outside of the project's own folder."""
+    is_there: bool = True
+    """Whether there is such a file now."""
+    is_in_the_way: bool = False
+    """Whether a file lies already where it would be moved to."""
+
+
+class Facts(Struct, frozen=True):
+    """How a project stands, for the guards. Tasks of the phase `project` are left out."""
+
+    type: str = "standard"
+    state: str = "executing"
+    iteration: int = 1
+    """How often it was planned; from the second on, corrections are to be made."""
+    tasks: tuple[TaskFacts, ...] = ()
+    clones: str = "never"
+    """Whether agents work in clones of their own: `never`, `parallel` or `always`."""
+    has_batches: bool = False
+    """Whether the team has its tasks done in batches, as the repository's settings say."""
+    outputs: tuple[DocumentFacts, ...] = ()
+    open_feedback: tuple[str, ...] = ()
+    """The numbers of the feedback that is not settled."""
+    open_phases: tuple[str, ...] = ()
+    """The phases led by people that are not finished."""
+    plan_is_approved: bool = False
+    """Whether the plan is approved as it stands now."""
+    verdict: str = ""
+    """The last verdict on the whole, `accepted` or `corrections`; empty where there is none."""
+    verdict_counts: bool = False
+    """Whether whoever gave it may accept for the project."""
+    verdict_holds: bool = False
+    """Whether the work outside of `.sow` is still what was judged."""
+    has_checks: bool = False
+    """Whether the repository has checks that are run by default."""
+    check_is_green: bool = False
+    """Whether the last check of the whole passed, on the work as it is now."""
+    check_is_red: bool = False
+    """Whether it did not, on the work as it is now."""

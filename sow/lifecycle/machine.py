@@ -1,0 +1,54 @@
+"""What may happen to a project that stands so: its events, and what each of them still lacks.
+
+Pure functions upon the tables in `types`.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sow.lifecycle.facts import Facts
+from sow.lifecycle.guards import Guard
+from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.types import LIFECYCLES, Event, Lifecycle, ProjectType
+
+
+class Refusal(NamedTuple):
+    """A guard that is not met, and the commands that meet it."""
+
+    guard: Guard
+    remedies: Sequence[Remedy]
+
+
+def lifecycle_of(facts: Facts) -> Lifecycle:
+    """Return the table of a project's type."""
+    return LIFECYCLES[ProjectType(facts.type)]
+
+
+def next_events(facts: Facts) -> list[Event]:
+    """Return the events that lead on from the project's state, in the table's order."""
+    return [event for event in lifecycle_of(facts).events if event.source == facts.state]
+
+
+def refusals(event: Event, facts: Facts) -> list[Refusal]:
+    """Return each guard of an event that is not met; none where it may happen."""
+    asked = [(guard, guard.unmet(facts)) for guard in event.guards]
+    return [Refusal(guard, remedies) for guard, remedies in asked if remedies]
+
+
+def obvious_event(facts: Facts) -> Event | None:
+    """Return the event that nobody has to name: the first forward one that may happen now."""
+    for event in next_events(facts):
+        if not event.goes_back and not refusals(event, facts):
+            return event
+    return None
+
+
+def awaited_event(facts: Facts) -> Event | None:
+    """Return the event that the project is on its way to; None where it is completed."""
+    forward = [event for event in next_events(facts) if not event.goes_back]
+    return obvious_event(facts) or next(iter(forward), None)
+
+
+def find_event(facts: Facts, name: str) -> Event | None:
+    """Return the event of a name that leads on from the project's state, if any."""
+    return next((event for event in next_events(facts) if event.name == name), None)

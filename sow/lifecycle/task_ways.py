@@ -1,0 +1,326 @@
+"""What takes tasks on that nobody is at work on: the command for each way in which one stands.
+
+Pure. Owns these commands and their order: what holds others up comes first. Each
+is right as long as the facts are; what a job is at, or a batch drives, has none.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from sow.lifecycle.circles import in_circles
+from sow.lifecycle.facts import TaskFacts
+from sow.lifecycle.remedy import Remedy
+
+SOLVE = "Solve the conflicts of the merge that is under way in your clone, and commit it."
+GO_ON = '"Go on."'
+TRUST = "sow trust"
+LOST = "session_unknown"
+"""The cause of a job whose CLI has lost the session."""
+MOST_NAMED = 8
+"""How many tasks one command names: it is to be read, and who runs it asks again."""
+CONFLICT, RED, REFUSED = "merge_conflict", "check_failed", "merge_refused"
+"""The causes by which a merge comes to nothing."""
+
+
+def ways_on(tasks: Sequence[TaskFacts], clones: str = "never") -> list[Remedy]:
+    """Return what takes these tasks on, all of a project's, the most sensible first.
+
+    `clones` is when agents work in clones of their own. Completed tasks have a way
+    where their work is to be merged.
+    """
+    by_id = tasks_by_id(tasks)
+    begun = [task for task in tasks if _is_free(task) and _may_go_on(task, by_id)]
+    return [
+        *(_asked(task) for task in begun if task.status == "paused"),
+        *(_taken_up(task) for task in begun if task.status == "in_progress"),
+        *(_tried_again(task) for task in begun if task.status == "failed"),
+        *merges(tasks),
+        *_judged(task for task in begun if task.status == "needs_review" and not _merges(task)),
+        *_begun(tasks, clones),
+        *freed(tasks),
+    ]
+
+
+def answers(tasks: Sequence[TaskFacts]) -> list[Remedy]:
+    """Return what answers the tasks whose agents ask something."""
+    by_id = tasks_by_id(tasks)
+    asking = [task for task in tasks if task.status == "paused" and _is_free(task)]
+    return [_asked(task) for task in asking if _may_go_on(task, by_id)]
+
+
+def alone(task: TaskFacts) -> Remedy | None:
+    """Return what takes a begun task on, whatever drives it."""
+    ways: dict[str, Callable[[TaskFacts], Remedy | None]] = {
+        "paused": _asked,
+        "in_progress": _taken_up,
+        "failed": _tried_again,
+        "needs_review": _followed,
+    }
+    way = ways.get(task.status)
+    return way(task) if way is not None else None
+
+
+def tasks_by_id(tasks: Iterable[TaskFacts]) -> dict[str, TaskFacts]:
+    """Return tasks by their ids."""
+    return {task.id: task for task in tasks}
+
+
+def waits(tasks: Sequence[TaskFacts]) -> list[Remedy]:
+    """Return what waits for the tasks that something is at work on, and frees those held."""
+    at_work = [task.id for task in tasks if task.is_at_work and not task.batch]
+    driven = dict.fromkeys(task.batch for task in tasks if task.batch)
+    untrusted = [task.id for task in tasks if task.held_for == "trust"]
+    held = [task.id for task in tasks if task.held_for == "dependencies"]
+    found = [
+        *(Remedy(TRUST, f"held until you accept: task {task}") for task in untrusted[:1]),
+        *(Remedy(f"sow agent wait {task}", f"task {task} is at work") for task in at_work),
+        *(Remedy(f"sow batch wait {batch}", f"batch {batch} drives its tasks") for batch in driven),
+    ]
+    return found or [Remedy(f"sow agent wait {task}", f"task {task} is held") for task in held]
+
+
+def _is_free(task: TaskFacts) -> bool:
+    """Whether nothing of sow's is about to take a task on."""
+    return not (task.is_at_work or task.held_for or task.batch)
+
+
+def _may_go_on(task: TaskFacts, by_id: Mapping[str, TaskFacts]) -> bool:
+    """Whether a begun task may be worked on: a new session needs what the first one needed."""
+    return _resumes(task) or all(_is_completed(by_id.get(other)) for other in task.depends_on)
+
+
+def _resumes(task: TaskFacts) -> bool:
+    return task.has_session and task.can_resume and task.ended != LOST
+
+
+def _is_completed(other: TaskFacts | None) -> bool:
+    return other is not None and other.status == "completed"
+
+
+def _given(task: TaskFacts, words: str, why: str, *, verb: str = "resume") -> Remedy:
+    """Return what gives a task's agent words: a further turn of its session, else a new one."""
+    budget = f" {task.budget}" if task.budget else ""
+    if _resumes(task):
+        return Remedy(f"sow agent {verb} {task.id} {words}{budget}", why)
+    return Remedy(f"{_spawn(task)} --prompt {words}{budget}", why)
+
+
+def _spawn(task: TaskFacts) -> str:
+    """Return what begins a new session of a task, in place of the one that has begun if need be."""
+    return f"sow agent spawn {task.id}{' --fresh' if task.has_session else ''}"
+
+
+def _asked(task: TaskFacts) -> Remedy:
+    if task.ended == "cancelled":
+        return _given(task, GO_ON, f"the job of task {task.id} was cancelled")
+    why = f"task {task.id} asks: `sow task log {task.id}` has the question"
+    return _given(task, '"<your answer>"', why, verb="answer")
+
+
+def _taken_up(task: TaskFacts) -> Remedy:
+    if not task.has_session:
+        return Remedy(_spawn(task), f"nobody is at task {task.id}")
+    return _given(task, GO_ON, f"nobody is at task {task.id}, which was begun")
+
+
+def _tried_again(task: TaskFacts) -> Remedy:
+    why = f"task {task.id} has failed{_because(task)}"
+    if task.has_session:
+        return _given(task, '"<what to do now>"', why)
+    return Remedy(f"{_spawn(task)}{f' {task.budget}' if task.budget else ''}", why)
+
+
+def _because(task: TaskFacts) -> str:
+    return f": {task.ended_words}" if task.ended_words else ""
+
+
+def _judged(tasks: Iterable[TaskFacts]) -> Iterator[Remedy]:
+    """Yield what follows the work of tasks that wait for a verdict, or have one."""
+    unjudged = []
+    for task in tasks:
+        found = _followed(task)
+        if found is not None:
+            yield found
+        else:
+            unjudged.append(task)
+    for some in _in_parts(unjudged):
+        ids = ", ".join(task.id for task in some)
+        tried = [_because(task) for task in some if task.ended and task.ended_verb == "review"]
+        again = f"; the last review came to nothing{tried[0]}" if tried else ""
+        command = f"sow agent review {' '.join(task.id for task in some)}"
+        yield Remedy(command, f"done, and not judged as it stands: {ids}{again}")
+
+
+def _in_parts(tasks: Sequence[TaskFacts]) -> Iterator[Sequence[TaskFacts]]:
+    """Yield tasks in parts that one command names."""
+    for start in range(0, len(tasks), MOST_NAMED):
+        yield tasks[start : start + MOST_NAMED]
+
+
+def _followed(task: TaskFacts) -> Remedy | None:
+    """Return what follows the work of a task; None where nobody has judged it as it stands."""
+    if task.clone == "gone":
+        why = f"the work of task {task.id} is in no branch here: it is to be made again"
+        return _given(task, '"Your clone and its branch are gone: do the work again."', why)
+    if task.clone == "conflict":
+        why = f"a merge is under way in the clone of task {task.id}"
+        command = f"sow agent resume {task.id} --conflict" if _resumes(task) else _solved(task)
+        return Remedy(command, why)
+    if task.feedback_is_open:
+        command = f"sow agent resume {task.id} --feedback" if _resumes(task) else _spawn(task)
+        return Remedy(command, f"task {task.id} was sent back")
+    is_accepted = task.verdict == "accepted" and task.verdict_holds
+    return _accepted(task) if is_accepted else None
+
+
+def _solved(task: TaskFacts) -> str:
+    return f'{_spawn(task)} --prompt "{SOLVE}"'
+
+
+def _accepted(task: TaskFacts) -> Remedy:
+    """Return what follows for accepted work that is not merged as it stands."""
+    if not task.has_clone:
+        return Remedy(f"sow task set {task.id} status completed", f"task {task.id} is accepted")
+    if task.ended == RED:
+        why = f"the check of merging task {task.id} is red{_because(task)}"
+        return _given(task, '"<what the check has printed>"', why)
+    return _updated(task)
+
+
+def _updated(task: TaskFacts) -> Remedy:
+    why = f"the work of task {task.id} conflicts with the project's branch"
+    return Remedy(f"sow clone update {task.id}", why)
+
+
+def _merges(task: TaskFacts) -> bool:
+    """Whether a task's work can be merged, and no merge of it is known to fail."""
+    if not task.has_clone or not _is_free(task) or task.clone in ("gone", "conflict"):
+        return False
+    accepted = task.verdict == "accepted" and task.verdict_holds and not task.feedback_is_open
+    if not task.is_unmerged and not (task.status == "needs_review" and accepted):
+        return False
+    failed = task.ended_verb == "merge" and task.ended in (CONFLICT, RED)
+    return not failed or (task.ended == CONFLICT and task.clone != "behind")
+
+
+def merges(tasks: Sequence[TaskFacts]) -> list[Remedy]:
+    """Return what brings accepted and completed work into the project's branch."""
+    found = _with_dependencies(tasks)
+    plain = [task.id for task in found if task.ended != REFUSED]
+    refused = [task for task in found if task.ended == REFUSED]
+    if plain:
+        refused = [task for task in refused if not set(plain) & set(task.depends_on)]
+    words = f"accepted, and not merged: {', '.join(plain)}"
+    return [
+        *([Remedy(f"sow merge {' '.join(plain)}", words)] if plain else []),
+        *(
+            Remedy(f"sow merge {task.id}", f"put right what kept task {task.id}{_because(task)}")
+            for task in refused
+        ),
+        *(_made_mergeable(task) for task in tasks if _is_stuck(task)),
+    ]
+
+
+def _is_stuck(task: TaskFacts) -> bool:
+    return task.is_unmerged and _is_free(task) and not _merges(task)
+
+
+def _made_mergeable(task: TaskFacts) -> Remedy:
+    """Return what follows for completed work that cannot be merged as it stands."""
+    if task.clone == "behind" and task.ended == CONFLICT:
+        return _updated(task)
+    why = {
+        "gone": "is in no branch here; it is to be made again",
+        "conflict": "conflicts with the project's branch",
+    }.get(task.clone, f"makes a check red{_because(task)}")
+    return Remedy(f"sow task reopen {task.id}", f"the work of task {task.id} {why}")
+
+
+def _with_dependencies(tasks: Sequence[TaskFacts]) -> list[TaskFacts]:
+    """Return the tasks that can be merged now, without those that come after one that cannot."""
+    by_id = {task.id: task for task in tasks}
+    found = {task.id: task for task in tasks if _merges(task)}
+    while True:
+        early = [
+            task
+            for task, facts in found.items()
+            if any(_comes_first(by_id.get(other), found) for other in facts.depends_on)
+        ]
+        if not early:
+            return _first_of(found)
+        for task in early:
+            del found[task]
+
+
+def _first_of(found: Mapping[str, TaskFacts]) -> list[TaskFacts]:
+    """Return the first of some tasks to be merged, none before one that it depends on.
+
+    All of them where they depend on each other in a circle.
+    """
+    chosen: dict[str, TaskFacts] = {}
+    for _ in range(MOST_NAMED):
+        for task in found.values():
+            first = found.keys() & set(task.depends_on) - {task.id}
+            if len(chosen) < MOST_NAMED and first <= chosen.keys():
+                chosen[task.id] = task
+    return list((chosen or found).values())
+
+
+def _comes_first(other: TaskFacts | None, found: Mapping[str, TaskFacts]) -> bool:
+    """Whether a task that another depends on has work that has to be merged before."""
+    if other is None or not other.has_clone or other.id in found:
+        return False
+    return other.is_unmerged or not other.has_ended
+
+
+def _begun(tasks: Sequence[TaskFacts], clones: str) -> Iterator[Remedy]:
+    """Yield what starts the tasks that are ready, together where each has a tree of its own."""
+    ready = ready_among(tasks, clones)
+    solving = [task for task in ready if task.clone == "conflict"]
+    plain = [task.id for task in ready if task.clone != "conflict"]
+    for task in solving:
+        yield Remedy(_solved(task), f"a merge is under way in the clone of task {task.id}")
+    if clones == "never":
+        is_taken = any(task.is_at_work and not task.has_clone for task in tasks)
+        plain = [] if is_taken else plain[:1]
+    if plain:
+        named, more = plain[:MOST_NAMED], len(plain) - MOST_NAMED
+        rest = f", and {more} more" if more > 0 else ""
+        yield Remedy(f"sow agent spawn {' '.join(named)}", f"ready: {', '.join(named)}{rest}")
+
+
+def ready_among(tasks: Sequence[TaskFacts], clones: str) -> list[TaskFacts]:
+    """Return the tasks that can begin: what they depend on is done, and lies where they will be."""
+    by_id = tasks_by_id(tasks)
+
+    def is_met(task: TaskFacts, other: TaskFacts | None) -> bool:
+        if other is None or other.status != "completed":
+            return False
+        return not other.is_unmerged or clones == "always" or task.has_clone
+
+    return [
+        task
+        for task in tasks
+        if task.status == "pending"
+        and _is_free(task)
+        and all(is_met(task, by_id.get(other)) for other in task.depends_on)
+    ]
+
+
+def freed(tasks: Sequence[TaskFacts]) -> list[Remedy]:
+    """Return what frees the tasks that wait for what will never be completed."""
+    by_id = tasks_by_id(tasks)
+    circles = set(in_circles([task for task in tasks if not task.has_ended]))
+    found = []
+    for task in tasks:
+        if task.has_ended or task.is_at_work or task.batch or _resumes(task):
+            continue
+        vain = [other for other in task.depends_on if _is_vain(by_id.get(other))]
+        if vain or task.id in circles:
+            why = f"task {task.id} depends on {', '.join(vain) or 'itself, by others'}"
+            end = ", which will not be completed" if vain else ""
+            found.append(Remedy(f'sow task set {task.id} depends_on "<ids>"', f"{why}{end}"))
+    return found
+
+
+def _is_vain(other: TaskFacts | None) -> bool:
+    return other is None or other.status == "abandoned"

@@ -1,0 +1,140 @@
+"""Batches: a set of tasks with a policy, and one item for each task.
+
+Owns the words for where a batch and its items stand, and what a policy may say.
+What follows from them is `sow.batches`; all SQL is `sow.jobs`.
+"""
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from sow.ids import BatchId, JobId, ProjectId, TaskId
+from sow.schema.budget import Amounts
+
+
+class BatchState(StrEnum):
+    """Where a batch stands."""
+
+    RUNNING = "running"
+    """The workers drive it, or it waits for a person."""
+    PAUSED = "paused"
+    """Nothing of it is begun until it is resumed."""
+    CANCELLED = "cancelled"
+    OVER = "over"
+    """Each of its items has ended, and none wants a person."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing of it is ever begun again."""
+        return self in (BatchState.CANCELLED, BatchState.OVER)
+
+
+PAUSED_BY_PERSON = "a person has paused it"
+"""The reason of a batch that somebody has paused; any other is that of its brake."""
+
+
+class ItemState(StrEnum):
+    """Where an item of a batch stands. A word of the batch, never of the task's own state."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    CHECKING = "checking"
+    IN_REVIEW = "in_review"
+    CORRECTING = "correcting"
+    MERGING = "merging"
+    DONE = "done"
+    FAILED = "failed"
+    BLOCKED = "blocked"
+    NEEDS_PERSON = "needs_person"
+
+
+ENDED = frozenset({ItemState.DONE, ItemState.FAILED, ItemState.BLOCKED})
+"""What an item comes to that nobody is asked about."""
+AT_REST = ENDED | {ItemState.NEEDS_PERSON}
+"""Where nothing goes on by itself."""
+
+
+class Accept(StrEnum):
+    """Whose word completes a task that no reviewer judges."""
+
+    PERSON = "person"
+    CHECK = "check"
+
+
+class BatchPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a batch does with each of its tasks. Only additions: it is kept in the queue's file."""
+
+    max_parallel: Annotated[int, Meta(ge=1)] | None = None
+    """How many agents of it may be at work at once; None leaves it to the worker's limit."""
+    fail_fast: bool = False
+    """Whether nothing more is begun once an item has failed."""
+    clone: bool | None = None
+    """Whether each task works in a clone of its own; None leaves it to the settings."""
+    check: bool = False
+    """Whether the checks run on what an author leaves, before anybody judges it."""
+    review: bool = False
+    """Whether a reviewing agent judges it."""
+    reviewer: str = "reviewer"
+    max_iterations: Annotated[int, Meta(ge=0)] = 3
+    """How often the work is given back to its author, red checks and corrections together."""
+    merge: bool = False
+    """Whether accepted work is merged into the project's branch."""
+    accept: Accept = Accept.PERSON
+    budget: Amounts | None = None
+    """What its agents may spend, all of them together."""
+    unmetered: bool = False
+    """Whether agents may run whose CLI keeps no budget."""
+
+    @property
+    def judges(self) -> bool:
+        """Whether an author's word alone completes nothing."""
+        return self.check or self.review
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which tasks a batch was asked for. The same one is the same batch, while that goes on."""
+
+    tasks: tuple[TaskId, ...] = ()
+    """Named on the command line; none: all that are not finished."""
+    phase: str | None = None
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch on record."""
+
+    id: BatchId
+    project_id: ProjectId
+    name: str
+    selection: Selection
+    policy: BatchPolicy
+    state: BatchState = BatchState.RUNNING
+    reason: str = ""
+    """Why it is paused."""
+    by_job: JobId | None = None
+    """The job whose agent made it."""
+    path_variable: str
+    """The PATH of whoever made it, on which its agents' programs are found."""
+    seen: int = 0
+    """The number of the newest change that all of it is known to have heeded."""
+    forgiven: int = 0
+    """The newest job when a person resumed it last: no failure up to there counts as a brake."""
+    made_at: float
+    ended_at: float | None = None
+
+
+class BatchItem(msgspec.Struct, frozen=True, kw_only=True):
+    """A task of a batch. What it comes to is derived; `state` is what was told of it last."""
+
+    batch_id: BatchId
+    project_id: ProjectId
+    task_id: TaskId
+    state: ItemState = ItemState.WAITING
+    reason: str = ""
+    refusal: str = ""
+    """Why the next deed could not be done, in a person's words."""
+    forgiven: int = -1
+    """The newest job when a person said go on: its failure, and earlier ones, count no more."""
+    is_open: bool = True
+    """Whether it belongs to a batch that goes on. A task is in one such batch at most."""

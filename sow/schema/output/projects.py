@@ -1,0 +1,197 @@
+"""What belongs to the project as a whole, with `--json`."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from sow.schema.output import fields
+
+
+class ProjectView(msgspec.Struct, frozen=True, kw_only=True):
+    """A project, as its `state.yaml` holds it."""
+
+    project: fields.ProjectKey
+    name: Annotated[str, Meta(description="what it is called")]
+    description: Annotated[str | None, Meta(description="what it is for; null if nobody said")]
+    branch: Annotated[str | None, Meta(description="the branch it was begun on; null without git")]
+    phases: Annotated[tuple[str, ...], Meta(description="its phases, in order")]
+    type: Annotated[str, Meta(description="standard, exploration, design or breakdown")]
+    state: Annotated[str, Meta(description="where it stands in its type's lifecycle")]
+    iteration: Annotated[int, Meta(description="how often it was planned, from 1")]
+    finished_phases: Annotated[
+        tuple[str, ...], Meta(description="the phases led by people that are finished")
+    ]
+    plan: Annotated[
+        dict[str, Any] | None, Meta(description="who has approved the plan, and when; else null")
+    ]
+    units: Annotated[
+        tuple[dict[str, Any], ...], Meta(description="the work units that were approved")
+    ]
+    review: Annotated[
+        dict[str, Any] | None, Meta(description="the last verdict on the whole; null before one")
+    ]
+    check: Annotated[
+        dict[str, Any] | None, Meta(description="the last check of the whole; null before one")
+    ]
+    ending: Annotated[
+        dict[str, Any] | None, Meta(description="that its end was asked for; else null")
+    ]
+    inputs: Annotated[
+        tuple[dict[str, Any], ...],
+        Meta(description="the files that it takes in (`sow schema project`)"),
+    ]
+    outputs: Annotated[
+        tuple[dict[str, Any], ...],
+        Meta(description="the files that it brings forth (`sow schema project`)"),
+    ]
+    feedback: Annotated[
+        tuple[dict[str, Any], ...],
+        Meta(description="the feedback on it, settled or not (`sow schema project`)"),
+    ]
+    created_at: fields.CreatedAt
+    updated_at: Annotated[str, Meta(description="when it was last changed: UTC, ISO 8601")]
+    metadata: Annotated[dict[str, Any], Meta(description="whatever else was set for it")]
+
+
+class ProjectStanding(ProjectView, frozen=True, kw_only=True):
+    """A project with how many of its tasks stand where."""
+
+    task_count: Annotated[int, Meta(description="how many tasks can be read")]
+    tasks_by_phase: Annotated[
+        dict[str, dict[str, int]],
+        Meta(description="by phase, how many of its tasks have each status"),
+    ]
+    invalid: Annotated[
+        tuple[str, ...], Meta(description="what is wrong with the tasks that cannot be read")
+    ]
+
+
+class ArtifactView(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that the project takes in or brings forth."""
+
+    path: Annotated[str, Meta(description="the file, from the workspace's root")]
+    type: Annotated[str, Meta(description="what it is, in a word")]
+    side: Annotated[str, Meta(description="input or output")]
+    by: Annotated[str, Meta(description="who has listed it: a role, or `person`")]
+    at: Annotated[str, Meta(description="when that was: UTC, ISO 8601")]
+    approved_by: Annotated[
+        str | None, Meta(description="who has approved it last; null where nobody has")
+    ]
+    approved_at: Annotated[str | None, Meta(description="when that was; null where nobody has")]
+    is_approved: Annotated[
+        bool, Meta(description="whether it is approved as it stands now, unchanged since")
+    ]
+
+
+class RemedyView(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that brings the project on."""
+
+    command: Annotated[str, Meta(description="the command; `<…>` in it is the reader's to fill in")]
+    why: Annotated[str, Meta(description="what it is for, in a few words")]
+
+
+class UnmetGuard(msgspec.Struct, frozen=True, kw_only=True):
+    """A condition that is not met."""
+
+    guard: Annotated[str, Meta(description="its name")]
+    sentence: Annotated[str, Meta(description="what must be true")]
+    remedies: Annotated[tuple[RemedyView, ...], Meta(description="the commands that make it true")]
+
+
+class EventView(msgspec.Struct, frozen=True, kw_only=True):
+    """What may happen to the project next."""
+
+    event: Annotated[str, Meta(description="its name, as `sow advance` takes it")]
+    source: Annotated[str, Meta(description="the state in which the project is")]
+    target: Annotated[str, Meta(description="the state that it leads to")]
+    allowed: Annotated[bool, Meta(description="whether all its guards are met")]
+    goes_back: Annotated[bool, Meta(description="whether it leads back, so that it must be named")]
+    unmet: Annotated[tuple[UnmetGuard, ...], Meta(description="the guards that are not met")]
+
+
+class Advanced(msgspec.Struct, frozen=True, kw_only=True):
+    """The project in its new state."""
+
+    event: Annotated[str, Meta(description="what has happened")]
+    before: Annotated[str, Meta(description="the state in which it was")]
+    state: Annotated[str, Meta(description="the state in which it is, or would be")]
+    iteration: Annotated[int, Meta(description="how often it was planned, from 1")]
+    dry_run: Annotated[bool, Meta(description="whether nothing was changed")]
+
+
+class Approved(msgspec.Struct, frozen=True, kw_only=True):
+    """What was approved."""
+
+    approved: Annotated[
+        tuple[str, ...], Meta(description="plan, or the files and work units, as they are listed")
+    ]
+    by: Annotated[str, Meta(description="who has approved: a role, or `person`")]
+
+
+class PhaseView(msgspec.Struct, frozen=True, kw_only=True):
+    """A phase of the project."""
+
+    phase: Annotated[str, Meta(description="its name")]
+    led_by: Annotated[str, Meta(description="people, or agents")]
+    is_finished: Annotated[bool, Meta(description="whether it was marked as finished")]
+    task_count: Annotated[int, Meta(description="how many tasks it has")]
+
+
+class ProjectRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A project of this repository: the one at work, or one that has ended."""
+
+    project: Annotated[str, Meta(description="its id")]
+    name: Annotated[str, Meta(description="what it is called")]
+    type: Annotated[str, Meta(description="standard, exploration, design or breakdown")]
+    state: Annotated[str, Meta(description="where it stands, or stood when it ended")]
+    ended: Annotated[
+        str | None, Meta(description="finished or abandoned; null for the one at work")
+    ]
+    ended_at: Annotated[str | None, Meta(description="when it ended: UTC, ISO 8601")]
+    folder: Annotated[str, Meta(description="where it lies, from the workspace's root")]
+
+
+class ProjectEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """How the project ends."""
+
+    project: Annotated[str, Meta(description="its id")]
+    name: Annotated[str, Meta(description="what it is called")]
+    how: Annotated[str, Meta(description="finished or abandoned")]
+    archive: Annotated[
+        str | None,
+        Meta(description="where it lies now; null where it was removed, or goes on"),
+    ]
+    is_recorded_only: Annotated[
+        bool, Meta(description="whether a worker carries it out once the caller's job has ended")
+    ]
+
+
+class WholeJudged(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on the project as a whole."""
+
+    verdict: Annotated[str, Meta(description="accepted or corrections")]
+    by: Annotated[str, Meta(description="who has judged: a role, or `person`")]
+    at: Annotated[str, Meta(description="when that was: UTC, ISO 8601")]
+    summary: Annotated[str, Meta(description="what the judge says of the whole; often empty")]
+    feedback: Annotated[
+        str | None, Meta(description="the feedback that says what to correct; null without one")
+    ]
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True):
+    """The files in which the work units are published."""
+
+    files: Annotated[tuple[str, ...], Meta(description="the files, from the workspace's root")]
+
+
+class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):
+    """Feedback on the project as a whole."""
+
+    feedback: Annotated[str, Meta(description="its number, as commands name it")]
+    status: Annotated[str, Meta(description="open or settled")]
+    by: Annotated[str, Meta(description="who has given it: a role, or `person`")]
+    at: Annotated[str, Meta(description="when that was: UTC, ISO 8601")]
+    settled_by: Annotated[str | None, Meta(description="who has settled it; null while it is open")]
+    settled_at: Annotated[str | None, Meta(description="when that was; null while it is open")]
+    text: Annotated[str, Meta(description="its words, in Markdown")]

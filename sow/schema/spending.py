@@ -1,0 +1,62 @@
+"""What one attempt of an agent has used, as the queue's file keeps it after all else is pruned.
+
+Owns the record's shape; its rows are `sow.jobs.spending`.
+"""
+
+import msgspec
+
+from sow.ids import JobId, ProjectId, TaskId
+from sow.schema.usage import ModelUsage, Tokens, Totals
+
+
+class Spending(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt. Times are seconds since the epoch."""
+
+    job_id: JobId
+    number: int
+    """The attempt's number within the job."""
+    project_id: ProjectId
+    task_id: TaskId
+    batch: int | None = None
+    """The batch that its task belonged to; None where it belonged to none."""
+    agent: str
+    """The role."""
+    executor: str
+    """The executor's name."""
+    session_id: str | None = None
+    began_at: float
+    ended_at: float | None = None
+    """None while it goes on; then what it has used is what was seen so far."""
+    input: int | None = None
+    """Tokens; None, as of the other three, where its output tells of none."""
+    output: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+    usd: float | None = None
+    """US dollars; None where nobody can tell."""
+    is_estimate: bool = False
+    """Whether something of the money was counted from tokens by a price table."""
+    is_partial: bool = False
+    """Whether it has used more than is known: it was cut off before it told its end."""
+    is_unpriced: bool = False
+    """Whether it has used what nobody can tell the price of."""
+    share_usd: float | None = None
+    """What it has reserved of its budgets' money; None, as of the other two, without a budget."""
+    share_tokens: float | None = None
+    share_time: float | None = None
+    models: dict[str, ModelUsage] = {}
+    """What was used of each model."""
+    totals: Totals | None = None
+    """What its last result told, of the run or of the whole session: later runs begin there."""
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """Its tokens; None where its output tells of none."""
+        if self.input is None:
+            return None
+        return Tokens(
+            input=self.input,
+            output=self.output or 0,
+            cache_read=self.cache_read or 0,
+            cache_write=self.cache_write or 0,
+        )

@@ -1,0 +1,44 @@
+"""One task as `sow task import` takes it and `sow task export` prints it.
+
+Owns the fields and what each may hold. What a field that is left out means is
+`state.bulk.plan`'s.
+"""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from sow.schema.task import AgentText, CheckName, PhaseText, Priority, TaskIdText, TaskKeyText
+
+
+class TaskEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One task of a file. What is left out, or null, stays as it is."""
+
+    key: Annotated[
+        TaskKeyText | None, Meta(description="its name in the file, by which it is known again")
+    ] = None
+    id: Annotated[TaskIdText | None, Meta(description="its id, three or more digits")] = None
+    name: Annotated[
+        Annotated[str, Meta(min_length=1)] | None, Meta(description="what it is called")
+    ] = None
+    agent: Annotated[
+        AgentText | None, Meta(description="the role it is for, such as implementer")
+    ] = None
+    phase: Annotated[
+        PhaseText | None, Meta(description="the phase of the project that it belongs to")
+    ] = None
+    description: Annotated[str | None, Meta(description="what is to be done, in Markdown")] = None
+    depends_on: Annotated[
+        list[str] | None,
+        Meta(description="the tasks that must be completed before it, by key or id"),
+    ] = None
+    checks: Annotated[
+        list[CheckName] | None, Meta(description="the checks that it is judged by")
+    ] = None
+    priority: Annotated[
+        Priority | None, Meta(description="that of its jobs, from -1000 to 1000; 0 without")
+    ] = None
+
+
+FIELDS = TaskEntry.__struct_fields__

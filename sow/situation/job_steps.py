@@ -1,0 +1,154 @@
+"""What the queue asks for: what holds it up, what nobody has been told of, what runs.
+
+Pure. Owns how what runs is waited for: each by the call that ends with it.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from sow.lifecycle import guards, task_ways
+from sow.lifecycle.facts import Facts
+from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.types import WHOLE_PHASE
+from sow.situation.situation import BatchNow, Situation
+from sow.situation.step import By, Step
+from sow.situation.whole_steps import LEADS, is_review
+
+MOST_NAMED = 8
+"""How many tasks one command waits for by their names; of more, the first change is waited for."""
+BEGUN = ("paused", "in_progress", "failed")
+"""The statuses in which a task's own way on is right, whatever its batch says."""
+SHOWS = ("sow merge", "sow review show", "sow task show")
+"""What a batch names that shows, or is refused again: the task's own way on is better."""
+
+
+def unblocked(now: Situation) -> Iterator[Remedy]:
+    """Yield what lets the queue go on where nothing of it can."""
+    held = [job for job in now.queue.live if job.held_for != "dependencies"]
+    untrusted = [str(job.id) for job in held if job.state == "held"]
+    if untrusted:
+        yield Remedy("sow trust", f"held until you accept its command lines: job {untrusted[0]}")
+    if not _is_needed(now):
+        return
+    if now.queue.paused_since:
+        yield Remedy("sow queue resume", f"the queue is paused since {now.queue.paused_since}")
+    if not now.queue.is_staffed:
+        yield Remedy("sow worker --background", "no worker runs, and none is started by itself")
+
+
+def _is_needed(now: Situation) -> bool:
+    """Whether a worker has something to do."""
+    return any(job.state != "held" for job in now.queue.live) or any(
+        not batch.rests for batch in now.queue.batches
+    )
+
+
+def owed(now: Situation) -> Iterator[Remedy]:
+    """Yield what tells how jobs have ended whose callers have gone away."""
+    live = {task for job in now.queue.live for task in job.tasks}
+    tasks = [task for task, _ in now.queue.owed if task and task not in live]
+    if tasks:
+        names = ", ".join(tasks)
+        why = f"it has ended, and nobody was told how: task {names}"
+        yield Remedy(f"sow agent wait {' '.join(dict.fromkeys(tasks))}", why)
+
+
+def is_led_by_agent(now: Situation) -> bool:
+    """Whether an agent leads the project that is not the reader, nor above it."""
+    return any(job.agent == LEADS and job.phase == WHOLE_PHASE for job in now.queue.live)
+
+
+def of_batches(now: Situation, facts: Facts) -> Iterator[Remedy]:
+    """Yield what the batches that rest want of somebody."""
+    for batch in now.queue.batches:
+        number = batch.batch.id
+        if batch.batch.state == "paused":
+            why = batch.batch.reason.strip().partition("\n")[0]
+            yield Remedy(f"sow batch resume {number}", f"batch {number} is paused: {why}")
+            continue
+        yield from _wishes(batch, facts)
+
+
+def _wishes(now: BatchNow, facts: Facts) -> Iterator[Remedy]:
+    """Yield what each item of a batch wants that waits for a person."""
+    items = [task for task in facts.tasks if task.batch == now.batch.id]
+    alone = {task.id: task_ways.alone(task) for task in items}
+    begun = {task.id: task.status in BEGUN for task in items}
+    for found in now.plan.standings if now.plan is not None else ():
+        if found.state != "needs_person":
+            continue
+        reason = found.reason.strip().partition("\n")[0]
+        why = f"task {found.task} in batch {now.batch.id}: {reason}"
+        command = found.command.replace('"…"', '"<your words>"')
+        own = alone.get(found.task)
+        if own is not None and (begun.get(found.task) or command.startswith(SHOWS)):
+            command = own.command
+        yield Remedy(command or f"sow batch resume {now.batch.id}", why)
+
+
+def ended(now: Situation) -> Iterator[Remedy]:
+    """Yield what ends the jobs that keep a project from its end."""
+    yield from unblocked(now)
+    yield from waits(now)
+    for job in now.queue.live:
+        yield Remedy(f"sow job cancel {job.id}", f"or end it: job {job.id} has not ended")
+
+
+def held(now: Situation) -> Iterator[Remedy]:
+    """Yield what waits for jobs that are held until what they depend on is done."""
+    for task in dict.fromkeys(job.tasks[0] for job in now.queue.live if job.tasks):
+        yield Remedy(f"sow agent wait {task}", f"task {task} is held until it can begin")
+
+
+def waits(now: Situation) -> Iterator[Remedy]:
+    """Yield what waits for all that is at work."""
+    driven = [batch for batch in now.queue.batches if not batch.rests]
+    for batch in driven:
+        yield Remedy(f"sow batch wait {batch.batch.id}", f"batch {batch.batch.id} is driven on")
+    in_batches = {
+        found.task
+        for batch in driven
+        for found in (batch.plan.standings if batch.plan is not None else ())
+    }
+    working = [job for job in now.queue.live if job.state != "held"]
+    tasks = list(dict.fromkeys(job.tasks[0] for job in working if job.tasks))
+    yield from _wait_for([task for task in tasks if task not in in_batches], now)
+    for job in working:
+        if not job.tasks:
+            from sow.reports.wording import again  # checks of the project are few
+
+            command = again(job).strip("`")
+            yield Remedy(command, f"job {job.id} runs; the same call waits for it")
+
+
+def _wait_for(tasks: Sequence[str], now: Situation) -> Iterator[Remedy]:
+    if not tasks:
+        return
+    if len(tasks) == 1:
+        yield Remedy(f"sow agent wait {tasks[0]}", f"task {tasks[0]} is being worked on")
+    elif len(tasks) <= MOST_NAMED:
+        yield Remedy(f"sow agent wait {' '.join(tasks)} --any", "these are being worked on")
+    else:
+        command = f"sow agent wait --any --since {now.queue.cursor}"
+        yield Remedy(command, f"{len(tasks)} tasks are being worked on; it ends at a change")
+
+
+def is_running(now: Situation, command: str) -> bool:
+    """Whether what a command would begin runs already, or waits: that is waited for instead."""
+    if command == guards.REVIEW:
+        reviews = {task.id for task in now.tasks if is_review(task)}
+        return any(reviews & set(job.tasks) for job in now.queue.live)
+    return command == guards.CHECK and any(not job.tasks for job in now.queue.live)
+
+
+def in_doubt(now: Situation) -> Iterator[Remedy]:
+    """Yield what settles the jobs of which nobody here can tell whether they still run."""
+    for job in now.queue.in_doubt:
+        why = f"nobody can tell from here whether job {job} runs; only if you know that it is gone"
+        yield Remedy(f"sow job resolve {job} --gone", why)
+
+
+def pause_of_asker(now: Situation, steps: Sequence[Step]) -> Iterator[Step]:
+    """Yield how an agent waits that can do nothing but ask a person."""
+    if now.reader.job is not None and steps and all(step.by is By.PERSON for step in steps):
+        why = 'nothing goes on without a person; before it, `sow agent log "…"` says what you ask'
+        yield Step("sow task set status paused", why)

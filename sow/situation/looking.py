@@ -1,0 +1,179 @@
+"""One look at a workspace: its project, tasks, queue and configuration, each read once.
+
+Owns the order, and that what cannot be read hides nothing else. Changes nothing. What
+has to do with the queue is imported where there is one.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from typing import TypeVar
+
+from msgspec import UNSET
+
+from sow import own_variables
+from sow.calls.caller import Caller
+from sow.calls.shell_bound import shell_bound
+from sow.config.configuration import Configuration
+from sow.errors import SowError
+from sow.git.checked_out import branch_at
+from sow.paths import Workspace
+from sow.schema.config import ApproveRule
+from sow.schema.project import Project
+from sow.schema.task import Task
+from sow.situation.project_facts import counted, project_facts
+from sow.situation.situation import Ended, Queue, Reader, Situation
+from sow.situation.task_facts import Branches, TaskLook, is_left
+from sow.state.places import has_project
+from sow.state.projects import read_project
+from sow.state.tasks import scan_tasks
+from sow.state.waiting import Among
+
+ORCHESTRATOR = "orchestrator"
+WAIT = "--wait 100s"
+"""Below the limit of every shell that agents are known to have; the shortest is two minutes."""
+
+T = TypeVar("T")
+
+
+def look(caller: Caller, *, is_at_terminal: bool, closely: bool = False) -> Situation:
+    """Return how a workspace stands. Raises NewerState alone: nothing of it can be read.
+
+    `closely`: what agents do and ask is looked for besides.
+    """
+    errors: list[SowError] = []
+    workspace = caller.workspace
+    configuration = _or_error(caller.load_configuration, errors)
+    reader = _reader(caller, configuration, is_at_terminal=is_at_terminal)
+    found = Situation(reader=reader, workspace=workspace, branch=branch_at(workspace.root) or "")
+    if not has_project(workspace):
+        ended = _last_ended(workspace, found.branch)
+        return _replace(found, configuration, errors, ended=ended)
+    project = _or_error(lambda: read_project(workspace), errors)
+    if project is None:
+        return _replace(found, configuration, errors, has_project=True)
+    tasks, broken = scan_tasks(workspace)
+    errors += broken
+    return _with_project(caller, found, configuration, project, tasks, errors, closely=closely)
+
+
+def _or_error(read: Callable[[], T], errors: list[SowError]) -> T | None:
+    """Return what is read; where it cannot be, None, and the error is noted."""
+    try:
+        return read()
+    except SowError as error:
+        errors.append(error)
+        return None
+
+
+def _replace(
+    found: Situation,
+    configuration: Configuration | None,
+    errors: list[SowError],
+    *,
+    has_project: bool = False,
+    ended: Ended | None = None,
+) -> Situation:
+    return Situation(
+        reader=found.reader,
+        workspace=found.workspace,
+        branch=found.branch,
+        has_project=has_project,
+        configuration=configuration,
+        errors=errors,
+        ended=ended,
+    )
+
+
+def _with_project(
+    caller: Caller,
+    found: Situation,
+    configuration: Configuration | None,
+    project: Project,
+    tasks: list[Task],
+    errors: list[SowError],
+    *,
+    closely: bool,
+) -> Situation:
+    workspace = caller.workspace
+    branches = Branches(workspace, errors.append)
+    queue = Queue()
+    if os.path.lexists(workspace.queue_db):
+        has_left = any(is_left(task, branches) for task in tasks)
+        read = partial(
+            _queue, caller, configuration, project, tasks, branches, has_left, closely=closely
+        )
+        queue = _or_error(read, errors) or queue
+    look_at_tasks = TaskLook(workspace, project, queue, configuration, branches)
+    whole = counted(tasks)
+    facts = project_facts(
+        workspace, project, whole, look_at_tasks.facts(whole), configuration, errors.append
+    )
+    return Situation(
+        reader=found.reader,
+        workspace=workspace,
+        branch=found.branch,
+        has_project=True,
+        project=project,
+        tasks=tasks,
+        among=Among(tasks),
+        facts=facts,
+        queue=queue,
+        configuration=configuration,
+        errors=errors,
+    )
+
+
+def _queue(
+    caller: Caller,
+    configuration: Configuration | None,
+    project: Project,
+    tasks: list[Task],
+    branches: Branches,
+    has_left: bool,
+    *,
+    closely: bool,
+) -> Queue:
+    """Return what the queue's records tell. Raises QueueError."""
+    from sow.jobs.database import open_existing_queue  # SQLite
+    from sow.jobs.peek import is_quiet  # likewise
+
+    database = open_existing_queue(caller.workspace)
+    if database is None:
+        return Queue()
+    with closing(database):
+        if not has_left and is_quiet(database):
+            return Queue()
+        from sow.situation.queue_look import QueueLook  # the records' forms
+
+        look = QueueLook(caller, database, configuration, project, tasks)
+        return look.queue(branches, closely=closely)
+
+
+def _reader(caller: Caller, configuration: Configuration | None, *, is_at_terminal: bool) -> Reader:
+    agents_may = configuration is not None and configuration.approve is ApproveRule.AGENTS
+    role = caller.environ.get(own_variables.AGENT, "")
+    if caller.job_id is not None:
+        may_approve = agents_may and role == ORCHESTRATOR
+    else:
+        may_approve = agents_may or (is_at_terminal and role != ORCHESTRATOR)
+    is_bound = bool(caller.environ.get(own_variables.WAIT)) or shell_bound(caller.environ)
+    return Reader(
+        is_at_terminal=is_at_terminal,
+        job=caller.job_id,
+        task=caller.environ.get(own_variables.TASK_ID, "") if caller.job_id is not None else "",
+        may_approve=may_approve,
+        wait="" if is_at_terminal or is_bound else WAIT,
+    )
+
+
+def _last_ended(workspace: Workspace, branch: str) -> Ended | None:
+    """Return the project that was the last to end on this branch."""
+    from sow.state.archive import last_ended  # only where there is none at work
+
+    last = last_ended(workspace, branch or None)
+    if last is None or last.project.ending is UNSET:
+        return None
+    ending, folder = last.project.ending, last.folder.relative_to(workspace.root).as_posix()
+    return Ended(last.project.name, ending.how.value, ending.at.timestamp(), folder)

@@ -1,0 +1,145 @@
+"""What to do next, as commands: the most sensible first, each right at the moment it is named.
+
+Pure. Owns their order. What a task needs that stands so, and what the lifecycle
+lacks, are `sow.lifecycle`'s; what a batch wants and what runs, `batch_steps` and
+`job_steps`.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import UNSET
+
+from sow.lifecycle import guards, task_ways
+from sow.lifecycle.facts import Facts
+from sow.lifecycle.machine import Refusal, awaited_event, obvious_event, refusals
+from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.types import COMPLETED
+from sow.schema.config import ApproveRule
+from sow.schema.project import Ending, EndingWord
+from sow.situation import job_steps
+from sow.situation.repairs import repairs
+from sow.situation.situation import Ended, Situation
+from sow.situation.step import PERSONS_WORD, Step, addressed
+from sow.situation.whole_steps import answers_about_whole, leader, of_leader
+
+ABOUT_TASKS = (guards.TASKS_ENDED, guards.MERGED)
+
+
+def next_steps(now: Situation) -> list[Step]:
+    """Return the commands that bring the project on."""
+    found = list(dict.fromkeys(_steps(now))) or list(job_steps.held(now))
+    steps = [addressed(remedy, now.reader) for remedy in found]
+    return [*steps, *job_steps.pause_of_asker(now, steps)]
+
+
+def _steps(now: Situation) -> Iterator[Remedy]:
+    if now.workspace is None:
+        yield Remedy("sow init", "there is no .sow folder here")
+        return
+    yield from repairs(now)
+    if now.project is None or now.facts is None:
+        if not now.has_project:
+            yield Remedy('sow project new "<name>"', _why_none(now.ended))
+    elif now.project.ending is not UNSET:
+        yield from _ended(now, now.project.ending)
+    elif now.facts.state == COMPLETED:
+        yield from _completed(now)
+    else:
+        yield from _in_progress(now, now.facts)
+
+
+def _why_none(ended: Ended | None) -> str:
+    """Return why there is no project: there never was any here, or it has ended."""
+    if ended is None:
+        return "there is no project on this branch"
+    return f"{ended.name} is {ended.how}: commit {ended.folder}; this begins another"
+
+
+def _ended(now: Situation, ending: Ending) -> Iterator[Remedy]:
+    """Yield what follows an end that is on record; whoever was to carry it out may have died."""
+    if now.reader.job is not None:
+        why = "the end of the project is recorded; a worker carries it out after your job"
+        yield Remedy("sow task set status completed", why)
+    elif now.queue.live:
+        yield from job_steps.ended(now)
+    else:
+        verb = "finish" if ending.how is EndingWord.FINISHED else "abandon"
+        remove = " --remove" if ending.remove else ""
+        yield Remedy(f"sow project {verb}{remove}", "its end is recorded, and not yet carried out")
+
+
+def _completed(now: Situation) -> Iterator[Remedy]:
+    if now.queue.live and now.reader.job is None:
+        yield from job_steps.ended(now)
+    else:
+        yield Remedy("sow project finish", "the project is completed")
+
+
+def _in_progress(now: Situation, facts: Facts) -> Iterator[Remedy]:
+    yield from job_steps.unblocked(now)
+    yield from job_steps.owed(now)
+    if job_steps.is_led_by_agent(now):
+        yield from job_steps.waits(now)
+        return
+    lead = leader(now)
+    if lead is not None:
+        yield from _approvals(now, facts)
+        yield of_leader(lead)
+        return
+    event = obvious_event(facts)
+    if event is not None and not now.errors and not now.queue.live:
+        yield from task_ways.merges(facts.tasks)
+        yield Remedy("sow advance", f"all is ready for {event.target} ({event.name})")
+    unmet = _unmet(facts)
+    yield from answers_about_whole(now)
+    yield from _of_tasks(facts, unmet)
+    yield from job_steps.of_batches(now, facts)
+    yield from job_steps.waits(now)
+    yield from _of_guards(now, facts, unmet)
+    yield from job_steps.in_doubt(now)
+
+
+def _approvals(now: Situation, facts: Facts) -> Iterator[Remedy]:
+    """Yield what a person has to approve that an orchestrator may be waiting for."""
+    if now.configuration is None or now.configuration.approve is not ApproveRule.AGENTS:
+        for remedy in _of_guards(now, facts, _unmet(facts)):
+            if remedy.command.startswith(PERSONS_WORD):
+                yield remedy
+
+
+def _unmet(facts: Facts) -> Sequence[Refusal]:
+    """Return the guards that keep the project from the event that it is on its way to."""
+    event = awaited_event(facts)
+    return refusals(event, facts) if event is not None else []
+
+
+def _of_tasks(facts: Facts, unmet: Sequence[Refusal]) -> Iterator[Remedy]:
+    """Yield what takes the tasks on, where the project's way leads over their end."""
+    if any(refusal.guard in ABOUT_TASKS for refusal in unmet):
+        yield from _together(facts)
+    else:
+        yield from task_ways.answers(facts.tasks)
+
+
+def _together(facts: Facts) -> Iterator[Remedy]:
+    """Yield what takes the tasks on: where the team works in batches, what is ready as one."""
+    ready = task_ways.ready_among(facts.tasks, facts.clones)
+    for remedy in task_ways.ways_on(facts.tasks, facts.clones):
+        if facts.has_batches and len(ready) > 1 and remedy.command.startswith("sow agent spawn "):
+            yield Remedy("sow batch run", f"{len(ready)} tasks are ready; or one by one:")
+        yield remedy
+
+
+def _of_guards(now: Situation, facts: Facts, unmet: Sequence[Refusal]) -> Iterator[Remedy]:
+    """Yield what meets the guards of the event that the project is on its way to.
+
+    A plan that will change is not approved yet, and what runs is waited for once.
+    """
+    passed_over = {guard.name for guard in ABOUT_TASKS}
+    if any(refusal.guard is guards.HAS_WORK for refusal in unmet):
+        passed_over.add(guards.PLAN_APPROVED.name)
+    waited = {remedy.command for remedy in task_ways.waits(facts.tasks)}
+    for refusal in unmet:
+        for remedy in () if refusal.guard.name in passed_over else refusal.remedies:
+            if remedy.command not in waited and not job_steps.is_running(now, remedy.command):
+                yield remedy

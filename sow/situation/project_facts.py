@@ -1,0 +1,139 @@
+"""How the project stands, as facts for the guards of its lifecycle. Reads only.
+
+Owns what each fact is found out from, and that only what the project's state can
+ask about is looked for: the whole work is read where it is judged alone.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+
+from msgspec import UNSET
+
+from sow.config.configuration import Configuration
+from sow.config.origin import REPOSITORY
+from sow.errors import SowError
+from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
+from sow.lifecycle.types import PEOPLES_PHASES, WHOLE_PHASE, ProjectType
+from sow.paths import SOW_FOLDER, Workspace
+from sow.schema.config import ApproveRule
+from sow.schema.project import Artifact, Project, ProjectCheck
+from sow.schema.task import Task
+from sow.state.artifacts import Side, is_approved, kept_folder, listed
+from sow.state.authors import PERSON
+from sow.state.lifecycle import plan_content
+from sow.state.project_feedback import open_feedback
+
+PROJECT_FOLDER = f"{SOW_FOLDER}/project/"
+JUDGED = ("reviewing", "finalizing")
+"""The states in which it matters whether the work is still what was judged, or checked."""
+PLANNING = "planning"
+
+
+def counted(tasks: Sequence[Task]) -> list[Task]:
+    """Return the tasks that the guards count: not those about the project as a whole."""
+    return [task for task in tasks if task.phase != WHOLE_PHASE]
+
+
+def project_facts(
+    workspace: Workspace,
+    project: Project,
+    tasks: Sequence[Task],
+    task_facts: tuple[TaskFacts, ...],
+    configuration: Configuration | None,
+    tell: Callable[[SowError], None],
+) -> Facts:
+    """Return how a project stands; `tell` hears of what cannot be found out."""
+    work = _work(workspace, project, tell)
+    review = None if project.review is UNSET else project.review
+    check = None if project.check is UNSET else project.check
+    agents_may = configuration is not None and configuration.approve is ApproveRule.AGENTS
+    default = configuration.checks.default if configuration is not None else ()
+    is_checked = check is not None and check.work == work
+    return Facts(
+        type=project.kind.value,
+        state=project.standing,
+        iteration=project.round,
+        tasks=task_facts,
+        clones=configuration.clones.use.value if configuration is not None else "never",
+        has_batches=_has_batches(configuration),
+        outputs=_documents(workspace, project),
+        open_feedback=tuple(note.id for note in open_feedback(project)),
+        open_phases=_open_phases(project),
+        plan_is_approved=_is_plan_approved(workspace, project, tasks),
+        verdict=review.verdict.value if review else "",
+        verdict_counts=review is not None and (agents_may or review.by == PERSON),
+        verdict_holds=review is not None and review.work == work,
+        has_checks=bool(default),
+        check_is_green=is_checked and _is_green(default, check),
+        check_is_red=is_checked and check is not None and not check.passed,
+    )
+
+
+def _has_batches(configuration: Configuration | None) -> bool:
+    """Whether the repository's settings say how batches are to be run."""
+    if configuration is None:
+        return False
+    origins = configuration.origins.items()
+    return any(key[0] == "batch" and origin == REPOSITORY for key, origin in origins)
+
+
+def _work(workspace: Workspace, project: Project, tell: Callable[[SowError], None]) -> str:
+    """Return what tells the work as it is now from another, where anybody asks."""
+    is_judged = project.review is not UNSET or project.check is not UNSET
+    if not is_judged or project.standing not in JUDGED:
+        return ""
+    from sow.clones.whole_work import work_of  # git reads the whole checkout
+
+    try:
+        return work_of(workspace.root)
+    except SowError as error:
+        tell(error)
+        return "unknown"
+
+
+def _is_plan_approved(workspace: Workspace, project: Project, tasks: Sequence[Task]) -> bool:
+    if project.plan is UNSET or project.standing != PLANNING:
+        return False
+    return project.plan.content == plan_content(workspace, tasks)
+
+
+def _is_green(default: Sequence[str], check: ProjectCheck | None) -> bool:
+    return check is not None and check.passed and set(default) <= set(check.names)
+
+
+def _open_phases(project: Project) -> tuple[str, ...]:
+    if project.kind is not ProjectType.STANDARD:
+        return ()
+    finished = [] if project.finished_phases is UNSET else project.finished_phases
+    return tuple(
+        phase for phase in project.phases if phase in PEOPLES_PHASES and phase not in finished
+    )
+
+
+def _documents(workspace: Workspace, project: Project) -> tuple[DocumentFacts, ...]:
+    outputs = listed(project, Side.OUTPUT)
+    return tuple(_document(workspace, found) for found in outputs)
+
+
+def _document(workspace: Workspace, artifact: Artifact) -> DocumentFacts:
+    is_kept = not artifact.path.startswith(PROJECT_FOLDER)
+    return DocumentFacts(
+        path=artifact.path,
+        is_approved=is_approved(workspace, artifact),
+        is_kept=is_kept,
+        is_there=os.path.isfile(workspace.root / artifact.path),  # noqa: PTH113 - never raises
+        is_in_the_way=not is_kept and _is_in_the_way(workspace, artifact),
+    )
+
+
+def _is_in_the_way(workspace: Workspace, artifact: Artifact) -> bool:
+    """Whether a file lies already where a document would be moved to."""
+    from sow.config.checks import read_repository  # few documents are still to be moved
+
+    try:
+        settings = read_repository(workspace.repository_config).content.artifacts or {}
+    except SowError:
+        settings = {}
+    name = PurePosixPath(artifact.path).name
+    return os.path.lexists(workspace.root / kept_folder(artifact.type, settings) / name)

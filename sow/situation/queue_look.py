@@ -1,0 +1,149 @@
+"""What the queue's records tell of a project: what lives, how it ended last, what is owed.
+
+Owns which records are asked for: what only something that lives needs is imported
+for that. Changes nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from sow.calls.caller import Caller
+from sow.config.configuration import Configuration
+from sow.ids import JobId, ProjectId, TaskId
+from sow.jobs import jobs, waiters
+from sow.jobs.database import Database
+from sow.schema.job import Job, JobState
+from sow.schema.project import Project
+from sow.schema.task import Task, TaskStatus
+from sow.situation.job_steps import MOST_NAMED
+from sow.situation.situation import BatchNow, Doing, Queue
+from sow.situation.task_facts import Branches, is_left
+
+MOST_SEEN = 100
+"""How many live jobs are looked at closely: more agents at once is no machine's."""
+
+
+class QueueLook:
+    """One look at the records of a project."""
+
+    def __init__(
+        self,
+        caller: Caller,
+        database: Database,
+        configuration: Configuration | None,
+        project: Project,
+        tasks: Sequence[Task],
+    ) -> None:
+        self._caller = caller
+        self._workspace = caller.workspace
+        self._database = database
+        self._configuration = configuration
+        self._project = ProjectId(project.id)
+        self._tasks = tasks
+
+    def queue(self, branches: Branches, *, closely: bool) -> Queue:
+        """Return what the records tell. Raises QueueError.
+
+        `closely`: what live jobs do, and what agents ask, is looked for besides.
+        """
+        live = self._live()
+        last = self._last(live, branches)
+        driven = self._batches()
+        is_needed = bool(live or driven)
+        return Queue(
+            live=live,
+            last=last,
+            owed=self._owed(),
+            batches=driven,
+            paused_since=self._paused_since() if is_needed else "",
+            is_staffed=not is_needed or self._is_staffed(),
+            in_doubt=[job.id for job in live if self._is_in_doubt(job)],
+            cursor=self._cursor() if len(live) > MOST_NAMED else "0",
+            doing=self._doing(live) if closely else {},
+            words=self._words(last) if closely else {},
+        )
+
+    def _live(self) -> list[Job]:
+        """Return the project's jobs that have not ended, without those above the caller."""
+        job_id = self._caller.job_id
+        own = (
+            {job.id for job in jobs.ancestors(self._database, job_id)}
+            if job_id is not None
+            else set()
+        )
+        active = jobs.active_jobs(self._database)
+        return [job for job in active if job.project_id == self._project and job.id not in own]
+
+    def _last(self, live: Sequence[Job], branches: Branches) -> dict[TaskId, Job]:
+        """Return the last job of each task on which somebody has to go on."""
+        taken = {task for job in live for task in job.tasks}
+        left = [
+            TaskId(task.id)
+            for task in self._tasks
+            if task.id not in taken and is_left(task, branches)
+        ]
+        return jobs.last_jobs(self._database, self._project, left) if left else {}
+
+    def _owed(self) -> list[tuple[TaskId, JobId]]:
+        """Return whose outcome was told to nobody, or whose status is still to be written."""
+        owed = waiters.owed_tasks(self._database, self._workspace, self._project)
+        owing = [job for job in jobs.owing(self._database) if job.project_id == self._project]
+        there = {task.id for task in self._tasks}
+        pairs = dict.fromkeys([*owed, *((job.task_id, job.id) for job in owing)])
+        return [pair for pair in pairs if not pair[0] or pair[0] in there]
+
+    def _batches(self) -> list[BatchNow]:
+        """Return the batches that go on; without settings nobody can tell how they stand."""
+        from sow.jobs import batches  # few projects have one
+
+        found = batches.going_on(self._database, self._project)
+        if not found or self._configuration is None:
+            return []
+        from sow.situation.batch_look import look_at_batches  # all that a batch may do next
+
+        return look_at_batches(
+            self._caller, self._database, self._configuration, found, self._tasks
+        )
+
+    def _paused_since(self) -> str:
+        from sow.jobs import control  # only where something waits
+
+        return control.paused_since(self._database) or ""
+
+    def _is_staffed(self) -> bool:
+        """Whether a worker lives, or a call may start one."""
+        if self._configuration is None or self._configuration.worker.autostart:
+            return True
+        from sow.jobs import workers  # nearly everywhere one may be started
+
+        return bool(workers.staff(self._database, self._workspace))
+
+    def _is_in_doubt(self, job: Job) -> bool:
+        if job.state not in (JobState.RUNNING, JobState.PREPARING):
+            return False
+        from sow.jobs.unverifiable import is_in_doubt  # looks at processes
+
+        return is_in_doubt(self._workspace, self._database, job)
+
+    def _cursor(self) -> str:
+        from sow.jobs import changes  # only where many run
+
+        return str(changes.newest(self._database))
+
+    def _doing(self, live: Sequence[Job]) -> dict[JobId, Doing]:
+        """Return what live jobs do, or wait for."""
+        if not live:
+            return {}
+        from sow.situation.doing import doing_of  # reads what agents have printed
+
+        return doing_of(self._workspace, self._database, live[:MOST_SEEN], self._caller.now())
+
+    def _words(self, last: Mapping[TaskId, Job]) -> dict[str, str]:
+        """Return what the agents of paused tasks ask, in a line each."""
+        paused = [task.id for task in self._tasks if task.status is TaskStatus.PAUSED]
+        asked = [last[TaskId(task)] for task in paused[:MOST_SEEN] if TaskId(task) in last]
+        if not asked:
+            return {}
+        from sow.reports.agents_words import agents_words  # reads the tasks' logs
+
+        words = {job.task_id: agents_words(self._workspace, job) for job in asked}
+        return {task: text.partition("\n")[0] for task, text in words.items() if text}

@@ -1,0 +1,116 @@
+"""The read model of `sow status` and `sow next`: everything that one look has found.
+
+Plain values. Who looks is `looking`; what follows from them is `next_steps`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from sow.config.configuration import Configuration
+from sow.errors import SowError
+from sow.ids import JobId, TaskId
+from sow.lifecycle.facts import Facts
+from sow.paths import Workspace
+from sow.schema.project import Project
+from sow.schema.task import Task
+from sow.state.waiting import Among
+
+if TYPE_CHECKING:  # of projects that have a queue
+    from sow.batches.deeds import Plan
+    from sow.schema.batch import Batch
+    from sow.schema.job import Job
+
+
+class Reader(Struct, frozen=True):
+    """Who asks, as far as it decides what they may do, and how long they can wait."""
+
+    is_at_terminal: bool = True
+    """Whether a person can answer at standard input."""
+    job: JobId | None = None
+    """The job whose agent asks; None where it is none."""
+    task: str = ""
+    """The task of that job."""
+    may_approve: bool = True
+    """Whether they may approve, and judge the whole."""
+    wait: str = ""
+    """The option that keeps a command below their shell's limit; empty where none is needed."""
+
+
+class BatchNow(Struct, frozen=True):
+    """A batch that goes on, and where its items stand."""
+
+    batch: "Batch"
+    plan: "Plan | None"
+    rests: bool
+    """Whether nothing of it goes on by itself."""
+
+
+class Doing(Struct, frozen=True):
+    """What a live job does, or waits for."""
+
+    words: str = ""
+    quiet_seconds: float | None = None
+    waits_on: str = ""
+    """What it waits for, as a word of `Wait.on`; empty while it is at work."""
+
+
+class Queue(Struct, frozen=True):
+    """What the queue's records tell of the project."""
+
+    live: "Sequence[Job]" = ()
+    """The jobs that have not ended, oldest first; the reader's own are left out."""
+    last: "Mapping[TaskId, Job]" = {}
+    """The newest job of each task that nobody is at work on, as far as somebody has to go on."""
+    owed: Sequence[tuple[TaskId, JobId]] = ()
+    """The tasks of which an outcome was told to nobody, with the job; no task of the project's."""
+    batches: Sequence[BatchNow] = ()
+    paused_since: str = ""
+    """Since when the queue is paused, as ISO 8601; empty while it is not."""
+    is_staffed: bool = True
+    """Whether a worker lives, or one may be started."""
+    in_doubt: Sequence[JobId] = ()
+    """The jobs of which nobody here can tell whether they still run."""
+    cursor: str = "0"
+    """The newest change."""
+    doing: "Mapping[JobId, Doing]" = {}
+    """What the live jobs do or wait for, where that was asked for."""
+    words: Mapping[str, str] = {}
+    """What the agents of paused tasks ask, in a line, where that was asked for."""
+
+
+class Ended(Struct, frozen=True):
+    """The project that was the last to end on a branch."""
+
+    name: str
+    how: str
+    at: float
+    """Seconds since the epoch."""
+    folder: str
+    """From the workspace's root."""
+
+
+class Situation(Struct, frozen=True):
+    """Where a workspace stands."""
+
+    reader: Reader
+    workspace: Workspace | None = None
+    """None outside of any."""
+    branch: str = ""
+    """What is checked out; empty without git."""
+    has_project: bool = False
+    project: Project | None = None
+    """None where there is none, or where it cannot be read."""
+    tasks: Sequence[Task] = ()
+    """Those that can be read, by id."""
+    among: Among = Among(())
+    facts: Facts | None = None
+    """What the guards are asked about; None without a project."""
+    queue: Queue = Queue()
+    configuration: Configuration | None = None
+    """None where it cannot be used."""
+    errors: Sequence[SowError] = ()
+    """What could not be read; the rest was."""
+    ended: Ended | None = None
+    """Where there is no project: the last one."""

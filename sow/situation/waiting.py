@@ -1,0 +1,105 @@
+"""What waits, and for whom or what: people's matters first, then what goes on by itself.
+
+Pure. Owns the words of `Wait.on`.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from sow.lifecycle.facts import Facts, TaskFacts
+from sow.lifecycle.machine import awaited_event, refusals
+from sow.schema.causes import Cause
+from sow.schema.output.situation import Wait
+from sow.situation.situation import BatchNow, Situation
+from sow.situation.step import PERSONS_WORD
+
+YOU, PERSON, TRUST, BUDGET, DEPENDENCY = "you", "person", "trust", "budget", "dependency"
+ORDER = (YOU, PERSON, TRUST, BUDGET, "queue", "worker", "machine", "slot", "limit", "time")
+"""What is told first; dependencies come last."""
+
+
+def waits_of(now: Situation) -> Sequence[Wait]:
+    """Return all that waits."""
+    if now.facts is None or now.project is None:
+        return ()
+    found = [
+        *_batches(now),
+        *_tasks(now, now.facts),
+        *_approvals(now, now.facts),
+        *_jobs(now),
+    ]
+    found.sort(key=lambda wait: ORDER.index(wait.on) if wait.on in ORDER else len(ORDER))
+    return [*found, *_dependencies(now)]
+
+
+def _batches(now: Situation) -> Iterator[Wait]:
+    for batch in now.queue.batches:
+        if batch.batch.state == "paused":
+            why = batch.batch.reason.strip().partition("\n")[0]
+            yield Wait(on=YOU, what=f"batch {batch.batch.id}", why=f"paused: {why}")
+        yield from _items(batch)
+
+
+def _items(now: BatchNow) -> Iterator[Wait]:
+    for found in now.plan.standings if now.plan is not None else ():
+        if found.state == "needs_person":
+            reason = found.reason.strip().partition("\n")[0]
+            on = TRUST if found.command == "sow trust" else BUDGET
+            on = on if found.command == "sow trust" or "budget" in found.command else YOU
+            yield Wait(on=on, what=found.task, why=f"in batch {now.batch.id}: {reason}")
+
+
+def _tasks(now: Situation, facts: Facts) -> Iterator[Wait]:
+    """Yield the tasks that wait for an answer, a verdict, or a decision."""
+    for task in facts.tasks:
+        if task.is_at_work or task.held_for or task.batch:
+            continue
+        if task.status == "paused":
+            words = now.queue.words.get(task.id, "")
+            yield Wait(on=YOU, what=task.id, why=f"asks: {words}" if words else "asks a question")
+        elif task.status == "failed":
+            on = BUDGET if task.ended == Cause.BUDGET_REACHED else YOU
+            why = f": {task.ended_words}" if task.ended_words else ""
+            yield Wait(on=on, what=task.id, why=f"has failed{why}")
+        elif task.status == "in_progress":
+            yield Wait(on=YOU, what=task.id, why="was begun, and nobody is at it")
+        elif task.status == "needs_review":
+            yield Wait(on=YOU, what=task.id, why=_verdict(task))
+        elif task.is_unmerged:
+            yield Wait(on=YOU, what=task.id, why="is completed, and not merged")
+
+
+def _verdict(task: TaskFacts) -> str:
+    if task.clone == "conflict":
+        return "conflicts with the project's branch"
+    if task.feedback_is_open:
+        return "was sent back"
+    if task.verdict == "accepted" and task.verdict_holds:
+        return "is accepted, and to be merged" if task.has_clone else "is accepted"
+    return "is done, and to be judged"
+
+
+def _approvals(now: Situation, facts: Facts) -> Iterator[Wait]:
+    """Yield what somebody has to approve before the next event."""
+    event = awaited_event(facts)
+    on = YOU if now.reader.may_approve else PERSON
+    for refusal in refusals(event, facts) if event is not None else ():
+        for remedy in refusal.remedies:
+            if remedy.command.startswith(PERSONS_WORD):
+                what = remedy.command.split()[2] if "--project" not in remedy.command else "whole"
+                yield Wait(on=on, what=what, why=remedy.why)
+
+
+def _jobs(now: Situation) -> Iterator[Wait]:
+    for job in now.queue.live:
+        doing = now.queue.doing.get(job.id)
+        on = doing.waits_on if doing is not None else ""
+        if on and doing is not None and on != DEPENDENCY:
+            yield Wait(on=on, what=", ".join(job.tasks) or f"job {job.id}", why=doing.words)
+
+
+def _dependencies(now: Situation) -> Iterator[Wait]:
+    for task in now.tasks:
+        unmet = now.among.unmet(task)
+        if unmet:
+            named = ", ".join(f"{other} ({word})" for other, word in unmet.items())
+            yield Wait(on=DEPENDENCY, what=task.id, why=named)

@@ -1,0 +1,70 @@
+"""What the tasks about the project as a whole want: its reviews, and the agent that leads it."""
+
+from collections.abc import Iterator
+
+from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.types import WHOLE_PHASE
+from sow.schema.task import Task, TaskStatus
+from sow.situation.project_facts import JUDGED
+from sow.situation.situation import Situation
+
+LEADS = "orchestrator"
+ENDED = (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
+WORK = "review_of"
+"""The key of a task's metadata that names the work under review (`sow.calls.whole_review`)."""
+
+
+def answers_about_whole(now: Situation) -> Iterator[Remedy]:
+    """Yield what answers the agents that ask something about the whole, the newest alone."""
+    at_work = {task for job in now.queue.live for task in job.tasks}
+    asking = [
+        task
+        for task in now.tasks
+        if task.phase == WHOLE_PHASE and task.status is TaskStatus.PAUSED and _counts(now, task)
+    ]
+    for task in asking[-1:]:
+        if task.id not in at_work and task.session_started and task.id != now.reader.task:
+            why = f"task {task.id} ({task.assigned_agent}) asks: `sow task log {task.id}` has it"
+            yield Remedy(f'sow agent answer {task.id} "<your answer>"', why)
+
+
+def leader(now: Situation) -> Task | None:
+    """Return the task of the agent that leads the project, if there is one that is not the reader.
+
+    One that has ended leads nothing any more.
+    """
+    found = (
+        task
+        for task in now.tasks
+        if is_leaders(task) and task.status not in ENDED and task.id != now.reader.task
+    )
+    return next(found, None)
+
+
+def is_leaders(task: Task) -> bool:
+    """Whether a task is that of an agent that leads the project."""
+    return task.phase == WHOLE_PHASE and task.assigned_agent == LEADS
+
+
+def of_leader(task: Task) -> Remedy:
+    """Return what takes the task of whoever leads on, at which nobody works."""
+    match task.status:
+        case TaskStatus.PAUSED:
+            why = f"task {task.id}, the orchestrator, asks: `sow task log {task.id}` has it"
+            return Remedy(f'sow agent answer {task.id} "<your answer>"', why)
+        case TaskStatus.NEEDS_REVIEW:
+            why = f"task {task.id}, the orchestrator, says that it is done"
+            return Remedy(f"sow task set {task.id} status completed", why)
+        case _:
+            return Remedy("sow start --headless", f"nobody is at task {task.id}, the orchestrator")
+
+
+def _counts(now: Situation, task: Task) -> bool:
+    """Whether anybody still wants to know: a review does while the whole is judged."""
+    state = now.facts.state if now.facts is not None else ""
+    return not is_review(task) or state in JUDGED
+
+
+def is_review(task: Task) -> bool:
+    """Whether a task is a review of the whole."""
+    return task.phase == WHOLE_PHASE and WORK in task.metadata

@@ -1,0 +1,60 @@
+"""The projects that have ended, as they lie in the archive. Reads only."""
+
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import UNSET
+
+from sow.errors import SowError
+from sow.paths import Workspace
+from sow.schema.project import Project, ProjectState
+from sow.state.statefiles import parse_state, read_bytes
+
+DAY = len("2026-01-31")
+
+
+class Archived(NamedTuple):
+    """A project that has ended, and where it lies."""
+
+    project: Project
+    folder: Path
+
+
+def archived_folders(workspace: Workspace) -> list[Path]:
+    """Return the folders of the projects that have ended, oldest day first."""
+    return sorted(workspace.archive.iterdir()) if workspace.archive.is_dir() else []
+
+
+def read_archived(folder: Path) -> Project:
+    """Return the project in a folder of the archive. Raises what reading a state file does."""
+    path = folder / "state.yaml"
+    return parse_state(read_bytes(path), ProjectState, path=path).project
+
+
+def last_ended(workspace: Workspace, branch: str | None) -> Archived | None:
+    """Return the project that was the last to end on a branch; one that cannot be read is none."""
+    newest_first = reversed(archived_folders(workspace))
+    for _, folders in groupby(newest_first, key=lambda folder: folder.name[:DAY]):
+        found = [archived for folder in folders if (archived := _ended_on(folder, branch))]
+        if found:
+            return max(found, key=_ended_at)
+    return None
+
+
+def _ended_on(folder: Path, branch: str | None) -> Archived | None:
+    try:
+        project = read_archived(folder)
+    except SowError:
+        return None
+    begun_on = None if project.branch is UNSET else project.branch
+    return Archived(project, folder) if _has_end(project) and begun_on == branch else None
+
+
+def _has_end(project: Project) -> bool:
+    return project.ending is not UNSET
+
+
+def _ended_at(archived: Archived) -> float:
+    ending = archived.project.ending
+    return 0.0 if ending is UNSET else ending.at.timestamp()

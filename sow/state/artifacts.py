@@ -1,0 +1,194 @@
+"""What a project takes in and brings forth: files of the repository, listed in its `state.yaml`.
+
+Owns which files may be listed, and what an approval is worth: it holds for the
+bytes that were approved. Who may approve is not known here.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+from msgspec import UNSET
+
+from sow.errors import StateError
+from sow.files import NotAFile, read_regular
+from sow.paths import Workspace
+from sow.schema.project import Approval, Artifact, Project
+from sow.state.authors import Author
+from sow.state.projects import change_project
+from sow.state.status_entries import ARTIFACT, log_change
+from sow.state.transitions import moment
+
+LARGEST = 64 << 20
+"""A larger file is no document."""
+
+
+class Side(StrEnum):
+    """On which side of the project a file stands. The values are the words of commands."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+
+    @property
+    def field(self) -> str:
+        """The field of the project's state in which such files are listed."""
+        return f"{self.value}s"
+
+
+class NotListable(StateError):
+    """A path is no file that can be listed."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"{path}: {reason}",
+            hint="Name a file of this repository that exists, such as docs/design.md. Drafts lie"
+            " in .sow/project/context/.",
+        )
+
+
+class NotListed(StateError):
+    """No such file is listed."""
+
+    def __init__(self, side: Side, path: str, listed: Sequence[Artifact]) -> None:
+        there = ", ".join(artifact.path for artifact in listed) or "none yet"
+        super().__init__(
+            f"{path} is no {side} of the project",
+            hint=f"Its {side.field}: {there}. `sow {side} add PATH --type TYPE` adds one.",
+        )
+
+
+class ListedAsOther(StateError):
+    """The file is listed already, as something else."""
+
+    def __init__(self, side: Side, artifact: Artifact) -> None:
+        super().__init__(
+            f"{artifact.path} is an {side} already, of the type {artifact.type}",
+            hint=f"`sow {side} remove {artifact.path}` takes it off the list first.",
+        )
+
+
+def listed(project: Project, side: Side) -> list[Artifact]:
+    """Return the files on one side of a project."""
+    found: list[Artifact] | msgspec.UnsetType = getattr(project, side.field)
+    return [] if found is UNSET else found
+
+
+def path_inside(workspace: Workspace, cwd: Path, text: str) -> str:
+    """Return the path of a file from the workspace's root. Raises NotListable.
+
+    Links are followed: what lies outside the root is refused, and so is what
+    belongs to git, or to this machine alone.
+    """
+    root = Path(os.path.realpath(workspace.root))
+    real = Path(os.path.realpath(cwd / text)) if "\0" not in text else root
+    if not real.is_relative_to(root):
+        raise NotListable(text, "it lies outside the repository")
+    inside = real.relative_to(root).as_posix()
+    if not _is_text(inside):
+        raise NotListable(repr(text), "its name is no text")
+    if real.parts[len(root.parts) :][:1] == (".git",) or inside.startswith(".sow/run/"):
+        raise NotListable(text, "it is no part of the repository's contents")
+    if not real.is_file():
+        raise NotListable(text, "there is no such file")
+    return inside
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def add_artifact(
+    workspace: Workspace, side: Side, path: str, kind: str, *, by: Author, now: float
+) -> Artifact:
+    """List a file, once, and return how it is listed. Raises ListedAsOther, RefusedChange."""
+    added: Artifact | None = None
+
+    def change(project: Project) -> Mapping[str, object]:
+        nonlocal added
+        there = listed(project, side)
+        for artifact in there:
+            if artifact.path == path and artifact.type != kind:
+                raise ListedAsOther(side, artifact)
+            if artifact.path == path:
+                added = artifact
+                return {}
+        added = Artifact(path=path, type=kind, by=by.agent, at=moment(now))
+        return {side.field: as_data([*there, added])}
+
+    project = change_project(workspace, change, now=now)
+    found = next(artifact for artifact in listed(project, side) if artifact.path == path)
+    if found is not added:
+        words = f"{side.value.capitalize()} added: {path} ({kind})"
+        log_change(workspace.project, words, ARTIFACT, by, now=now)
+    return found
+
+
+def remove_artifact(
+    workspace: Workspace, side: Side, path: str, *, by: Author, now: float
+) -> Artifact:
+    """Take a file off the list; the file itself stays. Raises NotListed."""
+    removed: list[Artifact] = []
+
+    def change(project: Project) -> Mapping[str, object]:
+        there = listed(project, side)
+        removed[:] = [artifact for artifact in there if artifact.path == path]
+        if not removed:
+            raise NotListed(side, path, there)
+        return {side.field: as_data([artifact for artifact in there if artifact.path != path])}
+
+    change_project(workspace, change, now=now)
+    words = f"{side.value.capitalize()} removed: {path} ({removed[0].type})"
+    log_change(workspace.project, words, ARTIFACT, by, now=now)
+    return removed[0]
+
+
+def kept_folder(kind: str, settings: Mapping[str, str]) -> str:
+    """Return the folder in which documents of a type outlive the project: as the settings say."""
+    many = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+    return settings.get(many) or settings.get(kind) or f".sow/knowledge/{many}"
+
+
+def as_data(
+    artifacts: Sequence[Artifact], *, without_approvals: bool = False
+) -> list[dict[str, object]]:
+    """Return artifacts as the state file holds them."""
+    return [
+        {
+            name: value
+            for name in Artifact.__struct_fields__
+            if name != "approved" and (value := getattr(artifact, name)) is not UNSET
+        }
+        | (
+            {}
+            if without_approvals or artifact.approved is UNSET
+            else {"approved": _fields(artifact.approved)}
+        )
+        for artifact in artifacts
+    ]
+
+
+def _fields(approval: Approval) -> dict[str, object]:
+    return {"by": approval.by, "at": approval.at, "content": approval.content}
+
+
+def content_of(workspace: Workspace, path: str) -> str | None:
+    """Return what tells the bytes of a file from others; None where there is no such file now."""
+    from hashlib import sha256  # it loads OpenSSL, and most looks at a project hash nothing
+
+    try:
+        return sha256(read_regular(workspace.root / path, LARGEST)).hexdigest()
+    except (FileNotFoundError, NotAFile):
+        return None
+
+
+def is_approved(workspace: Workspace, artifact: Artifact) -> bool:
+    """Whether a file is approved as it stands now."""
+    if artifact.approved is UNSET:
+        return False
+    return artifact.approved.content == content_of(workspace, artifact.path)

@@ -1,0 +1,137 @@
+"""An import, step by step: complete what was killed, lock, plan, put on record, write.
+
+Owns the order. What is planned is `plan`'s; how it survives a kill, `journal`'s.
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+import msgspec
+
+from sow.errors import StateError
+from sow.files import NotWritten, locked_folder
+from sow.ids import TaskId, parse_phase
+from sow.paths import Workspace
+from sow.schema.task import TaskState
+from sow.state import task_folder
+from sow.state.bulk import journal
+from sow.state.bulk.entries import GivenTasks
+from sow.state.bulk.journal import ChangedTask, Journal, NewTask
+from sow.state.bulk.plan import STATE_FIELDS, Known, Planned, Standing, plan_import, text_of
+from sow.state.projects import read_project
+from sow.state.statefiles import read_bytes, rewritten
+from sow.state.tasks import TaskPlace, all_places, read_task_at
+
+
+class ForeignImport(StateError):
+    """A killed import of another project lies in the project's folder."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        path = workspace.import_journal
+        super().__init__(
+            f"{path} is what a killed import has left to another project",
+            hint="Check that project's branch out and run `sow task list`, which completes it; or"
+            " remove the file.",
+        )
+
+
+class NotCompleted(StateError):
+    """An import has happened, but not all of it could be written yet."""
+
+    def __init__(self, error: NotWritten) -> None:
+        super().__init__(
+            f"the import is on record, but cannot be written: {error.message}",
+            hint=f"{error.hint} The next sow command that looks for tasks goes on with it.",
+        )
+
+
+def import_tasks(
+    workspace: Workspace, given: GivenTasks, known: Known, *, now: float
+) -> list[Planned]:
+    """Add and change the tasks of a file, all or none; return what became of each.
+
+    Raises InvalidEntry, NoProject, StateLocked, NotWritten, and what is wrong with a task that
+    cannot be read: nothing is changed then. Raises NotCompleted.
+    """
+    with locked_folder(workspace.project), ExitStack() as stack:
+        _complete_earlier(workspace)
+        places = all_places(workspace)
+        planned = plan_import(given, _standing(places), known)
+        folders = [_place(places, each.task_id).folder for each in planned if each.is_changed]
+        journal.lock_tasks(stack, folders)
+        planned = plan_import(given, _standing(places), known)
+        written = _journal(workspace, planned, places, now)
+        if written.new or written.changed:
+            journal.begin(workspace, written)
+            try:
+                journal.complete(workspace)
+            except NotWritten as error:
+                raise NotCompleted(error) from error
+        return planned
+
+
+def _complete_earlier(workspace: Workspace) -> None:
+    journal.complete(workspace)
+    if workspace.import_journal.exists():
+        raise ForeignImport(workspace)
+
+
+def _standing(places: Sequence[TaskPlace]) -> list[Standing]:
+    return [Standing(read_task_at(place), description_at(place)) for place in places]
+
+
+def description_at(place: TaskPlace) -> str:
+    """Return a task's description; empty where it has none that can be read."""
+    try:
+        return place.description.read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _place(places: Sequence[TaskPlace], task_id: TaskId) -> TaskPlace:
+    return next(place for place in places if place.task_id == task_id)
+
+
+def _journal(
+    workspace: Workspace, planned: Sequence[Planned], places: Sequence[TaskPlace], now: float
+) -> Journal:
+    new = [_new(workspace, each, now) for each in planned if each.before is None]
+    changed = [_changed(each, _place(places, each.task_id)) for each in planned if each.is_changed]
+    return Journal(
+        project=read_project(workspace).id,
+        at=now,
+        phases=list(dict.fromkeys(each.phase for each in new)),
+        new=new,
+        changed=changed,
+    )
+
+
+def _new(workspace: Workspace, planned: Planned, now: float) -> NewTask:
+    entry, phase = planned.entry, parse_phase(planned.phase)
+    files = task_folder.first_files(
+        workspace.task(phase, planned.task_id),
+        task_id=planned.task_id,
+        phase=phase,
+        name=entry.name or "",
+        agent=entry.agent or "",
+        now=now,
+        description=text_of(entry.description) if entry.description else "",
+        depends_on=planned.depends_on or (),
+        checks=entry.checks or (),
+        key=entry.key,
+        priority=entry.priority or None,
+    )
+    texts = {name: data.decode() for name, data in files.items()}
+    return msgspec.convert({"id": planned.task_id, "phase": phase, "files": texts}, NewTask)
+
+
+def _changed(planned: Planned, place: TaskPlace) -> ChangedTask:
+    """Return what is to be changed, proven to fit the task's file. Raises RefusedChange."""
+    changes = dict(planned.changes)
+    description = changes.pop("description", None)
+    fields = {STATE_FIELDS.get(name, name): value for name, value in changes.items()}
+    text = read_bytes(place.state)
+    keyed: dict[tuple[str, ...], object] = {("task", name): fields[name] for name in fields}
+    rewritten(place.state, text, keyed, TaskState)
+    changed = {"id": planned.task_id, "phase": place.phase, "changes": fields}
+    return msgspec.convert({**changed, "description": description}, ChangedTask)

@@ -1,0 +1,67 @@
+"""A task that never ran is removed: its folder, as if it had not been added.
+
+Owns what stands against that, as far as files tell. Whether a job of it is on
+record is the caller's to ask, under the locks.
+"""
+
+from collections.abc import Callable, Sequence
+
+from sow.errors import StateError
+from sow.files import locked_folder
+from sow.paths import Workspace
+from sow.schema.task import Task, TaskStatus
+from sow.state import task_folder
+from sow.state.bulk import journal
+from sow.state.tasks import all_places, find_task, read_task_at
+
+
+class HasBegun(StateError):
+    """A task to be removed has been worked on."""
+
+    def __init__(self, task: Task) -> None:
+        is_given_up = task.status is TaskStatus.ABANDONED
+        give_up = (
+            "It is given up already" if is_given_up else f"`sow task abandon {task.id}` gives it up"
+        )
+        super().__init__(
+            f"task {task.id} has begun (it is {task.status}), so it is not removed",
+            hint=f"{give_up}; what was done stays on record.",
+        )
+
+
+class IsWaitedFor(StateError):
+    """Other tasks depend on one that is to be removed."""
+
+    def __init__(self, task: Task, others: Sequence[Task]) -> None:
+        commands = [_command(task, other) for other in others]
+        super().__init__(
+            f"task {task.id} is not removed: {', '.join(other.id for other in others)}"
+            f" {'depends' if len(others) == 1 else 'depend'} on it",
+            hint="\n".join(["Have them not wait for it first:", *commands]),
+        )
+
+
+def _command(task: Task, other: Task) -> str:
+    left = ",".join(each for each in other.depends_on if each != task.id)
+    return f'  sow task set {other.id} depends_on "{left}"'
+
+
+def remove_task(workspace: Workspace, task_id: str, check: Callable[[Task], None]) -> Task:
+    """Remove a task that never ran, and return it. `check` raises where its jobs forbid that.
+
+    Raises UnknownTask, HasBegun, IsWaitedFor, StateLocked, NotWritten; nothing is changed then.
+    """
+    place = find_task(workspace, task_id)
+    with locked_folder(workspace.project):
+        journal.complete(workspace)
+        others = [read_task_at(each) for each in all_places(workspace) if each != place]
+        with locked_folder(place.folder):
+            task = read_task_at(place)
+            if not task.never_ran:
+                raise HasBegun(task)
+            dependents = [other for other in others if task.id in other.depends_on]
+            if dependents:
+                raise IsWaitedFor(task, dependents)
+            check(task)
+            task_folder.take_away(place.folder)
+            return task

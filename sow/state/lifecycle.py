@@ -1,0 +1,285 @@
+"""What happens to a project in its lifecycle, in `state.yaml`: events, approvals, verdicts.
+
+Owns what each changes there, under the project's lock. What may happen is
+`sow.lifecycle`; who may do it, and how the project stands, the caller has found out.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import UNSET
+
+from sow.errors import StateError
+from sow.lifecycle.types import WHOLE_PHASE, Effect, Event
+from sow.paths import Workspace
+from sow.schema.project import (
+    NoteStatus,
+    Project,
+    ProjectCheck,
+    ProjectFeedback,
+    ProjectReview,
+    UnitApproval,
+)
+from sow.schema.task import ReviewVerdict, Task
+from sow.state.artifacts import Side, as_data, content_of, listed
+from sow.state.authors import Author
+from sow.state.places import find_task
+from sow.state.project_feedback import as_data as feedback_data
+from sow.state.project_feedback import feedback_of, write_words
+from sow.state.projects import change_project
+from sow.state.status_entries import APPROVAL, STATE, log_change
+from sow.state.tasks import list_tasks
+from sow.state.transitions import moment
+from sow.yamlfile import REMOVE
+
+Fields = Mapping[str, object]
+
+
+class ChangedMeanwhile(StateError):
+    """The project has changed between the look at it and the change."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the project has changed in this very moment", hint="Do it again: `sow next`"
+        )
+
+
+class NothingToApprove(StateError):
+    """What is to be approved is not there."""
+
+    def __init__(self, what: str, hint: str) -> None:
+        super().__init__(f"there is nothing to approve: {what}", hint=hint)
+
+
+def enter_state(
+    workspace: Workspace, seen: Project, event: Event, *, by: Author, now: float
+) -> Project:
+    """Take the project along an event that was found to be allowed for it as it was `seen`.
+
+    Raises ChangedMeanwhile.
+    """
+
+    def change(project: Project) -> Fields:
+        if project != seen:
+            raise ChangedMeanwhile
+        return {"state": event.target, **_effects(project, event)}
+
+    project = change_project(workspace, change, now=now)
+    words = f"State: {event.source} to {event.target} ({event.name})"
+    if event.effect is Effect.NEW_ITERATION:
+        words = f"{words}, iteration {project.round}"
+    log_change(workspace.project, words, STATE, by, now=now)
+    return project
+
+
+def _effects(project: Project, event: Event) -> Fields:
+    """Return what an event changes besides the state."""
+    if event.effect is not Effect.NEW_ITERATION:
+        return {}
+    fields: dict[str, object] = {"iteration": project.round + 1}
+    for name in ("plan", "review", "check"):
+        if getattr(project, name) is not UNSET:
+            fields[name] = REMOVE
+    for side in Side:
+        there = listed(project, side)
+        if any(artifact.approved is not UNSET for artifact in there):
+            fields[side.field] = as_data(there, without_approvals=True)
+    return fields
+
+
+def counted_tasks(workspace: Workspace) -> list[Task]:
+    """Return the tasks that the lifecycle counts: not those about the project as a whole."""
+    return [task for task in list_tasks(workspace) if task.phase != WHOLE_PHASE]
+
+
+def plan_content(workspace: Workspace, tasks: Sequence[Task]) -> str:
+    """Return what tells this plan from another: what is still to be done, and how."""
+    from hashlib import sha256  # it loads OpenSSL, and most looks at a project hash nothing
+
+    whole = sha256()
+    for task in tasks:
+        whole.update(unit_content(workspace, task).encode())
+    return whole.hexdigest()
+
+
+def unit_content(workspace: Workspace, task: Task) -> str:
+    """Return what tells one work unit, or planned task, from another."""
+    return unit_content_at(workspace, task, find_task(workspace, task.id).description)
+
+
+def unit_content_at(workspace: Workspace, task: Task, path: Path) -> str:
+    """Return the same of a task whose description lies at `path`."""
+    from hashlib import sha256  # as above
+
+    description = content_of(workspace, path.relative_to(workspace.root).as_posix()) or ""
+    parts = (task.id, task.name, task.assigned_agent, *task.depends_on, description)
+    return sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
+
+
+def approve_plan(workspace: Workspace, *, by: Author, now: float) -> Project:
+    """Put on record that the plan is approved as it stands. Raises NothingToApprove."""
+    tasks = counted_tasks(workspace)
+    if not tasks:
+        raise NothingToApprove("no task is planned", 'sow task add "<name>" --agent "<role>"')
+    content = plan_content(workspace, tasks)
+
+    def change(project: Project) -> Fields:
+        if project.plan is not UNSET and project.plan.content == content:
+            return {}
+        return {"plan": {"by": by.agent, "at": moment(now), "content": content}}
+
+    project = change_project(workspace, change, now=now)
+    ids = ", ".join(task.id for task in tasks)
+    log_change(workspace.project, f"Plan approved: {ids}", APPROVAL, by, now=now)
+    return project
+
+
+def approve_documents(
+    workspace: Workspace, paths: Sequence[str], *, by: Author, now: float
+) -> Project:
+    """Put on record that listed files are approved as they stand. Raises NothingToApprove."""
+    contents = {path: content_of(workspace, path) for path in paths}
+
+    def change(project: Project) -> Fields:
+        fields: dict[str, object] = {}
+        known = {found.path for side in Side for found in listed(project, side)}
+        for path in paths:
+            if path not in known or contents[path] is None:
+                hint = f"`sow output add {path} --type TYPE` lists it; `sow output list` shows all."
+                raise NothingToApprove(f"{path} is no output of the project", hint)
+        for side in Side:
+            there = listed(project, side)
+            if any(found.path in contents for found in there):
+                approval = {"by": by.agent, "at": moment(now)}
+                data = as_data(there)
+                for found in data:
+                    if found["path"] in contents:
+                        found["approved"] = {**approval, "content": contents[str(found["path"])]}
+                fields[side.field] = data
+        return fields
+
+    project = change_project(workspace, change, now=now)
+    log_change(workspace.project, f"Approved: {', '.join(paths)}", APPROVAL, by, now=now)
+    return project
+
+
+def approve_units(
+    workspace: Workspace, tasks: Sequence[Task], *, by: Author, now: float
+) -> Project:
+    """Put on record that work units are approved as they stand."""
+    fresh = {
+        task.id: {
+            "by": by.agent,
+            "at": moment(now),
+            "content": unit_content(workspace, task),
+            "id": task.id,
+        }
+        for task in tasks
+    }
+
+    def change(project: Project) -> Fields:
+        there = [] if project.units is UNSET else project.units
+        kept = [_unit_data(unit) for unit in there if unit.id not in fresh]
+        return {"units": sorted([*kept, *fresh.values()], key=lambda unit: str(unit["id"]))}
+
+    project = change_project(workspace, change, now=now)
+    log_change(workspace.project, f"Approved: {', '.join(fresh)}", APPROVAL, by, now=now)
+    return project
+
+
+def _unit_data(unit: UnitApproval) -> dict[str, object]:
+    return {name: getattr(unit, name) for name in UnitApproval.__struct_fields__}
+
+
+def approved_units(project: Project) -> Mapping[str, str]:
+    """Return by its task's id what each approved unit held."""
+    return {} if project.units is UNSET else {unit.id: unit.content for unit in project.units}
+
+
+def finish_phase(
+    workspace: Workspace, phase: str, *, is_finished: bool, by: Author, now: float
+) -> Project:
+    """Mark a phase as finished, or take that back."""
+
+    def change(project: Project) -> Fields:
+        there = [] if project.finished_phases is UNSET else project.finished_phases
+        others = [name for name in there if name != phase]
+        wanted = [*others, phase] if is_finished else others
+        return {} if wanted == there else {"finished_phases": wanted}
+
+    project = change_project(workspace, change, now=now)
+    words = f"Phase {phase} {'finished' if is_finished else 'reopened'}"
+    log_change(workspace.project, words, STATE, by, now=now)
+    return project
+
+
+def accept_whole(
+    workspace: Workspace, work: str, summary: str, *, by: Author, now: float
+) -> Project:
+    """Put on record that the whole is accepted as the work is now."""
+    review = ProjectReview(
+        verdict=ReviewVerdict.ACCEPTED, by=by.agent, at=moment(now), work=work, summary=summary
+    )
+    project = change_project(workspace, lambda _: {"review": _review_data(review)}, now=now)
+    log_change(workspace.project, "The whole is accepted", APPROVAL, by, now=now, text=summary)
+    return project
+
+
+def correct_whole(
+    workspace: Workspace, work: str, summary: str, findings: bytes, *, by: Author, now: float
+) -> tuple[Project, str]:
+    """Ask for corrections of the whole; return the project and the number of the feedback."""
+    number = ""
+
+    def change(project: Project) -> Fields:
+        nonlocal number
+        there = feedback_of(project)
+        number = write_words(workspace, there, findings)
+        note = ProjectFeedback(id=number, status=NoteStatus.OPEN, by=by.agent, at=moment(now))
+        review = ProjectReview(
+            verdict=ReviewVerdict.CORRECTIONS,
+            by=by.agent,
+            at=moment(now),
+            work=work,
+            summary=summary,
+            feedback=number,
+        )
+        return {"feedback": feedback_data([*there, note]), "review": _review_data(review)}
+
+    project = change_project(workspace, change, now=now)
+    text = findings.decode("utf-8", "replace")
+    words = f"Corrections of the whole are asked for, in feedback {number}"
+    log_change(workspace.project, words, APPROVAL, by, now=now, text=text)
+    return project, number
+
+
+def _review_data(review: ProjectReview) -> dict[str, object]:
+    fields = {
+        name: value
+        for name in ProjectReview.__struct_fields__
+        if (value := getattr(review, name)) is not UNSET and value != ""
+    }
+    return fields | {"verdict": review.verdict.value}
+
+
+def record_check(workspace: Workspace, check: ProjectCheck, *, now: float) -> None:
+    """Put the outcome of a check of the whole on record."""
+    change_project(workspace, lambda _: {"check": _check_data(check)}, now=now)
+
+
+def _check_data(check: ProjectCheck) -> dict[str, object]:
+    fields = {name: getattr(check, name) for name in ProjectCheck.__struct_fields__}
+    return {name: value for name, value in fields.items() if value not in ("", [])}
+
+
+def carried_over(project: Project, before: str, after: str) -> Fields:
+    """Return the verdict and the check on some work as those on what it has become.
+
+    Nothing where they are on other work.
+    """
+    fields: dict[str, object] = {}
+    if project.review is not UNSET and project.review.work == before:
+        fields["review"] = _review_data(project.review) | {"work": after}
+    if project.check is not UNSET and project.check.work == before:
+        fields["check"] = _check_data(project.check) | {"work": after}
+    return fields

@@ -1,0 +1,97 @@
+"""An output that moves to where it outlives the project.
+
+Owns the order: the copy, the state, then the draft goes. Whoever is killed in between leaves
+both files or a draft too many, and the same command again goes on.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from sow.files import NotAFile, read_regular, write_new
+from sow.paths import Workspace
+from sow.schema.project import Artifact, Project
+from sow.state.artifacts import LARGEST, NotListable, NotListed, Side, as_data, listed
+from sow.state.authors import Author
+from sow.state.projects import change_project
+from sow.state.status_entries import ARTIFACT, log_change
+
+Also = Callable[[Project, Path, Path], Mapping[str, object]]
+"""Given the project, and where the file lies and will lie, returns what else changes with it."""
+
+
+def nothing_else(_project: Project, _source: Path, _target: Path) -> Mapping[str, object]:
+    """Change nothing else."""
+    return {}
+
+
+def move_output(
+    workspace: Workspace,
+    path: str,
+    folder: str,
+    *,
+    by: Author,
+    now: float,
+    also: Also = nothing_else,
+) -> Artifact:
+    """Move a listed file into a folder of the repository, and list it there.
+
+    Where another file has its name, it gets a number. What `also` returns is
+    written with it. Raises NotListed, NotListable, NotAFile, NotWritten.
+    """
+    root = Path(os.path.realpath(workspace.root))
+    place = Path(os.path.realpath(root / folder))
+    if not place.is_relative_to(root) or place.is_relative_to(root / ".git"):
+        raise NotListable(folder, "it lies outside the repository")
+    if (root / path).parent == place:
+        return _of(change_project(workspace, lambda _: {}, now=now), path)
+    inside = ""
+
+    def change(project: Project) -> Mapping[str, object]:
+        nonlocal inside
+        _of(project, path)
+        place.mkdir(parents=True, exist_ok=True)
+        target = _copied(root / path, place)
+        inside = target.relative_to(root).as_posix()
+        moved = [
+            replace(artifact, path=inside) if artifact.path == path else artifact
+            for artifact in listed(project, Side.OUTPUT)
+        ]
+        return {Side.OUTPUT.field: as_data(moved), **also(project, root / path, target)}
+
+    project = change_project(workspace, change, now=now)
+    (root / path).unlink(missing_ok=True)
+    log_change(workspace.project, f"Output moved: {path} to {inside}", ARTIFACT, by, now=now)
+    return _of(project, inside)
+
+
+def _of(project: Project, path: str) -> Artifact:
+    """Return an output. Raises NotListed."""
+    there = listed(project, Side.OUTPUT)
+    for artifact in there:
+        if artifact.path == path:
+            return artifact
+    raise NotListed(Side.OUTPUT, path, there)
+
+
+def _copied(source: Path, place: Path) -> Path:
+    """Write a file's bytes into a folder, and return where: where they lie already, just that."""
+    data = read_regular(source, LARGEST)
+    for target in _names(place / source.name):
+        with suppress(FileExistsError):
+            write_new(target, data)
+            return target
+        with suppress(FileNotFoundError, NotAFile):
+            if read_regular(target, LARGEST) == data:
+                return target
+    raise AssertionError("numbers do not end")
+
+
+def _names(target: Path) -> Iterator[Path]:
+    yield target
+    for number in count(2):
+        yield target.with_name(f"{target.stem}-{number}{target.suffix}")

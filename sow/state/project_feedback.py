@@ -1,0 +1,141 @@
+"""Feedback on the project as a whole: numbered files in `feedback/`, and where each stands.
+
+Owns the numbers and the steps: the file comes first, so that what stands in
+`state.yaml` has its words. A task's own feedback is `state.verdicts`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import UNSET
+
+from sow.errors import StateError
+from sow.files import NotAFile, read_regular, write_atomically
+from sow.paths import Workspace
+from sow.schema.project import NoteStatus, Project, ProjectFeedback
+from sow.state.authors import Author
+from sow.state.kept.copies import wrote
+from sow.state.projects import change_project
+from sow.state.status_entries import FEEDBACK, log_change
+from sow.state.transitions import moment
+
+FEEDBACK_LIMIT = 1 << 20
+"""The largest feedback file that is read, in bytes."""
+NUMBERED = re.compile(r"([0-9]{3,9})\.md")
+
+
+class NoSuchFeedback(StateError):
+    """No feedback on the project has this number."""
+
+    def __init__(self, number: str, there: Sequence[ProjectFeedback]) -> None:
+        known = ", ".join(note.id for note in there) or "none yet"
+        super().__init__(
+            f"the project has no feedback {number}",
+            hint=f"There is: {known}. `sow feedback list --all` shows it.",
+        )
+
+
+def feedback_of(project: Project) -> list[ProjectFeedback]:
+    """Return all feedback on a project, settled or not."""
+    return [] if project.feedback is UNSET else project.feedback
+
+
+def open_feedback(project: Project) -> list[ProjectFeedback]:
+    """Return what is still to be settled."""
+    return [note for note in feedback_of(project) if note.status is NoteStatus.OPEN]
+
+
+def words_of(workspace: Workspace, note: ProjectFeedback) -> str:
+    """Return the words of some feedback; that they are gone, where they are."""
+    try:
+        data = read_regular(workspace.project_feedback / note.file, FEEDBACK_LIMIT)
+    except (FileNotFoundError, NotAFile):
+        return f"({note.file} cannot be read any more)"
+    return data.decode("utf-8", "replace").strip()
+
+
+def add_feedback(workspace: Workspace, words: bytes, *, by: Author, now: float) -> ProjectFeedback:
+    """Put feedback on record and return it. Raises what `change_project` does."""
+    added: list[ProjectFeedback] = []
+
+    def change(project: Project) -> Mapping[str, object]:
+        there = feedback_of(project)
+        number = write_words(workspace, there, words)
+        note = ProjectFeedback(id=number, status=NoteStatus.OPEN, by=by.agent, at=moment(now))
+        added[:] = [note]
+        return {"feedback": as_data([*there, note])}
+
+    change_project(workspace, change, now=now)
+    text = words.decode("utf-8", "replace")
+    log_change(workspace.project, f"Feedback {added[0].id} added", FEEDBACK, by, now=now, text=text)
+    return added[0]
+
+
+def settle_feedback(
+    workspace: Workspace, numbers: Sequence[str], *, by: Author, now: float
+) -> list[ProjectFeedback]:
+    """Mark feedback as settled; what is so already stays. Raises NoSuchFeedback."""
+    settled: list[str] = []
+
+    def change(project: Project) -> Mapping[str, object]:
+        there = feedback_of(project)
+        for number in numbers:
+            if number not in {note.id for note in there}:
+                raise NoSuchFeedback(number, there)
+        wanted = [note.id for note in open_feedback(project) if note.id in numbers]
+        settled[:] = wanted
+        changed = [_settled(note, by, now) if note.id in wanted else note for note in there]
+        return {"feedback": as_data(changed)} if wanted else {}
+
+    project = change_project(workspace, change, now=now)
+    for number in settled:
+        log_change(workspace.project, f"Feedback {number} settled", FEEDBACK, by, now=now)
+    return [note for note in feedback_of(project) if note.id in numbers]
+
+
+def _settled(note: ProjectFeedback, by: Author, now: float) -> ProjectFeedback:
+    return msgspec.structs.replace(
+        note, status=NoteStatus.SETTLED, settled_by=by.agent, settled_at=moment(now)
+    )
+
+
+def write_words(workspace: Workspace, there: Sequence[ProjectFeedback], words: bytes) -> str:
+    """Write the next feedback file and return its number; the project's lock is held.
+
+    A file that a killed command has left on no record is taken up where it says the same.
+    """
+    folder = workspace.project_feedback
+    folder.mkdir(exist_ok=True)
+    on_disk = {
+        int(found[1]): path for path in folder.iterdir() if (found := NUMBERED.fullmatch(path.name))
+    }
+    on_record = {int(note.id) for note in there}
+    last = max(on_disk, default=0)
+    if last and last not in on_record and _says(on_disk[last], words):
+        return f"{last:03d}"
+    number = f"{max([last, *on_record]) + 1:03d}"
+    path = folder / f"{number}.md"
+    write_atomically(path, words)
+    wrote(path, words)
+    return number
+
+
+def _says(path: Path, words: bytes) -> bool:
+    try:
+        return read_regular(path, FEEDBACK_LIMIT) == words
+    except (FileNotFoundError, NotAFile):
+        return False
+
+
+def as_data(notes: Sequence[ProjectFeedback]) -> list[object]:
+    """Return feedback as the state file holds it."""
+    return [
+        {
+            name: value.value if isinstance(value, NoteStatus) else value
+            for name in ProjectFeedback.__struct_fields__
+            if (value := getattr(note, name)) is not UNSET
+        }
+        for note in notes
+    ]

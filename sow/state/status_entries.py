@@ -1,0 +1,57 @@
+"""The entries in the logs that tell of changes of status, and of state, by whom they were made.
+
+Owns their words. A log that takes no entry keeps nobody from the change: the
+state stands in `state.yaml`, and the entry only tells how it came to that.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+
+from sow.clock import format_time
+from sow.errors import StateError
+from sow.schema.task import Task
+from sow.state.authors import Author
+from sow.state.log_writing import LogEntry, write_entry
+
+STATUS, STATE, JOB = "status", "state", "job"
+ARTIFACT, FEEDBACK, APPROVAL = "artifact", "feedback", "approval"
+"""What an entry of sow's own tells of."""
+
+
+def log_status(folder: Path, before: Task, task: Task, by: Author, *, now: float) -> None:
+    """Tell in a task's log that its status has changed, if it has; its folder's lock is held."""
+    if before.status is task.status:
+        return
+    again = task.iteration != before.iteration
+    iteration = f", iteration {task.iteration}" if again else ""
+    action = f"Status: {before.status.value} to {task.status.value}{iteration}"
+    log_change(folder, action, STATUS, by, now=now)
+
+
+def log_change(
+    folder: Path,
+    action: str,
+    event: str,
+    by: Author,
+    *,
+    now: float,
+    text: str = "",
+    entry_id: str = "",
+) -> None:
+    """Append an entry about a change to the log in `folder`. Raises nothing.
+
+    Entries of one `entry_id` (twelve hexadecimal digits) are read as one.
+    """
+    entry = LogEntry(
+        timestamp=format_time(now),
+        agent=by.agent,
+        action=action,
+        text=text,
+        role=by.role,
+        job=by.job,
+        attempt=by.attempt,
+        event=event,
+        id=entry_id,
+    )
+    with suppress(StateError, OSError):
+        write_entry(folder, entry)

@@ -1,0 +1,29 @@
+"""Which command lines of a repository a job needs.
+
+Owns that choice: who starts a job asks for these, and who lets held jobs go on.
+"""
+
+from pathlib import Path
+
+from sow.config.checks import checks_of, chosen
+from sow.config.clones import clone_settings
+from sow.config.merge_check import SETUP, merge_commands
+from sow.config.source import Source
+from sow.schema.config import RepositoryConfigFile
+from sow.schema.job import Job
+from sow.schema.job_terms import CheckTerms, MergeTerms
+
+
+def needed_keys(job: Job, source: Source[RepositoryConfigFile], path: Path) -> tuple[str, ...]:
+    """Return the settings whose command lines a job runs, such as `checks.unit`.
+
+    `source` is what stands in `path`. Of an agent's job it is what makes its clone
+    ready. Raises UnknownCheck, NoChecks, InvalidConfiguration.
+    """
+    if isinstance(job.terms, CheckTerms):
+        return tuple(f"checks.{name}" for name in chosen(checks_of(source), job.terms.names, path))
+    if isinstance(job.terms, MergeTerms):
+        commands = merge_commands(source, clone_settings(source)[0], path)
+        names = (command.name for command in commands)
+        return tuple(name if name == SETUP else f"checks.{name}" for name in names)
+    return (SETUP,)

@@ -1,0 +1,107 @@
+"""The whole of `.sow` looked through: all checks, in the order of the files.
+
+Owns that order, and that nothing is told of what is only just being written: a
+first look takes no lock, and where it finds anything a second one takes the
+locks of all writers.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from sow.agents.roles import AGENTS
+from sow.files import NotAFile, read_regular
+from sow.paths import Workspace
+from sow.validation.archives import archive_defects
+from sow.validation.conflicts import (
+    Added,
+    Marked,
+    added_by_both,
+    conflict_defects,
+    marked_files,
+)
+from sow.validation.foundation import foundation_defects, known_checks
+from sow.validation.history import History
+from sow.validation.kinds import Defect, Kind
+from sow.validation.log_entries import log_defects
+from sow.validation.reading import Hold, held, read_tree, unheld
+from sow.validation.records import record_defects
+from sow.validation.relations import relation_defects
+from sow.validation.same_ids import Pair, pairs_of, same_id_defects
+from sow.validation.standing import standing_defects
+from sow.validation.tree import Tree
+
+TEXT_LIMIT = 1 << 20
+
+
+class Examined(Struct, frozen=True):
+    """What was found, and all that whoever mends it needs."""
+
+    tree: Tree
+    history: History
+    marked: Sequence[Marked]
+    added: Sequence[Added]
+    pairs: Sequence[Pair]
+    defects: Sequence[Defect]
+    """In the order of files and lines."""
+
+
+def examine(workspace: Workspace, user_config: Path) -> Examined:
+    """Look through `.sow`, and once more under the locks if anything is wrong.
+
+    `user_config` is where the user's settings stand, for words alone. Raises StateLocked.
+    """
+    found = _look(workspace, user_config, unheld)
+    return _look(workspace, user_config, held) if found.defects else found
+
+
+def _look(workspace: Workspace, user_config: Path, hold: Hold) -> Examined:
+    tree, history = read_tree(workspace, hold), History(workspace.root)
+    marked = list(marked_files(workspace, history))
+    added = [pair for each in marked if (pair := added_by_both(each, history)) is not None]
+    project = tree.project
+    pairs: list[Pair] = []
+    found = [
+        *tree.defects,
+        *conflict_defects(marked, added, history),
+        *foundation_defects(tree, user_config),
+        *archive_defects(tree),
+    ]
+    if project is not None:
+        present = [pair for pair in added if pair.folder.is_relative_to(workspace.project)]
+        pairs = pairs_of(project, present, history)
+        roles = [agent.name for agent in AGENTS]
+        found += relation_defects(project, roles, known_checks(workspace))
+        found += same_id_defects(project, added, pairs)
+        found += record_defects(workspace, project)
+        found += standing_defects(workspace, project)
+    for each in [*([project] if project is not None else []), *tree.archives]:
+        for folder in (each.folder, *(task.folder for task in each.tasks)):
+            with hold(folder):
+                found += log_defects(folder / "log.md")
+            found += _unreadable(folder)
+    return Examined(tree, history, marked, added, pairs, in_order(found))
+
+
+def in_order(defects: Collection[Defect]) -> list[Defect]:
+    """Return defects by file, line and kind, each once."""
+    once = {(each.path, each.line, each.kind, each.what): each for each in defects}
+    return sorted(
+        once.values(),
+        key=lambda each: (each.path.parts, each.line or 0, each.kind, each.what),
+    )
+
+
+def _unreadable(folder: Path) -> Iterator[Defect]:
+    """Yield the descriptions and feedback that agents are to read and nobody can."""
+    feedback = folder / "feedback"
+    words = sorted(feedback.glob("*.md")) if feedback.is_dir() else []
+    for path in (folder / "description.md", *words):
+        try:
+            read_regular(path, TEXT_LIMIT)
+        except FileNotFoundError:
+            continue
+        except NotAFile as error:
+            what = f"it cannot be read: {error.reason}"
+            yield Defect(kind=Kind.UNREADABLE, path=path, what=what)

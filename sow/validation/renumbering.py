@@ -1,0 +1,219 @@
+"""Two tasks of one id become two tasks: ours keeps it, theirs gets the next free one.
+
+Owns the order, in which a kill may come at any place: theirs is made whole
+under its new id first, then what depends on it follows, and what made the pair
+known goes last. Done again, it finds what was made before by the id on record.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from sow.errors import StateError
+from sow.files import locked_once, write_atomically
+from sow.ids import TaskId
+from sow.paths import Workspace
+from sow.schema.task import Task, TaskState
+from sow.state import task_folder
+from sow.state.authors import SOW
+from sow.state.kept.copies import forget, wrote
+from sow.state.kept.store import kept_for
+from sow.state.statefiles import parse_state, read_bytes, rewrite_state, rewritten
+from sow.state.status_entries import STATE, log_change
+from sow.state.status_notes import note_status
+from sow.state.tasks import ID_STEP, next_id
+from sow.state.transitions import moment
+from sow.validation.examination import Examined
+from sow.validation.pair_files import Division, divide
+from sow.validation.renumbered_units import renumber_units
+from sow.validation.same_ids import FORMER_ID, Pair, meant_by
+from sow.validation.tree import ProjectTree, TaskFolder
+
+Told = tuple[Path, str]
+
+
+class NotYet(StateError):
+    """A pair waits for other files to be readable: they may refer to one of the two."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} cannot be read, and may refer to the task",
+            hint="Mend that file first, then run `sow validate --fix` again.",
+        )
+
+
+def renumber_pairs(found: Examined, _: str, *, now: float) -> Iterator[Told]:
+    """Renumber theirs of all pairs; yield what was done. The project's lock is held.
+
+    Raises NotYet, StateLocked, NotWritten, with nothing lost.
+    """
+    tree, workspace = found.tree.project, found.tree.workspace
+    pairs = [pair for pair in found.pairs if _is_still_so(pair)]
+    if tree is None or not pairs:
+        return
+    _refuse_unreadable(tree, pairs)
+    ids = _new_ids(tree, pairs)
+    with ExitStack() as stack:
+        for path in sorted({path for pair in pairs for path in _folders(pair)}):
+            stack.enter_context(locked_once(path))
+        divisions = {pair.id: divide(pair, found.history) for pair in pairs}
+        for pair in pairs:
+            yield from _make_theirs(workspace, found, pair, divisions[pair.id], ids, now)
+        for folder in tree.tasks:
+            yield from _point_to_new(workspace, found, folder, pairs, ids, now)
+        yield from renumber_units(workspace, pairs, ids, now=now)
+        for pair in pairs:
+            yield from _leave_ours(workspace, pair, divisions[pair.id], ids, now)
+
+
+def _folders(pair: Pair) -> tuple[Path, Path]:
+    return pair.our_folder, pair.their_folder
+
+
+def _is_still_so(pair: Pair) -> bool:
+    """Whether the files that make a pair are as they were seen."""
+    try:
+        theirs = read_bytes(pair.their_folder / task_folder.STATE)
+        ours = read_bytes(pair.our_folder / task_folder.STATE)
+    except StateError:
+        return False
+    if pair.is_in_conflict:
+        return b"<<<<<<<" in ours
+    return (ours, theirs) == (pair.our_text, pair.their_text)
+
+
+def _refuse_unreadable(tree: ProjectTree, pairs: Sequence[Pair]) -> None:
+    """Raise NotYet where a state may name one of the tasks and cannot be read."""
+    ours = {pair.our_folder for pair in pairs}
+    for folder in tree.tasks:
+        if folder.state is None and folder.folder not in ours:
+            raise NotYet(folder.folder / task_folder.STATE)
+    if tree.state is None:
+        raise NotYet(tree.folder / task_folder.STATE)
+
+
+def _new_ids(tree: ProjectTree, pairs: Sequence[Pair]) -> dict[str, TaskId]:
+    """Return by each id the one that theirs gets: the one of a kill's remains, else a free one."""
+    free = int(next_id(folder.id for folder in tree.tasks))
+    ids: dict[str, TaskId] = {}
+    for pair in pairs:
+        made = next((folder.id for folder in tree.tasks if _is_made_of(folder, pair)), None)
+        ids[pair.id] = TaskId(made or f"{free:03d}")
+        free += 0 if made else ID_STEP
+    return ids
+
+
+def _is_made_of(folder: TaskFolder, pair: Pair) -> bool:
+    task = folder.state.content if folder.state is not None else None
+    return (
+        task is not None
+        and task.metadata.get(FORMER_ID) == pair.id
+        and (task.created_at, task.name) == (pair.theirs.created_at, pair.theirs.name)
+    )
+
+
+def _make_theirs(
+    workspace: Workspace,
+    found: Examined,
+    pair: Pair,
+    division: Division,
+    ids: Mapping[str, TaskId],
+    now: float,
+) -> Iterator[Told]:
+    """Make theirs whole under its new id, unless that was done before."""
+    folder = pair.their_folder.with_name(ids[pair.id])
+    if folder.is_dir():
+        return
+    state = folder / task_folder.STATE
+    depends_on = [ids.get(other, other) for other in pair.theirs.depends_on]
+    changes: dict[tuple[str, ...], object] = {
+        ("task", "id"): ids[pair.id],
+        ("task", "depends_on"): depends_on,
+        ("task", "metadata", FORMER_ID): pair.id,
+        ("task", "updated_at"): moment(now),
+    }
+    if depends_on == pair.theirs.depends_on:
+        del changes["task", "depends_on"]
+    text, task = rewritten(state, pair.their_text, changes, TaskState)
+    task_folder.build(folder, {**division.theirs, task_folder.STATE: text})
+    note_status(workspace, state, task.task, now=now)
+    log_change(folder, _entry_of(pair, found), STATE, SOW, now=now)
+    yield state, f"it was {pair.id} on their side ({pair.theirs.name!r})"
+
+
+def _entry_of(pair: Pair, found: Examined) -> str:
+    where = f" on {found.history.name_of(pair.sides.theirs)}" if pair.sides is not None else ""
+    words = f"Renumbered: this task was {pair.id}{where}, and so was another one"
+    clone = getattr(pair.theirs.clone, "branch", "")
+    return f"{words}. The branch of its clone is {clone}" if clone else words
+
+
+def _point_to_new(
+    workspace: Workspace,
+    found: Examined,
+    folder: TaskFolder,
+    pairs: Sequence[Pair],
+    ids: Mapping[str, TaskId],
+    now: float,
+) -> Iterator[Told]:
+    """Have a task depend on theirs under its new id, where it was theirs that it meant."""
+    involved = {path for pair in pairs for path in _folders(pair)}
+    if folder.state is None or folder.folder in involved:
+        return
+    meant = {
+        pair.id: meant_by(pair, folder, found.history)
+        for pair in pairs
+        if pair.id in folder.state.content.depends_on
+    }
+    if not any("theirs" in whose for whose in meant.values()):
+        return
+    path = folder.folder / task_folder.STATE
+    with locked_once(folder.folder):
+        text = read_bytes(path)
+        task = parse_state(text, TaskState, path=path).task
+        depends_on = _followed(task, meant, ids)
+        if depends_on == task.depends_on:
+            return
+        changes: dict[tuple[str, ...], object] = {
+            ("task", "depends_on"): depends_on,
+            ("task", "updated_at"): moment(now),
+        }
+        note_status(workspace, path, rewrite_state(path, text, changes, TaskState).task, now=now)
+    yield path, f"it depends on {', '.join(depends_on)} now, not on {', '.join(task.depends_on)}"
+
+
+def _followed(
+    task: Task, meant: Mapping[str, frozenset[str]], ids: Mapping[str, TaskId]
+) -> list[str]:
+    """Return what a task depends on, by the new ids where theirs was meant."""
+    followed: list[str] = []
+    for other in task.depends_on:
+        whose = meant.get(other, frozenset({"ours"}))
+        followed += [other] if "ours" in whose else []
+        followed += [ids[other]] if "theirs" in whose else []
+    return list(dict.fromkeys(followed))
+
+
+def _leave_ours(
+    workspace: Workspace, pair: Pair, division: Division, ids: Mapping[str, TaskId], now: float
+) -> Iterator[Told]:
+    """Leave in the folder of the id what is ours, or take theirs away where it had its own."""
+    words = f"Task {pair.id} of theirs, {pair.theirs.name!r}, is task {ids[pair.id]} now"
+    if not pair.is_in_conflict:
+        task_folder.take_away(pair.their_folder)
+        log_change(workspace.project, words, STATE, SOW, now=now)
+        yield pair.their_folder, f"theirs is moved to {ids[pair.id]}, ours keeps {pair.id}"
+        return
+    kept = kept_for(pair.our_folder / task_folder.STATE)
+    for name in division.gone:
+        path = pair.our_folder / name
+        if kept is not None:
+            forget(kept, kept.name(path))
+        path.unlink(missing_ok=True)
+    for name, data in sorted(division.ours.items(), key=lambda item: item[0] == task_folder.STATE):
+        path = pair.our_folder / name
+        before = path.read_bytes() if path.is_file() else b""
+        write_atomically(path, data)
+        wrote(path, data, before=before)
+    log_change(workspace.project, words, STATE, SOW, now=now)
+    yield pair.our_folder / task_folder.STATE, f"ours keeps {pair.id}, theirs is {ids[pair.id]}"

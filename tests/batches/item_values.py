@@ -1,0 +1,51 @@
+"""Items of a batch to try the next deeds with."""
+
+from typing import Any
+
+import msgspec
+
+from sow.batches.facts import EndedJob, ItemFacts, LiveJob
+from sow.schema.batch import BatchPolicy
+from sow.schema.causes import Cause
+from sow.schema.job import JobState, Verb
+from sow.schema.task import ReviewVerdict, TaskStatus
+
+ALL = BatchPolicy(check=True, review=True, merge=True)
+"""The whole loop."""
+
+
+def item(
+    status: TaskStatus | None = TaskStatus.PENDING, task: str = "010", **more: Any
+) -> ItemFacts:
+    """Return a task's item."""
+    return msgspec.structs.replace(ItemFacts(task=task, status=status), **more)
+
+
+def finished(**more: Any) -> ItemFacts:
+    """Return the item of a task whose author has left work in its clone for review."""
+    author = ended(Verb.SPAWN)
+    known = {"has_clone": True, "session_started": True, "last": author, "steps": 1}
+    return item(TaskStatus.NEEDS_REVIEW, **{**known, **more})
+
+
+def checked(*, passed: bool = True, **more: Any) -> ItemFacts:
+    return finished(**{"check_passed": passed, "check_stands": True, **more})
+
+
+def accepted(**more: Any) -> ItemFacts:
+    verdict = {"verdict": ReviewVerdict.ACCEPTED, "verdict_stands": True}
+    return checked(**{**verdict, **more})
+
+
+def ended(
+    verb: Verb,
+    state: JobState = JobState.DONE,
+    cause: Cause | None = None,
+    number: int = 5,
+    **more: Any,
+) -> EndedJob:
+    return EndedJob(id=number, verb=verb, state=state, cause=cause, **more)
+
+
+def live(verb: Verb, deed: str | None = None, **more: Any) -> LiveJob:
+    return LiveJob(id=7, verb=verb, deed=deed, **more)

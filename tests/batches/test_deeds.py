@@ -1,0 +1,159 @@
+"""What a batch does next, by a table: every state of an item, and every fact that matters."""
+
+import pytest
+from batches.item_values import ALL, accepted, checked, ended, finished, item, live
+
+from sow.batches.deeds import Deed, standing_of
+from sow.batches.facts import ItemFacts
+from sow.schema.batch import Accept, BatchPolicy, ItemState
+from sow.schema.causes import Cause
+from sow.schema.job import JobState, Verb
+from sow.schema.task import ReviewVerdict, TaskStatus
+
+S, D = ItemState, Deed
+PLAIN = BatchPolicy()
+CHECKS = BatchPolicy(check=True, accept=Accept.CHECK)
+MERGES = BatchPolicy(merge=True)
+CORRECTIONS = {"verdict": ReviewVerdict.CORRECTIONS, "verdict_stands": True}
+CONFLICT = ended(Verb.UPDATE, JobState.FAILED, Cause.MERGE_CONFLICT)
+RED_MERGE = ended(Verb.MERGE, JobState.FAILED, Cause.CHECK_FAILED)
+NO_VERDICT = ended(Verb.REVIEW, JobState.FAILED, Cause.NO_VERDICT)
+CANCELLED = ended(Verb.CHECK, JobState.CANCELLED, Cause.CANCELLED, cancel_asked=True)
+COMPLETED = TaskStatus.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("facts", "policy", "state", "deed"),
+    [
+        # before anybody has begun
+        (item(), PLAIN, S.WAITING, D.SPAWN),
+        (item(last=ended(Verb.SPAWN, JobState.CANCELLED)), PLAIN, S.WAITING, D.SPAWN),
+        (
+            item(last=ended(Verb.SPAWN, JobState.CANCELLED, cancel_asked=True)),
+            PLAIN,
+            S.NEEDS_PERSON,
+            None,
+        ),
+        (
+            item(last=ended(Verb.SPAWN, JobState.CANCELLED, cancel_asked=True), forgiven=5),
+            PLAIN,
+            S.WAITING,
+            D.SPAWN,
+        ),
+        (item(refusal="No such program."), PLAIN, S.NEEDS_PERSON, None),
+        (item(None, fault="It cannot be read."), PLAIN, S.NEEDS_PERSON, None),
+        # somebody is at it
+        (item(TaskStatus.IN_PROGRESS, live=live(Verb.SPAWN, "spawn")), ALL, S.RUNNING, None),
+        (
+            item(TaskStatus.IN_PROGRESS, live=live(Verb.SPAWN, "spawn", has_begun=False)),
+            ALL,
+            S.WAITING,
+            None,
+        ),
+        (item(TaskStatus.IN_PROGRESS, live=live(Verb.RESUME)), ALL, S.RUNNING, None),
+        (item(TaskStatus.IN_PROGRESS, live=live(Verb.OPEN)), ALL, S.RUNNING, None),
+        (item(TaskStatus.IN_PROGRESS, live=live(Verb.RESUME, "mend")), ALL, S.CORRECTING, None),
+        (finished(live=live(Verb.CHECK, "check")), ALL, S.CHECKING, None),
+        (finished(live=live(Verb.REVIEW, "review")), ALL, S.IN_REVIEW, None),
+        (accepted(live=live(Verb.UPDATE, "update")), ALL, S.MERGING, None),
+        (accepted(live=live(Verb.CHECK, "check")), ALL, S.MERGING, None),
+        (accepted(live=live(Verb.MERGE, "merge")), ALL, S.MERGING, None),
+        (finished(live=live(Verb.CHECK, is_held=True)), ALL, S.NEEDS_PERSON, None),
+        (item(live=live(Verb.SPAWN, waits_for_tasks=True)), ALL, S.WAITING, None),
+        # what it has come to
+        (item(TaskStatus.IN_PROGRESS), PLAIN, S.NEEDS_PERSON, None),
+        (item(TaskStatus.IN_PROGRESS, forgiven=0), PLAIN, S.RUNNING, D.SPAWN),
+        (item(TaskStatus.PAUSED), PLAIN, S.NEEDS_PERSON, None),
+        (item(TaskStatus.PAUSED, was_interrupted=True), PLAIN, S.RUNNING, D.SPAWN),
+        (
+            item(TaskStatus.PAUSED, was_interrupted=True, session_started=True),
+            *(PLAIN, S.RUNNING, D.GO_ON),
+        ),
+        (item(TaskStatus.ABANDONED), PLAIN, S.FAILED, None),
+        (item(TaskStatus.FAILED), PLAIN, S.FAILED, None),
+        (item(TaskStatus.FAILED, last=ended(Verb.SPAWN), forgiven=4), PLAIN, S.FAILED, None),
+        (item(TaskStatus.FAILED, last=ended(Verb.SPAWN), forgiven=5), PLAIN, S.RUNNING, D.SPAWN),
+        (
+            item(TaskStatus.FAILED, session_started=True, forgiven=0),
+            PLAIN,
+            S.RUNNING,
+            D.GO_ON,
+        ),
+        (item(COMPLETED), ALL, S.DONE, None),
+        (item(COMPLETED, has_clone=True), BatchPolicy(check=True, review=True), S.DONE, None),
+        (item(COMPLETED, has_clone=True, is_merged=True), ALL, S.DONE, None),
+        # judged
+        (finished(), PLAIN, S.NEEDS_PERSON, None),
+        (finished(missing="It is in its clone."), ALL, S.NEEDS_PERSON, None),
+        (finished(), CHECKS, S.CHECKING, D.CHECK),
+        (finished(check_passed=True), CHECKS, S.CHECKING, D.CHECK),
+        (checked(), CHECKS, S.CHECKING, D.ACCEPT),
+        (checked(passed=False), CHECKS, S.CORRECTING, D.MEND),
+        (checked(passed=False, returns=2), ALL, S.CORRECTING, D.MEND),
+        (checked(passed=False, returns=3), ALL, S.NEEDS_PERSON, None),
+        (checked(), BatchPolicy(check=True), S.NEEDS_PERSON, None),
+        (checked(), ALL, S.IN_REVIEW, D.REVIEW),
+        (checked(**CORRECTIONS, feedback_is_open=True), ALL, S.CORRECTING, D.CORRECT),
+        (finished(**CORRECTIONS, feedback_is_open=True), PLAIN, S.CORRECTING, D.CORRECT),
+        (checked(**CORRECTIONS, feedback_is_open=True, returns=3), ALL, S.NEEDS_PERSON, None),
+        (checked(**CORRECTIONS), ALL, S.IN_REVIEW, D.REVIEW),
+        (checked(last=NO_VERDICT), ALL, S.NEEDS_PERSON, None),
+        (checked(last=NO_VERDICT, forgiven=5), ALL, S.IN_REVIEW, D.REVIEW),
+        (finished(last=CANCELLED), ALL, S.NEEDS_PERSON, None),
+        (accepted(verdict_stands=False), ALL, S.IN_REVIEW, D.REVIEW),
+        # accepted
+        (accepted(), BatchPolicy(review=True), S.MERGING, D.COMPLETE),
+        (accepted(has_clone=False), ALL, S.MERGING, D.COMPLETE),
+        (accepted(is_merged=True), ALL, S.MERGING, D.COMPLETE),
+        (accepted(), ALL, S.MERGING, D.MERGE),
+        (accepted(is_behind=True), ALL, S.MERGING, D.UPDATE),
+        (accepted(is_behind=True, updates=9), ALL, S.MERGING, D.UPDATE),
+        (accepted(is_behind=True, updates=10), ALL, S.NEEDS_PERSON, None),
+        (accepted(updates=10), ALL, S.MERGING, D.MERGE),
+        (accepted(check_stands=False), ALL, S.MERGING, D.CHECK),
+        (accepted(check_passed=False), ALL, S.CORRECTING, D.MEND),
+        (accepted(last=CONFLICT), ALL, S.CORRECTING, D.SOLVE),
+        (accepted(last=CONFLICT, conflicts_handed=1), ALL, S.NEEDS_PERSON, None),
+        (accepted(last=RED_MERGE), ALL, S.CORRECTING, D.MEND),
+        (accepted(last=RED_MERGE, returns=3), ALL, S.NEEDS_PERSON, None),
+        (
+            accepted(last=ended(Verb.MERGE, JobState.FAILED, Cause.MERGE_REFUSED)),
+            ALL,
+            S.NEEDS_PERSON,
+            None,
+        ),
+        (
+            accepted(last=ended(Verb.MERGE, JobState.FAILED, Cause.MERGE_CONFLICT)),
+            ALL,
+            S.NEEDS_PERSON,
+            None,
+        ),
+        (
+            accepted(last=ended(Verb.MERGE, JobState.FAILED, Cause.MERGE_CONFLICT), is_behind=True),
+            ALL,
+            S.MERGING,
+            D.UPDATE,
+        ),
+        # completed by hand, and still to be merged
+        (item(COMPLETED, has_clone=True), MERGES, S.MERGING, D.MERGE),
+        (item(COMPLETED, has_clone=True, is_behind=True), MERGES, S.MERGING, D.UPDATE),
+        (item(COMPLETED, has_clone=True), ALL, S.MERGING, D.CHECK),
+        (item(COMPLETED, has_clone=True, last=CONFLICT), MERGES, S.NEEDS_PERSON, None),
+        (item(COMPLETED, has_clone=True, last=RED_MERGE), MERGES, S.NEEDS_PERSON, None),
+        (
+            item(COMPLETED, has_clone=True, check_stands=True, check_passed=False),
+            ALL,
+            S.NEEDS_PERSON,
+            None,
+        ),
+    ],
+)
+def test_what_follows_for_one_item(
+    facts: ItemFacts, policy: BatchPolicy, state: ItemState, deed: Deed | None
+) -> None:
+    found = standing_of(facts, policy)
+    assert (found.state, found.deed) == (state, deed)
+    if deed is not None:
+        assert found.step == facts.steps + 1
+    if state is S.NEEDS_PERSON:
+        assert found.reason

@@ -1,0 +1,322 @@
+"""What stands around a call: the newest job of a task, its worker, a person's word, the wait."""
+
+import fcntl
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+from calls.desk import WORKER, Desk, a_dead_process
+
+from sow.calls.autostart import MOST_STARTS, NoWorker, Staffing, WorkerKeepsDying
+from sow.calls.caller import Caller
+from sow.calls.declare_gone import NothingToResolve, declare_gone
+from sow.calls.last_job import NoJobOnRecord, NoJobYet, find_last_job, open_last_job
+from sow.calls.placement_after_report import AgentIsEnding, place_when_settled
+from sow.calls.request import Placed
+from sow.calls.same_call import TaskHasJob
+from sow.calls.state_witness import who_lives
+from sow.calls.wait import Progress, Waiter
+from sow.errors import QueueError
+from sow.ids import TaskId, WorkerId
+from sow.jobs import jobs, waiters
+from sow.processes import facts
+from sow.schema.job import Job, JobState, Verb
+from sow.schema.task import TaskStatus
+from sow.state.state_errors import UnknownTask
+
+CONFIG = {"worker": {"autostart": True}}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("/bin:/usr/b\u00efn::.", "/bin:/usr/b\u00efn::."), ("/bin:/\udcff", "/bin"), ("\udcff", "")],
+)
+def test_a_folder_of_the_path_that_is_no_text_is_left_out(
+    desk: Desk, given: str, kept: str
+) -> None:
+    caller = Caller(desk.workspace, {"PATH": given}, desk.workspace.root)
+    assert caller.path_variable == kept
+
+
+# The newest job of a task.
+
+
+def newest(desk: Desk) -> Job:
+    return find_last_job(desk.workspace, desk.database, TaskId("010"))
+
+
+def test_the_newest_job_of_a_task_is_found(desk: Desk) -> None:
+    desk.task()
+    desk.end(desk.queue().id)
+    job = desk.queue()
+    assert newest(desk).id == job.id
+    database, found = open_last_job(desk.workspace, TaskId("010"))
+    database.close()
+    assert found.id == job.id
+
+
+def test_a_task_that_never_had_one_is_told_from_one_whose_records_are_gone(desk: Desk) -> None:
+    with pytest.raises(UnknownTask):
+        newest(desk)
+    desk.task()
+    with pytest.raises(NoJobYet):
+        newest(desk)
+    with pytest.raises(NoJobYet):
+        open_last_job(desk.workspace, TaskId("010"))
+    desk.change(status=TaskStatus.IN_PROGRESS, started_at=desk.read().created_at)
+    with pytest.raises(NoJobOnRecord) as without_session:
+        newest(desk)
+    assert "sow agent spawn 010" in without_session.value.hint
+    desk.with_session()
+    with pytest.raises(NoJobOnRecord) as with_session:
+        newest(desk)
+    assert "sow agent spawn 010" not in with_session.value.hint
+    desk.change(status=TaskStatus.PAUSED)
+    with pytest.raises(NoJobOnRecord) as reported:
+        newest(desk)
+    assert "Go on by its status" in reported.value.hint
+
+
+def test_without_a_queue_no_task_has_a_job(desk: Desk) -> None:
+    desk.task()
+    desk.database.close()
+    for path in desk.workspace.run.glob("queue.db*"):
+        path.unlink()
+    with pytest.raises(NoJobYet):
+        open_last_job(desk.workspace, TaskId("010"))
+
+
+# A worker.
+
+
+def staffing(desk: Desk) -> Staffing:
+    return Staffing(desk.caller, desk.config, desk.database)
+
+
+def test_where_a_worker_lives_none_is_started(desk: Desk) -> None:
+    desk.staff()
+    care = staffing(desk)
+    care.ensure()
+    assert care.starts == 0
+
+
+def test_a_worker_on_record_whose_lock_is_free_is_none(desk: Desk) -> None:
+    desk.staff()
+    os.close(desk.held.pop())
+    with pytest.raises(NoWorker):
+        staffing(desk).ensure()
+
+
+def test_a_call_whose_workers_keep_dying_gives_up_and_names_the_log(desk: Desk) -> None:
+    desk.configure(CONFIG)
+    care = staffing(desk)
+    care.starts = MOST_STARTS
+    with pytest.raises(WorkerKeepsDying) as refusal:
+        care.ensure()
+    assert "Run `sow worker` to see why" in refusal.value.hint
+    desk.workspace.workers.mkdir(parents=True, exist_ok=True)
+    for number, name in enumerate(("w1-a.log", "w2-b.log")):
+        path = desk.workspace.workers / name
+        path.touch()
+        os.utime(path, (number, number))
+    (desk.workspace.workers / "w3-gone.log").symlink_to("nowhere")
+    with pytest.raises(WorkerKeepsDying) as refusal:
+        care.ensure()
+    assert str(desk.workspace.workers / "w2-b.log") in refusal.value.hint
+
+
+def test_while_another_call_starts_a_worker_none_is_started(desk: Desk) -> None:
+    desk.configure(CONFIG)
+    desk.workspace.workers.mkdir(parents=True, exist_ok=True)
+    fd = os.open(desk.workspace.workers / ".start", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    care = staffing(desk)
+    care.ensure()
+    os.close(fd)
+    assert care.starts == 0
+
+
+def test_a_folder_that_takes_no_lock_is_told(desk: Desk) -> None:
+    desk.configure(CONFIG)
+    (desk.workspace.workers / ".start").mkdir(parents=True)
+    with pytest.raises(QueueError) as refusal:
+        staffing(desk).ensure()
+    assert "no worker can be started" in refusal.value.message
+
+
+# A person's word.
+
+
+def doubtful(desk: Desk) -> Job:
+    desk.task()
+    job = desk.run()
+    here = facts.identify(1)
+    assert here is not None
+    desk.attempt(job, supervisor=msgspec.structs.replace(here, pid_namespace="1"))
+    return job
+
+
+def gone(desk: Desk, job: Job) -> Job:
+    return declare_gone(desk.caller, desk.database, desk.job(job.id))
+
+
+def test_an_agent_of_which_nobody_can_tell_is_given_up_on_a_person_s_word(desk: Desk) -> None:
+    job = doubtful(desk)
+    folder = desk.workspace.attempt(job.id, 1)
+    folder.folder.mkdir(parents=True)
+    assert gone(desk, job).state is JobState.RUNNING
+    assert folder.void.exists()
+    with pytest.raises(NothingToResolve) as refusal:
+        gone(desk, job)
+    assert "can tell by itself" in refusal.value.message
+
+
+def test_a_held_lock_is_stronger_than_a_person_s_word(desk: Desk) -> None:
+    job = doubtful(desk)
+    paths = desk.workspace.attempt(job.id, 1)
+    paths.folder.mkdir(parents=True)
+    fd = os.open(paths.alive_lock, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    with pytest.raises(NothingToResolve):
+        gone(desk, job)
+    os.close(fd)
+
+
+def test_what_has_ended_needs_no_word(desk: Desk) -> None:
+    desk.task()
+    job = desk.queue()
+    desk.end(job.id)
+    with pytest.raises(NothingToResolve) as refusal:
+        gone(desk, job)
+    assert "has ended (done)" in refusal.value.message
+
+
+def test_a_call_that_died_elsewhere_is_settled_on_a_person_s_word(desk: Desk) -> None:
+    desk.task()
+    elsewhere = msgspec.structs.replace(a_dead_process(), pid_namespace="1")
+    job = desk.insert(caller=elsewhere, prior_status=TaskStatus.PENDING)
+    assert gone(desk, job).state is JobState.CANCELLED
+
+
+# A resume of a task whose job has reported, and is only ending.
+
+
+def resume(desk: Desk, seconds: float | None = None, ends: int = 0) -> Placed:
+    def tick(_: Progress) -> None:
+        if ends:
+            desk.end(ends)
+
+    return place_when_settled(
+        desk.caller, desk.database, desk.config, desk.resume(), seconds=seconds, on_tick=tick
+    )
+
+
+def reported(desk: Desk) -> Job:
+    desk.task()
+    job = desk.run()
+    desk.with_session()
+    desk.change(status=TaskStatus.NEEDS_REVIEW)
+    return job
+
+
+def test_a_resume_waits_for_the_end_of_a_job_that_has_reported(desk: Desk) -> None:
+    job = reported(desk)
+    placed = resume(desk, ends=job.id)
+    assert (placed.job.id, placed.job.verb) == (job.id + 1, Verb.RESUME)
+    assert not desk.is_owed(job.id)
+
+
+def test_it_waits_no_longer_than_the_call_may(desk: Desk) -> None:
+    job = reported(desk)
+    with pytest.raises(AgentIsEnding) as refusal:
+        resume(desk, seconds=0.0)
+    assert f"job {job.id} has left needs_review" in refusal.value.message
+    assert not desk.is_owed(job.id)
+
+
+def test_a_resume_of_a_job_that_has_not_reported_is_refused_at_once(desk: Desk) -> None:
+    reported(desk)
+    desk.change(status=TaskStatus.IN_PROGRESS)
+    with pytest.raises(TaskHasJob):
+        resume(desk)
+
+
+def test_a_spawn_does_not_wait(desk: Desk) -> None:
+    reported(desk)
+    with pytest.raises(TaskHasJob):
+        place_when_settled(desk.caller, desk.database, desk.config, desk.spawn(prompt="another"))
+
+
+# The wait.
+
+
+def test_who_waits_for_an_agent_lends_its_slot_for_so_long(desk: Desk) -> None:
+    desk.task("010")
+    desk.task("020")
+    own = desk.run(task_id="010")
+    job = desk.queue(task_id="020", parent=own.id)
+
+    def lent() -> list[int]:
+        return [row["on_behalf_of"] for row in desk.database.rows("select * from waiter")]
+
+    with Waiter(desk.as_agent_of(own), desk.database) as waiter:
+        waiter.begin([job.id])
+        assert lent() == [own.id]
+    assert lent() == [None], "the outcome stays owed, the slot does not stay lent"
+
+
+def test_a_waiter_takes_up_a_job_once(desk: Desk) -> None:
+    desk.task()
+    job = desk.queue()
+    with Waiter(desk.caller, desk.database) as waiter:
+        waiter.begin([job.id])
+        waiter.take_up([job.id])
+        assert waiters.of_job(desk.database, job.id) == [waiter.id]
+
+
+def test_where_no_bell_can_hang_nothing_is_queued(desk: Desk) -> None:
+    desk.workspace.waiters.rmdir()
+    desk.workspace.waiters.write_text("")
+    with pytest.raises(QueueError) as refusal, Waiter(desk.caller, desk.database):
+        pass
+    assert "cannot wait" in refusal.value.message
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_a_task_whose_job_died_before_it_was_given_back_is_given_back_by_who_waits(
+    desk: Desk, readable: bool
+) -> None:
+    desk.task()
+    job = desk.queue()
+    fields = {"outcome_status": TaskStatus.PENDING, "owes_task": True}
+    jobs.change_job(desk.database, job.id, state=JobState.CANCELLED, **fields)
+    if not readable:
+        (state,) = desk.workspace.project.glob("phases/*/tasks/010/state.yaml")
+        state.write_text("task: [")
+    ended: list[Job] = []
+    with Waiter(desk.caller, desk.database) as waiter:
+        waiter.begin([job.id])
+        waiter.wait(seconds=None, on_end=ended.append)
+    assert ended[0].owes_task is not readable
+
+
+# Who lives.
+
+
+def test_whose_job_lives_is_asked_of_the_queue_then_of_the_processes(desk: Desk) -> None:
+    desk.task()
+    root, project = desk.workspace.root, desk.job(desk.queue().id).project_id
+    assert who_lives(root, project) == "job 1"
+    assert who_lives(root, "another") == ""
+    desk.database.close()
+    desk.workspace.queue_db.write_text("no database at all")
+    assert who_lives(root, project) == "", "nobody can ask the queue, and no process carries it"
+
+
+def test_a_caller_is_an_agent_of_this_workspace_only(tmp_path: Path, desk: Desk) -> None:
+    job = desk.insert()
+    assert desk.as_agent_of(job).job_id == job.id
+    assert desk.as_agent_of(job, SOW_ROOT=str(tmp_path)).job_id is None
+    assert desk.as_agent_of(job, SOW_JOB_ID="seven").job_id is None
+    assert WorkerId("w1") == WORKER

@@ -1,0 +1,89 @@
+"""A batch that has ended: how it ended stays, and each command that is named works still."""
+
+import pytest
+from calls.batch_desk import batch, begin, items, look, turn
+from calls.desk import Desk
+
+from sow.batches.views import detail_of
+from sow.calls import batch_turn
+from sow.calls.batch_cancel import cancel_batch
+from sow.calls.batch_deeds import Work
+from sow.calls.placement import place
+from sow.jobs import jobs
+from sow.schema.batch import BatchState, ItemState
+from sow.schema.causes import Cause
+from sow.schema.job import JobState
+from sow.schema.output.batches import BatchDetail
+from sow.schema.task import TaskStatus
+
+REACHED = "the budget of batch 1 is reached\nRaise it: `sow batch resume 1 --budget usd=4`."
+
+
+def shown(work: Work) -> BatchDetail:
+    return detail_of(work.caller.workspace, work.database, batch(work), look(work), rests=True)
+
+
+def test_how_a_batch_ended_stays_whatever_becomes_of_its_tasks(desk: Desk) -> None:
+    desk.task("010")
+    work = begin(desk)
+    turn(work)
+    desk.end(1, TaskStatus.COMPLETED)
+    turn(work)
+    assert batch(work).state is BatchState.OVER
+    desk.change("010", status=TaskStatus.NEEDS_REVIEW)
+    detail = shown(work)
+    assert ([item.state for item in detail.items], detail.exit_code) == (["done"], 0)
+
+
+def test_a_failure_names_its_call_until_somebody_is_at_work_on_it(desk: Desk) -> None:
+    desk.task("010")
+    work = begin(desk)
+    turn(work)
+    desk.end(1, TaskStatus.FAILED, JobState.FAILED)
+    turn(work)
+    (item,) = shown(work).items
+    assert (item.state, item.command) == ("failed", "sow agent spawn 010")
+    place(desk.caller, desk.database, desk.config, desk.spawn("010", fresh=True))
+    (item,) = shown(work).items
+    assert (item.state, item.command) == ("failed", "")
+
+
+def test_a_verdict_is_asked_for_until_somebody_reviews_it(desk: Desk) -> None:
+    desk.task("010", TaskStatus.NEEDS_REVIEW)
+    work = begin(desk)
+    turn(work)
+    cancel_batch(desk.caller, desk.database, batch(work))
+    (item,) = shown(work).items
+    assert item.command.startswith("sow review accept 010")
+    desk.insert(task_id="010")
+    (item,) = shown(work).items
+    assert item.command == ""
+
+
+def test_a_cancelled_batch_tells_of_its_items_and_names_no_resume(desk: Desk) -> None:
+    desk.task("010")
+    desk.task("020")
+    work = begin(desk, max_parallel=1)
+    turn(work)
+    assert len(desk.database.rows("select 1 from job")) == 1
+    cancel_batch(desk.caller, desk.database, batch(work))
+    assert items(work)["020"] is ItemState.WAITING
+    assert ItemState.RUNNING not in items(work).values()
+    assert [item.command for item in shown(work).items if "batch" in item.command] == []
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_reached_budget_of_a_batch_is_raised_only_while_that_goes_on(
+    desk: Desk, has_ended: bool
+) -> None:
+    desk.task("010")
+    work = begin(desk)
+    turn(work)
+    desk.end(1, TaskStatus.FAILED, JobState.FAILED)
+    jobs.change_job(desk.database, desk.job(1).id, cause=Cause.BUDGET_REACHED, reason=REACHED)
+    turn(work)
+    if has_ended:
+        batch_turn.end(work, BatchState.CANCELLED)
+    (item,) = shown(work).items
+    assert item.state == "needs_person"
+    assert ("sow batch resume" in item.command + item.reason) is not has_ended

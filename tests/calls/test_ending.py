@@ -1,0 +1,242 @@
+"""A project's end: recorded or carried out, and nothing is placed for a project that is gone."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from calls.desk import PROJECT, Desk
+from msgspec import UNSET
+from msgspec.structs import replace
+from reports.job_cases import NOW
+
+from sow.calls.batch_call import Wanted, make_or_attach
+from sow.calls.caller import Caller
+from sow.calls.ended_project import ProjectIsEnding
+from sow.calls.ending import (
+    REMOVED,
+    JobsLive,
+    NotCompleted,
+    carry_out_recorded,
+    end_project,
+    sweep_removed,
+)
+from sow.calls.placement import place
+from sow.calls.request import Request
+from sow.errors import SowError
+from sow.ids import BatchId, JobId, TaskId
+from sow.jobs import batches, jobs
+from sow.schema.batch import Batch, BatchPolicy, BatchState, Selection
+from sow.schema.job import JobState, Verb
+from sow.schema.job_terms import CheckTerms
+from sow.schema.project import EndingWord, Project
+from sow.schema.task import TaskStatus
+from sow.state.authors import Author
+from sow.state.projects import change_project, new_project, read_project
+from sow.state.task_log import read_entries
+
+ABANDONED = EndingWord.ABANDONED
+AN_ID = "3f0c0b5e-9999-4222-8333-444455556667"
+
+
+def end(desk: Desk, caller: Caller | None = None, **more: Any) -> tuple[Project, str | None, bool]:
+    options: dict[str, Any] = {"remove": False, "by": Author("orchestrator"), **more}
+    return end_project(caller or desk.caller, options.pop("how", ABANDONED), **options)
+
+
+def carry_out(desk: Desk) -> str | None:
+    return carry_out_recorded(desk.workspace, desk.database, now=NOW)
+
+
+def actions(desk: Desk, folder: str) -> list[str]:
+    return [entry.action for entry in read_entries(desk.workspace.root / folder / "log.md")]
+
+
+def test_an_end_lies_in_the_archive_with_all_that_the_project_had(desk: Desk) -> None:
+    desk.task()
+    project, archive, is_recorded_only = end(desk)
+    assert archive is not None
+    assert (is_recorded_only, desk.workspace.project.exists()) == (False, False)
+    folder = desk.workspace.root / archive
+    assert (folder / "phases/implementation/tasks/010/state.yaml").is_file()
+    assert project.ending is not UNSET
+    assert actions(desk, archive).count("Project abandoned") == 1
+
+
+def test_a_project_that_is_not_completed_is_not_finished(desk: Desk) -> None:
+    with pytest.raises(NotCompleted):
+        end(desk, how=EndingWord.FINISHED)
+    assert read_project(desk.workspace).ending is UNSET
+
+
+def test_a_person_waits_for_the_jobs(desk: Desk) -> None:
+    desk.task()
+    job = desk.run(task_id="010")
+    with pytest.raises(JobsLive) as refused:
+        end(desk)
+    assert f"job {job.id}" in refused.value.message
+    assert read_project(desk.workspace).ending is UNSET
+
+
+def test_its_own_agents_end_is_recorded_and_carried_out_after_its_job(desk: Desk) -> None:
+    desk.task()
+    job = desk.run(task_id="010", agent="orchestrator")
+    _, archive, is_recorded_only = end(desk, desk.as_agent_of(job))
+    assert (archive, is_recorded_only) == (None, True)
+    assert carry_out(desk) is None
+    desk.end(job.id, TaskStatus.COMPLETED)
+    where = carry_out(desk)
+    assert where is not None
+    assert actions(desk, where).count("Project abandoned") == 1
+    assert "The project is to be abandoned once this job has ended" in actions(desk, where)
+    assert carry_out(desk) is None
+
+
+def test_an_agent_waits_for_what_it_has_queued(desk: Desk) -> None:
+    desk.task()
+    desk.task("020")
+    job = desk.run(task_id="010", agent="orchestrator")
+    below = desk.queue(task_id="020", parent=job.id)
+    with pytest.raises(JobsLive) as refused:
+        end(desk, desk.as_agent_of(job))
+    assert f"job {below.id}" in refused.value.message
+
+
+def test_an_agent_that_was_called_by_the_orchestrator_may_ask_too(desk: Desk) -> None:
+    """Those above it are waited for, as its own job is."""
+    desk.task()
+    desk.task("020")
+    above = desk.run(task_id="010", agent="orchestrator")
+    below = desk.run(task_id="020", parent=above.id, agent="orchestrator")
+    assert end(desk, desk.as_agent_of(below))[2]
+    desk.end(below.id)
+    assert carry_out(desk) is None
+    desk.end(above.id)
+    assert carry_out(desk) is not None
+
+
+def test_what_ended_jobs_still_owe_is_written_before_it_goes(desk: Desk) -> None:
+    desk.task()
+    job = desk.run(task_id="010")
+    desk.database.run("delete from lease where job_id = ?", (job.id,))
+    owes = {"state": JobState.FAILED, "outcome_status": TaskStatus.FAILED, "owes_task": True}
+    jobs.change_job(desk.database, job.id, ended_at=NOW, reason="It broke.", **owes)
+    _, archive, _ = end(desk)
+    folder = desk.workspace.root / str(archive) / "phases/implementation/tasks/010"
+    assert "status: failed" in (folder / "state.yaml").read_text()
+    assert f"Job {job.id} failed: It broke." in (folder / "log.md").read_text()
+
+
+def test_batches_of_the_project_end_with_it(desk: Desk) -> None:
+    desk.task()
+    wanted = Wanted(name="night", selection=Selection(tasks=("010",)), policy=BatchPolicy())
+    made = make_or_attach(desk.caller, desk.database, wanted)
+    assert made is not None
+    end(desk)
+    batch: Batch = batches.get_batch(desk.database, BatchId(made.batch.id))
+    assert (batch.state, batch.ended_at) == (BatchState.CANCELLED, NOW)
+
+
+def test_a_removal_leaves_nothing_and_one_cut_short_is_swept(desk: Desk) -> None:
+    _, archive, _ = end(desk, remove=True)
+    assert archive is None
+    assert not desk.workspace.project.exists()
+    left = desk.workspace.sow / REMOVED.format("some-project")
+    left.mkdir()
+    sweep_removed(desk.workspace)
+    assert not left.exists()
+    assert not desk.workspace.archive.exists()
+
+
+def test_the_same_project_ended_on_another_branch_takes_another_folder(desk: Desk) -> None:
+    """As where `.sow` is not tracked: the archive is the same on both."""
+    _, first, _ = end(desk)
+    again = replace_project(desk)
+    _, second, _ = end(desk)
+    assert first is not None
+    assert (again.id, second) == (PROJECT, f"{first}.2")
+
+
+def replace_project(desk: Desk) -> Project:
+    return new_project(desk.workspace, name="desk", project_id=PROJECT, now=NOW)
+
+
+def test_a_queue_that_never_was_is_made_so_that_nobody_slips_in(desk: Desk) -> None:
+    desk.database.close()
+    for file in desk.workspace.run.glob("queue.db*"):
+        file.unlink()
+    end(desk)
+    assert desk.workspace.queue_db.is_file()
+
+
+class Meanwhile(dict[str, str]):
+    """An environment in which somebody ends the project when a variable is first asked for."""
+
+    def __init__(self, desk: Desk, variable: str) -> None:
+        super().__init__(desk.caller.environ)
+        self.desk = desk
+        self.variable = variable
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name == self.variable:
+            self.variable = ""
+            end(self.desk)
+        return super().get(name, default)
+
+
+UNIT = CheckTerms(names=("unit",))
+CALLS: dict[str, Callable[[Desk], Request]] = {
+    "spawn": lambda desk: desk.spawn(),
+    "check": lambda _: Request(
+        verb=Verb.CHECK, task_id=TaskId(""), terms=CheckTerms(names=("unit",))
+    ),
+    "task check": lambda _: Request(
+        verb=Verb.CHECK, task_id=TaskId("010"), terms=CheckTerms(names=("unit",))
+    ),
+    "review": lambda _: Request(verb=Verb.REVIEW, task_id=TaskId("010")),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_nothing_is_placed_for_a_project_that_ends_in_between(desk: Desk, name: str) -> None:
+    desk.workspace.repository_config.write_text("checks: {unit: echo hello}\n")
+    desk.task(status=TaskStatus.NEEDS_REVIEW if name == "review" else TaskStatus.PENDING)
+    request = CALLS[name](desk)
+    caller = replace(desk.caller, environ=Meanwhile(desk, "PATH"))
+    with pytest.raises(SowError) as refused:
+        place(caller, desk.database, desk.config, request)
+    assert isinstance(refused.value, ProjectIsEnding), refused.value
+    assert jobs.newest_id(desk.database) == JobId(0)
+
+
+LOOKS_BEFORE_THE_RECORD = 2
+
+
+def test_no_batch_is_made_for_a_project_that_ends_in_between(desk: Desk) -> None:
+    desk.task()
+
+    class Wanting:
+        """What a call asks for; the project ends between the last look at it and the record."""
+
+        name, selection, has_budget = "night", Selection(tasks=("010",)), False
+        looks = 0
+
+        @property
+        def policy(self) -> BatchPolicy:
+            self.looks += 1
+            if self.looks == LOOKS_BEFORE_THE_RECORD:
+                end(desk)
+            return BatchPolicy()
+
+    with pytest.raises(ProjectIsEnding):
+        make_or_attach(desk.caller, desk.database, Wanting())  # type: ignore[arg-type]
+    assert batches.all_batches(desk.database, PROJECT, limit=9) == []
+
+
+def test_a_project_that_was_begun_in_between_is_left_alone(desk: Desk) -> None:
+    """A worker has read of an end; by the time it acts, the branch has its next project."""
+    fields = {"how": "abandoned", "by": "orchestrator", "at": "2026-01-31T12:00:00Z"}
+    change_project(desk.workspace, lambda _: {"ending": fields}, now=NOW)
+    assert carry_out(desk) is not None
+    new_project(desk.workspace, name="next", project_id=AN_ID, now=NOW)  # type: ignore[arg-type]
+    assert carry_out(desk) is None
+    assert read_project(desk.workspace).name == "next"

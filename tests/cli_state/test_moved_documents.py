@@ -1,0 +1,31 @@
+"""A document that sow moves out of the project changes nothing of the work that was judged."""
+
+from test_lifecycle_commands import agents_may, begin, complete, git, next_of, state_of
+
+__all__ = ["agents_may", "git"]
+
+
+def test_a_verdict_holds_where_a_document_is_moved_out_of_the_project(
+    sow, git, agents_may, tmp_path
+):
+    begin(sow)
+    (tmp_path / ".sow/config.yaml").write_text("artifacts: {designs: docs}\n")
+    (tmp_path / ".sow/project/context/api.md").write_text("# The API\n")
+    sow("output", "add", ".sow/project/context/api.md", "--type", "design")
+    sow("task", "add", "One", "--agent", "implementer")
+    sow("approve", "plan")
+    sow("advance")
+    complete(sow, "010")
+    sow("advance")
+    sow("review", "accept", "--project", "--summary", "Good.")
+    sow("advance")
+    assert state_of(sow) == "finalizing"
+    assert next_of(sow) == ["sow output move .sow/project/context/api.md"]
+    moved = sow("output", "move", ".sow/project/context/api.md", "--json").json
+    assert moved["path"] == "docs/api.md"
+    assert next_of(sow) == ["sow advance"]
+    git("add", "-A")
+    git("commit", "-q", "-m", "documents")
+    assert next_of(sow) == ["sow advance"]
+    (tmp_path / "docs/api.md").write_text("# Another API\n")
+    assert next_of(sow)[0].startswith("sow agent review --project"), "an edit is another matter"

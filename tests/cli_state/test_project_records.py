@@ -1,0 +1,141 @@
+"""`sow input`, `sow output`, `sow feedback`: what a project takes in, brings forth, is told."""
+
+import pytest
+
+from sow.schema.project import NoteStatus
+from sow.state.projects import read_project
+from sow.state.task_log import read_entries
+
+
+@pytest.fixture
+def page(begun, tmp_path):
+    """Return a document of the repository."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/design.md").write_text("# Sessions\n")
+    return "docs/design.md"
+
+
+def test_a_file_is_listed_once_and_taken_off_again(begun, tmp_path, page):
+    assert begun("input", "list").err == "No input yet: sow input add PATH --type TYPE\n"
+    added = begun("input", "add", page, "--type", "design")
+    assert added.out == "docs/design.md is an input of the project (design)\n"
+    again = begun("input", "add", page, "--type", "design", "--json").json
+    assert (again["path"], again["by"], again["approved_by"], again["is_approved"]) == (
+        *(page, "person", None),
+        False,
+    )
+    assert [row["type"] for row in begun("input", "list", "--json").lines] == ["design"]
+    assert begun("output", "list", "--json").lines == []
+    assert begun("input", "remove", page).code == 0
+    assert (tmp_path / page).exists()
+    told = [entry.action for entry in read_entries(tmp_path / ".sow/project/log.md")]
+    assert told == [
+        "Input added: docs/design.md (design)",
+        "Input removed: docs/design.md (design)",
+    ]
+
+
+def test_a_file_is_named_from_where_one_stands(begun, tmp_path, page, monkeypatch):
+    monkeypatch.chdir(tmp_path / "docs")
+    assert begun("output", "add", "design.md", "--type", "design", "--json").json["path"] == page
+    assert begun("output", "remove", "design.md").code == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("docs/none.md", "there is no such file"),
+        ("docs", "there is no such file"),
+        ("../outside.md", "it lies outside the repository"),
+        ("/etc/passwd", "it lies outside the repository"),
+        ("way-out.md", "it lies outside the repository"),
+        (".git/config", "it is no part of the repository's contents"),
+    ],
+)
+def test_what_is_no_file_of_the_repository_is_refused(begun, tmp_path, page, path, message):
+    (tmp_path.parent / "outside.md").write_text("x")
+    (tmp_path / "way-out.md").symlink_to("/etc/passwd")
+    (tmp_path / ".git").mkdir(exist_ok=True)
+    (tmp_path / ".git/config").write_text("")
+    refused = begun("output", "add", path, "--type", "design")
+    assert (refused.code, refused.out) == (4, "")
+    assert f"{path}: {message}" in refused.err
+
+
+def test_a_file_has_one_type(begun, page):
+    begun("output", "add", page, "--type", "design")
+    refused = begun("output", "add", page, "--type", "summary")
+    assert refused.code == 4
+    assert "is an output already, of the type design" in refused.err
+    assert begun("output", "add", page, "--type", "De sign").code == 4
+
+
+def test_what_is_not_listed_cannot_be_removed(begun, page):
+    refused = begun("input", "remove", page)
+    assert refused.code == 4
+    assert "docs/design.md is no input of the project" in refused.err
+
+
+def test_an_old_project_loads_and_gains_the_fields_when_they_are_used(begun, tmp_path, page):
+    state = tmp_path / ".sow/project/state.yaml"
+    newer = ("  type:", "  state:", "version:")
+    lines = state.read_text().splitlines(keepends=True)
+    state.write_text("".join(line for line in lines if not line.startswith(newer)))
+    (tmp_path / ".sow/.version").write_text("1\n")
+    assert begun("project", "status", "--json").json["state"] == "executing"
+    begun("output", "add", page, "--type", "design")
+    assert "\nversion: 2\n" in state.read_text()
+    assert (tmp_path / ".sow/.version").read_text() == "2\n"
+
+
+def test_feedback_is_open_until_it_is_settled(begun, tmp_path):
+    assert begun("feedback", "list").err == "No feedback is open.\n"
+    assert begun("feedback", "add", "Shorter\nsentences").out == "Feedback 001 is open\n"
+    (tmp_path / "more.md").write_text("# More\n")
+    assert begun("feedback", "add", "--file", "more.md", "--json").json["text"] == "# More"
+    assert begun("feedback", "list").out.splitlines()[1] == "001  open    person  Shorter"
+    settled = begun("feedback", "settle", "001", "--json").json
+    assert (settled["status"], settled["settled_by"]) == ("settled", "person")
+    assert [row["feedback"] for row in begun("feedback", "list", "--json").lines] == ["002"]
+    assert len(begun("feedback", "list", "--all", "--json").lines) == 2
+    assert (tmp_path / ".sow/project/feedback/001.md").read_text() == "Shorter\nsentences"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("add",), 2, "give either TEXT or --file"),
+        (("add", " "), 2, "the feedback is empty"),
+        (("add", "x", "--file", "y"), 2, "give either TEXT or --file"),
+        (("settle", "009"), 4, "the project has no feedback 009"),
+    ],
+)
+def test_feedback_refuses(begun, words, code, message):
+    refused = begun("feedback", *words)
+    assert (refused.code, refused.err.splitlines()[0]) == (code, f"Error: {message}")
+
+
+def test_words_that_a_killed_command_has_left_are_taken_up(begun, tmp_path):
+    folder = tmp_path / ".sow/project/feedback"
+    folder.mkdir()
+    (folder / "001.md").write_text("Shorter")
+    assert begun("feedback", "add", "Shorter", "--json").json["feedback"] == "001"
+    (folder / "002.md").write_text("Longer")
+    assert begun("feedback", "add", "Another", "--json").json["feedback"] == "003"
+    assert (folder / "002.md").read_text() == "Longer"
+
+
+def test_an_agent_lists_nothing_and_gives_no_feedback(begun, page, as_agent):
+    as_agent("010", "implementer")
+    assert begun("output", "add", page, "--type", "design").code == 4
+    assert begun("feedback", "add", "x").code == 4
+    assert begun("feedback", "list").code == 0
+
+
+def test_what_stands_in_the_file_is_what_the_words_say(begun, tmp_path):
+    from sow.paths import Workspace
+
+    begun("feedback", "add", "x")
+    begun("feedback", "settle", "001")
+    (note,) = read_project(Workspace(tmp_path)).feedback
+    assert (note.status, note.file) == (NoteStatus.SETTLED, "001.md")

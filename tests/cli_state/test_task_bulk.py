@@ -1,0 +1,158 @@
+"""`sow task import`, `export`, `remove`, and what `sow task list` says of waiting."""
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FILE = """
+- {key: login, name: Sign in, agent: implementer}
+- {key: search, name: Search, agent: tester, depends_on: [login], priority: 3}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    (tmp_path / "tasks.yaml").write_text(FILE)
+    return "tasks.yaml"
+
+
+def test_an_import_says_what_it_made(begun: Callable[..., Any], file: str, state: Any) -> None:
+    done = begun("task", "import", file)
+    assert done == (0, "Task 030 (login): added\nTask 040 (search): added\n2 added\n", "")
+    assert begun("task", "import", file).out == "2 unchanged\n"
+    begun("task", "abandon", "030")
+    Path(file).write_text(FILE.replace("Sign in", "Log in").replace("priority: 3", "priority: 4"))
+    done = begun("task", "import", file)
+    assert done.out == (
+        "Task 030 (login): left as it is, for it has begun; the file differs: name\n"
+        "Task 040 (search): changed: priority\n1 changed, 1 left\n"
+    )
+    shown = begun("task", "import", file, "--json").lines
+    assert [(each["result"], each["fields"]) for each in shown] == [
+        ("kept", ["name"]),
+        ("unchanged", []),
+    ]
+    assert "key          search" in begun("task", "show", "040").out
+
+
+def test_a_priority_is_that_of_the_tasks_that_name_none(
+    begun: Callable[..., Any], file: str
+) -> None:
+    begun("task", "import", file, "--priority", "9")
+    listed = begun("task", "list", "--json").lines
+    assert [each["priority"] for each in listed] == [None, None, 9, 3]
+
+
+def test_an_import_reads_standard_input(
+    begun: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = io.TextIOWrapper(io.BytesIO(b"- {key: a, nam: b}"))
+    monkeypatch.setattr(sys, "stdin", bad)
+    done = begun("task", "import", "-")
+    assert done.code == 2
+    assert done.err.startswith("Error: standard input, line 1, [0].nam: unknown key 'nam'")
+    assert "Nothing was changed." in done.err
+    good = io.TextIOWrapper(io.BytesIO(FILE.encode()))
+    monkeypatch.setattr(sys, "stdin", good)
+    assert begun("task", "import", "-").code == 0
+
+
+def test_an_export_is_taken_again_in_both_forms(begun: Callable[..., Any], file: str) -> None:
+    begun("task", "import", file)
+    for option in ((), ("--json",)):
+        printed = begun("task", "export", *option)
+        assert "login" in printed.out
+        Path("again").write_text(printed.out)
+        assert begun("task", "import", "again").out == "4 unchanged\n"
+
+
+def test_an_export_of_nothing_says_so(sow: Callable[..., Any]) -> None:
+    sow("init")
+    sow("project", "new", "X")
+    done = sow("task", "export")
+    assert (done.code, done.out) == (0, "")
+    assert done.err.startswith("No tasks.")
+
+
+def test_a_check_is_looked_up_in_the_settings(begun: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / ".sow/config.yaml").write_text("checks: {unit: make test}\n")
+    (tmp_path / "x").write_text("- {key: a, name: A, agent: tester, checks: [lint]}")
+    done = begun("task", "import", "x")
+    assert done.code == 2
+    assert "no such check: lint" in done.err
+    assert "are: unit." in done.err
+    (tmp_path / "x").write_text("- {key: a, name: A, agent: tester, checks: [unit]}")
+    assert begun("task", "import", "x").code == 0
+
+
+def test_the_list_says_what_waits_for_what(begun: Callable[..., Any]) -> None:
+    assert begun("task", "list", "--waiting").out.splitlines()[1].split()[-3:] == [
+        "(pending)", "Review", "it",
+    ]  # fmt: skip
+    assert [each["task"] for each in begun("task", "list", "--ready", "--json").lines] == ["010"]
+    assert begun("task", "list", "--blocked").err.startswith("No task is blocked.")
+    begun("task", "abandon", "010")
+    (blocked,) = begun("task", "list", "--blocked", "--json").lines
+    assert (blocked["task"], blocked["standing"]) == ("020", "blocked")
+    assert blocked["waits_for"] == {"010": "abandoned"}
+    assert begun("task", "list", "--ready", "--blocked").code == 2
+
+
+def test_a_task_is_removed_unless_others_wait_for_it(begun: Callable[..., Any]) -> None:
+    done = begun("task", "remove", "010")
+    assert done.code == 4
+    assert 'sow task set 020 depends_on ""' in done.err
+    assert begun("task", "remove", "020", "010").out == (
+        "Task 020 removed: Review it\nTask 010 removed: Add JWT auth\n"
+    )
+    assert begun("task", "show", "010").code == 4
+
+
+def test_a_task_that_had_a_job_stays(begun: Callable[..., Any], tmp_path: Path) -> None:
+    from contextlib import closing
+
+    from reports.job_cases import make_job
+
+    from sow.ids import ProjectId, TaskId
+    from sow.jobs import jobs
+    from sow.jobs.database import open_queue
+    from sow.paths import Workspace
+    from sow.schema.job import JobState
+    from sow.state.projects import read_project
+
+    workspace = Workspace(tmp_path)
+    with closing(open_queue(workspace)) as database:
+        jobs.insert_job(
+            database,
+            make_job(
+                project_id=ProjectId(read_project(workspace).id),
+                task_id=TaskId("020"),
+                state=JobState.CANCELLED,
+            ),
+        )
+    done = begun("task", "remove", "020")
+    assert done.code == 4
+    assert "job 1 of it is on record (cancelled)" in done.err
+    assert begun("task", "show", "020").code == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "code"), [("7", 0), ("-1000", 0), ("", 0), ("x", 4), ("1001", 4)]
+)
+def test_a_priority_is_set(begun: Callable[..., Any], value: str, code: int) -> None:
+    assert begun("task", "set", "--id", "010", "priority", "--", value).code == code
+
+
+def test_an_agent_that_does_not_plan_imports_nothing(
+    begun: Callable[..., Any], as_agent: Callable[..., None], file: str
+) -> None:
+    as_agent()
+    assert begun("task", "import", file).code == 4
+    assert begun("task", "remove", "020").code == 4
+    assert begun("task", "export").code == 0
+    as_agent(role="planner")
+    assert begun("task", "import", file).code == 0

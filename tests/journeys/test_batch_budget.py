@@ -1,0 +1,71 @@
+"""The budget of a batch: what is reached stops its tasks, what is raised puts them back to work."""
+
+import pytest
+from journeys.callers import good
+from journeys.site import Site
+
+USE = {"use": {"input": 1000, "output": 100, "cache_read": 1000, "cache_write": 80}}
+TOKENS = 2180
+NEW = {"version": "2.1.330"}
+SAY = {"say": "I am at work."}
+
+
+def counts(site: Site) -> dict[str, int]:
+    found: dict[str, int] = site.sow("batch", "show", "night", "--json").json["counts"]
+    return {state: count for state, count in found.items() if count}
+
+
+def test_a_batch_stops_at_its_budget_and_goes_on_with_a_raised_one(site: Site) -> None:
+    site.project("010", "020")
+    site.script([good(NEW, USE, SAY)], task="010")
+    site.script([[NEW, USE, SAY, SAY, {"hang": True}], good(NEW, USE)], task="020")
+    run = ("batch", "run", "--name", "night", "--max-parallel", "1")
+    ended = site.sow(*run, "--budget", f"tokens={3.5 * TOKENS:.0f}", expect=1)
+    assert "the budget of batch 1 is reached" in ended.out + ended.err
+    assert "sow batch resume 1 --budget" in ended.out + ended.err
+    (group,) = site.sow("cost", "--by", "batch", "--json").json["groups"]
+    assert (group["key"], group["tokens"]["input"] >= 3000) == ("1", True)
+    site.sow("batch", "resume", "night", "--budget", "tokens=1M")
+    site.sow("batch", "wait", "night", expect=None)
+    assert site.task("020")["status"] == "needs_review"
+
+
+@pytest.mark.parametrize(
+    "raising",
+    [("batch", "resume", "night"), ("batch", "run", "--name", "night", "--wait", "1ms")],
+    ids=["resume", "the same call"],
+)
+def test_a_batch_of_nothing_but_spent_tasks_is_not_over_and_a_raised_budget_takes_them_up(
+    site: Site, raising: tuple[str, ...]
+) -> None:
+    site.project("010")
+    site.script([[NEW, USE, SAY, SAY, {"hang": True}], good(NEW, USE)], task="010")
+    run = ("batch", "run", "--name", "night", "--budget", f"tokens={1.5 * TOKENS:.0f}")
+    ended = site.sow(*run, expect=1).out
+    assert "Batch 1 night is running: 1 needs_person" in ended
+    assert "010 needs_person: the budget of batch 1 is reached" in ended
+    assert ": sow batch resume 1 --budget tokens=" in ended
+    site.sow(*raising, "--budget", "tokens=1M", expect=None)
+    site.sow("batch", "wait", "night", expect=None)
+    assert site.task("010")["status"] == "needs_review"
+
+
+def test_a_batch_whose_budget_cannot_be_kept_is_refused_at_once(site: Site) -> None:
+    site.project("010")
+    bound = {"SOW_AGENTS_IMPLEMENTER": "cursor"}
+    refused = site.sow("batch", "run", "--budget", "usd=1", env=bound, expect=5)
+    assert "the budget usd of the batch cannot be kept by cursor" in refused.err
+    assert "--unmetered" in refused.err
+    assert "no batch" in site.sow("batch", "show", expect=4).err
+
+
+@pytest.mark.parametrize("options", [(), ("--budget", "usd=5")])
+def test_the_figure_of_the_same_call_is_the_new_total(site: Site, options: tuple[str, ...]) -> None:
+    site.project("010")
+    site.script([[{"hang": True}]])
+    run = ("batch", "run", "--name", "night", "--detach")
+    site.sow(*run, "--budget", "usd=1", expect=75)
+    site.sow(*run, *options, expect=75)
+    policy = site.sow("batch", "show", "night", "--json").json["policy"]
+    assert policy["budget"] == {"usd": 5.0 if options else 1.0}
+    site.sow("batch", "cancel", "night")

@@ -1,0 +1,98 @@
+"""The loop of a batch without a person: checks, reviews, corrections, merges, conflicts."""
+
+from journeys.batch_site import accept, add, author, correct, deeds, of_batch, repository, shell
+from journeys.callers import report
+from journeys.gitsite import git
+from journeys.site import Site
+
+
+def test_work_is_checked_reviewed_corrected_and_merged(site: Site) -> None:
+    repository(site, "010", checks="grep -q good file")
+    site.script(
+        [
+            author("echo bad >file"),
+            author("echo good >file"),
+            correct("Say better.", "010"),
+            author("echo good, better >file"),
+            accept("010"),
+        ],
+        "010",
+    )
+    done = site.sow("batch", "run", "--check", "--review", "--merge", "--json").json
+    assert (done["state"], done["counts"]) == ("over", {"done": 1}), done
+    assert deeds(site, "010") == [
+        "spawn",
+        "check",
+        "mend",
+        "check",
+        "review",
+        "correct",
+        "check",
+        "review",
+        "merge",
+    ]
+    assert git(site, "show", "main:file") == "good, better\n"
+    task = site.task("010")
+    assert task["status"] == "completed"
+    assert task["feedback"] == [{"file": "001.md", "status": "settled"}]
+
+
+def test_a_dependent_begins_with_what_was_merged(site: Site) -> None:
+    repository(site, "010")
+    add(site, {"020": ["010"]})
+    site.script([author("echo one >file"), accept("010")], "010")
+    site.script([author("cat file >copy"), accept("020")], "020")
+    site.sow("batch", "run", "--review", "--merge")
+    assert git(site, "show", "main:copy") == "one\n"
+
+
+def test_a_conflict_is_handed_to_the_author_once(site: Site) -> None:
+    repository(site, "010", "020")
+    for task in ("010", "020"):
+        site.script(
+            [
+                author(f"echo {task} >file"),
+                accept(task),
+                [
+                    shell("echo both >file; git add file; git commit -q --no-edit"),
+                    report(),
+                ],
+                accept(task),
+            ],
+            task,
+        )
+    done = site.sow("batch", "run", "--review", "--merge", "--json").json
+    assert done["counts"] == {"done": 2}, done
+    solved = [job.task_id for job in of_batch(site) if job.batch_deed == "solve"]
+    assert len(solved) == 1
+    assert git(site, "show", "main:file") == "both\n"
+
+
+def test_after_so_many_returns_a_person_is_asked_and_puts_it_back_to_work(site: Site) -> None:
+    repository(site, "010", checks="grep -q good file")
+    site.script([author("echo bad >file")] * 3 + [author("echo good >file")], "010")
+    words = ("batch", "run", "--check", "--accept", "check", "--max-iterations", "2")
+    first = site.sow(*words, expect=1)
+    assert "010 needs_person: a check is still red after 2 returns to its author" in first.out
+    assert site.task("010")["status"] == "needs_review"
+    site.sow("agent", "resume", "010", "Say good.")
+    done = site.sow("batch", "wait")
+    assert "Batch 1 is over: 1 done" in done.out
+    assert site.task("010")["review"]["by"] == "check"
+
+
+def test_a_question_is_told_in_full_and_an_answer_goes_on(site: Site) -> None:
+    site.project("010")
+    site.script(
+        [
+            [{"sow": ["agent", "log", "Which algorithm, RS256 or HS256?"]}, report("paused")],
+            [report("completed")],
+        ],
+        "010",
+    )
+    first = site.sow("batch", "run", expect=1)
+    assert "010 needs_person: its agent asks a question: sow agent answer 010" in first.out
+    assert "    Which algorithm, RS256 or HS256?\n" in first.out
+    site.sow("agent", "resume", "010", "RS256.")
+    done = site.sow("batch", "run")
+    assert "Batch 1 is over: 1 done" in done.out

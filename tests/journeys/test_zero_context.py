@@ -1,0 +1,85 @@
+"""Projects of each type, driven to their end by `sow next` alone, whoever is killed meanwhile."""
+
+from collections.abc import Iterable
+
+import pytest
+from journeys.gitsite import git
+from journeys.scripted_projects import BRANCHES, DOCUMENT, begin
+from journeys.site import Site
+from journeys.staff import drain, nothing_is_taken
+from journeys.zero_context import Step, run_to_its_end
+from journeys.zero_context_kills import LOOKS, Kills
+from proving import hand_in, seeds
+
+SEEDS = seeds(1, 2, 3, 4, 5, 6)
+TIMES = {seed: 1 if seed % 3 else 3 for seed in SEEDS}
+"""How often each step is cut off before it is let through."""
+TOPIC = {
+    *("agent spawn", "agent review", "agent resume", "agent answer", "task set"),
+    *("output add", f"approve {DOCUMENT}", "output move"),
+}
+STANDARD = {
+    *("task import", "approve plan", "agent spawn", "agent answer", "agent review"),
+    *("agent review --project", "merge", "task add", "project check", "feedback settle"),
+}
+LINES = {"010.txt": "twice", "020.txt": "blue", "030.txt": "done", "050.txt": "done"}
+TAKEN = {
+    "standard": {*STANDARD, "agent resume"},
+    "standard by batches": {*STANDARD, "batch run"},
+    "exploration": {"task import", *TOPIC},
+    "design": {"output add", f"approve {DOCUMENT}", "output move"},
+    "breakdown": {"task import", "approve 010", "approve 030", "project publish"},
+}
+"""Of each type, how steps begin that it cannot end without, besides its beginning and end."""
+LEFT = {
+    "standard": LINES,
+    "standard by batches": LINES,
+    "exploration": {".sow/knowledge/summaries/knows.md": "What is known."},
+    "design": {".sow/knowledge/summaries/knows.md": "What is known."},
+    "breakdown": {},
+}
+"""What a project leaves behind."""
+
+
+def begins(steps: Iterable[Step], words: str) -> bool:
+    return any(" ".join(step.words).startswith(words) for step in steps)
+
+
+def has_ended_well(site: Site, kind: str, steps: list[Step]) -> None:
+    """Fail where a project has not ended as it should, or has left something running or held."""
+    wanted = {"project new", "advance", "project finish", *TAKEN[kind]}
+    assert {words for words in wanted if not begins(steps, words)} == set()
+    (ended,) = site.sow("project", "list", "--json").json_lines
+    assert (ended["state"], ended["ended"]) == ("completed", "finished")
+    assert ended["type"] == kind.partition(" ")[0]
+    for name, text in LEFT[kind].items():
+        assert (site.root / name).read_text() == f"{text}\n"
+    if kind == "breakdown":
+        assert len(list(site.root.glob(".sow/knowledge/breakdown/*/*.md"))) == 3
+    if "standard" in kind:
+        assert git(site, "status", "--porcelain", "--", ".", ":!.sow") == ""
+        assert git(site, "fsck", "--strict", "--no-dangling") == ""
+    if (site.root / ".sow/run/queue.db").exists():
+        drain(site)
+        nothing_is_taken(site)
+
+
+@pytest.mark.parametrize("kind", BRANCHES)
+def test_a_project_is_driven_from_nothing_to_its_end(site: Site, kind: str) -> None:
+    has_ended_well(site, kind, run_to_its_end(begin(site, kind)))
+
+
+@pytest.mark.storm
+@pytest.mark.xdist_group("storms")
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", BRANCHES)
+def test_it_ends_whatever_is_killed_at_each_of_its_steps(site: Site, kind: str, seed: int) -> None:
+    kills = Kills(site, seed, times=TIMES[seed])
+    steps = run_to_its_end(begin(site, kind), kills)
+    has_ended_well(site, kind, steps)
+    assert kills.cut_off == {step.line for step in steps if not step.line.startswith(LOOKS)}
+    killed = {f"{victim} killed": count for victim, count in sorted(kills.victims.items())}
+    facts = {"steps": len(steps), "cut off": len(kills.cut_off), "in time": kills.in_time}
+    hand_in(f"{kind} project led by sow next", seed, facts | killed)
+    if "standard" in kind:
+        assert {"caller", "worker", "supervisor", "agent"} <= kills.victims.keys()

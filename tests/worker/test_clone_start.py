@@ -1,0 +1,37 @@
+"""Whether an attempt's clone has to be made, and what that is asked of."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from test_gathering import JOB, GatherSite
+
+from sow.config.config_errors import InvalidConfiguration
+from sow.paths import AttemptPaths
+from sow.schema.job_terms import AuthorTerms
+from sow.state.tasks import read_task
+from worker.clone_start import clone_of_attempt
+
+APART = msgspec.structs.replace(JOB, terms=AuthorTerms(clone=True))
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[GatherSite]:
+    made = GatherSite(tmp_path)
+    yield made
+    made.database.close()
+
+
+def test_settings_that_nobody_can_read_keep_no_agent_from_a_clone_that_is_ready(
+    site: GatherSite, tmp_path: Path
+) -> None:
+    path = site.home.workspace.repository_config
+    path.write_text(f"clones: {{folder: {tmp_path / 'clones'}, use: sometimes}}")
+    task = read_task(site.home.workspace, "010")
+    found = clone_of_attempt(site.context, APART, task, AttemptPaths(tmp_path / "1"))
+    assert found is not None
+    assert (found.root, found.orders) == (site.clone, None)
+    other = read_task(site.home.workspace, "020")
+    with pytest.raises(InvalidConfiguration):
+        clone_of_attempt(site.context, APART, other, AttemptPaths(tmp_path / "1"))

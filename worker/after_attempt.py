@@ -1,0 +1,36 @@
+"""What is found out of files when an attempt is over, before it is settled: by its job's kind.
+
+Owns that choice. It may take a while in a large repository, so it is done in a
+thread of its own (`gathering`), and the monitor goes on.
+"""
+
+from sow.clones.tree_watch import Look, changed_between, look_at_tree
+from sow.schema.kinds import kind_of
+from worker.context import WorkerContext
+from worker.gathering import Gathered, Gathering, gather, has_clone_to_gather, named
+from worker.running import Running, read_record
+
+LOOK_LIMIT = 1 << 24
+
+
+def gathering_of(context: WorkerContext, running: Running) -> Gathering | None:
+    """Return the work that is to be done before an attempt is settled; None where there is none."""
+    job = running.job
+    if has_clone_to_gather(context, job):
+        return Gathering(job, lambda: gather(context, job, running.attempt.id, running.task))
+    reviews = kind_of(job).is_agents and not kind_of(job).makes_work
+    if reviews and running.paths.tree_before.exists():
+        return Gathering(job, lambda: changed_meanwhile(context, running))
+    return None
+
+
+def changed_meanwhile(context: WorkerContext, running: Running) -> Gathered:
+    """Tell what has changed in the root while a reviewer worked there."""
+    root = context.workspace.root
+    before = read_record(running.paths.tree_before, Look, limit=LOOK_LIMIT)
+    after = look_at_tree(root) if before is not None else None
+    changed = changed_between(before, after) if before is not None and after is not None else ()
+    if not changed:
+        return Gathered()
+    how = f"changed in {root} while the reviewer worked there, by whatever hand, and not undone"
+    return Gathered(warnings=(f"{how}: {named(changed)}",))

@@ -1,0 +1,123 @@
+"""Driving the batches: whenever something has happened to one, a worker takes a turn of it.
+
+Owns when that is, and that one worker at a time does it. What a turn is stands in
+`sow.calls.batch_turn`. Runs on the thread that starts jobs; where nothing has changed
+since the last look, that costs one query.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from sow import own_variables
+from sow.batches.gathering import Seen
+from sow.calls.batch_deeds import Work
+from sow.calls.batch_turn import pause, take_turn
+from sow.calls.caller import Caller
+from sow.environment import worker_environment
+from sow.errors import SowError
+from sow.faults import passing_fault
+from sow.ids import ProjectId
+from sow.jobs import batches, changes, statuses
+from sow.jobs.faults import QueueChanged
+from sow.schema.batch import Batch
+from sow.state.kept.store import project_id_at
+from worker.context import WorkerContext, logger
+
+MOST_ROUNDS = 10
+"""How often one look goes round: what one batch does (it gives the turn to merge back, say) may
+be what another, which has had its turn in this round, waits for."""
+
+BUG = "This is a bug. The whole story is in the worker's log (`sow worker logs`)."
+
+
+class BatchDriver:
+    """What one worker does for batches."""
+
+    def __init__(self, context: WorkerContext) -> None:
+        self._context = context
+        self._seen = Seen(context.workspace)
+        self._looked_up_to = -1
+        self._project = ""
+
+    def drive(self) -> None:
+        """Take a turn of every batch that something has happened to; the boundary around it."""
+        try:
+            self._drive()
+        except QueueChanged:
+            raise
+        except (SowError, OSError) as error:
+            self._looked_up_to = -1
+            logger.warning("cannot see to the batches yet: %s", error)
+
+    def _drive(self) -> None:
+        database, workspace = self._context.database, self._context.workspace
+        project = project_id_at(workspace.root)
+        if statuses.has_notes(workspace, database):
+            statuses.take_notes(workspace, database, now=self._context.now())
+        upto = changes.newest(database).seq
+        if (upto, project) == (self._looked_up_to, self._project):
+            return
+        for _ in range(MOST_ROUNDS):
+            waiting = batches.unheeded(database, ProjectId(project))
+            if not waiting:
+                batches.pass_over(database, ProjectId(project), upto)
+                self._looked_up_to, self._project = upto, project
+                return
+            with self._alone() as ours:
+                if not ours:
+                    return  # another worker does it, and rings when there is a job
+                for batch in waiting:
+                    self._take_turn(batch)
+
+    def _take_turn(self, batch: Batch) -> None:
+        work = self._work(batch)
+        if work is None:
+            return
+        try:
+            take_turn(work, self._seen)
+        except SowError as error:
+            if isinstance(error, QueueChanged) or passing_fault(error) is not None:
+                raise
+            self._pause(work, f"{error.message}\n{error.hint}")
+        except OSError:
+            raise
+        except Exception as error:  # a boundary: a bug ends in a word to a person, not in silence
+            logger.exception("sow itself failed in batch %s", batch.id)
+            self._pause(work, f"sow itself failed: {type(error).__name__}: {error}\n{BUG}")
+
+    def _work(self, batch: Batch) -> Work | None:
+        """Return where the batch's deeds are done: with the PATH of whoever made it."""
+        context = self._context
+        environ = worker_environment(context.environ) | {"PATH": batch.path_variable}
+        if own_variables.CONFIG in context.environ:
+            environ[own_variables.CONFIG] = context.environ[own_variables.CONFIG]
+        caller = Caller(context.workspace, environ, context.workspace.root, context.clock)
+        work = Work(caller, context.database, context.configuration, batch)
+        try:
+            return replace(work, config=caller.load_configuration())
+        except SowError as error:
+            self._pause(work, f"{error.message}\n{error.hint}")
+            return None
+
+    def _pause(self, work: Work, reason: str) -> None:
+        """Leave a batch to a person that nobody can drive as things stand."""
+        pause(work, reason.strip())
+        batches.heed(work.database, work.batch.id, changes.newest(work.database).seq)
+        logger.warning("batch %s is paused: %s", work.batch.id, reason.partition("\n")[0])
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Say whether this worker may drive: not while another one does. Its death gives it up."""
+        lock = self._context.workspace.workers / ".batches"
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+        finally:
+            os.close(fd)

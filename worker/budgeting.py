@@ -1,0 +1,150 @@
+"""Budgets while agents run: the share of each attempt, the watch over it, the warning.
+
+Owns that nothing begins without a share, and that an agent which has used up
+its own is ended so that its session can be resumed. The sums are `sow.jobs.budgets`'s.
+"""
+
+import time
+from dataclasses import replace
+
+from msgspec import structs
+
+from sow.agent_clis.description import Metering
+from sow.agent_clis.known import AGENT_CLIS
+from sow.calls.budgeting import BudgetIsReached
+from sow.executors.base import Verdict
+from sow.jobs import budgets, jobs, leases, spending
+from sow.jobs.budgets import Account
+from sow.reports.budgets import account_words, raise_words, scope_words, warning_words
+from sow.schema.budget import Amounts, Measure
+from sow.schema.causes import Cause
+from sow.schema.job import Attempt, Job
+from worker.context import WorkerContext, tell
+from worker.metering import note_last_usage, usage_so_far
+from worker.prepared import Prepared
+from worker.running import Exit, Running
+
+WARNING_SECONDS = 2.0
+"""How often it is looked whether little is left."""
+
+
+class RestIsReserved(Exception):
+    """What is left of a budget is reserved by agents that run: a job waits until they end."""
+
+    def __init__(self, account: Account) -> None:
+        self.words = f"the rest of the budget of {scope_words(account)} is reserved by what runs"
+        super().__init__(self.words)
+
+
+def share_for(context: WorkerContext, job: Job) -> Amounts:
+    """Return what the next attempt of a job may reserve; nothing without a budget.
+
+    Raises BudgetIsReached, RestIsReserved. A job that another agent has queued
+    does not wait: that agent may be what holds the rest, and waits for it.
+    """
+    accounts = budgets.accounts_of(context.database, job, now=context.now())
+    for account in accounts:
+        if not account.rest:
+            if account.running and job.parent is None:
+                raise RestIsReserved(account)
+            raise BudgetIsReached(account)
+    return budgets.offer(watched(job, accounts), at_once(context, job))
+
+
+def at_once(context: WorkerContext, job: Job) -> int:
+    """Return how many attempts may run beside each other, for the size of a share."""
+    most = job.agents_executor.max_parallel
+    slots = context.configuration.worker.concurrency
+    return slots if most is None else min(slots, most)
+
+
+def watched(job: Job, accounts: list[Account]) -> list[Account]:
+    """Return those that can be kept while its agent runs: of the others it has no share."""
+    if AGENT_CLIS[job.agents_executor.type].metering is Metering.AT_ONCE:
+        return accounts
+    return [account for account in accounts if account.measure is Measure.TIME]
+
+
+def within(prepared: Prepared, share: Amounts) -> Prepared:
+    """Return a process to be that ends by itself when its share of money is used up."""
+    if share.usd is None or prepared.executor is None:
+        return prepared
+    limit = prepared.executor.limit_arguments(share.usd)
+    return replace(prepared, argv=(*prepared.argv, *limit))
+
+
+def begin_with_share(context: WorkerContext, job: Job, attempt: Attempt, share: Amounts) -> None:
+    """Reserve an attempt's share, in the transaction that begins it. Raises RestIsReserved."""
+    if share:
+        bound = jobs.get_job(context.database, job.id)  # its budgets may have changed
+        account = budgets.lacking(context.database, bound, share, now=context.now())
+        if account is not None:
+            raise RestIsReserved(account)
+    spending.begin(context.database, job, attempt, share)
+
+
+def over_share(context: WorkerContext, running: Running) -> Verdict | None:
+    """Return why an attempt should be ended now: it has used up its share."""
+    if running.job.budgets is None or running.output.seen.concluded:
+        return None
+    if running.share is None:
+        attempt = running.attempt
+        running.share = spending.share_of(context.database, attempt.job_id, attempt.number)
+    used = Amounts(time=time.monotonic() - running.begun_at)
+    if running.output.seen.meter.is_told and (running.share.tokens or running.share.usd):
+        run = usage_so_far(context, running, ended=False)
+        tokens = run.tokens.total if run.tokens is not None else None
+        used = Amounts(time=used.time, usd=run.usd, tokens=tokens)
+    for measure in Measure:
+        share, spent = running.share.of(measure), used.of(measure)
+        if share is not None and spent is not None and spent >= share:
+            return Verdict(Cause.BUDGET_REACHED, f"has used up its share of a budget ({measure})")
+    return None
+
+
+def tell_of_budget(
+    context: WorkerContext, running: Running, job: Job, verdict: Verdict, exit_facts: Exit | None
+) -> Verdict:
+    """Return the verdict in words that name the budget and how it is raised.
+
+    What the attempt has used is put on record first: it counts from here on.
+    """
+    ended_at = (exit_facts.ended_at if exit_facts else None) or context.now()
+    with leases.under(context.database, running.lease):
+        note_last_usage(context, running, verdict.cause, ended_at=ended_at)
+    for account in budgets.accounts_of(context.database, job, now=context.now()):
+        if not account.rest and (not account.running or job.parent is not None):
+            reason = f"{account_words(account)}\n{raise_words(account)}"
+            return structs.replace(verdict, reason=reason)
+    return verdict
+
+
+def is_left(context: WorkerContext, job: Job) -> bool:
+    """Whether a job whose agent has used up its share may have another one, now or later."""
+    try:
+        share_for(context, job)
+    except BudgetIsReached:
+        return False
+    except RestIsReserved:
+        return True
+    return job.budgets is not None
+
+
+def warn_if_due(context: WorkerContext, running: Running, *, now: float) -> None:
+    """Warn, where something is to be warned of; look now and then. `now` is monotonic."""
+    if running.job.budgets is not None and now >= running.warns_at:
+        running.warns_at = now + WARNING_SECONDS
+        warn(context, running.job)
+
+
+def warn(context: WorkerContext, job: Job) -> None:
+    """Put on record, once for each figure, that little is left of a budget."""
+    if job.budgets is None:
+        return
+    now = context.now()
+    for account in budgets.accounts_of(context.database, job, now=now):
+        if account.used < budgets.WARN_AT * account.total:
+            continue
+        words = warning_words(account)
+        if budgets.note_warning(context.database, job, account, words, now=now):
+            tell(job, words)

@@ -1,0 +1,75 @@
+"""The frame of a program that makes a place ready and then becomes an agent's CLI there.
+
+Owns what such a program leaves where it cannot: `result.json`, in the words of
+what failed, with the cause. A fault that passes (a lock, a full disk) is told from
+one that stays, so that the attempt is made again. The CLI is not started then.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from sow import own_variables
+from sow.environment import caller_environment
+from sow.errors import SowError
+from sow.faults import passing_fault
+from sow.files import write_atomically
+from sow.jobs.leases import Fenced
+from sow.paths import AttemptPaths
+from sow.schema.causes import Cause
+from sow.schema.step_result import StepResult
+from sow.terminal_text import printable_lines
+
+RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
+"""What Python ignores, and an agent's CLI must not."""
+
+
+def become(argv: tuple[str, ...], paths: AttemptPaths, make_ready: Callable[[], Path]) -> int:
+    """Become `argv` in the folder that `make_ready` returns; return 1 where that cannot be."""
+    try:
+        os.chdir(make_ready())
+    except Fenced:
+        print("Another worker has settled this attempt meanwhile.", file=sys.stderr)
+        return 1
+    except (SowError, OSError) as error:
+        _leave(result_of(error), paths)
+        return 1
+    _become(argv)
+    return 0
+
+
+def _leave(result: StepResult, paths: AttemptPaths) -> None:
+    """Leave why the CLI is not started; where the disk is full, on standard error alone."""
+    print(result.reason, file=sys.stderr)
+    with suppress(SowError, OSError):
+        write_atomically(paths.result, msgspec.json.encode(result), mode=0o600)
+
+
+def _become(argv: tuple[str, ...]) -> None:
+    for number in RESTORED:
+        signal.signal(number, signal.SIG_DFL)
+    environ = caller_environment(os.environ)
+    environ.pop(own_variables.CALLER_PYTHONPATH, None)
+    os.execve(argv[0], argv, environ)
+
+
+def result_of(error: SowError | OSError) -> StepResult:
+    """Return what an error has come to."""
+    passes = passing_fault(error) is not None
+    cause = Cause.SETUP_PREVENTED if passes else Cause.SETUP_FAILED
+    return StepResult(cause=cause, reason=_words(error))
+
+
+def _words(error: SowError | OSError) -> str:
+    """Return what failed, fit for any terminal and any JSON: agents have named files in it."""
+    text = str(error)
+    if isinstance(error, SowError):
+        text = f"{error.message}\n{error.hint}".rstrip()
+    elif error.filename:
+        text = f"{error.filename}: {error.strerror}"
+    return "\n".join(printable_lines(text))

@@ -1,0 +1,63 @@
+"""`python -m worker.steps.review ORDERS ARGV…`: makes a reviewer's place ready, and becomes ARGV.
+
+Owns the order: the throw-away clone is made, then set up, then whole; whoever is
+killed before that leaves one that is made again. A reviewer without a clone works
+in the root: how that stands is noted first, to tell what changes there.
+"""
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+from sow.clones.main_checkout import main_checkout
+from sow.clones.make import finish_clone
+from sow.clones.mark import Stage, own_mark
+from sow.clones.review_clone import make_review_clone, remove_review_clone, review_place
+from sow.clones.tree_watch import look_at_tree
+from sow.files import read_regular, write_atomically
+from sow.paths import AttemptPaths, Workspace
+from sow.state.tasks import read_task
+from worker.steps.becoming import become
+from worker.steps.program_input import ORDERS_LIMIT, ReviewOrders
+from worker.steps.setting_up import set_up
+
+
+def main(orders_file: str, *argv: str) -> int:
+    """Make the place ready and become `argv`; return 1 where that cannot be."""
+    data = read_regular(Path(orders_file), ORDERS_LIMIT)
+    orders = msgspec.json.decode(data, type=ReviewOrders)
+    paths = AttemptPaths(Path(orders.folder))
+    return become(argv, paths, lambda: make_ready(orders, paths) / orders.cwd)
+
+
+def make_ready(orders: ReviewOrders, paths: AttemptPaths) -> Path:
+    """Return what stands for the workspace's root where the reviewer works. Raises SowError."""
+    workspace = Workspace(Path(orders.workspace))
+    if orders.commit is None:
+        _note_tree(workspace, paths)
+        return workspace.root
+    main = main_checkout(workspace, orders.settings)
+    place = review_place(main.place(read_task(workspace, orders.task)), orders.job)
+    if orders.is_first:  # of a job of this number in a queue's file that is gone, say
+        remove_review_clone(place)
+    root = make_review_clone(
+        place, main.repository, orders.commit, copy=orders.settings.copy, without=orders.without
+    )
+    mark = own_mark(place)
+    if mark is not None and mark.stage != Stage.WHOLE:
+        if orders.settings.setup is not None:
+            set_up(orders.settings, paths, root, orders.packages)
+        finish_clone(place)
+    return root
+
+
+def _note_tree(workspace: Workspace, paths: AttemptPaths) -> None:
+    """Keep how the tree stands; without git nobody can tell what changes in it."""
+    found = look_at_tree(workspace.root)
+    if found is not None:
+        write_atomically(paths.tree_before, msgspec.json.encode(found), mode=0o600, durable=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
