@@ -20,11 +20,12 @@ unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 # and a worker in a container, where an engine answers.
 ifeq ($(CI),true)
 LEAVE_OUT := -m "not docker"
-# A run of CI has a limit, and a shared machine may be slower than usual.
-WITHIN := --begin-within 50
+# A run of CI has a limit, and a shared machine may be slower than usual. What fails there is
+# tried once more, and the summary names it (docs/decisions.md, "A second try, in CI alone").
+ON_CI := --begin-within 50 --reruns 1 --reruns-delay 2
 else
 LEAVE_OUT := -m "not storm and not docker"
-WITHIN :=
+ON_CI :=
 endif
 
 # What is quick reaches every package all the same (tests/repository/test_quick_tests.py).
@@ -47,7 +48,7 @@ run: $(FOR_USE) ## Run the main job once, end to end, with an agent of sow's own
 	$(BIN)/sow demo
 
 test: $(FOR_WORK) ## Run the tests; under CI=true one seed of each storm as well.
-	$(BIN)/pytest -n $(JOBS) --dist loadgroup $(WITHIN) $(LEAVE_OUT)
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup $(ON_CI) $(LEAVE_OUT)
 
 # Most of what a quick test waits for is the disk: in memory nothing is synced.
 MEMORY := $(shell test -w /dev/shm && echo -p /dev/shm)

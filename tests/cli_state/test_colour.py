@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from reports.job_cases import NOW, ended_job, make_job
+from terminal_output import all_of
 
 from sow.cli.changes import words_of
 from sow.cli.colour import COLOURS, coloured
@@ -164,5 +165,4 @@ def test_a_true_terminal_shows_it(shown: Sow, tmp_path: Path) -> None:
     environ = {**os.environ, "TERM": "xterm"}
     subprocess.run(argv, cwd=tmp_path, env=environ, stdout=theirs, check=True)
     os.close(theirs)
-    with os.fdopen(ours, "rb") as reader:
-        assert f"{RED}failed{END}".encode() in reader.read1(1 << 16)
+    assert f"{RED}failed{END}".encode() in all_of(ours)

@@ -6,7 +6,6 @@ import pty
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from terminal_output import all_of
 
 from sow.cli.streams import Terminal
 from sow.terminal_text import without_steering
@@ -36,12 +36,8 @@ def on_terminal(folder: Path, *words: str) -> str:
         stderr=theirs,
     )
     os.close(theirs)
-    seen = b""
-    with suppress(OSError):  # nobody writes any more
-        while part := os.read(ours, 65536):
-            seen += part
+    seen = all_of(ours)
     process.wait(timeout=240)
-    os.close(ours)
     return seen.decode().replace("\r\n", "\n")
 
 
