@@ -177,8 +177,8 @@ class Results:
         )
         held = "yes" if ratio <= SCHEDULE_BAR else "NO"
         taken = (
-            f"{plan.taken:.0f} s, ideal {plan.ideal:.0f} s: {ratio:.2f} ×; {plan.beyond:.1f} s more for"
-            f" each of {plan.in_a_row} tasks in a row"
+            f"{plan.taken:.0f} s, ideal {plan.ideal:.0f} s: {ratio:.2f} ×; {plan.beyond:.1f} s more"
+            f" for each of {plan.in_a_row} tasks in a row"
         )
         rows = [(what, taken, f"≤ {SCHEDULE_BAR:g} ×", held)]
         for growth in self.batches.growths:
