@@ -14,7 +14,7 @@ from sow.calls.budgeting import CannotBeKept, unkept
 from sow.calls.caller import Caller
 from sow.calls.ended_project import refuse_without_project
 from sow.config.checks import checks_of, chosen, read_repository
-from sow.errors import StateError
+from sow.errors import StateError, UsageError
 from sow.ids import BatchId, JobId, ProjectId, TaskId, parse_phase, parse_task_id
 from sow.jobs import batches, jobs, workers
 from sow.jobs.batches import SameBatchGoesOn, UnknownBatch
@@ -33,6 +33,7 @@ from sow.schema.job import JobState
 from sow.schema.kinds import KINDS
 from sow.schema.task import Task, TaskStatus
 from sow.state.projects import read_project
+from sow.state.state_errors import UnknownPhase
 from sow.state.tasks import list_tasks, read_task
 
 FINISHED = frozenset({TaskStatus.COMPLETED, TaskStatus.ABANDONED})
@@ -73,6 +74,16 @@ class NotInBatch(StateError):
         )
 
 
+class NumberForName(UsageError):
+    """A batch is to be called by a number, which other commands would take for another batch's."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"a batch cannot be called {name}: that would be the number of one",
+            hint=f"Add a letter: --name b{name}.",
+        )
+
+
 class NothingToCheck(StateError):
     """The checks of a batch are to accept work, and it runs none."""
 
@@ -107,8 +118,11 @@ def make_or_attach(caller: Caller, database: Database, wanted: Wanted) -> Made |
 
     Where no task is left it is the last one of that selection, None where none was.
 
-    Raises UnknownTask, TaskInBatch, UnknownAgent, UnknownCheck, NoChecks, NothingToCheck.
+    Raises NumberForName, UnknownPhase, UnknownTask, TaskInBatch, UnknownAgent, UnknownCheck,
+    NoChecks, NothingToCheck.
     """
+    if wanted.name.isdecimal():
+        raise NumberForName(wanted.name)
     project_id = ProjectId(read_project(caller.workspace).id)
     found = batches.open_batch(database, project_id, wanted.selection)
     if found is not None:
@@ -137,6 +151,9 @@ def _attached(caller: Caller, database: Database, batch: Batch, wanted: Wanted) 
     add(caller, database, batch, tasks_of(caller, wanted.selection, taken))
     notes = []
     policy = wanted.policy
+    if wanted.name not in ("", batch.name):
+        known = f"is called {batch.name}" if batch.name else "has no name"
+        notes.append(f"batch {batch.id} {known}, as it was made")
     if wanted.has_budget:
         give_budget(database, batch, policy.budget, unmetered=policy.unmetered)
         workers.wake(caller.workspace)
@@ -187,13 +204,21 @@ def _refuse_unkept(caller: Caller, policy: BatchPolicy, task_ids: Sequence[TaskI
 
 
 def tasks_of(caller: Caller, selection: Selection, taken: dict[TaskId, BatchId]) -> list[TaskId]:
-    """Return the tasks of a selection. Those that are named come whatever their status."""
+    """Return the tasks of a selection. Those that are named come whatever their status.
+
+    Raises UnknownTask, UnknownPhase.
+    """
     if selection.tasks:
         return [TaskId(read_task(caller.workspace, task).id) for task in selection.tasks]
     phase = parse_phase(selection.phase) if selection.phase else None
+    tasks = list_tasks(caller.workspace)
+    if phase is not None and all(task.phase != phase for task in tasks):
+        phases = read_project(caller.workspace).phases
+        if phase not in phases:
+            raise UnknownPhase(phase, phases, may_make=False)
     return [
         TaskId(task.id)
-        for task in list_tasks(caller.workspace)
+        for task in tasks
         if _is_left(task) and task.id not in taken and _is_meant(task, phase)
     ]
 
