@@ -8,6 +8,7 @@ done by then is among the facts.
 from typing import Any
 
 from sow.batches.deeds import Deed, Plan, Standing, next_deeds
+from sow.batches.figures import figures_of
 from sow.batches.gathering import Seen, gather
 from sow.calls.ancestry import WaitsForItself
 from sow.calls.batch_deeds import Step, Work, do
@@ -74,7 +75,8 @@ def look(work: Work, seen: Seen) -> Plan:
 
 def _look(work: Work, seen: Seen) -> Plan:
     batch = batches.get_batch(work.database, work.batch.id)
-    items, facts = gather(work.caller.workspace, work.database, batch, seen)
+    figures = figures_of(work.config, now=work.caller.now())
+    items, facts = gather(work.caller.workspace, work.database, batch, seen, figures)
     return next_deeds(items, batch.policy, facts)
 
 
