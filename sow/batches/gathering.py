@@ -5,7 +5,7 @@ Reads only. A task that has not changed since the last look is not parsed again.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -127,12 +127,18 @@ def _is_undone(job: JobInBatch) -> bool:
 
 
 def gather(
-    workspace: Workspace, database: Database, batch: Batch, seen: Seen, figures: Figures
+    workspace: Workspace,
+    database: Database,
+    batch: Batch,
+    seen: Seen,
+    figures: Figures,
+    asking: Collection[TaskId] = (),
 ) -> tuple[list[ItemFacts], BatchFacts]:
     """Return the facts of a batch, whose project is checked out.
 
     The jobs are read first: a call that is placed meanwhile may have marked its task, and
     its job be missing. Then there is a newer change, and the look is not to be trusted.
+    `asking` are the tasks of the agent that looks, and of those above it: they wait for it.
     Raises QueueError, and StateError where the machine lacks something for now.
     """
     items = batches.items_of(database, batch.id)
@@ -141,7 +147,7 @@ def gather(
     for job in all_jobs:
         if job.task_id in histories:
             histories[job.task_id].jobs.append(job)
-    look = _Look(workspace, database, batch, seen, figures, histories)
+    look = _Look(workspace, database, batch, seen, figures, histories, asking)
     found = [look.item(item) for item in items]
     turn = batches.turn_of(database, batch.project_id)
     mine = turn is not None and turn[0] == batch.id
@@ -167,10 +173,11 @@ class _Look:
         seen: Seen,
         figures: Figures,
         histories: Mapping[TaskId, _History],
+        asking: Collection[TaskId],
     ) -> None:
         self._seen = seen
         self._figures = figures
-        self._others = Others(database, batch.project_id, seen.task)
+        self._others = Others(database, batch.project_id, seen.task, asking)
         self._batch = batch
         self._histories = histories
         self._branches = TaskBranches(workspace, seen.answers)

@@ -4,7 +4,7 @@ Owns that question, for those that items wait for. Asked of the records alone, a
 other batches were told of last; no record is read before somebody asks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property
 
 from sow.errors import StateError
@@ -19,11 +19,17 @@ class Others:
     """The tasks of a project beside those of a batch."""
 
     def __init__(
-        self, database: Database, project_id: ProjectId, task: Callable[[str], Task]
+        self,
+        database: Database,
+        project_id: ProjectId,
+        task: Callable[[str], Task],
+        asking: Collection[TaskId] = (),
     ) -> None:
+        """`asking` are the tasks of who asks: nobody waits for itself."""
         self._database = database
         self._project_id = project_id
         self._task = task
+        self._asking = asking
 
     @cached_property
     def _under_way(self) -> UnderWay:
@@ -37,6 +43,8 @@ class Others:
         is_any_at_work, seen, way = False, {task_id}, [task_id]
         while way:
             current = way.pop()
+            if current in self._asking:
+                return False
             if self._waits(current):
                 left = self._unmet(current)
                 way += left - seen

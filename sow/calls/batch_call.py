@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from sow.agents.roles import get_agent
+from sow.calls.ancestry import refuse_task_of_ancestor, tasks_above
 from sow.calls.budgeting import CannotBeKept, unkept
 from sow.calls.caller import Caller
 from sow.calls.ended_project import refuse_without_project
@@ -128,8 +129,7 @@ def make_or_attach(caller: Caller, database: Database, wanted: Wanted) -> Made |
     if found is not None:
         return _attached(caller, database, found, wanted)
     refuse_policy(caller, wanted.policy)
-    taken = batches.open_tasks(database, project_id)
-    meant = tasks_of(caller, wanted.selection, taken)
+    meant = tasks_of(caller, database, project_id, wanted.selection)
     if not meant:
         last = batches.last_batch(database, project_id, wanted.selection)
         return None if last is None else Made(last, attached=True)
@@ -147,8 +147,7 @@ def _attached(caller: Caller, database: Database, batch: Batch, wanted: Wanted) 
 
     That was added to the project since, or taken out of the batch: it is asked for now.
     """
-    taken = batches.open_tasks(database, batch.project_id)
-    add(caller, database, batch, tasks_of(caller, wanted.selection, taken))
+    add(caller, database, batch, tasks_of(caller, database, batch.project_id, wanted.selection))
     notes = []
     policy = wanted.policy
     if wanted.name not in ("", batch.name):
@@ -203,13 +202,17 @@ def _refuse_unkept(caller: Caller, policy: BatchPolicy, task_ids: Sequence[TaskI
             raise CannotBeKept(words)
 
 
-def tasks_of(caller: Caller, selection: Selection, taken: dict[TaskId, BatchId]) -> list[TaskId]:
+def tasks_of(
+    caller: Caller, database: Database, project_id: ProjectId, selection: Selection
+) -> list[TaskId]:
     """Return the tasks of a selection. Those that are named come whatever their status.
 
-    Raises UnknownTask, UnknownPhase.
+    An agent's own task is not meant, nor one above it: the batch would wait for who waits for
+    it. Raises UnknownTask, UnknownPhase, WaitsForItself.
     """
     if selection.tasks:
-        return [TaskId(read_task(caller.workspace, task).id) for task in selection.tasks]
+        return [_named(caller, database, project_id, task) for task in selection.tasks]
+    taken = {*batches.open_tasks(database, project_id), *tasks_above(caller, database, project_id)}
     phase = parse_phase(selection.phase) if selection.phase else None
     tasks = list_tasks(caller.workspace)
     if phase is not None and all(task.phase != phase for task in tasks):
@@ -221,6 +224,12 @@ def tasks_of(caller: Caller, selection: Selection, taken: dict[TaskId, BatchId])
         for task in tasks
         if _is_left(task) and task.id not in taken and _is_meant(task, phase)
     ]
+
+
+def _named(caller: Caller, database: Database, project_id: ProjectId, task_id: str) -> TaskId:
+    found = TaskId(read_task(caller.workspace, task_id).id)
+    refuse_task_of_ancestor(caller, database, project_id, found)
+    return found
 
 
 def _is_meant(task: Task, phase: str | None) -> bool:
@@ -299,12 +308,12 @@ def find(caller: Caller, database: Database | None, name: str | None) -> Batch:
 def add(caller: Caller, database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> None:
     """Add tasks to a batch that goes on.
 
-    Raises BatchHasEnded, OtherProjectsBatch, UnknownTask, TaskInBatch.
+    Raises BatchHasEnded, OtherProjectsBatch, UnknownTask, TaskInBatch, WaitsForItself.
     """
     _refuse_ended(batch)
     if read_project(caller.workspace).id != batch.project_id:
         raise OtherProjectsBatch(batch)
-    meant = [TaskId(read_task(caller.workspace, task_id).id) for task_id in task_ids]
+    meant = [_named(caller, database, batch.project_id, task_id) for task_id in task_ids]
     known = {item.task_id for item in batches.items_of(database, batch.id)}
     new = [task_id for task_id in dict.fromkeys(meant) if task_id not in known]
     if not new:

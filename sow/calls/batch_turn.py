@@ -10,7 +10,7 @@ from typing import Any
 from sow.batches.deeds import Deed, Plan, Standing, next_deeds
 from sow.batches.figures import figures_of
 from sow.batches.gathering import Seen, gather
-from sow.calls.ancestry import WaitsForItself
+from sow.calls.ancestry import WaitsForItself, tasks_above
 from sow.calls.batch_deeds import Step, Work, do
 from sow.calls.placement_after_report import AgentIsEnding
 from sow.calls.same_call import TaskHasJob
@@ -76,7 +76,8 @@ def look(work: Work, seen: Seen) -> Plan:
 def _look(work: Work, seen: Seen) -> Plan:
     batch = batches.get_batch(work.database, work.batch.id)
     figures = figures_of(work.config, now=work.caller.now())
-    items, facts = gather(work.caller.workspace, work.database, batch, seen, figures)
+    asking = tasks_above(work.caller, work.database, batch.project_id)
+    items, facts = gather(work.caller.workspace, work.database, batch, seen, figures, asking)
     return next_deeds(items, batch.policy, facts)
 
 

@@ -1,5 +1,7 @@
 """What an item waits for outside of its batch: that goes on while somebody is at work on it."""
 
+import dataclasses
+
 import pytest
 from calls.batch_desk import begin, items, look, turn
 from calls.desk import PROJECT, Desk
@@ -8,11 +10,13 @@ from msgspec.structs import replace
 from sow.batches.gathering import Seen
 from sow.batches.others import Others
 from sow.calls import batch_call
+from sow.calls.ancestry import WaitsForItself
+from sow.calls.batch_call import Wanted, selection_of
 from sow.calls.batch_deeds import Work
 from sow.calls.batch_wait import look_at_batch
 from sow.ids import TaskId
 from sow.jobs import batches, jobs
-from sow.schema.batch import ItemState
+from sow.schema.batch import BatchPolicy, ItemState
 from sow.schema.job import HeldFor, JobState
 from sow.schema.task import TaskStatus
 
@@ -98,3 +102,26 @@ def test_a_single_call_that_waits_for_its_time_is_waited_for_and_one_that_waits_
     held = {"state": JobState.HELD, "held_for": HeldFor.TRUST}
     jobs.change_job(desk.database, job.id, **held)
     assert rests(work)
+
+
+def test_an_agent_waits_for_no_batch_that_waits_for_the_agent(desk: Desk) -> None:
+    for task, needs in (("010", []), ("020", ["010"]), ("030", [])):
+        desk.task(task, depends_on=needs)
+    own = desk.run(task_id=TaskId("010"), agent="orchestrator")
+    agent = desk.as_agent_of(own)
+    wanted = Wanted(selection_of((), None), BatchPolicy())
+    made = batch_call.make_or_attach(agent, desk.database, wanted)
+    assert made is not None
+    work = Work(agent, desk.database, desk.config, made.batch)
+    assert set(items(work)) == {"020", "030"}, "without its own task"
+    turn(work)
+    assert not rests(work)
+    desk.end(2, TaskStatus.COMPLETED)
+    turn(work)
+    assert rests(work), "what is left waits for the agent that asks"
+    assert not rests(dataclasses.replace(work, caller=desk.caller)), "to others it goes on"
+    with pytest.raises(WaitsForItself):
+        batch_call.add(agent, desk.database, made.batch, [TaskId("010")])
+    named = Wanted(selection_of(("010",), None), BatchPolicy())
+    with pytest.raises(WaitsForItself):
+        batch_call.make_or_attach(agent, desk.database, named)
