@@ -56,6 +56,8 @@ def show_log(
     )
     if not follow:
         entries = read_logs(workspace, wanted)
+        if agent and not entries:
+            _refuse_unknown(agent, read_logs(workspace, Wanted()))
         _print(entries[-last:] if last else entries, as_json=as_json)
         if not entries and not as_json:
             click.echo("Nothing is logged that was asked for.", err=True)
@@ -66,6 +68,14 @@ def show_log(
     while True:
         time.sleep(FOLLOW_SECONDS)
         _print(follower.new(), as_json=as_json)
+
+
+def _refuse_unknown(agent: str, entries: list[Logged]) -> None:
+    """Raise UnknownAgent where no role is called so, and nobody who has logged anything."""
+    from sow.agents.roles import get_agent  # nearly always somebody has logged
+
+    if all(agent not in (entry.agent, entry.role) for _, entry in entries):
+        get_agent(agent)
 
 
 def _time_of(text: str, now: float) -> str:

@@ -139,7 +139,7 @@ class TaskExists(StateError):
 class UnknownPhase(StateError):
     """A phase that the project does not have, and that nobody asked to make."""
 
-    def __init__(self, phase: str, known: Sequence[str]) -> None:
+    def __init__(self, phase: str, known: Sequence[str], *, another: str = "--new-phase") -> None:
         from difflib import get_close_matches  # heavy, and for an error's hint alone
 
         self.phase = phase
@@ -147,7 +147,7 @@ class UnknownPhase(StateError):
         guess = f"Did you mean {near[0]}? " if near else ""
         super().__init__(
             f"the project has no phase {phase}",
-            hint=f"{guess}It has: {', '.join(known)}. `--new-phase` makes another one.",
+            hint=f"{guess}It has: {', '.join(known)}. `{another}` makes another one.",
         )
 
 
