@@ -170,7 +170,7 @@ def _checkout_of(workspace: str) -> str | None:
     """Return the id of the checkout that a workspace lies in; None where it has none."""
     import json  # as above
 
-    git_dir = _git_dir_above(workspace)
+    git_dir = _git_dir_above(os.path.realpath(workspace))
     try:
         data = _start_of(f"{git_dir}/{CHECKOUT_PLACE}", LARGEST)
         checkout = json.loads(data or b"")["id"]

@@ -36,11 +36,6 @@ def test_an_option_without_its_value_names_the_help_of_its_own_command(begun: So
     assert begun("next", "--nope").err.endswith("See `sow next --help`.\n")
 
 
-def test_a_phase_that_is_not_there_cannot_be_made_by_finishing_it(begun: Sow) -> None:
-    done = begun("phase", "finish", "foo")
-    assert done.err.endswith("It has: implementation. `sow phase add foo` makes another one.\n")
-
-
 def test_a_folder_is_told_from_a_file_that_is_not_there(begun: Sow, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     assert "docs: it is a folder" in begun("input", "add", "docs", "--type", "goal").err

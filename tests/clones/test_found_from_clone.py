@@ -182,3 +182,11 @@ def test_a_workspace_in_a_linked_working_tree_is_known_by_the_id_of_that(places,
     (tmp_path / "elsewhere" / "sow").mkdir()
     (tmp_path / "elsewhere" / CHECKOUT_PLACE).write_text(json.dumps({"id": CHECKOUT}))
     assert find_workspace(clone, {}).root == root
+
+
+def test_a_workspace_that_is_reached_through_a_link_has_its_checkout(places, tmp_path):
+    root, clone = places
+    link = tmp_path / "link"
+    link.symlink_to(root)
+    write_mark_by_hand(clone, link)
+    assert find_workspace(clone, {}).root == link
