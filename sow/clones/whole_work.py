@@ -6,7 +6,8 @@ verdict on the whole outlives being committed itself. Runs no filter and no hook
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from hashlib import new as new_hash
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +19,8 @@ from sow.git.run import LONG_SECONDS, git_bytes
 from sow.paths import SOW_FOLDER
 
 NO_FILE = b""
+PIECE = 1 << 20
+"""How much of a file is held in memory at once, in bytes: some repositories hold large ones."""
 
 
 class Work(NamedTuple):
@@ -95,18 +98,22 @@ def _on_disk(path: bytes, committed: bytes) -> bytes:
     try:
         facts = os.lstat(path)
         if stat.S_ISLNK(facts.st_mode):
-            return b"120000 " + _blob(os.readlink(path), algorithm)  # noqa: PTH115
+            target = os.readlink(path)  # noqa: PTH115
+            return b"120000 " + _blob([target], len(target), algorithm)
         if not stat.S_ISREG(facts.st_mode):
             return b"other"
         mode = b"100755 " if facts.st_mode & 0o100 else b"100644 "
-        with open(path, "rb") as file:  # noqa: PTH123 - names can be any bytes
-            return mode + _blob(file.read(), algorithm)
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW  # nothing else is in its place by now
+        with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - names can be any bytes
+            size = os.fstat(file.fileno()).st_size
+            return mode + _blob(iter(partial(file.read, PIECE), b""), size, algorithm)
     except OSError:
         return NO_FILE
 
 
-def _blob(data: bytes, algorithm: str) -> bytes:
+def _blob(pieces: Iterable[bytes], size: int, algorithm: str) -> bytes:
     """Return the id that git gives such contents."""
-    found = new_hash(algorithm, b"blob %d\0" % len(data), usedforsecurity=False)
-    found.update(data)
+    found = new_hash(algorithm, b"blob %d\0" % size, usedforsecurity=False)
+    for piece in pieces:
+        found.update(piece)
     return found.hexdigest().encode()

@@ -1,5 +1,7 @@
 """Verdicts in `state.yaml`, and the life of a feedback file."""
 
+import os
+
 import pytest
 
 from sow.schema.task import FeedbackStatus, ReviewVerdict, TaskStatus
@@ -78,6 +80,18 @@ def test_a_file_that_a_killed_command_left_is_taken_up(workspace, place):
     (place.feedback / "001.md").write_text("Name it better.\n")
     assert correct(workspace)[1].name == "001.md"
     assert correct(workspace)[1].name == "002.md", "that one is on record: it is said again"
+
+
+def test_a_number_that_is_on_record_is_not_given_again_though_its_file_is_gone(workspace, place):
+    correct(workspace)
+    second = correct(workspace, b"It is still wrong.\n")[1]
+    second.unlink()
+    assert correct(workspace, b"And this.\n")[1].name == "003.md"
+
+
+def test_what_lies_in_a_feedback_file_s_place_holds_no_command_up(workspace, place):
+    os.mkfifo(place.feedback / "001.md")
+    assert correct(workspace)[1].name == "002.md"
 
 
 @pytest.mark.parametrize("status", ["pending", "in_progress", "completed", "abandoned"])
