@@ -92,9 +92,10 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Why the next deed could not be done."""
 
     @property
-    def needs_dependencies(self) -> tuple[str, ...]:
-        """All that it waits for."""
-        return (*self.in_batch, *(other.task for other in self.outside))
+    def waits_for_others(self) -> bool:
+        """Whether a task outside of the batch that it waits for is under way."""
+        ahead = (other for other in self.outside if other.status is not TaskStatus.COMPLETED)
+        return any(other.is_under_way for other in ahead)
 
 
 class BatchFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +106,8 @@ class BatchFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The item that has the turn to merge."""
     turn_is_elsewhere: bool = False
     """Whether an item of another batch has it."""
+    others_go_on: bool = False
+    """Whether anything goes on outside of the batch, where an item waits for a task there."""
     brake: str = ""
     """Why the batch has to be paused; empty where it has not."""
     suspect: str = ""

@@ -19,7 +19,7 @@ from sow.clones.task_branches import TaskBranches
 from sow.errors import SowError, StateError
 from sow.faults import passing_fault
 from sow.ids import BatchId, TaskId
-from sow.jobs import batches
+from sow.jobs import batches, workers
 from sow.jobs.batches import JobInBatch
 from sow.jobs.database import Database
 from sow.jobs.jobs import get_job, last_job
@@ -149,9 +149,16 @@ def gather(
         is_paused=paused,
         turn=turn[1] if turn is not None and mine else None,
         turn_is_elsewhere=turn is not None and not mine,
+        others_go_on=_others_go_on(database, batch, found),
         brake=brake.reason,
         suspect=brake.suspect,
     )
+
+
+def _others_go_on(database: Database, batch: Batch, items: Sequence[ItemFacts]) -> bool:
+    """Whether a worker has anything to do, where an item waits for a task outside of the batch."""
+    waits = any(item.waits_for_others for item in items)
+    return waits and workers.has_work(database, batch.project_id)
 
 
 class _Look:

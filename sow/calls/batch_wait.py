@@ -40,6 +40,11 @@ class BatchLook:
         return self.plan is None and not self.batch.state.has_ended
 
     @property
+    def depends_on_others(self) -> bool:
+        """Whether it may come to rest, or go on, by what is no change on its project's record."""
+        return self.is_elsewhere or (self.plan is not None and self.plan.waits_for_others)
+
+    @property
     def rests(self) -> bool:
         """Whether nothing of it goes on by itself."""
         if self.batch.state.has_ended:
@@ -79,7 +84,7 @@ def wait_for_batch(
     try:
         while True:
             upto = changes.newest(database).seq
-            if found is None or upto != looked_up_to or found.is_elsewhere:
+            if found is None or upto != looked_up_to or found.depends_on_others:
                 found = look_at_batch(caller, database, config, batch_id, seen)
                 looked_up_to = upto
             waited = time.monotonic() - begun
@@ -88,10 +93,11 @@ def wait_for_batch(
             is_sure = changes.newest(database).seq == upto
             if (found.rests and is_sure) or is_up:
                 return found
-            if not is_sure:
+            if found.rests:
                 continue
             staffing.ensure()
-            on_tick(found)
+            if is_sure:
+                on_tick(found)
             rest = FALLBACK_SECONDS if seconds is None else seconds - waited
             bell.wait(min(FALLBACK_SECONDS, rest))
     finally:

@@ -5,7 +5,7 @@ person has said of it, and what was told of it last, is kept.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -338,10 +338,15 @@ def live_jobs(database: Database, project_id: ProjectId) -> dict[TaskId, JobId]:
     return {TaskId(row["task_id"]): JobId(row["id"]) for row in rows}
 
 
-def unheeded(database: Database, project_id: ProjectId | None = None) -> list[Batch]:
+def unheeded(
+    database: Database,
+    project_id: ProjectId | None = None,
+    on_damaged: Callable[[records.DamagedRecord], None] = records.refuse,
+) -> list[Batch]:
     """Return the batches that go on and that something has happened to since they were seen to.
 
     One look at the newest number where nothing has. `project_id` leaves out other projects'.
+    `on_damaged` is told of each batch that is no record.
     """
     newest = "coalesce((select seq from sqlite_sequence where name = 'change'), 0)"
     rows = database.rows(
@@ -357,7 +362,7 @@ def unheeded(database: Database, project_id: ProjectId | None = None) -> list[Ba
         """,  # noqa: S608 - words of ours
         (project_id, project_id),
     )
-    return [records.from_row(row, Batch) for row in rows]
+    return records.readable(rows, Batch, on_damaged)
 
 
 def heed(database: Database, batch_id: BatchId, seq: int) -> None:
@@ -375,7 +380,7 @@ def pass_over(database: Database, project_id: ProjectId, upto: int) -> None:
     if database.row(f"select 1 from batch where {behind} limit 1", limits) is None:  # noqa: S608
         return
     with database.transaction():
-        waiting = {batch.id for batch in unheeded(database, project_id)}
+        waiting = {batch.id for batch in unheeded(database, project_id, lambda _: None)}
         for row in database.rows(f"select id from batch where {behind}", limits):  # noqa: S608
             if row["id"] not in waiting:
                 heed(database, BatchId(row["id"]), upto)
