@@ -10,7 +10,7 @@ from sow.calls import batch_call
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.batch_cancel import cancel_batch
 from sow.calls.caller import Caller
-from sow.cli import completing
+from sow.cli import completing, completing_names
 from sow.cli.arguments import about_tasks
 from sow.cli.budget_options import budget_options, given_budget
 from sow.cli.calling import this_caller
@@ -28,7 +28,7 @@ tasks_argument = click.argument(
 
 
 @click.command()
-@click.argument("name", metavar="BATCH")
+@click.argument("name", metavar="BATCH", shell_complete=completing_names.batches)
 @tasks_argument
 @json_option
 def add(name: str, tasks: tuple[str, ...], as_json: bool) -> int:
@@ -45,7 +45,7 @@ def add(name: str, tasks: tuple[str, ...], as_json: bool) -> int:
 
 
 @click.command()
-@click.argument("name", metavar="BATCH")
+@click.argument("name", metavar="BATCH", shell_complete=completing_names.batches)
 @tasks_argument
 @json_option
 def remove(name: str, tasks: tuple[str, ...], as_json: bool) -> int:
@@ -63,7 +63,7 @@ def remove(name: str, tasks: tuple[str, ...], as_json: bool) -> int:
 
 
 @click.command()
-@click.argument("name", metavar="[BATCH]", required=False)
+@click.argument("name", metavar="[BATCH]", required=False, shell_complete=completing_names.batches)
 @json_option
 def pause(name: str | None, as_json: bool) -> int:
     """Begin nothing more of BATCH; what runs goes on."""
@@ -76,7 +76,7 @@ def pause(name: str | None, as_json: bool) -> int:
 
 
 @click.command()
-@click.argument("name", metavar="[BATCH]", required=False)
+@click.argument("name", metavar="[BATCH]", required=False, shell_complete=completing_names.batches)
 @budget_options
 @json_option
 def resume(name: str | None, budget: str | None, unmetered: bool, as_json: bool) -> int:
@@ -93,7 +93,7 @@ def resume(name: str | None, budget: str | None, unmetered: bool, as_json: bool)
 
 
 @click.command()
-@click.argument("name", metavar="[BATCH]", required=False)
+@click.argument("name", metavar="[BATCH]", required=False, shell_complete=completing_names.batches)
 @json_option
 def cancel(name: str | None, as_json: bool) -> int:
     """End BATCH and the jobs of it that live. What is done stays done."""

@@ -9,6 +9,7 @@ from sow.batches.views import exit_code_of, standings_of, view_of
 from sow.calls.batch_call import find, open_records
 from sow.calls.batch_wait import look_at_batch
 from sow.calls.caller import Caller
+from sow.cli import completing_names
 from sow.cli.batch_words import show as show_batch
 from sow.cli.batch_words import wait_and_print
 from sow.cli.calling import this_caller
@@ -23,7 +24,9 @@ from sow.jobs.database import Database
 from sow.schema.batch import AT_REST, Batch, BatchState
 from sow.state.projects import read_project
 
-batch_argument = click.argument("name", metavar="[BATCH]", required=False)
+batch_argument = click.argument(
+    "name", metavar="[BATCH]", required=False, shell_complete=completing_names.batches
+)
 
 
 @click.command("list")

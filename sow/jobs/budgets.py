@@ -155,12 +155,12 @@ def _account(
         " coalesce(sum(running), 0) as running from ("
         f"{ended} select {USED[measure]} as used, {CHARGED[measure]} as charged,"
         f" ended_at is null as running from spending where {spent})",
-        {**scope.values, "now": now},  # type: ignore[arg-type] # by name
+        {**scope.values, "now": now},
     )
     jobs = database.row(
         f"select count(*) as n from job where {records.among('state', LIVE_STATES)} and {live}"  # noqa: S608
         " and not exists (select 1 from spending where job_id = job.id and ended_at is null)",
-        scope.values,  # type: ignore[arg-type] # by name
+        scope.values,
     )
     assert sums is not None  # noqa: S101 - a sum has one row
     assert jobs is not None  # noqa: S101
