@@ -12,7 +12,7 @@ import msgspec
 
 from sow.errors import StateError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
-from sow.jobs import records
+from sow.jobs import jobs, records
 from sow.jobs.database import Database
 from sow.jobs.jobs import ACTIVE
 from sow.schema.batch import Batch, BatchItem, BatchState, ItemState, Selection
@@ -132,7 +132,7 @@ def open_batch(database: Database, project_id: ProjectId, selection: Selection) 
 
 
 def open_batches(database: Database, project_id: ProjectId) -> list[Batch]:
-    """Return the batches of a project that go on."""
+    """Return the batches of a project that go on, oldest first."""
     rows = database.rows(
         "select * from batch where project_id = ? and ended_at is null order by id", (project_id,)
     )
@@ -173,14 +173,6 @@ def change_batch(database: Database, batch_id: BatchId, **changes: Any) -> None:
             database.run("delete from merge_turn where batch_id = ?", (batch_id,))
 
 
-def going_on(database: Database, project_id: ProjectId) -> list[Batch]:
-    """Return the batches of a project that have not ended, oldest first."""
-    rows = database.rows(
-        "select * from batch where project_id = ? and ended_at is null order by id", (project_id,)
-    )
-    return [records.from_row(row, Batch) for row in rows]
-
-
 def items_of(database: Database, batch_id: BatchId) -> list[BatchItem]:
     """Return the items of a batch, by their tasks."""
     rows = database.rows(
@@ -213,15 +205,6 @@ def open_tasks(database: Database, project_id: ProjectId) -> dict[TaskId, BatchI
     return {TaskId(row["task_id"]): BatchId(row["batch_id"]) for row in rows}
 
 
-def batch_of_task(database: Database, project_id: ProjectId, task_id: TaskId) -> BatchId | None:
-    """Return the batch that goes on and that a task belongs to, if any."""
-    row = database.row(
-        "select batch_id from batch_item where project_id = ? and task_id = ? and is_open",
-        (project_id, task_id),
-    )
-    return BatchId(row["batch_id"]) if row is not None else None
-
-
 def add_items(database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> None:
     """Add tasks to a batch; the jobs of theirs that live are its own from now on.
 
@@ -229,7 +212,7 @@ def add_items(database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> N
     """
     with database.transaction():
         for task_id in task_ids:
-            other = batch_of_task(database, batch.project_id, task_id)
+            other = jobs.batch_of_task(database, batch.project_id, task_id)
             if other == batch.id:
                 continue
             if other is not None:
@@ -405,7 +388,7 @@ def tell_anew(database: Database, batch: Batch) -> None:
 
 def stir(database: Database, project_id: ProjectId, task_id: TaskId, status: str) -> bool:
     """Record that a person has judged a task of a batch; tell whether one goes on with it."""
-    batch_id = batch_of_task(database, project_id, task_id)
+    batch_id = jobs.batch_of_task(database, project_id, task_id)
     if batch_id is None:
         return False
     with database.transaction():

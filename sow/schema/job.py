@@ -181,6 +181,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(task for task in (self.task_id, *more) if task))
 
     @property
+    def has_interrupted(self) -> bool:
+        """Whether its cancel is why a paused task is so: its agent has asked nothing.
+
+        An unanswered question still stands after the cancel of a job that has never begun.
+        """
+        began_anew = self.started_at is not None or self.prior_status is not TaskStatus.PAUSED
+        return self.state is JobState.CANCELLED and began_anew
+
+    @property
     def agents_executor(self) -> ExecutorConfig:
         """The executor of an agent's job. Jobs without an agent are never asked."""
         if self.executor is None:
