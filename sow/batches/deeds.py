@@ -53,6 +53,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     command: str = ""
     """What a person can do about it, as a command."""
     has_job: bool = False
+    awaits: bool = False
+    """Whether it waits for tasks that are no items, and somebody is at work on all of them."""
     step: int = 0
     """The number under which a deed of it is placed."""
     in_turn: bool = False
@@ -72,15 +74,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     is_over: bool = False
     waits_for_turn: bool = False
     """Whether an item waits for the turn to merge that another batch has."""
-    waits_for_others: bool = False
-    """Whether an item waits for a task outside of the batch, and others are at work."""
 
     @property
     def rests(self) -> bool:
         """Whether nothing goes on by itself."""
         return (
             not self.waits_for_turn
-            and not self.waits_for_others
             and not self.deeds
-            and not any(found.has_job for found in self.standings)
+            and not any(found.has_job or found.awaits for found in self.standings)
         )

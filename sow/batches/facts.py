@@ -17,6 +17,8 @@ class Dependency(msgspec.Struct, frozen=True, kw_only=True):
     """None where it cannot be read."""
     is_under_way: bool = False
     """Whether a job of it lives, or another batch drives it."""
+    goes_on: bool = False
+    """Whether it comes to its end without a person, as far as can be told."""
 
 
 class EndedJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +32,7 @@ class EndedJob(msgspec.Struct, frozen=True, kw_only=True):
     cancel_asked: bool = False
     """Whether somebody has asked for its end: it was not undone by its own caller's death."""
     may_go_on: bool = False
-    """Whether the batch's budget has ended it, and has another figure by now."""
+    """Whether a budget has ended it that has another figure by now."""
 
 
 class LiveJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,12 +93,6 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     refusal: str = ""
     """Why the next deed could not be done."""
 
-    @property
-    def waits_for_others(self) -> bool:
-        """Whether a task outside of the batch that it waits for is under way."""
-        ahead = (other for other in self.outside if other.status is not TaskStatus.COMPLETED)
-        return any(other.is_under_way for other in ahead)
-
 
 class BatchFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The batch itself."""
@@ -106,8 +102,6 @@ class BatchFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The item that has the turn to merge."""
     turn_is_elsewhere: bool = False
     """Whether an item of another batch has it."""
-    others_go_on: bool = False
-    """Whether anything goes on outside of the batch, where an item waits for a task there."""
     brake: str = ""
     """Why the batch has to be paused; empty where it has not."""
     suspect: str = ""

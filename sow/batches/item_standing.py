@@ -6,7 +6,7 @@ always lead to the same standing, so that a worker which was killed is followed 
 that goes on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sow.batches.deeds import Deed, Standing
 from sow.batches.facts import Dependency, ItemFacts, LiveJob
@@ -59,7 +59,8 @@ def _with_job(item: ItemFacts, live: LiveJob, policy: BatchPolicy) -> Standing:
         )
     if live.waits_for_tasks:
         reason = "waits for the tasks that it depends on"
-        return Standing(task=item.task, state=ItemState.WAITING, reason=reason)
+        state, awaits = ItemState.WAITING, _comes_on(_unmet(item))
+        return Standing(task=item.task, state=state, reason=reason, awaits=awaits)
     kind = KINDS[live.verb]
     in_turn = not kind.is_agents and is_on_its_way(item, policy)
     return Standing(
@@ -92,11 +93,35 @@ def _pending(item: ItemFacts, before: Mapping[str, Standing]) -> Standing:
             reason = f"task {task}, which it depends on, is {found.state.value}"
             return Standing(task=item.task, state=ItemState.BLOCKED, reason=reason)
     waits = [task for task, found in before.items() if found.state is not ItemState.DONE]
-    waits += [other.task for other in item.outside if other.status is not TaskStatus.COMPLETED]
-    if waits:
-        reason = f"waits for {', '.join(waits)}"
-        return Standing(task=item.task, state=ItemState.WAITING, reason=reason)
+    outside = _unmet(item)
+    if waits or outside:
+        return _waiting(item, [*waits, *(other.task for other in outside)], outside)
     return wants(item, ItemState.WAITING, Deed.SPAWN)
+
+
+def _waiting(item: ItemFacts, waits: Sequence[str], outside: Sequence[Dependency]) -> Standing:
+    """Return where an item stands that waits for others; who is to see to those, if somebody is."""
+    reason, command = f"waits for {', '.join(waits)}", ""
+    idle = next((other for other in outside if not other.goes_on), None)
+    if idle is not None:
+        reason += f"; nobody is at work on task {idle.task} ({idle.status or 'gone'})"
+        command = f"sow task show {idle.task}"
+    return Standing(
+        task=item.task,
+        state=ItemState.WAITING,
+        reason=reason,
+        command=command,
+        awaits=_comes_on(outside),
+    )
+
+
+def _unmet(item: ItemFacts) -> list[Dependency]:
+    return [other for other in item.outside if other.status is not TaskStatus.COMPLETED]
+
+
+def _comes_on(outside: Sequence[Dependency]) -> bool:
+    """Whether somebody is at work on all that is waited for outside of the batch."""
+    return bool(outside) and all(other.goes_on for other in outside)
 
 
 def _hopeless(other: Dependency) -> str:

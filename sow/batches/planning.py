@@ -41,23 +41,14 @@ def next_deeds(items: Sequence[ItemFacts], policy: BatchPolicy, batch: BatchFact
         turn=turn,
         is_over=is_over and rests,
         waits_for_turn=batch.turn_is_elsewhere and any(found.in_turn for found in wanted),
-        waits_for_others=batch.others_go_on and _is_any_behind_others(standings, items),
-    )
-
-
-def _is_any_behind_others(standings: Sequence[Standing], items: Sequence[ItemFacts]) -> bool:
-    """Whether an item waits for nothing but a task outside of the batch that is under way."""
-    pairs = zip(standings, items, strict=True)
-    return any(
-        found.state is ItemState.WAITING and not found.has_job and item.waits_for_others
-        for found, item in pairs
     )
 
 
 def _held(found: Standing, item: ItemFacts) -> Standing:
     """Return how an item stands whose batch is paused: what has not begun does not begin."""
     waits = item.live is not None and item.live.waits_for_batch
-    return msgspec.structs.replace(found, deed=None, has_job=found.has_job and not waits)
+    has_job = found.has_job and not waits
+    return msgspec.structs.replace(found, deed=None, has_job=has_job, awaits=False)
 
 
 def _looked_into(

@@ -10,6 +10,9 @@ from sow.batches.deeds import Deed, Standing
 from sow.batches.facts import ItemFacts
 from sow.schema.batch import ItemState
 
+EDIT_REPOSITORYS = '"${EDITOR:-vi}" .sow/config.yaml'
+"""What opens the repository's own settings."""
+
 
 def wants(item: ItemFacts, state: ItemState, deed: Deed, *, in_turn: bool = False) -> Standing:
     """Return that a deed takes an item on."""
@@ -38,8 +41,10 @@ def run_again(item: ItemFacts) -> str:
 
 def raising(reason: str) -> str:
     """Return the command that raises a budget, where a reason names one (`reports.budgets`)."""
-    named = re.search(r"`(sow [^`]*--budget [^`]+)`", reason)
-    return named[1] if named is not None else ""
+    named = re.search(r"`(sow [^`]*--budget [^`]+|sow config edit)`", reason)
+    if named is not None:
+        return named[1]
+    return EDIT_REPOSITORYS if " in .sow/config.yaml, then " in reason else ""
 
 
 def with_more_budget(item: ItemFacts, reason: str) -> Standing:

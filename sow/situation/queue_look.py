@@ -98,7 +98,7 @@ class QueueLook:
         """Return the batches that go on; without settings nobody can tell how they stand."""
         from sow.jobs import batches  # few projects have one
 
-        found = batches.open_batches(self._database, self._project)
+        found = batches.going_on(self._database, self._project)
         if not found or self._configuration is None:
             return []
         from sow.situation.batch_look import look_at_batches  # all that a batch may do next

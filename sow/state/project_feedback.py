@@ -10,10 +10,11 @@ import msgspec
 from msgspec import UNSET
 
 from sow.errors import StateError
+from sow.files import NotAFile, read_regular
 from sow.paths import Workspace
 from sow.schema.project import NoteStatus, Project, ProjectFeedback
 from sow.state.authors import Author
-from sow.state.feedback_files import words_in, write_next
+from sow.state.numbered_feedback import FEEDBACK_LIMIT, write_next
 from sow.state.projects import change_project
 from sow.state.status_entries import FEEDBACK, log_change
 from sow.state.transitions import moment
@@ -42,7 +43,11 @@ def open_feedback(project: Project) -> list[ProjectFeedback]:
 
 def words_of(workspace: Workspace, note: ProjectFeedback) -> str:
     """Return the words of some feedback; that they are gone, where they are."""
-    return words_in(workspace.project_feedback / note.file)
+    try:
+        data = read_regular(workspace.project_feedback / note.file, FEEDBACK_LIMIT)
+    except (FileNotFoundError, NotAFile):
+        return f"({note.file} cannot be read any more)"
+    return data.decode("utf-8", "replace").strip()
 
 
 def add_feedback(workspace: Workspace, words: bytes, *, by: Author, now: float) -> ProjectFeedback:
@@ -92,8 +97,7 @@ def _settled(note: ProjectFeedback, by: Author, now: float) -> ProjectFeedback:
 
 def write_words(workspace: Workspace, there: Sequence[ProjectFeedback], words: bytes) -> str:
     """Write the next feedback file and return its number; the project's lock is held."""
-    on_record = [note.file for note in there]
-    return write_next(workspace.project_feedback, on_record, words).stem
+    return write_next(workspace.project_feedback, {note.file for note in there}, words).stem
 
 
 def as_data(notes: Sequence[ProjectFeedback]) -> list[object]:

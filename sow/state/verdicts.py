@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow.errors import StateError
+from sow.files import NotAFile, read_regular
 from sow.paths import Workspace
 from sow.schema.job import Job
 from sow.schema.job_terms import ReviewTerms
@@ -26,7 +27,7 @@ from sow.schema.task import (
     TaskStatus,
 )
 from sow.state.authors import Author
-from sow.state.feedback_files import words_in, write_next
+from sow.state.numbered_feedback import FEEDBACK_LIMIT, write_next
 from sow.state.places import TaskPlace, find_task
 from sow.state.tasks import change_task
 from sow.state.transitions import FieldChanges, enter, moment
@@ -162,7 +163,7 @@ def feedback_in(workspace: Workspace, task: Task, status: FeedbackStatus) -> lis
     place = find_task(workspace, task.id)
     entries = [_entry(found) for found in task.feedback]
     names = [entry.file for entry in entries if entry and entry.status is status]
-    return [(name, words_in(place.feedback / name)) for name in names]
+    return [(name, _words(place.feedback / name)) for name in names]
 
 
 def refuse_unjudged(task: Task) -> None:
@@ -213,5 +214,13 @@ def _entry(found: object) -> Feedback | None:
 
 def _write(place: TaskPlace, task: Task, findings: bytes) -> Path:
     """Write the next feedback file, and return it."""
-    on_record = [entry.file for entry in map(_entry, task.feedback) if entry]
+    on_record = {entry.file for entry in map(_entry, task.feedback) if entry}
     return write_next(place.feedback, on_record, findings)
+
+
+def _words(path: Path) -> str:
+    """Return the words of a feedback file; that it is gone, where it is."""
+    try:
+        return read_regular(path, FEEDBACK_LIMIT).decode("utf-8", "replace").strip()
+    except (FileNotFoundError, NotAFile):
+        return f"({path.name} cannot be read any more)"

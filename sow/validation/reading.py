@@ -17,7 +17,7 @@ from sow.paths import Workspace
 from sow.schema.project import Project, ProjectState
 from sow.schema.task import Task, TaskState
 from sow.state import version
-from sow.state.feedback_files import NUMBERED
+from sow.state.numbered_feedback import NUMBERED
 from sow.state.places import first_file, holds_files
 from sow.state.state_errors import InvalidState, NewerState
 from sow.state.statefiles import STATE_LIMIT, parse_state

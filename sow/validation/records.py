@@ -16,8 +16,8 @@ from sow.paths import Workspace
 from sow.schema.project import Artifact, Project
 from sow.schema.task import Task, TaskStatus
 from sow.state.artifacts import Side, content_of, listed
-from sow.state.feedback_files import NUMBERED
 from sow.state.lifecycle import unit_content_at
+from sow.state.numbered_feedback import NUMBERED
 from sow.state.project_feedback import feedback_of
 from sow.state.transitions import TERMINAL
 from sow.validation.completions import completed_at

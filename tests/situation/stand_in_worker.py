@@ -58,7 +58,7 @@ class StandInWorker:
         """Take a turn of each batch that goes on."""
         desk = self.desk
         project = ProjectId(read_project(desk.workspace).id)
-        for batch in batches.open_batches(desk.database, project):
+        for batch in batches.going_on(desk.database, project):
             if batch.state is BatchState.RUNNING:
                 work = Work(desk.caller, desk.database, desk.config, batch)
                 take_turn(work, Seen(desk.workspace))

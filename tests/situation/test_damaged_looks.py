@@ -32,10 +32,10 @@ def test_a_batch_that_cannot_be_looked_at_hides_neither_jobs_nor_other_batches(
     turn(first)
     turn(second)
 
-    def gather(workspace: Any, database: Any, batch: Any, seen: Any) -> Any:
+    def gather(workspace: Any, database: Any, batch: Any, *more: Any) -> Any:
         if batch.id == first.batch.id:
             raise GitKilled(desk.base, ["log"], 9)
-        return read(workspace, database, batch, seen)
+        return read(workspace, database, batch, *more)
 
     read = gathering.gather
     monkeypatch.setattr("sow.calls.batch_turn.gather", gather)
