@@ -57,8 +57,8 @@ def add(context: click.Context, path: str, kind: str, as_json: bool) -> None:
 
     workspace, side = here(), _side(context)
     inside = path_inside(workspace, working_folder(), path)
-    by = author_of(os.environ)
-    added = add_artifact(workspace, side, inside, readable(kind), by=by, now=time.time())
+    kind, by = readable(kind).strip(), author_of(os.environ)
+    added = add_artifact(workspace, side, inside, kind, by=by, now=time.time())
     _tell(workspace, side, added, f"{inside} is an {side} of the project ({kind})", as_json=as_json)
 
 

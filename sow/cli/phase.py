@@ -87,7 +87,7 @@ def _mark(name: str, *, is_finished: bool, as_json: bool) -> None:
     workspace = here()
     project = read_project(workspace)
     if name not in project.phases:
-        raise UnknownPhase(name, project.phases)
+        raise UnknownPhase(name, project.phases, may_make=False)
     left = [
         task.id
         for task in list_tasks(workspace)
