@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import UNSET
 
+from sow.ids import TaskId
 from sow.lifecycle import guards, task_ways
 from sow.lifecycle.facts import Facts
 from sow.lifecycle.machine import Refusal, awaited_event, obvious_event, refusals
@@ -102,7 +103,7 @@ def _in_progress(now: Situation, facts: Facts) -> Iterator[Remedy]:
     lead = leader(now)
     if lead is not None:
         yield from _approvals(now, facts)
-        yield of_leader(lead)
+        yield of_leader(lead, now.queue.last.get(TaskId(lead.id)))
         return
     event = obvious_event(facts)
     if event is not None and not now.errors and not now.queue.live:

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -362,6 +363,38 @@ def test_work_is_told_apart_by_contents_alone(git, tmp_path):
     git("add", "-A")
     git("commit", "-q", "-m", "y")
     assert work_of(tmp_path) == linked
+
+
+@pytest.mark.parametrize("flag", ["assume-unchanged", "skip-worktree"])
+def test_work_that_git_was_told_not_to_look_at_is_other_work(git, tmp_path, flag):
+    """Else whoever works in the checkout could change what was judged, and keep the verdict."""
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("first\n")
+    git("add", "a.txt", "b.txt")
+    git("commit", "-q", "-m", "Two files")
+    before = work_of(tmp_path)
+    git("update-index", f"--{flag}", "a.txt", "b.txt")
+    assert work_of(tmp_path) == before
+    (tmp_path / "b.txt").unlink()
+    is_sparse = flag == "skip-worktree"  # as a sparse checkout leaves it
+    assert (work_of(tmp_path) == before) is is_sparse
+    (tmp_path / "b.txt").write_text("first\n")
+    (tmp_path / "a.txt").write_text("other\n")
+    assert work_of(tmp_path) != before
+
+
+def test_a_file_that_is_larger_than_the_memory_is_told_apart(git, tmp_path):
+    (tmp_path / "core").touch()
+    os.truncate(tmp_path / "core", 300 << 20)
+    program = "import sys; from pathlib import Path; from sow.clones.whole_work import work_of"
+    program = f"{program}; print(work_of(Path(sys.argv[1])))"
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -v 250000 && exec "$@"', "-", sys.executable, "-c", program, tmp_path],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == work_of(tmp_path)
 
 
 def test_checks_count_for_the_work_that_they_were_run_on(sow, git, agents_may, tmp_path):
