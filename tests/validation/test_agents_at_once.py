@@ -67,7 +67,7 @@ def is_at_work(agent: subprocess.Popen[str]) -> bool:
 def assert_nothing_is_lost(workspace: Workspace) -> None:
     steps = [
         (None if task is None else str(task), entry.agent, entry.action)
-        for task, entry in read_logs(workspace, Wanted())
+        for task, entry in read_logs(workspace, Wanted(), pytest.fail)
         if entry.action.startswith("step ")
     ]
     assert Counter(steps) == Counter(

@@ -62,7 +62,7 @@ def team(git: Callable[..., str], commit: Callable[[str], None]) -> Team:
 
 
 def actions(workspace: Workspace) -> list[str]:
-    return [logged.entry.action for logged in read_logs(workspace, Wanted())]
+    return [logged.entry.action for logged in read_logs(workspace, Wanted(), pytest.fail)]
 
 
 def test_both_have_logged(running, team, sow, validate) -> None:
@@ -212,7 +212,9 @@ def assert_renumbered(workspace: Workspace) -> None:
     assert (folder / "060/feedback/001.md").read_text() == "Their words.\n"
     assert not (folder / "030/feedback/001.md").exists()
     of_task = {
-        task: [logged.entry.action for logged in read_logs(workspace, Wanted(task=task))]
+        task: [
+            logged.entry.action for logged in read_logs(workspace, Wanted(task=task), pytest.fail)
+        ]
         for task in ("030", "060")
     }
     assert of_task["030"] == ["Our beginning"]
@@ -240,9 +242,9 @@ def test_the_same_where_the_marks_were_committed(both_added, commit, validate) -
 def test_an_entry_that_was_logged_since_stays_with_ours(both_added, commit, sow, validate) -> None:
     log(sow, "030", "Since the merge")
     assert validate("--fix").code == 0
-    logged = [each.entry.action for each in read_logs(both_added, Wanted(task="030"))]
+    logged = [each.entry.action for each in read_logs(both_added, Wanted(task="030"), pytest.fail)]
     assert logged == ["Our beginning", "Since the merge"]
-    logged = [each.entry.action for each in read_logs(both_added, Wanted(task="060"))]
+    logged = [each.entry.action for each in read_logs(both_added, Wanted(task="060"), pytest.fail)]
     assert logged[0] == "Their beginning"
     assert len(logged) == 2
 
@@ -299,7 +301,9 @@ def test_both_have_added_one_task_in_two_phases(in_two_phases, validate) -> None
     assert (tasks["030"].name, tasks["060"].name) == ("Ours", "Theirs")
     assert (tasks["060"].phase, tasks["040"].depends_on) == ("review", ["060"])
     assert tasks["050"].depends_on == ["030"]
-    logged = [each.entry.action for each in read_logs(in_two_phases, Wanted(task="060"))]
+    logged = [
+        each.entry.action for each in read_logs(in_two_phases, Wanted(task="060"), pytest.fail)
+    ]
     assert logged[0] == "Their beginning"
     assert validate("--fix").record["fixed"] == []
 

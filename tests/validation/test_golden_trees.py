@@ -55,7 +55,9 @@ def test_it_is_read_and_migrated(form: int, tree: Workspace) -> None:
 
 def test_what_it_says_is_what_it_said(form: int, tree: Workspace) -> None:
     project, tasks = read_project(tree), list_tasks(tree)
-    logged = [(task, entry.action, entry.text) for task, entry in read_logs(tree, Wanted())]
+    logged = [
+        (task, entry.action, entry.text) for task, entry in read_logs(tree, Wanted(), pytest.fail)
+    ]
     assert project.name == "Sign-in"
     if form == 1:
         assert (project.kind, project.standing) == ("standard", "executing")
