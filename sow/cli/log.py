@@ -59,6 +59,8 @@ def show_log(
     if not follow:
         errors: list[NotAFile] = []
         entries = read_logs(workspace, wanted, errors.append)
+        if agent and not entries:
+            _refuse_unknown(agent, read_logs(workspace, Wanted(), errors.append))
         _print(entries[-last:] if last else entries, as_json=as_json)
         if errors:
             raise errors[0]
@@ -75,6 +77,14 @@ def show_log(
 
 def _note(error: NotAFile) -> None:
     click.echo(f"Note: {error.message}", err=True)
+
+
+def _refuse_unknown(agent: str, entries: list[Logged]) -> None:
+    """Raise UnknownAgent where no role is called so, and nobody who has logged anything."""
+    from sow.agents.roles import get_agent  # nearly always somebody has logged
+
+    if all(agent not in (entry.agent, entry.role) for _, entry in entries):
+        get_agent(agent)
 
 
 def _time_of(text: str, now: float) -> str:
