@@ -89,8 +89,8 @@ def advance(event: str | None, lists: bool, dry_run: bool, as_json: bool) -> Non
         raise NotYet(chosen, unmet)
     project = now.project
     if not dry_run:
-        by = author_of(os.environ)
-        project = enter_state(caller.workspace, project, chosen, by=by, now=caller.now())
+        by, at = author_of(os.environ), caller.now()
+        project = enter_state(caller.workspace, project, now.tasks, chosen, by=by, now=at)
     if as_json:
         echo_json(
             Advanced(

@@ -53,15 +53,22 @@ class NothingToApprove(StateError):
 
 
 def enter_state(
-    workspace: Workspace, seen: Project, event: Event, *, by: Author, now: float
+    workspace: Workspace,
+    seen: Project,
+    tasks: Sequence[Task],
+    event: Event,
+    *,
+    by: Author,
+    now: float,
 ) -> Project:
     """Take the project along an event that was found to be allowed for it as it was `seen`.
 
-    Raises ChangedMeanwhile.
+    `tasks` are those that were seen with it: the guards have asked of them, too, and whoever
+    adds another one waits for the lock that is held here. Raises ChangedMeanwhile.
     """
 
     def change(project: Project) -> Fields:
-        if project != seen:
+        if project != seen or _statuses(list_tasks(workspace)) != _statuses(tasks):
             raise ChangedMeanwhile
         return {"state": event.target, **_effects(project, event)}
 
@@ -71,6 +78,10 @@ def enter_state(
         words = f"{words}, iteration {project.round}"
     log_change(workspace.project, words, STATE, by, now=now)
     return project
+
+
+def _statuses(tasks: Sequence[Task]) -> dict[str, str]:
+    return {task.id: task.status for task in tasks}
 
 
 def _effects(project: Project, event: Event) -> Fields:

@@ -12,9 +12,11 @@ from sow.clones.whole_work import work_of
 from sow.lifecycle import guards
 from sow.paths import Workspace
 from sow.schema.project import ProjectCheck
+from sow.state.authors import author_of
 from sow.state.lifecycle import record_check
 from sow.state.projects import change_project, read_project
 from sow.state.task_log import read_entries
+from sow.state.tasks import add_task, reopen
 from sow.state.transitions import moment
 
 NOON = 1_769_860_800.0
@@ -290,6 +292,34 @@ def test_a_plan_that_gains_a_task_is_approved_anew(sow, agents_may):
     sow("task", "add", "Two", "--agent", "implementer")
     assert sow("advance").code == 4
     assert state_of(sow) == "planning"
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        lambda workspace: add_task(workspace, name="Two", agent="implementer", now=NOON),
+        lambda workspace: reopen(workspace, "010", now=NOON),
+    ],
+    ids=["added", "reopened"],
+)
+def test_an_event_that_a_task_comes_in_the_way_of_is_refused(
+    sow, agents_may, tmp_path, monkeypatch, deed
+):
+    """Between the look at the guards and the change: no guard is skipped by whoever is quick."""
+    begin(sow)
+    sow("task", "add", "One", "--agent", "implementer")
+    sow("approve", "plan")
+    sow("advance")
+    complete(sow, "010")
+
+    def author_in_between(environ):
+        deed(Workspace(tmp_path))
+        return author_of(environ)
+
+    monkeypatch.setattr("sow.cli.advance.author_of", author_in_between)
+    refused = sow("advance")
+    assert (refused.code, state_of(sow)) == (4, "executing")
+    assert "has changed in this very moment" in refused.err
 
 
 def test_by_default_a_person_at_a_terminal_approves(sow, tmp_path, monkeypatch, as_agent):
