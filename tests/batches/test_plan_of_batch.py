@@ -332,7 +332,17 @@ def test_a_reached_budget_wants_a_person_and_does_not_end_the_batch() -> None:
             "Call again with a new total, such as --budget time=2h.",
             "sow agent spawn 010 --budget time=2h",
         ),
-        (True, "Raise budget.usd in .sow/config.yaml, then call again.", ""),
+        (
+            True,
+            "Raise budget.usd in .sow/config.yaml, then `sow batch wait 1`.",
+            '"${EDITOR:-vi}" .sow/config.yaml',
+        ),
+        (
+            True,
+            "Raise agents.executors.a.budget.usd in your configuration (`sow config edit`), then"
+            " `sow batch wait 1`.",
+            "sow config edit",
+        ),
     ],
 )
 def test_a_reached_budget_names_the_command_that_raises_it(
