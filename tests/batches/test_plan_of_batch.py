@@ -335,8 +335,14 @@ def test_a_reached_budget_wants_a_person_and_does_not_end_the_batch() -> None:
         ),
         (
             True,
-            "Raise budget.usd in .sow/config.yaml, then call again.",
+            "Raise budget.usd in .sow/config.yaml, then `sow batch wait 1`.",
             '"${EDITOR:-vi}" .sow/config.yaml',
+        ),
+        (
+            True,
+            "Raise agents.executors.a.budget.usd in your configuration (`sow config edit`), then"
+            " `sow batch wait 1`.",
+            "sow config edit",
         ),
     ],
 )
