@@ -243,7 +243,7 @@ class _Look:
         if task.status is not TaskStatus.PAUSED:
             return False
         newest = last_job(self._database, self._batch.project_id, TaskId(task.id))
-        return newest is not None and newest.has_interrupted
+        return newest is not None and newest.was_cut_off
 
     def _outside(self, task_id: TaskId) -> Dependency:
         try:

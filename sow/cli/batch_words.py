@@ -82,10 +82,10 @@ def show(caller: Caller, database: Database, found: BatchLook, options: WaitOpti
 
 
 def short_of(caller: Caller, database: Database, batch: Batch, seen: Seen) -> BatchView:
-    """Return a batch in short; one that has ended as it was told of last."""
+    """Return a batch in short; one that has ended as it was counts of last."""
     if batch.state.has_ended:
-        told = batches.counts_of(database, [batch.id])[batch.id]
-        states = [state for state, count in told.items() for _ in range(count)]
+        counts = batches.counts_of(database, [batch.id])[batch.id]
+        states = [state for state, count in counts.items() for _ in range(count)]
         return view_of(batch, states, rests=True)
     found = look_at_batch(caller, database, caller.load_configuration(), batch.id, seen)
     states = [each.state for each in standings_of(database, found.batch, found.plan)]

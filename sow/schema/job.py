@@ -181,15 +181,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(task for task in (self.task_id, *more) if task))
 
     @property
-    def has_interrupted(self) -> bool:
-        """Whether its cancel is why a paused task is so: its agent has asked nothing.
-
-        An unanswered question still stands after the cancel of a job that has never begun.
-        """
-        began_anew = self.started_at is not None or self.prior_status is not TaskStatus.PAUSED
-        return self.state is JobState.CANCELLED and began_anew
-
-    @property
     def agents_executor(self) -> ExecutorConfig:
         """The executor of an agent's job. Jobs without an agent are never asked."""
         if self.executor is None:
@@ -200,6 +191,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     def executor_name(self) -> str:
         """The name of its executor; empty where it has none."""
         return self.executor.name if self.executor is not None else ""
+
+    @property
+    def was_cut_off(self) -> bool:
+        """Whether a cancel has cut off its work; an unanswered question still stands after one."""
+        interrupted = self.started_at is not None or self.prior_status is not TaskStatus.PAUSED
+        return self.state is JobState.CANCELLED and interrupted
 
     @property
     def most_retries(self) -> int:
