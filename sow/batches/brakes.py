@@ -82,17 +82,21 @@ def _failure(job: JobInBatch) -> tuple[Cause, str] | None:
 
 def _of_checks(ended: Sequence[JobInBatch]) -> Brake:
     """Return what the last checks have come to; what was found out on a base ends a row."""
-    if ended and ended[-1].deed == ON_BASE and _is_red(ended[-1]):
-        detail = ended[-1].reason.strip().partition("\n")[0]
-        base = f"red on the commit that task {ended[-1].task_id} began at, too"
-        return Brake(f"the checks of {IN_A_ROW} tasks in a row are red, and {base}: {detail}")
     row: list[JobInBatch] = []
     for job in reversed(ended):
-        if job.deed == ON_BASE or not _is_red(job):
+        if not _is_red(job):
             break
+        if job.deed == ON_BASE:  # others may have ended since
+            return Brake(_red_on_base(job))
         row.append(job)
     tasks = dict.fromkeys(job.task_id for job in row)
     return Brake(suspect=row[0].task_id) if len(tasks) >= IN_A_ROW else Brake()
+
+
+def _red_on_base(job: JobInBatch) -> str:
+    detail = job.reason.strip().partition("\n")[0]
+    base = f"red on the commit that task {job.task_id} began at, too"
+    return f"the checks of {IN_A_ROW} tasks in a row are red, and {base}: {detail}"
 
 
 def _is_red(job: JobInBatch) -> bool:

@@ -96,7 +96,7 @@ def _to_be_judged(item: ItemFacts, policy: BatchPolicy) -> Standing:
         return _given_back(item, policy, Deed.CORRECT)
     accepted = item.verdict is ReviewVerdict.ACCEPTED and item.verdict_stands
     if policy.check and not item.check_stands:
-        in_turn = accepted and is_on_its_way(item, policy)
+        in_turn = is_on_its_way(item, policy)
         state = ItemState.MERGING if in_turn else ItemState.CHECKING
         return wants(item, state, Deed.CHECK, in_turn=in_turn)
     if policy.check and not item.check_passed:

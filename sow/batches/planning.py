@@ -34,12 +34,11 @@ def next_deeds(items: Sequence[ItemFacts], policy: BatchPolicy, batch: BatchFact
     deeds = list(_within(deeds, _at_work(items), policy.max_parallel))
     # A batch whose last task was taken out has come to no end: another may be added.
     is_over = bool(standings) and all(found.state in ENDED for found in standings) and not wanted
-    rests = not any(found.has_job for found in standings)
     return Plan(
         standings=tuple(standings),
         deeds=tuple(deeds),
         turn=turn,
-        is_over=is_over and rests,
+        is_over=is_over,
         waits_for_turn=batch.turn_is_elsewhere and any(found.in_turn for found in wanted),
     )
 

@@ -92,3 +92,25 @@ def test_red_checks_of_three_tasks_are_looked_into_once() -> None:
 def test_one_task_whose_check_stays_red_is_its_author_s_matter() -> None:
     task = TaskId("010")
     assert brake_of([red(task_id=task), red(task_id=task), red(task_id=task)], 0) == Brake()
+
+
+def test_a_row_is_in_the_order_of_the_ends() -> None:
+    """A job that was placed first may end last."""
+    jobs = [
+        job(Cause.AUTH, ended_at=30.0),
+        job(ended_at=5.0),
+        job(Cause.AUTH, ended_at=10.0),
+        job(Cause.AUTH, ended_at=20.0),
+    ]
+    assert brake_of(jobs, 0).reason
+    assert not brake_of([jobs[0]._replace(ended_at=1.0), *jobs[1:]], 0).reason
+
+
+def test_what_a_base_has_shown_counts_though_other_checks_have_ended_since() -> None:
+    """Two checks run at once: both may have ended when a worker looks."""
+    rows = [red(), red(), red(), red(deed=ON_BASE)]
+    assert brake_of([*rows, red()], 0).reason
+    well = job(verb=Verb.CHECK)
+    assert brake_of([*rows, well], 0) == Brake()
+    green = job(verb=Verb.CHECK, deed=ON_BASE)
+    assert brake_of([*rows[:3], green, red()], 0) == Brake()

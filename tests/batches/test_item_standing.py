@@ -4,7 +4,7 @@ import pytest
 from batches.item_values import ALL, accepted, checked, ended, finished, item, live
 
 from sow.batches.deeds import Deed
-from sow.batches.facts import ItemFacts
+from sow.batches.facts import EndedJob, ItemFacts
 from sow.batches.item_standing import standing_of
 from sow.schema.batch import Accept, BatchPolicy, ItemState
 from sow.schema.causes import Cause
@@ -160,3 +160,19 @@ def test_what_follows_for_one_item(
         assert found.step == facts.steps + 1
     if state is S.NEEDS_PERSON:
         assert found.reason
+
+
+@pytest.mark.parametrize(
+    ("last", "state", "deed"),
+    [
+        (RED_MERGE, S.CORRECTING, D.MEND),
+        (ended(Verb.MERGE, JobState.FAILED, Cause.MERGE_CONFLICT), S.NEEDS_PERSON, None),
+    ],
+)
+def test_a_merge_that_a_person_has_forgiven_is_tried_again(
+    last: EndedJob, state: ItemState, deed: Deed | None
+) -> None:
+    found = standing_of(accepted(last=last), ALL)
+    assert (found.state, found.deed) == (state, deed)
+    again = standing_of(accepted(last=last, forgiven=last.id), ALL)
+    assert (again.state, again.deed) == (S.MERGING, D.MERGE)

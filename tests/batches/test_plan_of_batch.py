@@ -385,3 +385,26 @@ def test_a_red_check_of_many_is_looked_into_before_a_person_is_asked_about_it() 
         checked(passed=True),
     ):
         assert plan_of(other, policy=policy, suspect="010").deeds == ()
+
+
+def test_the_others_go_on_where_a_task_has_failed_and_stop_only_if_that_was_asked_for() -> None:
+    failed, other = item(TaskStatus.FAILED, task="010"), item(task="020")
+    assert deeds_of(plan_of(failed, other)) == {"020": D.SPAWN}
+    assert states_of(plan_of(failed, other, policy=BatchPolicy(fail_fast=True))) == [
+        S.FAILED,
+        S.BLOCKED,
+    ]
+
+
+def test_nobody_takes_the_turn_in_a_batch_that_is_paused() -> None:
+    updating = accepted(task="010", live=live(Verb.UPDATE))
+    assert plan_of(updating, policy=ALL).turn == "010"
+    assert plan_of(updating, policy=ALL, is_paused=True).turn is None
+    assert plan_of(updating, policy=ALL, is_paused=True, turn="010").turn == "010"
+
+
+def test_who_is_looked_at_or_works_again_leaves_the_turn_to_the_next() -> None:
+    for verb in (Verb.REVIEW, Verb.RESUME):
+        again = accepted(task="010", live=live(verb))
+        plan = plan_of(again, accepted(task="020"), policy=ALL, turn="010")
+        assert (plan.turn, deeds_of(plan)) == ("020", {"020": D.MERGE})

@@ -460,3 +460,43 @@ def test_a_look_at_a_batch_that_rests_reads_no_long_record_again(desk: Desk) -> 
     batches.pass_over(desk.database, PROJECT, upto + 1)
     assert batch(resting).seen == upto + 1
     assert batch(going).seen < seen, "it has something to heed still"
+
+
+def test_returns_are_counted_anew_once_a_person_has_had_the_author_work(desk: Desk) -> None:
+    desk.task("010")
+    work = begin(desk, "010")
+
+    def returns() -> int:
+        seen = Seen(desk.workspace)
+        (found, *_), _facts = gather(desk.workspace, desk.database, work.batch, seen, NO_FIGURES)
+        return found.returns
+
+    def ended(**fields: Any) -> None:
+        job = desk.insert(verb=Verb.RESUME, task_id="010", **fields)
+        jobs.change_job(desk.database, job.id, state=JobState.DONE, started_at=1.0, ended_at=2.0)
+
+    for step in (1, 2):
+        ended(batch=work.batch.id, batch_step=step, batch_deed=Deed.MEND)
+    assert returns() == 2
+    ended()
+    assert returns() == 0
+    ended(batch=work.batch.id, batch_step=3, batch_deed=Deed.CORRECT)
+    assert returns() == 1
+
+
+def test_a_verdict_of_the_second_in_which_the_work_ended_is_about_that_work(desk: Desk) -> None:
+    """Without a clone the times alone tell, and a state holds whole seconds."""
+    desk.task("010")
+    work = begin(desk, "010")
+    turn(work)
+    desk.end(1, TaskStatus.NEEDS_REVIEW)
+
+    def stands(ended_at: float) -> bool:
+        jobs.change_job(desk.database, JobId(1), ended_at=ended_at)
+        seen = Seen(desk.workspace)
+        (found, *_), _facts = gather(desk.workspace, desk.database, work.batch, seen, NO_FIGURES)
+        return found.verdict_stands
+
+    accept(desk.workspace, "010", Judgement(by="person"), complete=False, now=1000.7)
+    assert stands(1000.6)
+    assert not stands(1001.2)

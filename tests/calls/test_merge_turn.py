@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
-from calls.batch_desk import batch, begin, placed, turn
+from calls.batch_desk import batch, begin, look, placed, turn
 from calls.desk import PROJECT, WORKER, Desk
+from msgspec import structs
 
-from sow.calls import batch_call
+from sow.calls import batch_call, batch_turn
 from sow.calls.batch_deeds import Work
 from sow.git.git_errors import GitKilled
 from sow.ids import BatchId, TaskId
@@ -172,3 +173,17 @@ def test_a_batch_whose_record_is_damaged_hides_no_other(
     desk.end(1)
     mine.drive()
     assert not workers.has_work(desk.database, PROJECT), "a worker may leave"
+
+
+def test_who_is_on_the_way_keeps_the_turn(
+    desk: Desk, two: tuple[Work, Work], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = two
+    assert takes(desk, first.batch, "010")
+    plan = look(first)
+    for found, holder in ((plan, None), (structs.replace(plan, turn="010"), "010")):
+        assert takes(desk, first.batch, "010")
+        monkeypatch.setattr(batch_turn, "look", lambda *_, found=found: found)
+        turn(first)
+        turned = batches.turn_of(desk.database, PROJECT)
+        assert (turned[1] if turned is not None else None) == holder
