@@ -172,7 +172,7 @@ async def _resources(offer: Offer, calls: Calls) -> list[types.Resource]:
     found = [form for form in offer.forms if "{" not in form.address]
     if not offer.is_agents_own:
         listed = await calls.run(Line(("task", "list", "--json")))
-        tasks = [task["id"] for task in objects_in(listed.output) if "id" in task]
+        tasks = [found["task"] for found in objects_in(listed.output) if found.get("task")]
         found += [each for task in tasks[:MOST_TASKS_LISTED] for each in of_task(task)]
     return [
         types.Resource(

@@ -142,6 +142,7 @@ def test_a_call_that_is_cancelled_leaves_its_job(site: Site) -> None:
             scope.cancel()
             await until(wait_until, lambda: not spawning(site), "nobody waits")
             open_gate(site, "go")
+            await until(await_end, site, "010")
             answer = await call(client, "agent_wait", tasks=["010"])
             assert answer["results"][0]["owed"] is True
             assert answer["results"][0]["status"] == "needs_review"
@@ -221,7 +222,9 @@ def test_a_server_that_goes_leaves_no_call_and_every_job(
     assert (server.returncode, out, err) == (code, "", "")
     wait_until(lambda: not spawning(site), "the call left, too")
     open_gate(site, "go")
-    assert site.sow("agent", "wait", "010").out.startswith("010 needs_review")
+    await_end(site, "010")
+    outcome = site.sow("agent", "wait", "010", "--json").json
+    assert (outcome["owed"], outcome["status"]) == (True, "needs_review")
 
 
 def test_it_says_so_where_the_sdk_is_missing(site: Site) -> None:
