@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import click
 
 from sow.calls.approving import approver
+from sow.cli import completing_names
 from sow.cli.arguments import working_folder
 from sow.cli.calling import this_caller
 from sow.cli.confirming import is_somebody_there
@@ -16,15 +17,27 @@ from sow.schema.output.projects import Approved
 from sow.schema.task import Task
 from sow.state.artifacts import path_inside
 from sow.state.authors import Author
-from sow.state.lifecycle import approve_documents, approve_plan, approve_units
+from sow.state.lifecycle import (
+    approve_documents,
+    approve_plan,
+    approve_units,
+    refuse_without_units,
+)
 from sow.state.places import find_task
+from sow.state.projects import read_project
 from sow.state.tasks import read_task
 
 PLAN = "plan"
 
 
 @click.command()
-@click.argument("names", metavar="plan | PATH... | TASK...", nargs=-1, required=True)
+@click.argument(
+    "names",
+    metavar="plan | PATH... | TASK...",
+    nargs=-1,
+    required=True,
+    shell_complete=completing_names.approvable,
+)
 @json_option
 def approve(names: tuple[str, ...], as_json: bool) -> None:
     """Approve the plan, listed files, or a breakdown's work units, as they stand now.
@@ -43,10 +56,11 @@ def approve(names: tuple[str, ...], as_json: bool) -> None:
         _tell((PLAN,), by, as_json=as_json)
         return
     units, paths = _sorted(caller.workspace, names)
-    if units:
-        approve_units(caller.workspace, units, by=by, now=now)
+    refuse_without_units(read_project(caller.workspace), units)
     if paths:
         approve_documents(caller.workspace, paths, by=by, now=now)
+    if units:
+        approve_units(caller.workspace, units, by=by, now=now)
     _tell((*(unit.id for unit in units), *paths), by, as_json=as_json)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sow.cli import completing_names
 from sow.cli.arguments import here
 from sow.cli.lazy import LazyCommand, LazyGroup
 from sow.cli.output import echo_json, echo_table, json_option
@@ -52,6 +53,7 @@ def project() -> None:
     "--from-breakdown",
     "breakdown",
     metavar="FOLDER",
+    shell_complete=completing_names.breakdowns,
     help="Begin with the work units that a breakdown has published there, as tasks.",
 )
 @json_option
@@ -126,7 +128,7 @@ def status(as_json: bool) -> None:
 
 
 @project.command("set")
-@click.argument("field")
+@click.argument("field", shell_complete=completing_names.project_fields)
 @click.argument("value")
 @json_option
 def set_field(field: str, value: str, as_json: bool) -> None:
@@ -156,7 +158,7 @@ def publish(as_json: bool) -> None:
 
     `sow project new NAME --from-breakdown FOLDER` begins a project with them.
 
-    Exit: 0 written, 4 refused: a unit is not approved as it stands.
+    Exit: 0 written, 4 refused: there is no unit, or one is not approved as it stands.
     """
     from sow.errors import StateError
     from sow.lifecycle.types import ProjectType
@@ -174,6 +176,8 @@ def publish(as_json: bool) -> None:
             hint="`sow project new NAME --type breakdown` begins one that has.",
         )
     wanted = [task for task in counted_tasks(workspace) if task.status is not TaskStatus.ABANDONED]
+    if not wanted:
+        raise StateError("there is no work unit yet", hint='sow task add "<name>" --agent "<role>"')
     approved = approved_units(current)
     unapproved = [
         task.id for task in wanted if approved.get(task.id) != unit_content(workspace, task)

@@ -12,12 +12,12 @@ import click
 from sow.cli import completing
 from sow.cli.arguments import here, named_tasks
 from sow.cli.failure import for_each
-from sow.cli.output import echo_json, json_option, shown_state
+from sow.cli.output import echo_json, json_option, shown_state, terminal_width
 from sow.cli.task_options import ids_option
 from sow.cli.verdict_words import feedback_words, steering_words, verdict_words
 from sow.clock import Times, utc_now
 from sow.paths import display_path
-from sow.terminal_text import printable
+from sow.terminal_text import folded, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from sow.paths import Workspace
     from sow.schema.output.costs import CostSum
     from sow.schema.task import Task
+
+
+BEFORE_VALUES = 15
+"""How many characters stand before each value."""
+LEAST_COLUMNS = 40
+"""On a terminal narrower than this, values are not folded: it would leave a word a line."""
 
 
 @click.command()
@@ -58,11 +64,14 @@ def _show(workspace: "Workspace", task_id: str, *, description: bool, as_json: b
 
         echo_json(task_shown(workspace, found, _costs(workspace, found)))
         return
+    facts, log = _facts(workspace, found), end_of_log(find_task(workspace, found.id))
     click.echo(f"{found.id}  {found.name}")
-    for label, value in _facts(workspace, found):
-        click.echo(f"  {label:<12} {value}")
-    for number, line in enumerate(end_of_log(find_task(workspace, found.id))):
-        click.echo(f"  {'' if number else 'log':<12} {line}")
+    columns = terminal_width()
+    width = columns - BEFORE_VALUES if columns and columns >= LEAST_COLUMNS else None
+    told = [("" if number else "log", line) for number, line in enumerate(log)]
+    for label, value in [*facts, *told]:
+        for number, line in enumerate([value] if "\x1b" in value else folded(value, width)):
+            click.echo(f"  {'' if number else label:<12} {line}")
 
 
 def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
@@ -119,14 +128,14 @@ def _check(task: "Task", times: Times) -> "Iterator[tuple[str, str]]":
 
 def _costs(workspace: "Workspace", task: "Task") -> "CostSum | None":
     """Return what its agents have used; None where no agent has, or nobody can tell now."""
-    if not workspace.queue_db.exists():
+    if not os.path.exists(workspace.queue_db):  # noqa: PTH110 - nor can it be seen by every user
         return None
     # They read the queue's file: nothing is in it of a task before its first job.
     from sow.errors import QueueError
     from sow.ids import ProjectId, TaskId
     from sow.jobs import spending
     from sow.jobs.database import open_existing_queue
-    from sow.reports.costs import sum_of_costs
+    from sow.reports.costs import cost_sum
     from sow.state.kept.store import project_id_at
 
     try:
@@ -134,10 +143,10 @@ def _costs(workspace: "Workspace", task: "Task") -> "CostSum | None":
         if database is None:
             return None
         project = ProjectId(project_id_at(workspace.root))
-        spent = spending.of_task(database, project, TaskId(task.id))
+        used = spending.used_for_task(database, project, TaskId(task.id), now=utc_now())
     except QueueError:
         return None
-    return sum_of_costs(spent, now=utc_now()) if spent else None
+    return cost_sum(used) if used.runs else None
 
 
 def _used(total: "CostSum | None") -> list[tuple[str, str]]:

@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
-from calls.desk import Desk
+from calls.desk import PROJECT, Desk
 from msgspec.structs import replace
 
 from sow.calls.batch_call import tasks_of
 from sow.calls.orchestrating import (
+    GO_ON,
     AsksSomething,
     IsDone,
     OtherGoal,
@@ -15,6 +16,7 @@ from sow.calls.orchestrating import (
     orchestrator_task,
     request_for,
 )
+from sow.ids import TaskId
 from sow.schema.batch import Selection
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import Task, TaskStatus
@@ -82,6 +84,24 @@ def test_one_that_is_at_work_is_found_and_one_that_was_missed_is_told(desk: Desk
         request_for(paused, ended, is_owed=False)
 
 
+def test_one_that_was_cancelled_asks_nothing_and_is_begun_again_by_the_same_call(
+    desk: Desk,
+) -> None:
+    begin(desk)
+    desk.with_session()
+    job = desk.run(task_id=TaskId("010"), agent="orchestrator")
+    desk.end(job.id, TaskStatus.PAUSED, JobState.CANCELLED)
+    task = desk.read()
+    found = request_for(task, desk.job(job.id), is_owed=False)
+    assert (found.verb, found.prompt) == (Verb.RESUME, GO_ON)
+    assert commands(desk) == ["sow start --headless"]
+    asked = desk.insert(
+        task_id=TaskId("010"), prior_status=TaskStatus.PAUSED, state=JobState.CANCELLED
+    )
+    with pytest.raises(AsksSomething):
+        request_for(task, asked, is_owed=False)
+
+
 def test_an_orchestrator_is_not_told_to_go_on_with_itself(desk: Desk) -> None:
     begin(desk)
     job = desk.run(task_id="010", agent="orchestrator", phase="project")
@@ -126,5 +146,5 @@ def test_what_a_person_has_to_approve_comes_before_its_question(desk: Desk) -> N
 def test_a_batch_of_all_that_is_left_leaves_it_out(desk: Desk) -> None:
     begin(desk)
     desk.task("020")
-    assert tasks_of(desk.caller, Selection(), {}) == ["020"]
-    assert tasks_of(desk.caller, Selection(phase="project"), {}) == ["010"]
+    assert tasks_of(desk.caller, desk.database, PROJECT, Selection()) == ["020"]
+    assert tasks_of(desk.caller, desk.database, PROJECT, Selection(phase="project")) == ["010"]

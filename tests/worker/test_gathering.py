@@ -2,8 +2,11 @@
 
 import errno
 import os
+import resource
+import socket
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -14,11 +17,13 @@ from clones.making_site import PROJECT_ID, Home, commit, make_home
 from watch_cases import ME
 
 from sow.agents.roles import AGENTS
+from sow.clones.clearing import DRAFT
 from sow.clones.listing import standing_of
 from sow.clones.main_checkout import main_checkout
 from sow.clones.mark import write_mark
 from sow.clones.record import note_clone, record_clone
 from sow.config.load import load_configuration
+from sow.errors import SowError
 from sow.faults import passing_fault
 from sow.files import NotWritten
 from sow.git.git_errors import GitRefused
@@ -127,6 +132,60 @@ def test_what_an_agent_calls_copied_is_its_own_work_all_the_same(site: GatherSit
     assert standing_of(main, site.home.place("010")).uncommitted == ("later",)
 
 
+def test_what_git_would_wait_for_is_taken_away_and_told_and_the_rest_is_gathered(
+    site: GatherSite,
+) -> None:
+    lists = (".gitignore", ".gitmodules", "deep/.gitattributes")
+    (site.clone / "deep").mkdir()
+    (site.clone / ".gitignore").write_text("*.secret\n")
+    plain(site.clone, "add", ".gitignore")
+    plain(site.clone, "commit", "-q", "-m", "Keep secrets out")
+    (site.clone / ".gitignore").unlink()
+    for name in (*lists, ".git/objects/pack/pack-1.idx", "other"):
+        os.mkfifo(site.clone / name)
+    (site.clone / "new").write_text("more\n")
+    (site.clone / "key.secret").write_text("ignored as before\n")
+
+    gathered = gather(site.context, JOB, ATTEMPT)
+
+    assert gathered.files == (".gitignore", "new")
+    (warning,) = gathered.warnings
+    for name in (*lists, "pack-1.idx"):
+        assert name in warning
+    assert (site.clone / ".gitignore").read_text() == "*.secret\n"
+    assert not any((site.clone / name).exists() for name in lists[1:])
+    assert (site.clone / "other").is_fifo()
+    tree = plain(site.clone, "ls-tree", "-r", "--name-only", site.mark.branch).splitlines()
+    assert {"new", ".gitignore"} < set(tree)
+    assert "key.secret" not in tree
+    assert gather(site.context, JOB, ATTEMPT).warnings == ()
+
+
+def test_a_socket_in_the_place_of_a_list_is_taken_away_too(site: GatherSite) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        folder = os.open(site.clone, os.O_RDONLY)
+        listening.bind(f"/proc/self/fd/{folder}/.gitmodules")  # a short name, wherever tests run
+        os.close(folder)
+    (site.clone / "new").write_text("more\n")
+    gathered = gather(site.context, JOB, ATTEMPT)
+    assert gathered.files == ("new",)
+    assert ".gitmodules" in gathered.warnings[0]
+
+
+def test_nothing_is_put_back_through_a_link(site: GatherSite, tmp_path: Path) -> None:
+    (site.clone / ".gitignore").write_text("*.secret\n")
+    plain(site.clone, "add", ".gitignore")
+    plain(site.clone, "commit", "-q", "-m", "Keep secrets out")
+    (site.clone / ".gitignore").unlink()
+    os.mkfifo(site.clone / ".gitignore")
+    mine = tmp_path / "mine"
+    mine.write_text("mine\n")
+    (site.clone / ".git" / DRAFT).symlink_to(mine)
+    gather(site.context, JOB, ATTEMPT)
+    assert mine.read_text() == "mine\n"
+    assert (site.clone / ".gitignore").read_text() == "*.secret\n"
+
+
 def test_of_a_clone_that_was_never_made_nothing_is_told(tmp_path: Path) -> None:
     site = GatherSite(tmp_path, recorded=False)
     site.clone.rename(tmp_path / "aside")
@@ -199,3 +258,33 @@ def test_another_projects_clone_is_not_gathered_for_a_job(site: GatherSite) -> N
 
     assert has_clone_to_gather(site.context, JOB)
     assert not has_clone_to_gather(site.context, elsewhere)
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """Leave this process none to open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.open(os.devnull, os.O_RDONLY)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("terms", [None, AuthorTerms(clone=True)])
+def test_a_state_that_cannot_be_read_just_now_does_not_mean_that_there_is_no_clone(
+    site: GatherSite, terms: AuthorTerms | None
+) -> None:
+    """The attempt would be settled a moment later, and its work never be brought back."""
+    job = msgspec.structs.replace(JOB, terms=terms)
+    assert has_clone_to_gather(site.context, job)
+    with pytest.raises(SowError) as raised, no_descriptors():
+        has_clone_to_gather(site.context, job)
+    assert passing_fault(raised.value) is not None
+
+
+def test_a_state_that_is_broken_is_left_to_whoever_settles_the_attempt(site: GatherSite) -> None:
+    site.home.workspace.project_state.write_text("no state\n")
+    assert not has_clone_to_gather(site.context, JOB)
