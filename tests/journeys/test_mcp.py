@@ -219,7 +219,8 @@ def test_a_server_that_goes_leaves_no_call_and_every_job(
         server.send_signal(how)
     out, err = server.communicate(timeout=60)
     code = {None: 0, signal.SIGKILL: -9}.get(how, 130)
-    assert (server.returncode, out, err) == (code, "", "")
+    assert (server.returncode, err) == (code, "")
+    assert {json.loads(line)["jsonrpc"] for line in out.splitlines()} <= {"2.0"}
     wait_until(lambda: not spawning(site), "the call left, too")
     open_gate(site, "go")
     await_end(site, "010")
