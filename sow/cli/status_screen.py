@@ -170,7 +170,7 @@ def _event(status: Status) -> Iterator[str]:
 
 
 def _parts(status: Status, room: Room) -> Sequence[Part]:
-    rows = [*map(_batch, status.batches), *map(_run, status.runs)]
+    rows = [*map(_batch, status.batches), *map(run_row, status.runs)]
     return (
         Part("Runs", rows, "sow job list --active"),
         Part("Waits for", _waits(status.waits), "sow status --json"),
@@ -185,13 +185,15 @@ def _batch(batch: BatchRun) -> str:
     return f"  batch {batch.batch}{name}: {batch.state}{why}: {counts}"
 
 
-def _run(run: Run) -> str:
+def run_row(run: Run) -> str:
+    """Return the row of a job that runs."""
     about = ", ".join(run.tasks) or "project"
     begins = KINDS[Verb(run.verb)].session is SessionUse.BEGINS  # what goes without saying
     who = " ".join(filter(None, ("" if begins else run.verb, run.agent or "")))
-    quiet = f", quiet {format_duration(run.quiet_seconds)}" if run.quiet_seconds is not None else ""
+    quiet = f"quiet {format_duration(run.quiet_seconds)}" if run.quiet_seconds is not None else ""
+    doing = ", ".join(filter(None, (printable(run.doing), quiet)))
     took = format_duration(run.seconds)
-    return f"  {about:<4} {who:<13} {took:>7}  {printable(run.doing)}{quiet}".rstrip()
+    return f"  {about:<4} {who:<13} {took:>7}  {doing}".rstrip()
 
 
 def _waits(waits: Sequence[Wait]) -> Sequence[str]:

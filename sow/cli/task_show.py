@@ -68,8 +68,8 @@ def _show(workspace: "Workspace", task_id: str, *, description: bool, as_json: b
     click.echo(f"{found.id}  {found.name}")
     columns = terminal_width()
     width = columns - BEFORE_VALUES if columns and columns >= LEAST_COLUMNS else None
-    told = [("" if number else "log", line) for number, line in enumerate(log)]
-    for label, value in [*facts, *told]:
+    entries = [("" if number else "log", line) for number, line in enumerate(log)]
+    for label, value in [*facts, *entries]:
         for number, line in enumerate([value] if "\x1b" in value else folded(value, width)):
             click.echo(f"  {'' if number else label:<12} {line}")
 

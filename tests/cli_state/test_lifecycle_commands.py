@@ -263,6 +263,18 @@ def test_while_a_task_cannot_be_read_no_approval_is_named_that_would_be_refused(
     assert [command.split()[-1] for command in next_of(sow)] == [str(state)]
 
 
+def test_marks_of_a_conflict_are_called_so_and_what_can_solve_them_is_named(sow):
+    begin(sow)
+    state = Path(".sow/project/state.yaml")
+    ours = state.read_text()
+    state.write_text(f"<<<<<<< HEAD\n{ours}=======\n{ours}>>>>>>> two\n")
+    (first,) = sow("next", "--json").lines
+    assert first["why"].startswith("git has left the marks of a conflict in it: `sow validate`")
+    state.write_text("project: [")
+    (first,) = sow("next", "--json").lines
+    assert "state.yaml, line 2: " in first["why"]
+
+
 def test_without_a_task_nobody_is_waited_for_to_approve_the_plan(sow):
     sow("init")
     sow("project", "new", "Sign-in")

@@ -1,8 +1,10 @@
 """The screen of `sow status` as a person reads it: what it says is so, and is cut between words."""
 
 import pytest
+from msgspec.structs import replace
 
-from sow.cli.status_screen import Part, fitting
+from sow.cli.status_screen import Part, fitting, run_row
+from sow.schema.output.situation import Run
 
 
 @pytest.fixture
@@ -26,6 +28,15 @@ def test_a_line_is_cut_between_words():
     assert list(fitting(part, 1, 50)) == ["  sow approve docs/a-long-name-of-a-design.md …"]
     part = Part("Next", ["  sow approve docs/a-long-name-of-a-design.md"], "")
     assert list(fitting(part, 1, 30)) == ["  sow approve docs/a-long-nam…"]
+
+
+def test_a_run_of_which_nothing_is_seen_but_that_it_is_quiet_says_that_alone():
+    run = Run(
+        job=1, tasks=("010",), verb="spawn", agent="implementer", executor="mine", state="running",
+        doing="", seconds=21.0, quiet_seconds=20.0,
+    )  # fmt: skip
+    assert run_row(run) == "  010  implementer       21s  quiet 20s"
+    assert run_row(replace(run, doing="Bash")).endswith("21s  Bash, quiet 20s")
 
 
 def test_an_output_that_nobody_has_to_approve_is_not_called_unapproved(begun, tmp_path):
