@@ -141,6 +141,8 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("trust",): Right.PEOPLE,
     ("doctor",): Right.READS,
     ("schema",): Right.READS,
+    # What it offers to an agent is no more than what that may run.
+    ("mcp",): Right.READS,
     ("completion",): Right.READS,
     # It works in a repository of its own, and with an environment of its own.
     ("demo",): Right.READS,
@@ -156,8 +158,8 @@ WITHOUT_RULE: frozenset[tuple[str, ...]] = frozenset(
     {
         # Whoever writes the user's configuration chooses which programs run.
         *(("config", "init"), ("config", "edit"), ("config", "reset")),
-        # It serves until it is stopped, and whoever needs a worker starts one.
-        ("worker",),
+        # They serve until they are stopped; whoever needs a worker starts one.
+        *(("worker",), ("mcp",)),
         # They need a person: a terminal, or eyes.
         *(("start",), ("agent", "open"), ("config", "show"), ("demo",), ("completion",)),
         # They show or try what belongs to the user, not to the project.

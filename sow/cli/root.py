@@ -48,6 +48,7 @@ COMMANDS = {
         "sow.cli.validate:validate", "Check all files of .sow; mend what has one right answer."
     ),
     "doctor": LazyCommand("sow.cli.doctor:doctor", "Check what agents need to run here."),
+    "mcp": LazyCommand("sow.cli.mcp:mcp", "Serve these commands as tools to an MCP client."),
     "schema": LazyCommand("sow.cli.schema:schema", "Print the JSON Schema of a file or an output."),
     "completion": LazyCommand(
         "sow.cli.completion:completion", "Print the script that completes words in your shell."

@@ -149,6 +149,7 @@ WALK: list[tuple[str, str]] = [
     ("config validate", ""),
     ("config reset", "--yes"),
     ("doctor", ""),
+    ("mcp", "--list"),
     ("schema", ""),
     ("completion", "bash"),
 ]

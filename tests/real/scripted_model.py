@@ -59,6 +59,8 @@ class Behaviour:
     leader: str = ""
     """The words by which the prompt of the agent is known that leads the project. It takes no
     `commands`: it repeats what sow prints (`repeating_model`)."""
+    orders: tuple[str, ...] = ()
+    """What the leader does instead, one a turn, in the form of `commands`."""
     answers: tuple[tuple[str, str], ...] = ()
     """What the leader puts in for each `<…>`."""
     files: tuple[tuple[str, str], ...] = ()
@@ -157,12 +159,15 @@ def next_answer(conversation: Conversation, behaviour: Behaviour, *, number: int
     `number` makes the ids of this answer unique.
     """
     answer_id = f"msg_{number:04d}"
-    if behaviour.leader and behaviour.leader in conversation.prompts[0]:
+    leads = bool(behaviour.leader) and behaviour.leader in conversation.prompts[0]
+    if leads and not behaviour.orders:
         return _led(conversation, behaviour, answer_id, number)
-    done = len(conversation.tool_uses)
-    if done >= len(behaviour.commands):
+    done, commands = len(conversation.tool_uses), behaviour.commands
+    if leads:
+        commands = behaviour.orders
+    if done >= len(commands):
         return Answer(answer_id, "I have reported the task's status.")
-    template = behaviour.commands[done]
+    template = commands[done]
     task_id = conversation.task_id if "{task_id}" in template else ""
     tool, tool_input = _use(template.replace("{task_id}", task_id))
     if template in behaviour.in_background:

@@ -39,3 +39,39 @@ def test_sql_stands_in_the_package_of_the_queue_alone() -> None:
     queue = ROOT / "sow" / "jobs"
     assert len(found_in(path for path in files if path.is_relative_to(queue))) > 20
     assert found_in(path for path in files if not path.is_relative_to(queue)) == []
+
+
+DOOR_OF_MCP = {"sow/mcp_server/server.py", "sow/mcp_server/stdio.py"}
+"""The modules that import the SDK of the Model Context Protocol, which may not be installed."""
+BEHIND_IT = {"sow/mcp_server/calls.py", *DOOR_OF_MCP}
+"""Those that import what comes with it."""
+
+
+def importers_of(*names: str) -> set[str]:
+    """Return the modules of ours that import one of these packages, early or late."""
+    found = set()
+    for path in (path for package in ("sow", "worker") for path in (ROOT / package).rglob("*.py")):
+        for node in nodes_in(text_of(path)):
+            modules: list[str] = []
+            if isinstance(node, ast.Import):
+                modules = [each.name for each in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                modules = [node.module or ""]
+            if any(
+                module == name or module.startswith(f"{name}.")
+                for module in modules
+                for name in names
+            ):
+                found.add(path.relative_to(ROOT).as_posix())
+    return found
+
+
+def test_the_sdk_of_mcp_is_imported_by_its_server_alone() -> None:
+    assert importers_of("mcp", "mcp_types") == DOOR_OF_MCP
+    assert importers_of("anyio", "pydantic", "jsonschema") == BEHIND_IT
+    users = importers_of("sow.mcp_server.stdio", "sow.mcp_server.server", "sow.mcp_server.calls")
+    assert {user for user in users if not user.startswith("sow/mcp_server/")} == {"sow/cli/mcp.py"}
+    tools = {
+        user for user in importers_of("sow.mcp_server") if not user.startswith("sow/mcp_server/")
+    }
+    assert {Path(user).name.removesuffix(".py").split("_")[0] for user in tools} == {"mcp"}

@@ -125,6 +125,7 @@ OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "trust": (house.Trusted,),
     "validate": (validation.Validated,),
     "doctor": (house.Examination,),
+    "mcp": (house.ToolView,),
     "schema": (house.SchemaName,),
     "completion": (house.Script,),
     "demo": (tasks.ListedTask,),

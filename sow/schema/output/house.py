@@ -337,6 +337,18 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     script: Annotated[str, Meta(description="the script")]
 
 
+class ToolView(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool of `sow mcp`."""
+
+    tool: Annotated[str, Meta(description="its name")]
+    command: Annotated[str, Meta(description="the command that it is")]
+    description: Annotated[str, Meta(description="what it does: the command's own help")]
+    arguments: Annotated[
+        dict[str, Any], Meta(description="the arguments that it takes, as JSON Schema")
+    ]
+    only_reads: Annotated[bool, Meta(description="whether it changes nothing")]
+
+
 class SessionEnded(msgspec.Struct, frozen=True, kw_only=True):
     """An orchestrator's session on a terminal that has ended."""
 

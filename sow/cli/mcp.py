@@ -1,0 +1,119 @@
+"""`sow mcp`: these commands as tools for a client of the Model Context Protocol.
+
+The server and the protocol's SDK are imported when it serves; no other command needs them.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from sow.agents.rights import calling_agent
+from sow.cli.arguments import working_folder
+from sow.cli.output import echo_json_lines, echo_table, json_option
+from sow.config.durations import parse_duration
+from sow.errors import ConfigurationError, UsageError
+
+if TYPE_CHECKING:
+    from sow.mcp_server.tool import Tool
+
+BOUND = "50s"
+"""Shorter than the minute after which many clients give a call up."""
+
+
+class NoSdk(ConfigurationError):
+    """The SDK of the protocol is not installed where sow is."""
+
+    def __init__(self, missing: str) -> None:
+        super().__init__(
+            f"`sow mcp` needs the Python package mcp; beside sow, {missing} is not installed",
+            hint="Installed with pipx: `pipx inject sow-agents mcp`. Else, in sow's environment:"
+            f" `{sys.executable} -m pip install mcp`.",
+        )
+
+
+@click.command()
+@click.option(
+    "--wait",
+    "bound",
+    metavar="TIME",
+    default=BOUND,
+    show_default=True,
+    help="How long a tool waits at most: less than your client lets a call take.",
+)
+@click.option("--list", "lists", is_flag=True, help="Print the tools, and serve nobody.")
+@json_option
+@click.pass_context
+def mcp(context: click.Context, bound: str, lists: bool, as_json: bool) -> None:
+    """Serve sow's commands as tools to an MCP client, on standard input and output.
+
+    The client starts it, in a folder of the repository (docs/mcp.md says how),
+    and it ends with its client; what was queued goes on. To an agent that sow
+    has started it offers the reports on its own task only, unless its role
+    orchestrates.
+    """
+    from sow.cli.mcp_tools import tools_for
+
+    root = context.find_root().command
+    assert isinstance(root, click.Group)  # noqa: S101 - `sow` is one
+    tools = tools_for(root, calling_agent(os.environ), _seconds(bound))
+    if lists:
+        _print(tools, as_json=as_json)
+        return
+    try:
+        from sow.mcp_server.stdio import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("sow."):
+            raise
+        raise NoSdk(error.name or "mcp") from error
+    from sow.cli.mcp_progress import words_of_waiting
+
+    folder = working_folder()
+    if sys.stdin.isatty():
+        click.echo("Waiting for an MCP client on standard input; clients start this.", err=True)
+    serve(
+        tools,
+        calling_agent(os.environ),
+        environ=os.environ,
+        folder=folder,
+        words_of_waiting=lambda given: words_of_waiting(os.environ, folder, given),
+    )
+
+
+def _seconds(bound: str) -> float:
+    try:
+        seconds = parse_duration(bound)
+    except ValueError as error:
+        raise UsageError(f"--wait: {error}", hint="For example: --wait 50s") from None
+    if seconds <= 0:
+        raise UsageError("--wait: no tool could wait", hint="For example: --wait 50s")
+    return seconds
+
+
+def _print(tools: "Sequence[Tool]", *, as_json: bool) -> None:
+    if as_json:
+        # A person's table needs no forms.
+        from sow.schema.output.house import ToolView
+
+        echo_json_lines(
+            ToolView(
+                tool=tool.name,
+                command=f"sow {' '.join(tool.command)}",
+                description=tool.description,
+                arguments=tool.schema,
+                only_reads=tool.only_reads,
+            )
+            for tool in tools
+        )
+        return
+    rows = [
+        (
+            tool.name,
+            ", ".join(tool.schema["properties"]) or "-",
+            tool.description.partition("\n")[0],
+        )
+        for tool in tools
+    ]
+    echo_table(("TOOL", "ARGUMENTS", "WHAT IT DOES"), rows, spare=("ARGUMENTS",))

@@ -1,0 +1,108 @@
+"""What a client is answered, from what a command has printed."""
+
+import json
+from typing import Any
+
+import pytest
+
+from sow.cli.mcp_tools import tools_for
+from sow.cli.root import root
+from sow.mcp_server.answers import MOST_CHARACTERS, Ended, answer_of
+
+TOOLS = {tool.name: tool for tool in tools_for(root, None, 50.0)}
+ERROR = {
+    "task": None,
+    "error": {"kind": "state", "exit_code": 4, "message": "no task 999", "hint": "Look."},
+}
+
+
+def printed(*objects: Any) -> str:
+    return "".join(json.dumps(each) + "\n" for each in objects)
+
+
+def test_the_objects_are_passed_on_as_they_are() -> None:
+    objects = [{"task": "010", "name": "ü  "}, {"task": "020"}]
+    answer = answer_of(TOOLS["task_list"], {}, Ended(0, printed(*objects)))
+    assert answer.content == {"exit_code": 0, "results": objects}
+    assert (answer.is_error, json.loads(answer.text)) == (False, answer.content)
+
+
+def test_an_error_is_its_object_and_its_words_are_no_note() -> None:
+    words = "Note: by the way\nError: no task 999\n\nLook.\n"
+    answer = answer_of(TOOLS["task_show"], {}, Ended(4, printed(ERROR), words))
+    assert answer.is_error
+    assert answer.content == {"exit_code": 4, "results": [ERROR], "notes": ["Note: by the way"]}
+
+
+def test_the_error_of_a_task_among_several() -> None:
+    error = {**ERROR, "task": "999"}
+    words = "Error: 999: no task 999\n\nLook.\n\n"
+    answer = answer_of(TOOLS["task_show"], {}, Ended(4, printed({"id": "010"}, error), words))
+    assert answer.content["results"] == [{"id": "010"}, error]
+    assert "notes" not in answer.content
+
+
+def test_a_command_that_fails_without_an_object_is_an_error_all_the_same() -> None:
+    answer = answer_of(TOOLS["status"], {}, Ended(137, "", "Killed\n"))
+    (error,) = answer.content["results"]
+    assert answer.is_error
+    assert (error["error"]["kind"], error["error"]["message"]) == ("failed", "Killed")
+
+
+def test_a_bad_end_of_an_agent_is_a_result() -> None:
+    outcome = {"task": "010", "job": 1, "status": "failed", "exit_code": 1}
+    answer = answer_of(TOOLS["agent_wait"], {}, Ended(1, printed(outcome)))
+    assert (answer.is_error, answer.content["exit_code"]) == (False, 1)
+
+
+@pytest.mark.parametrize(("name", "kept"), [("log", "last"), ("task_list", "first")])
+def test_an_answer_is_bounded(name: str, kept: str) -> None:
+    objects = [{"number": number, "text": "x" * 1000} for number in range(200)]
+    answer = answer_of(TOOLS[name], {}, Ended(0, printed(*objects)))
+    found = answer.content["results"]
+    assert len(answer.text) < MOST_CHARACTERS + 1000
+    assert found == (objects[-len(found) :] if kept == "last" else objects[: len(found)])
+    (note,) = answer.content["notes"]
+    assert note.startswith(f"{200 - len(found)} more results are left out")
+    assert f"these are the {kept}" in note
+
+
+def test_a_single_result_is_never_left_out() -> None:
+    answer = answer_of(TOOLS["log"], {}, Ended(0, printed({"text": "x" * 100_000})))
+    assert len(answer.content["results"]) == 1
+
+
+RUNNING = {"task": "010", "job": 7, "exit_code": 75}
+ENDED = {"task": "020", "job": 8, "exit_code": 0}
+OF_PROJECT = {"task": None, "job": 9, "exit_code": 75}
+GOES_ON = [
+    ("agent_spawn", {}, [RUNNING, ENDED], "agent_wait", {"tasks": ["010"]}),
+    ("agent_review", {}, [RUNNING], "agent_wait", {"tasks": ["010"]}),
+    ("agent_wait", {"any": True}, [RUNNING], "agent_wait", {"tasks": ["010"], "any": True}),
+    ("project_check", {}, [OF_PROJECT], "job_wait", {"jobs": ["9"]}),
+    ("job_wait", {}, [RUNNING], "job_wait", {"jobs": ["7"]}),
+    ("batch_run", {}, [{"batch": 3, "exit_code": 75}], "batch_wait", {"batch": "3"}),
+    (
+        "batch_wait",
+        {"batch": "3", "since": "0"},
+        [{"changes": [], "cursor": "c9"}],
+        "batch_wait",
+        {"batch": "3", "since": "c9"},
+    ),
+    (
+        "agent_wait",
+        {"any": True, "since": "0"},
+        [{"changes": [], "cursor": "c9"}],
+        "agent_wait",
+        {"any": True, "since": "c9"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "results", "tool", "goes_on"), GOES_ON)
+def test_a_wait_whose_time_is_up_says_how_it_goes_on(
+    name: str, arguments: dict[str, Any], results: list[Any], tool: str, goes_on: dict[str, Any]
+) -> None:
+    answer = answer_of(TOOLS[name], arguments, Ended(75, printed(*results)))
+    assert answer.content["continue_with"] == {"tool": tool, "arguments": goes_on}
+    assert TOOLS[tool].line(goes_on).seconds == 50.0
