@@ -176,6 +176,14 @@ def _phases(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
     return [(phase, "") for phase in read_project(here()).phases]
 
 
+def _references(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+    from sow.cli.arguments import here
+    from sow.refs.index import read_index
+
+    found = read_index(here()).references
+    return [(reference.id, reference.description) for reference in found]
+
+
 def _field_words(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
     """Yield what may follow in `sow task set [TASK]... FIELD VALUE`."""
     match list(ctx.params.get(param.name or "") or ()):
@@ -211,4 +219,5 @@ schemas = _completer(_schemas)
 prompts = _completer(_prompts)
 statuses = _completer(_statuses)
 phases = _completer(_phases)
+references = _completer(_references)
 field_words = _completer(_field_words)
