@@ -102,7 +102,7 @@ def change_index(
     wanted = list(change(index))
     if wanted == index.references:
         return index
-    result = _with(path, text, wanted)
+    result = with_references(path, text, wanted)
     try:
         changed = read_yaml(result, ReferenceIndex, path=path)
     except YamlProblem as problem:
@@ -116,7 +116,8 @@ def change_index(
     return changed
 
 
-def _with(path: Path, text: bytes, references: Sequence[Reference]) -> bytes:
+def with_references(path: Path, text: bytes, references: Sequence[Reference]) -> bytes:
+    """Return the bytes of an index with other references. Raises RefusedChange."""
     # A reader needs no writer.
     from sow.yamlfile.editing import dump_yaml, edit_yaml
 
