@@ -5,7 +5,7 @@ anywhere leaves what the next call goes on from. The caller holds the lock of th
 repository, and the folder's lock is taken for moments only, never the other way round.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from msgspec import Struct
@@ -17,12 +17,13 @@ from sow.git.own_bare import OwnBare
 from sow.paths import Workspace
 from sow.refs.cache import Cached, delete_tree, tree_name
 from sow.refs.exporting import TreeFacts, tree_of
-from sow.refs.linking import MakeLink, link, make_link
+from sow.refs.linking import MakeLink, link, linked_tree, make_link
 from sow.refs.record import (
     CacheRecord,
     Head,
     Use,
     read_record,
+    root_of,
     user_of,
     with_use,
     write_record,
@@ -107,25 +108,42 @@ def link_here(
     return link(folder, workspace, reference, place, brought.tree, make)
 
 
-def drop_old_trees(place: Cached, *, now: float, kept_seconds: float = KEPT_SECONDS) -> list[str]:
+def drop_old_trees(place: Cached, *, now: float) -> list[str]:
     """Delete the trees that nobody has linked for so long; return their names.
 
     Raises DamagedRecord, NotWritten.
     """
     record = read_record(place)
-    if record is None or not place.trees.is_dir():
+    if record is None:
         return []
-    used, dropped = record.trees, []
-    left_at = dict(record.left_at)
-    for folder in sorted(place.trees.iterdir()):
-        name = folder.name
-        if name in used or name.startswith("."):
-            continue
-        since = left_at.setdefault(name, format_time(now))
-        if now - parse_time(since) >= kept_seconds:
-            delete_tree(folder)
-            left_at.pop(name)
-            dropped.append(name)
+    left_at = since_when_unused(place, record, now=now)
+    old = old_trees(left_at, now=now)
+    for name in old:
+        delete_tree(place.tree(name))
+        del left_at[name]
     if left_at != record.left_at:
         write_record(place, replace(record, left_at=left_at))
-    return dropped
+    return old
+
+
+def old_trees(left_at: Mapping[str, str], *, now: float) -> list[str]:
+    """Return the trees that nobody has linked for so long."""
+    return sorted(name for name, at in left_at.items() if now - parse_time(at) >= KEPT_SECONDS)
+
+
+def since_when_unused(place: Cached, record: CacheRecord, *, now: float) -> dict[str, str]:
+    """Return the trees that nobody links, and since when that is known.
+
+    The record and the links are both asked: whoever is killed between the two has noted what it
+    was about to link, and links what it had before.
+    """
+    if not place.trees.is_dir():
+        return {}
+    used = record.trees | {
+        linked_tree(Workspace(root_of(user)), use.link, place)
+        for user, uses in record.users.items()
+        for use in uses.values()
+    }
+    names = {folder.name for folder in place.trees.iterdir() if not folder.name.startswith(".")}
+    at = format_time(now)
+    return {name: record.left_at.get(name, at) for name in names - used}

@@ -72,6 +72,15 @@ def look(workspace: Workspace, reference: Reference, place: Cached) -> Found:
     return Found(Presence.STRANGE)
 
 
+def linked_tree(workspace: Workspace, name: str, place: Cached) -> str:
+    """Return the tree that a link, or a copy, of this name is of; empty for anything else."""
+    path = workspace.refs / name
+    text = _text(path)
+    if text and is_inside(text, place.trees):
+        return os.path.relpath(text, place.trees).partition("/")[0]
+    return _copied_tree(path.with_name(f"{MARK}{name}")) if path.is_dir() else ""
+
+
 def _behind(text: str, place: Cached) -> Found:
     """Return what a link means, by what it says: only a tree of this very reference counts."""
     if not is_inside(text, place.trees):

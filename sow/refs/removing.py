@@ -3,7 +3,6 @@
 Owns who counts as a user: a repository that is there, and whose index still names the reference.
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,17 +15,15 @@ from sow.errors import SowError
 from sow.files import NotWritten
 from sow.paths import Workspace
 from sow.refs.cache import (
-    DRAFT,
     GONE,
     Cached,
     cache_root,
     cached,
     delete_tree,
     forget,
-    is_inside,
     locked,
 )
-from sow.refs.fetching import drop_old_trees
+from sow.refs.fetching import drop_old_trees, old_trees, since_when_unused
 from sow.refs.index import (
     change_index,
     locked_refs,
@@ -34,7 +31,7 @@ from sow.refs.index import (
     reference_named,
     refuse_foreign,
 )
-from sow.refs.linking import sweep_drafts, unlink
+from sow.refs.linking import linked_tree, sweep_drafts, unlink
 from sow.refs.record import (
     CacheRecord,
     Use,
@@ -133,8 +130,8 @@ def _pruned(folder: Path, *, now: float, dry_run: bool) -> Pruned:
             kept = {user: uses for user, uses in users.items() if uses}
             gone = tuple(user for user in record.users if user not in kept)
             if dry_run:
-                unused = _unused(place, replace(record, users=kept))
-                return Pruned(record.source, tuple(kept), gone, unused, not kept)
+                count = _count(place, replace(record, users=kept), now=now)
+                return Pruned(record.source, tuple(kept), gone, count, not kept)
             return _cleaned(place, record, kept, gone, now=now)
     except SowError as error:
         return Pruned(folder.name, (), (), 0, is_forgotten=False, note=error.message)
@@ -149,20 +146,19 @@ def _cleaned(
     now: float,
 ) -> Pruned:
     if not kept:
-        count = _unused(place, replace(record, users={}))
+        count = _count(place, replace(record, users={}), now=now)
         forget(place)
         return Pruned(record.source, (), gone, count, is_forgotten=True)
     write_record(place, with_users(record, kept, format_time(now)))
     sweep(place)
-    dropped = drop_old_trees(place, now=now, kept_seconds=0.0)
+    dropped = drop_old_trees(place, now=now)
     return Pruned(record.source, tuple(kept), gone, len(dropped), is_forgotten=False)
 
 
-def _unused(place: Cached, record: CacheRecord) -> int:
-    if not place.trees.is_dir():
-        return 0
-    names = {folder.name for folder in place.trees.iterdir()}
-    return len({name for name in names if not name.startswith(DRAFT)} - record.trees)
+def _count(place: Cached, record: CacheRecord, *, now: float) -> int:
+    """Return how many trees go: of what nobody uses all of them."""
+    unused = since_when_unused(place, record, now=now)
+    return len(old_trees(unused, now=now) if record.users else unused)
 
 
 def _live(user: str, uses: Mapping[str, Use], place: Cached) -> dict[str, Use]:
@@ -178,13 +174,5 @@ def _live(user: str, uses: Mapping[str, Use], place: Cached) -> dict[str, Use]:
     return {
         name: use
         for name, use in uses.items()
-        if named.get(name) == place.folder.name or _links(workspace, use, place)
+        if named.get(name) == place.folder.name or linked_tree(workspace, use.link, place)
     }
-
-
-def _links(workspace: Workspace, use: Use, place: Cached) -> bool:
-    try:
-        text = os.readlink(workspace.refs / use.link)  # noqa: PTH115 - a text is what is wanted
-    except OSError:
-        return False
-    return is_inside(text, place.trees)
