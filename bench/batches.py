@@ -23,7 +23,8 @@ from sow.jobs import workers
 from sow.jobs.database import open_queue
 from sow.state.tasks import add_task
 
-TERMS = Terms(author=8.0, reviewer=4.0, check=1.0, slots=8, checks=2)
+TERMS = Terms(author=16.0, reviewer=8.0, check=2.0, slots=8, checks=2)
+"""Short beside what an agent of a model takes, so that what sow takes is seen."""
 TASKS, FEW_TASKS = 60, 12
 BATCHES = (2, 20)
 """How many batches wait for a person."""
@@ -59,10 +60,18 @@ class Schedule(Struct, frozen=True):
     ideal: float
     taken: float
 
+    in_a_row: int
+    """How many tasks the longest chain has: each begins when the one before is merged."""
+
     @property
     def ratio(self) -> float:
         """How often its ideal the batch has taken."""
         return self.taken / self.ideal
+
+    @property
+    def beyond(self) -> float:
+        """What each task of the longest chain took beyond the ideal, in seconds."""
+        return (self.taken - self.ideal) / self.in_a_row
 
 
 class IdleShare(Struct, frozen=True):
@@ -106,6 +115,14 @@ def diamonds(count: int) -> dict[str, list[str]]:
     return before
 
 
+def longest_chain(before: Mapping[str, Sequence[str]]) -> int:
+    """Return how many tasks the longest chain has. Those that a task waits for come before it."""
+    depth: dict[str, int] = {}
+    for task, needed in before.items():
+        depth[task] = 1 + max((depth[other] for other in needed), default=0)
+    return max(depth.values())
+
+
 def measure_schedule(count: int, terms: Terms = TERMS) -> Schedule:
     """Run one batch in a fresh repository."""
     before = diamonds(count)
@@ -115,7 +132,7 @@ def measure_schedule(count: int, terms: Terms = TERMS) -> Schedule:
         begun = time.perf_counter()
         _run(place, "batch", "run", "--clone", "--check", "--review", "--merge")
         taken = time.perf_counter() - begun
-    return Schedule(count, terms, ideal_seconds(before, terms), taken)
+    return Schedule(count, terms, ideal_seconds(before, terms), taken, longest_chain(before))
 
 
 def _prepare(place: Place, terms: Terms, scripts: Mapping[str, str]) -> None:

@@ -176,7 +176,10 @@ class Results:
             f" {terms.slots} slots, {terms.checks} checks"
         )
         held = "yes" if ratio <= SCHEDULE_BAR else "NO"
-        taken = f"{plan.taken:.0f} s, ideal {plan.ideal:.0f} s: {ratio:.2f} ×"
+        taken = (
+            f"{plan.taken:.0f} s, ideal {plan.ideal:.0f} s: {ratio:.2f} ×; {plan.beyond:.1f} s more"
+            f" for each of {plan.in_a_row} tasks in a row"
+        )
         rows = [(what, taken, f"≤ {SCHEDULE_BAR:g} ×", held)]
         for growth in self.batches.growths:
             name, of, by_size, _, _ = _growth_row(growth)

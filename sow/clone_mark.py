@@ -1,15 +1,20 @@
 """The mark in the git folder of a task's clone, as every command reads it: whose clone it is.
 
-Owns the mark's form and the search for it. Every command passes through here,
-so this imports next to nothing; what writes marks is `sow.clones.mark`.
+Owns the mark's form, the search for it, and how far it is believed. Every command
+passes through here, so this imports next to nothing; what writes marks is
+`sow.clones.mark`.
 """
 
 import os
+from contextlib import suppress
 from typing import NamedTuple
 
 from sow.errors import StateError
 
 MARK_PLACE = ".git/sow/clone.json"
+CHECKOUT_PLACE = "sow/checkout.json"
+"""Below a checkout's git folder; it holds the checkout's id, which its clones' places bear."""
+LINKED = "gitdir: "
 LARGEST = 1 << 20
 """A mark names the files that were copied, so it may be long."""
 
@@ -58,6 +63,17 @@ class StrayClone(StateError):
         )
 
 
+class ForeignMark(StateError):
+    """A clone's mark names a workspace that has not made this clone."""
+
+    def __init__(self, folder: str, mark: CloneMark) -> None:
+        super().__init__(
+            f"{folder} says that it is the clone of task {mark.task} of {mark.workspace}, which has"
+            " made no clone there: its mark was changed, or another repository lies there now",
+            hint="Set SOW_ROOT to the folder that holds the .sow that you mean.",
+        )
+
+
 class WorkspaceOfCloneGone(StateError):
     """The workspace that a clone belongs to is not where it was."""
 
@@ -75,19 +91,27 @@ def read_mark(top: str) -> CloneMark | None:
     """
     path = f"{top}/{MARK_PLACE}"
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        data = os.read(descriptor, LARGEST)
+        data = _start_of(path, LARGEST)
     except OSError:
         raise DamagedMark(path) from None
-    finally:
-        os.close(descriptor)
+    if data is None:
+        return None
     mark = _parsed(data)
     if mark is None:
         raise DamagedMark(path)
     return mark
+
+
+def _start_of(path: str, limit: int) -> bytes | None:
+    """Return how a file begins; None where none can be opened. Never waits. Raises OSError."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return os.read(descriptor, limit)
+    finally:
+        os.close(descriptor)
 
 
 def _parsed(data: bytes) -> CloneMark | None:
@@ -105,7 +129,7 @@ def _parsed(data: bytes) -> CloneMark | None:
 def workspace_of_clone(cwd: str) -> str | None:
     """Return the root of the workspace that owns the clone in which `cwd` lies; None outside.
 
-    Raises DamagedMark, StrayClone, WorkspaceOfCloneGone.
+    Raises DamagedMark, StrayClone, WorkspaceOfCloneGone, ForeignMark.
     """
     folder = cwd
     while True:
@@ -127,4 +151,46 @@ def _owner(folder: str, mark: CloneMark) -> str:
         raise StrayClone(folder, mark)
     if not os.path.isdir(f"{mark.workspace}/.sow"):  # noqa: PTH112
         raise WorkspaceOfCloneGone(folder, mark)
+    if not _is_of_checkout(folder, _checkout_of(mark.workspace)):
+        raise ForeignMark(folder, mark)
     return mark.workspace
+
+
+def _is_of_checkout(folder: str, checkout: str | None) -> bool:
+    """Whether a folder lies where the checkout of an id has its clones made.
+
+    That is `<repository>-<checkout>/<project>/<task>`, below whatever folder. By the mark
+    alone an agent could lead a person's commands to another repository of theirs.
+    """
+    parts = os.path.realpath(folder).split("/")
+    return checkout is not None and len(parts) > 3 and parts[-3].endswith(f"-{checkout}")
+
+
+def _checkout_of(workspace: str) -> str | None:
+    """Return the id of the checkout that a workspace lies in; None where it has none."""
+    import json  # as above
+
+    git_dir = _git_dir_above(os.path.realpath(workspace))
+    try:
+        data = _start_of(f"{git_dir}/{CHECKOUT_PLACE}", LARGEST)
+        checkout = json.loads(data or b"")["id"]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return checkout if isinstance(checkout, str) and checkout else None
+
+
+def _git_dir_above(folder: str) -> str | None:
+    """Return the git folder of the working tree that a folder lies in; None outside of any."""
+    while True:
+        place = f"{folder}/.git"
+        if os.path.isdir(place):  # noqa: PTH112
+            return place
+        with suppress(OSError):
+            words = os.fsdecode(_start_of(place, LARGEST) or b"")
+            if words.startswith(LINKED):  # a working tree that `git worktree` has made
+                named = words.removeprefix(LINKED).rstrip("\n")
+                return os.path.join(folder, named)  # noqa: PTH118 - it may be a full path
+        above = os.path.dirname(folder)  # noqa: PTH120
+        if above == folder:
+            return None
+        folder = above

@@ -74,6 +74,11 @@ class Workspace:
         return self.sow / "knowledge" / "projects"
 
     @property
+    def breakdowns(self) -> Path:
+        """The folder of the work units that breakdowns have published."""
+        return self.sow / "knowledge" / "breakdown"
+
+    @property
     def phases(self) -> Path:
         return self.project / "phases"
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import UNSET, structs
 
 from sow.clones.bring_back import bring_back
+from sow.clones.clearing import clear_special_files
 from sow.clones.leftovers import Leftovers, commit_leftovers
 from sow.clones.locks import locked_place
 from sow.clones.main_checkout import MainCheckout, known_settings, main_checkout
@@ -36,6 +37,7 @@ from worker.postponing import is_checked_out
 
 LOCK_SECONDS = 60.0
 MOST_NAMED = 5
+CLEARED = "git would wait for such a pipe, socket or device, and none holds any work"
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,8 @@ def _gather(
             return Gathered(warnings=(f"its clone is not at {place.path} any more",))
         if mark.stage != Stage.WHOLE:  # no agent was in it: what lies there is a setup's
             return Gathered()
-        warnings: list[str] = []
+        cleared = clear_special_files(place.path, main.repository)
+        warnings = [f"taken out of its clone: {named(cleared)} ({CLEARED})"] if cleared else []
         base = mark.base if place.base is None else place.base
         facts = place.facts(base)
         if commits:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from sow.calls.abandoned import finish, give_back, is_abandoned
-from sow.calls.ending import carry_out_recorded, sweep_removed
+from sow.calls.ending import carry_out_recorded, sweep_ended
 from sow.calls.open_hold import is_deserted, release
 from sow.errors import SowError, StateError
 from sow.ids import JobId, WorkerId
@@ -66,8 +66,8 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
 
 def end_recorded(context: WorkerContext) -> None:
     """End the project where its own orchestrator has asked for that, and that job has ended."""
-    sweep_removed(context.workspace)
     try:
+        sweep_ended(context.workspace, context.database, now=context.now())
         where = carry_out_recorded(context.workspace, context.database, now=context.now())
     except StateError as error:
         logger.warning("the project cannot be ended yet: %s", error.message)

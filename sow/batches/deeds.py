@@ -65,6 +65,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     command: str = ""
     """What a person can do about it, as a command."""
     has_job: bool = False
+    awaits: bool = False
+    """Whether it waits for tasks that are no items, and somebody is at work on all of them."""
     step: int = 0
     """The number under which a deed of it is placed."""
     in_turn: bool = False
@@ -91,7 +93,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return (
             not self.waits_for_turn
             and not self.deeds
-            and not any(found.has_job for found in self.standings)
+            and not any(found.has_job or found.awaits for found in self.standings)
         )
 
 
@@ -124,7 +126,8 @@ def next_deeds(items: Sequence[ItemFacts], policy: BatchPolicy, batch: BatchFact
 def _held(found: Standing, item: ItemFacts) -> Standing:
     """Return how an item stands whose batch is paused: what has not begun does not begin."""
     waits = item.live is not None and item.live.waits_for_batch
-    return msgspec.structs.replace(found, deed=None, has_job=found.has_job and not waits)
+    has_job = found.has_job and not waits
+    return msgspec.structs.replace(found, deed=None, has_job=has_job, awaits=False)
 
 
 def _looked_into(found: Standing, item: ItemFacts, batch: BatchFacts) -> Standing:
@@ -257,7 +260,8 @@ def _with_job(item: ItemFacts, live: LiveJob, policy: BatchPolicy) -> Standing:
         )
     if live.waits_for_tasks:
         reason = "waits for the tasks that it depends on"
-        return Standing(task=item.task, state=ItemState.WAITING, reason=reason)
+        state, awaits = ItemState.WAITING, _comes_on(_unmet(item))
+        return Standing(task=item.task, state=state, reason=reason, awaits=awaits)
     kind = KINDS[live.verb]
     in_turn = not kind.is_agents and _is_on_its_way(item, policy)
     return Standing(
@@ -288,11 +292,35 @@ def _pending(item: ItemFacts, before: Mapping[str, Standing]) -> Standing:
             reason = f"task {task}, which it depends on, is {found.state.value}"
             return Standing(task=item.task, state=ItemState.BLOCKED, reason=reason)
     waits = [task for task, found in before.items() if found.state is not ItemState.DONE]
-    waits += [other.task for other in item.outside if other.status is not TaskStatus.COMPLETED]
-    if waits:
-        reason = f"waits for {', '.join(waits)}"
-        return Standing(task=item.task, state=ItemState.WAITING, reason=reason)
+    outside = _unmet(item)
+    if waits or outside:
+        return _waiting(item, [*waits, *(other.task for other in outside)], outside)
     return _wants(item, ItemState.WAITING, Deed.SPAWN)
+
+
+def _waiting(item: ItemFacts, waits: Sequence[str], outside: Sequence[Dependency]) -> Standing:
+    """Return where an item stands that waits for others; who is to see to those, if somebody is."""
+    reason, command = f"waits for {', '.join(waits)}", ""
+    idle = next((other for other in outside if not other.goes_on), None)
+    if idle is not None:
+        reason += f"; nobody is at work on task {idle.task} ({idle.status or 'gone'})"
+        command = f"sow task show {idle.task}"
+    return Standing(
+        task=item.task,
+        state=ItemState.WAITING,
+        reason=reason,
+        command=command,
+        awaits=_comes_on(outside),
+    )
+
+
+def _unmet(item: ItemFacts) -> list[Dependency]:
+    return [other for other in item.outside if other.status is not TaskStatus.COMPLETED]
+
+
+def _comes_on(outside: Sequence[Dependency]) -> bool:
+    """Whether somebody is at work on all that is waited for outside of the batch."""
+    return bool(outside) and all(other.goes_on for other in outside)
 
 
 def _hopeless(other: Dependency) -> str:
@@ -347,8 +375,10 @@ def _failed(item: ItemFacts) -> Standing:
 
 def _raising(reason: str) -> str:
     """Return the command that raises a budget, where a reason names one (`reports.budgets`)."""
-    named = re.search(r"`(sow [^`]*--budget [^`]+)`", reason)
-    return named[1] if named is not None else ""
+    named = re.search(r"`(sow [^`]*--budget [^`]+|sow config edit)`", reason)
+    if named is not None:
+        return named[1]
+    return EDIT_REPOSITORYS if " in .sow/config.yaml, then " in reason else ""
 
 
 def _reached(item: ItemFacts, reason: str) -> Standing:
@@ -362,6 +392,7 @@ def _call_of(item: ItemFacts) -> str:
     return _resume(item) if item.session_started else f"sow agent spawn {item.task}"
 
 
+EDIT_REPOSITORYS = '"${EDITOR:-vi}" .sow/config.yaml'
 FOLLOWED = frozenset({Cause.CHECK_FAILED, Cause.MERGE_CONFLICT})
 """Why a job without an agent can fail so that the loop knows what follows."""
 

@@ -17,6 +17,8 @@ class Dependency(msgspec.Struct, frozen=True, kw_only=True):
     """None where it cannot be read."""
     is_under_way: bool = False
     """Whether a job of it lives, or another batch drives it."""
+    goes_on: bool = False
+    """Whether it comes to its end without a person, as far as can be told."""
 
 
 class EndedJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +32,7 @@ class EndedJob(msgspec.Struct, frozen=True, kw_only=True):
     cancel_asked: bool = False
     """Whether somebody has asked for its end: it was not undone by its own caller's death."""
     may_go_on: bool = False
-    """Whether the batch's budget has ended it, and has another figure by now."""
+    """Whether a budget has ended it that has another figure by now."""
 
 
 class LiveJob(msgspec.Struct, frozen=True, kw_only=True):

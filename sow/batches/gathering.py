@@ -5,7 +5,7 @@ Reads only. A task that has not changed since the last look is not parsed again.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -15,6 +15,8 @@ from msgspec import UNSET
 from sow.batches.brakes import ON_BASE, Brake, brake_of
 from sow.batches.deeds import RETURNS, Deed
 from sow.batches.facts import BatchFacts, Dependency, EndedJob, ItemFacts, LiveJob
+from sow.batches.figures import Figures, has_room
+from sow.batches.others import Others
 from sow.clones.task_branches import TaskBranches
 from sow.errors import SowError, StateError
 from sow.faults import passing_fault
@@ -125,12 +127,18 @@ def _is_undone(job: JobInBatch) -> bool:
 
 
 def gather(
-    workspace: Workspace, database: Database, batch: Batch, seen: Seen
+    workspace: Workspace,
+    database: Database,
+    batch: Batch,
+    seen: Seen,
+    figures: Figures,
+    asking: Collection[TaskId] = (),
 ) -> tuple[list[ItemFacts], BatchFacts]:
     """Return the facts of a batch, whose project is checked out.
 
     The jobs are read first: a call that is placed meanwhile may have marked its task, and
     its job be missing. Then there is a newer change, and the look is not to be trusted.
+    `asking` are the tasks of the agent that looks, and of those above it: they wait for it.
     Raises QueueError, and StateError where the machine lacks something for now.
     """
     items = batches.items_of(database, batch.id)
@@ -139,7 +147,7 @@ def gather(
     for job in all_jobs:
         if job.task_id in histories:
             histories[job.task_id].jobs.append(job)
-    look = _Look(workspace, database, batch, seen, histories)
+    look = _Look(workspace, database, batch, seen, figures, histories, asking)
     found = [look.item(item) for item in items]
     turn = batches.turn_of(database, batch.project_id)
     mine = turn is not None and turn[0] == batch.id
@@ -163,9 +171,13 @@ class _Look:
         database: Database,
         batch: Batch,
         seen: Seen,
+        figures: Figures,
         histories: Mapping[TaskId, _History],
+        asking: Collection[TaskId],
     ) -> None:
         self._seen = seen
+        self._figures = figures
+        self._others = Others(database, batch.project_id, seen.task, asking)
         self._batch = batch
         self._histories = histories
         self._branches = TaskBranches(workspace, seen.answers)
@@ -194,6 +206,7 @@ class _Look:
 
     def _facts(self, item: BatchItem, task: Task, history: _History) -> ItemFacts:
         needed = [TaskId(other) for other in task.depends_on]
+        last = _last(history.ended, self._batch.policy.budget)
         return ItemFacts(
             task=item.task_id,
             status=task.status,
@@ -207,14 +220,23 @@ class _Look:
             feedback_is_open=feedback_status(task) is FeedbackStatus.OPEN,
             check_passed=None if task.check is UNSET else task.check.passed,
             live=self._live(item.task_id, history),
-            last=_last(history.ended, self._batch.policy.budget),
+            last=self._paid_for(last),
             returns=history.count(RETURNS, item.forgiven),
             conflicts_handed=history.count((Deed.SOLVE,), item.forgiven),
             updates=history.updates_in_a_row(item.forgiven),
             steps=max((job.step or 0 for job in history.jobs), default=0),
             forgiven=item.forgiven,
-            refusal=item.refusal,
+            refusal="" if self._has_room(item.refusal) else item.refusal,
         )
+
+    def _paid_for(self, last: EndedJob | None) -> EndedJob | None:
+        """Return the last end; it may go on where a budget of a file has ended it that has room."""
+        if last is None or last.cause != Cause.BUDGET_REACHED or not self._has_room(last.reason):
+            return last
+        return msgspec.structs.replace(last, may_go_on=True)
+
+    def _has_room(self, words: str) -> bool:
+        return has_room(self._database, self._batch.project_id, words, self._figures)
 
     def _was_interrupted(self, task: Task) -> bool:
         """Whether a task is paused by a cancel; an unanswered question still stands after one."""
@@ -231,7 +253,8 @@ class _Look:
         except StateError:
             return Dependency(task=task_id, status=None)
         driven = task_id in self._open or status is TaskStatus.IN_PROGRESS
-        return Dependency(task=task_id, status=status, is_under_way=driven)
+        goes_on = status is not TaskStatus.COMPLETED and self._others.go_on(task_id)
+        return Dependency(task=task_id, status=status, is_under_way=driven, goes_on=goes_on)
 
     def _live(self, task_id: TaskId, history: _History) -> LiveJob | None:
         job = history.live

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow.batches.deeds import Plan, Standing
+from sow.batches.gathering import Seen
 from sow.clock import format_time
 from sow.errors import ExitCode, StateError
 from sow.ids import TaskId
@@ -20,7 +21,6 @@ from sow.reports.agents_words import agents_words
 from sow.schema.batch import AT_REST, Batch, BatchState, ItemState
 from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
 from sow.schema.task import Task, TaskStatus
-from sow.state.tasks import read_task
 
 
 def exit_code_of(batch: Batch, states: Sequence[ItemState], *, rests: bool) -> ExitCode:
@@ -58,16 +58,20 @@ def detail_of(
     database: Database,
     batch: Batch,
     plan: Plan | None,
+    seen: Seen,
     *,
     rests: bool,
     waits: str = "",
 ) -> BatchDetail:
-    """Return a batch with its items; without a plan as they were told of last."""
+    """Return a batch with its items; without a plan as they were told of last.
+
+    `seen` is what the look has read of tasks that the plan comes from.
+    """
     standings = standings_of(database, batch, plan)
     short = view_of(batch, [found.state for found in standings], rests=rests, waits=waits)
     totals = _totals(database, batch)
     items = tuple(
-        _item(workspace, database, batch, found, totals.get(TaskId(found.task), NOTHING))
+        _item(workspace, database, batch, found, seen, totals.get(TaskId(found.task), NOTHING))
         for found in standings
     )
     fields = {name: getattr(short, name) for name in BatchView.__struct_fields__}
@@ -138,9 +142,14 @@ def _totals(database: Database, batch: Batch) -> Mapping[TaskId, Total]:
 
 
 def _item(
-    workspace: Workspace, database: Database, batch: Batch, found: Standing, total: Total
+    workspace: Workspace,
+    database: Database,
+    batch: Batch,
+    found: Standing,
+    seen: Seen,
+    total: Total,
 ) -> BatchItemView:
-    task = _read(workspace, found.task)
+    task = _read(seen, found.task)
     asks = found.state is ItemState.NEEDS_PERSON and task is not None
     paused = asks and task is not None and task.status is TaskStatus.PAUSED
     command = found.command
@@ -165,9 +174,9 @@ def _item(
     )
 
 
-def _read(workspace: Workspace, task_id: str) -> Task | None:
+def _read(seen: Seen, task_id: str) -> Task | None:
     try:
-        return read_task(workspace, task_id)
+        return seen.task(task_id)
     except StateError:
         return None
 

@@ -81,6 +81,14 @@ def refuse_task_of_ancestor(
         _refuse_task_in(jobs.ancestors(database, caller.job_id), (project_id, task_id))
 
 
+def tasks_above(caller: Caller, database: Database, project_id: ProjectId) -> frozenset[TaskId]:
+    """Return the tasks of a project that an agent's own job, and those above it, are about."""
+    if caller.job_id is None:
+        return frozenset()
+    chain = jobs.ancestors(database, caller.job_id)
+    return frozenset(job.task_id for job in chain if job.project_id == project_id)
+
+
 def refuse_waiting_on_ancestor(caller: Caller, database: Database, job: Job) -> None:
     """Refuse to let an agent wait for a job of its own task, or of one above it."""
     if caller.job_id is not None:

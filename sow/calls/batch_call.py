@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import msgspec
 
 from sow.agents.roles import get_agent
+from sow.calls.ancestry import refuse_task_of_ancestor, tasks_above
 from sow.calls.budgeting import CannotBeKept, unkept
 from sow.calls.caller import Caller
 from sow.calls.ended_project import refuse_without_project
 from sow.config.checks import checks_of, chosen, read_repository
-from sow.errors import StateError
+from sow.errors import StateError, UsageError
 from sow.ids import BatchId, JobId, ProjectId, TaskId, parse_phase, parse_task_id
 from sow.jobs import batches, jobs, workers
 from sow.jobs.batches import SameBatchGoesOn, UnknownBatch
@@ -33,6 +34,7 @@ from sow.schema.job import JobState
 from sow.schema.kinds import KINDS
 from sow.schema.task import Task, TaskStatus
 from sow.state.projects import read_project
+from sow.state.state_errors import UnknownPhase
 from sow.state.tasks import list_tasks, read_task
 
 FINISHED = frozenset({TaskStatus.COMPLETED, TaskStatus.ABANDONED})
@@ -73,6 +75,16 @@ class NotInBatch(StateError):
         )
 
 
+class NumberForName(UsageError):
+    """A batch is to be called by a number, which other commands would take for another batch's."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"a batch cannot be called {name}: that would be the number of one",
+            hint=f"Add a letter: --name b{name}.",
+        )
+
+
 class NothingToCheck(StateError):
     """The checks of a batch are to accept work, and it runs none."""
 
@@ -107,15 +119,17 @@ def make_or_attach(caller: Caller, database: Database, wanted: Wanted) -> Made |
 
     Where no task is left it is the last one of that selection, None where none was.
 
-    Raises UnknownTask, TaskInBatch, UnknownAgent, UnknownCheck, NoChecks, NothingToCheck.
+    Raises NumberForName, UnknownPhase, UnknownTask, TaskInBatch, UnknownAgent, UnknownCheck,
+    NoChecks, NothingToCheck.
     """
+    if wanted.name.isdecimal():
+        raise NumberForName(wanted.name)
     project_id = ProjectId(read_project(caller.workspace).id)
     found = batches.open_batch(database, project_id, wanted.selection)
     if found is not None:
         return _attached(caller, database, found, wanted)
     refuse_policy(caller, wanted.policy)
-    taken = batches.open_tasks(database, project_id)
-    meant = tasks_of(caller, wanted.selection, taken)
+    meant = tasks_of(caller, database, project_id, wanted.selection)
     if not meant:
         last = batches.last_batch(database, project_id, wanted.selection)
         return None if last is None else Made(last, attached=True)
@@ -133,10 +147,12 @@ def _attached(caller: Caller, database: Database, batch: Batch, wanted: Wanted) 
 
     That was added to the project since, or taken out of the batch: it is asked for now.
     """
-    taken = batches.open_tasks(database, batch.project_id)
-    add(caller, database, batch, tasks_of(caller, wanted.selection, taken))
+    add(caller, database, batch, tasks_of(caller, database, batch.project_id, wanted.selection))
     notes = []
     policy = wanted.policy
+    if wanted.name not in ("", batch.name):
+        known = f"is called {batch.name}" if batch.name else "has no name"
+        notes.append(f"batch {batch.id} {known}, as it was made")
     if wanted.has_budget:
         give_budget(database, batch, policy.budget, unmetered=policy.unmetered)
         workers.wake(caller.workspace)
@@ -186,16 +202,34 @@ def _refuse_unkept(caller: Caller, policy: BatchPolicy, task_ids: Sequence[TaskI
             raise CannotBeKept(words)
 
 
-def tasks_of(caller: Caller, selection: Selection, taken: dict[TaskId, BatchId]) -> list[TaskId]:
-    """Return the tasks of a selection. Those that are named come whatever their status."""
+def tasks_of(
+    caller: Caller, database: Database, project_id: ProjectId, selection: Selection
+) -> list[TaskId]:
+    """Return the tasks of a selection. Those that are named come whatever their status.
+
+    An agent's own task is not meant, nor one above it: the batch would wait for who waits for
+    it. Raises UnknownTask, UnknownPhase, WaitsForItself.
+    """
     if selection.tasks:
-        return [TaskId(read_task(caller.workspace, task).id) for task in selection.tasks]
+        return [_named(caller, database, project_id, task) for task in selection.tasks]
+    taken = {*batches.open_tasks(database, project_id), *tasks_above(caller, database, project_id)}
     phase = parse_phase(selection.phase) if selection.phase else None
+    tasks = list_tasks(caller.workspace)
+    if phase is not None and all(task.phase != phase for task in tasks):
+        phases = read_project(caller.workspace).phases
+        if phase not in phases:
+            raise UnknownPhase(phase, phases, may_make=False)
     return [
         TaskId(task.id)
-        for task in list_tasks(caller.workspace)
+        for task in tasks
         if _is_left(task) and task.id not in taken and _is_meant(task, phase)
     ]
+
+
+def _named(caller: Caller, database: Database, project_id: ProjectId, task_id: str) -> TaskId:
+    found = TaskId(read_task(caller.workspace, task_id).id)
+    refuse_task_of_ancestor(caller, database, project_id, found)
+    return found
 
 
 def _is_meant(task: Task, phase: str | None) -> bool:
@@ -274,12 +308,12 @@ def find(caller: Caller, database: Database | None, name: str | None) -> Batch:
 def add(caller: Caller, database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> None:
     """Add tasks to a batch that goes on.
 
-    Raises BatchHasEnded, OtherProjectsBatch, UnknownTask, TaskInBatch.
+    Raises BatchHasEnded, OtherProjectsBatch, UnknownTask, TaskInBatch, WaitsForItself.
     """
     _refuse_ended(batch)
     if read_project(caller.workspace).id != batch.project_id:
         raise OtherProjectsBatch(batch)
-    meant = [TaskId(read_task(caller.workspace, task_id).id) for task_id in task_ids]
+    meant = [_named(caller, database, batch.project_id, task_id) for task_id in task_ids]
     known = {item.task_id for item in batches.items_of(database, batch.id)}
     new = [task_id for task_id in dict.fromkeys(meant) if task_id not in known]
     if not new:

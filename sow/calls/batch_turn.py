@@ -8,8 +8,9 @@ done by then is among the facts.
 from typing import Any
 
 from sow.batches.deeds import Deed, Plan, Standing, next_deeds
+from sow.batches.figures import figures_of
 from sow.batches.gathering import Seen, gather
-from sow.calls.ancestry import WaitsForItself
+from sow.calls.ancestry import WaitsForItself, tasks_above
 from sow.calls.batch_deeds import Step, Work, do
 from sow.calls.placement_after_report import AgentIsEnding
 from sow.calls.same_call import TaskHasJob
@@ -74,7 +75,9 @@ def look(work: Work, seen: Seen) -> Plan:
 
 def _look(work: Work, seen: Seen) -> Plan:
     batch = batches.get_batch(work.database, work.batch.id)
-    items, facts = gather(work.caller.workspace, work.database, batch, seen)
+    figures = figures_of(work.config, now=work.caller.now())
+    asking = tasks_above(work.caller, work.database, batch.project_id)
+    items, facts = gather(work.caller.workspace, work.database, batch, seen, figures, asking)
     return next_deeds(items, batch.policy, facts)
 
 

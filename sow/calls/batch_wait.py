@@ -17,7 +17,7 @@ from sow.calls.batch_turn import look
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.ids import BatchId
-from sow.jobs import batches, changes, doorbell_of_batches
+from sow.jobs import batches, changes, doorbell_of_batches, workers
 from sow.jobs.database import Database
 from sow.jobs.doorbell import Bell
 from sow.schema.batch import Batch
@@ -33,6 +33,8 @@ class BatchLook:
     batch: Batch
     plan: Plan | None
     """None while another project is checked out."""
+    seen: Seen
+    """What it has read of tasks."""
 
     @property
     def is_elsewhere(self) -> bool:
@@ -54,8 +56,8 @@ def look_at_batch(
     """Return how a batch stands now. Changes nothing."""
     batch = batches.get_batch(database, batch_id)
     if project_id_at(caller.workspace.root) != batch.project_id:
-        return BatchLook(batch, None)
-    return BatchLook(batch, look(Work(caller, database, config, batch), seen))
+        return BatchLook(batch, None, seen)
+    return BatchLook(batch, look(Work(caller, database, config, batch), seen), seen)
 
 
 def wait_for_batch(
@@ -76,6 +78,7 @@ def wait_for_batch(
     name = f"c{os.getpid()}-{uuid.uuid4().hex[:8]}"
     bell = Bell(doorbell_of_batches.bell_path(caller.workspace, batch_id, name))
     found: BatchLook | None = None
+    is_told = False
     try:
         while True:
             upto = changes.newest(database).seq
@@ -86,6 +89,9 @@ def wait_for_batch(
             is_up = seconds is not None and waited >= seconds
             # What has changed meanwhile may be in one half of the look, and not in the other.
             is_sure = changes.newest(database).seq == upto
+            if is_sure and not is_told:
+                is_told = True
+                tell_of_files(caller, database, found)
             if (found.rests and is_sure) or is_up:
                 return found
             if not is_sure:
@@ -96,3 +102,16 @@ def wait_for_batch(
             bell.wait(min(FALLBACK_SECONDS, rest))
     finally:
         bell.close()
+
+
+def tell_of_files(caller: Caller, database: Database, found: BatchLook) -> None:
+    """Have the workers look anew where something is to be done of which no change tells.
+
+    So it is where a budget has been raised in a file.
+    """
+    if found.plan is None or not found.plan.deeds:
+        return
+    heeded = all(batch.id != found.batch.id for batch in batches.unheeded(database))
+    if heeded:
+        batches.tell_anew(database, found.batch)
+        workers.wake(caller.workspace)

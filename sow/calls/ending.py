@@ -22,7 +22,7 @@ from sow.calls.ended_project import is_end_recorded
 from sow.clock import format_time
 from sow.errors import StateError
 from sow.files import NotWritten, locked_once, sync_folder
-from sow.ids import JobId, ProjectId
+from sow.ids import BatchId, JobId, ProjectId
 from sow.jobs import batches, doorbell_of_batches, jobs
 from sow.jobs.database import Database, open_queue
 from sow.jobs.end_entries import log_ends
@@ -30,6 +30,7 @@ from sow.lifecycle.types import COMPLETED
 from sow.paths import Workspace
 from sow.schema.batch import BatchState
 from sow.schema.project import Ending, EndingWord, Project
+from sow.state.archive import archived_folders, read_archived
 from sow.state.authors import Author
 from sow.state.kept.store import project_id_at
 from sow.state.projects import change_project, read_project
@@ -131,10 +132,46 @@ def carry_out_recorded(workspace: Workspace, database: Database, *, now: float) 
     return _carry_out(workspace, database, project, now=now)
 
 
-def sweep_removed(workspace: Workspace) -> None:
-    """Remove what is left of projects whose removal was cut short."""
+def sweep_ended(workspace: Workspace, database: Database, *, now: float) -> None:
+    """Complete the ends of projects that were cut short after their folder had moved.
+
+    Their batches are cancelled, and what is left of those that were to be removed goes.
+    """
     for folder in workspace.sow.glob(REMOVED.format("*")):
+        project_id = ProjectId(folder.name.split(".")[2])
+        _cancel_batches(database, project_id, now=now, made_until=now)
         shutil.rmtree(folder, ignore_errors=True)
+    here = project_id_at(workspace.root)
+    for project_id in batches.projects_going_on(database) - {here}:
+        ended_at = _ended_at(workspace, project_id)
+        if ended_at is not None:
+            _cancel_batches(database, project_id, now=now, made_until=ended_at)
+
+
+def _ended_at(workspace: Workspace, project_id: ProjectId) -> float | None:
+    """Return when a project has ended, the last time; None where it is not in the archive."""
+    found = []
+    for folder in archived_folders(workspace):
+        if project_id[:8] not in folder.name:
+            continue
+        with suppress(StateError):
+            project = read_archived(folder)
+            if project.id == project_id and project.ending is not UNSET:
+                found.append(project.ending.at.timestamp() + 1)  # it is of whole seconds
+    return max(found, default=None)
+
+
+def _cancel_batches(
+    database: Database, project_id: ProjectId, *, now: float, made_until: float
+) -> list[BatchId]:
+    """Cancel the batches of a project that go on, and were made before its end."""
+    with database.transaction():
+        found = batches.going_on(database, project_id)
+        meant = [batch.id for batch in found if batch.made_at <= made_until]
+        for batch_id in meant:
+            fields = {"state": BatchState.CANCELLED, "ended_at": now}
+            batches.change_batch(database, batch_id, **fields)
+    return meant
 
 
 def _carry_out(
@@ -147,21 +184,17 @@ def _carry_out(
     assert project.ending is not UNSET  # noqa: S101 - recorded before
     project_id = ProjectId(project.id)
     _settle(workspace, database, project_id, now=now)
-    cancelled = []
     # The lock first, and then the transaction: in this order everybody takes them.
     with locked_once(workspace.project), database.transaction():
         _refuse_live(database, project)
         if project_id_at(workspace.root) != project.id:
             raise NoProject(workspace.project)
         _log(workspace, project, project.ending, now=now)
-        for batch in batches.open_batches(database, project_id):
-            fields = {"state": BatchState.CANCELLED, "ended_at": now}
-            batches.change_batch(database, batch.id, **fields)
-            cancelled.append(batch.id)
+        cancelled = _cancel_batches(database, project_id, now=now, made_until=now)
         archive = _move(workspace, project, project.ending)
     for batch_id in cancelled:
         doorbell_of_batches.ring(workspace, batch_id)
-    sweep_removed(workspace)
+    sweep_ended(workspace, database, now=now)
     return archive
 
 

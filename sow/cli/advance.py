@@ -5,6 +5,7 @@ import os
 import click
 
 from sow.calls.caller import find_caller
+from sow.cli import completing_names
 from sow.cli.arguments import working_folder
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json, echo_json_lines, json_option
@@ -60,7 +61,7 @@ class IsCompleted(StateError):
 
 
 @click.command()
-@click.argument("event", required=False)
+@click.argument("event", required=False, shell_complete=completing_names.events)
 @click.option("--list", "lists", is_flag=True, help="Show what may happen, and what is missing.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen; change nothing.")
 @json_option

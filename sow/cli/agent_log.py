@@ -35,7 +35,13 @@ DEFAULT_AGENT = "orchestrator"
     shell_complete=completing.roles,
 )
 @click.option("--result", default="", help="How it ended: success, failure, or another word.")
-@click.option("--file", "files", multiple=True, help="A file it touched; repeat it.")
+@click.option(
+    "--file",
+    "files",
+    shell_complete=completing.files,
+    multiple=True,
+    help="A file it touched; repeat it.",
+)
 @click.option("--body", default="", help="More about it, in Markdown.")
 @json_option
 def log(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import click
 
 from sow.calls.approving import approver
+from sow.cli import completing_names
 from sow.cli.arguments import working_folder
 from sow.cli.calling import this_caller
 from sow.cli.confirming import is_somebody_there
@@ -24,7 +25,13 @@ PLAN = "plan"
 
 
 @click.command()
-@click.argument("names", metavar="plan | PATH... | TASK...", nargs=-1, required=True)
+@click.argument(
+    "names",
+    metavar="plan | PATH... | TASK...",
+    nargs=-1,
+    required=True,
+    shell_complete=completing_names.approvable,
+)
 @json_option
 def approve(names: tuple[str, ...], as_json: bool) -> None:
     """Approve the plan, listed files, or a breakdown's work units, as they stand now.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sow.cli import completing, completing_names
 from sow.cli.arguments import here, working_folder
 from sow.cli.lazy import LazyGroup
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
@@ -44,7 +45,7 @@ def _side(context: click.Context) -> "Side":
 
 
 @click.command()
-@click.argument("path")
+@click.argument("path", shell_complete=completing.files)
 @click.option(
     "--type", "kind", required=True, help="What it is: design, findings, summary, or another word."
 )
@@ -56,13 +57,13 @@ def add(context: click.Context, path: str, kind: str, as_json: bool) -> None:
 
     workspace, side = here(), _side(context)
     inside = path_inside(workspace, working_folder(), path)
-    by = author_of(os.environ)
-    added = add_artifact(workspace, side, inside, readable(kind), by=by, now=time.time())
+    kind, by = readable(kind).strip(), author_of(os.environ)
+    added = add_artifact(workspace, side, inside, kind, by=by, now=time.time())
     _tell(workspace, side, added, f"{inside} is an {side} of the project ({kind})", as_json=as_json)
 
 
 @click.command()
-@click.argument("path")
+@click.argument("path", shell_complete=completing_names.documents)
 @json_option
 @click.pass_context
 def remove(context: click.Context, path: str, as_json: bool) -> None:
@@ -94,9 +95,12 @@ def list_all(context: click.Context, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("path")
+@click.argument("path", shell_complete=completing_names.documents)
 @click.option(
-    "--to", "folder", help="The folder. Default: the settings' for its type, else knowledge/TYPE."
+    "--to",
+    "folder",
+    shell_complete=completing.files,
+    help="The folder. Default: the settings' for its type, else knowledge/TYPE.",
 )
 @json_option
 @click.pass_context

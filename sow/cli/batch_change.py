@@ -5,13 +5,14 @@ from contextlib import closing
 
 import click
 
-from sow.batches.views import view_of
+from sow.batches.gathering import Seen
 from sow.calls import batch_call
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.batch_cancel import cancel_batch
 from sow.calls.caller import Caller
-from sow.cli import completing
+from sow.cli import completing, completing_names
 from sow.cli.arguments import about_tasks
+from sow.cli.batch_words import short_of
 from sow.cli.budget_options import budget_options, given_budget
 from sow.cli.calling import this_caller
 from sow.cli.output import echo_json, json_option, shown_state
@@ -20,7 +21,7 @@ from sow.ids import parse_task_id
 from sow.jobs import batches, jobs
 from sow.jobs.batches import UnknownBatch
 from sow.jobs.database import Database
-from sow.schema.batch import AT_REST, Batch
+from sow.schema.batch import Batch
 
 tasks_argument = click.argument(
     "tasks", metavar="TASK...", nargs=-1, required=True, shell_complete=completing.tasks
@@ -28,7 +29,7 @@ tasks_argument = click.argument(
 
 
 @click.command()
-@click.argument("name", metavar="BATCH")
+@click.argument("name", metavar="BATCH", shell_complete=completing_names.batches)
 @tasks_argument
 @json_option
 def add(name: str, tasks: tuple[str, ...], as_json: bool) -> int:
@@ -39,13 +40,13 @@ def add(name: str, tasks: tuple[str, ...], as_json: bool) -> int:
     def change(caller: Caller, database: Database, batch: Batch) -> str:
         batch_call.add(caller, database, batch, named)
         _staff(caller, database)
-        return f"Batch {batch.id} has {', '.join(named)}"
+        return f"Batch {batch.id} has {', '.join(dict.fromkeys(named))}"
 
     return _change(name, change, as_json=as_json)
 
 
 @click.command()
-@click.argument("name", metavar="BATCH")
+@click.argument("name", metavar="BATCH", shell_complete=completing_names.batches)
 @tasks_argument
 @json_option
 def remove(name: str, tasks: tuple[str, ...], as_json: bool) -> int:
@@ -63,7 +64,7 @@ def remove(name: str, tasks: tuple[str, ...], as_json: bool) -> int:
 
 
 @click.command()
-@click.argument("name", metavar="[BATCH]", required=False)
+@click.argument("name", metavar="[BATCH]", required=False, shell_complete=completing_names.batches)
 @json_option
 def pause(name: str | None, as_json: bool) -> int:
     """Begin nothing more of BATCH; what runs goes on."""
@@ -76,7 +77,7 @@ def pause(name: str | None, as_json: bool) -> int:
 
 
 @click.command()
-@click.argument("name", metavar="[BATCH]", required=False)
+@click.argument("name", metavar="[BATCH]", required=False, shell_complete=completing_names.batches)
 @budget_options
 @json_option
 def resume(name: str | None, budget: str | None, unmetered: bool, as_json: bool) -> int:
@@ -93,7 +94,7 @@ def resume(name: str | None, budget: str | None, unmetered: bool, as_json: bool)
 
 
 @click.command()
-@click.argument("name", metavar="[BATCH]", required=False)
+@click.argument("name", metavar="[BATCH]", required=False, shell_complete=completing_names.batches)
 @json_option
 def cancel(name: str | None, as_json: bool) -> int:
     """End BATCH and the jobs of it that live. What is done stays done."""
@@ -119,9 +120,7 @@ def _change(
         words = change(caller, database, batch)
         if as_json:
             now = batches.get_batch(database, batch.id)
-            states = [item.state for item in batches.items_of(database, batch.id)]
-            rests = now.state.has_ended or AT_REST.issuperset(states)
-            echo_json(view_of(now, states, rests=rests))
+            echo_json(short_of(caller, database, now, Seen(caller.workspace)))
         else:
             click.echo(words)
     return int(ExitCode.OK)

@@ -5,12 +5,13 @@ from contextlib import closing
 import click
 
 from sow.batches.gathering import Seen
-from sow.batches.views import exit_code_of, standings_of, view_of
+from sow.batches.views import exit_code_of, standings_of
 from sow.calls.batch_call import find, open_records
-from sow.calls.batch_wait import look_at_batch
+from sow.calls.batch_wait import look_at_batch, tell_of_files
 from sow.calls.caller import Caller
+from sow.cli import completing_names
+from sow.cli.batch_words import short_of, wait_and_print
 from sow.cli.batch_words import show as show_batch
-from sow.cli.batch_words import wait_and_print
 from sow.cli.calling import this_caller
 from sow.cli.cursor_wait import since_option, wait_since
 from sow.cli.output import COUNT, echo_json_lines, echo_table, json_option
@@ -20,17 +21,19 @@ from sow.jobs import batches
 from sow.jobs.batches import UnknownBatch
 from sow.jobs.changes import Filter
 from sow.jobs.database import Database
-from sow.schema.batch import AT_REST, Batch, BatchState
+from sow.schema.batch import Batch
 from sow.state.projects import read_project
 
-batch_argument = click.argument("name", metavar="[BATCH]", required=False)
+batch_argument = click.argument(
+    "name", metavar="[BATCH]", required=False, shell_complete=completing_names.batches
+)
 
 
 @click.command("list")
 @click.option("-n", "--limit", default=20, show_default=True, type=COUNT, help="How many, at most.")
 @json_option
 def list_batches(limit: int, as_json: bool) -> None:
-    """List the batches of the project, the newest first, as they were told of last."""
+    """List the batches of the project, the newest first."""
     caller = this_caller()
     database = open_records(caller)
     if database is None:
@@ -39,12 +42,8 @@ def list_batches(limit: int, as_json: bool) -> None:
     with closing(database):
         project_id = ProjectId(read_project(caller.workspace).id)
         found = batches.all_batches(database, project_id, limit=limit)
-        counts = batches.counts_of(database, [batch.id for batch in found])
-        views = []
-        for batch in found:
-            states = [state for state, count in counts[batch.id].items() for _ in range(count)]
-            quiet = batch.state is BatchState.RUNNING and not AT_REST.issuperset(states)
-            views.append(view_of(batch, states, rests=not quiet))
+        seen = Seen(caller.workspace)
+        views = [short_of(caller, database, batch, seen) for batch in found]
     if not views:
         _say_none(as_json=as_json)
     elif as_json:
@@ -111,6 +110,7 @@ def _wait_since(
 ) -> int:
     """Wait for the first change of a batch after a cursor."""
     seen, config = Seen(caller.workspace), caller.load_configuration()
+    tell_of_files(caller, database, look_at_batch(caller, database, config, batch.id, seen))
 
     def code() -> int:
         found = look_at_batch(caller, database, config, batch.id, seen)

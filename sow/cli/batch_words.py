@@ -8,8 +8,9 @@ from contextlib import closing
 
 import click
 
-from sow.batches.views import detail_of
-from sow.calls.batch_wait import BatchLook, wait_for_batch
+from sow.batches.gathering import Seen
+from sow.batches.views import detail_of, standings_of, view_of
+from sow.calls.batch_wait import BatchLook, look_at_batch, wait_for_batch
 from sow.calls.caller import Caller
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
 from sow.cli.output import echo_json, echo_table, shown_state
@@ -17,8 +18,10 @@ from sow.cli.wait_options import WaitOptions, bound_of
 from sow.clock import format_duration
 from sow.errors import ExitCode
 from sow.ids import BatchId
+from sow.jobs import batches
 from sow.jobs.database import Database, open_queue
-from sow.schema.output.batches import BatchDetail, BatchItemView
+from sow.schema.batch import Batch
+from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
 from sow.terminal_text import printable, printable_lines
 
 HEADER = ("TASK", "ROLE", "STATE", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "COST")
@@ -65,6 +68,7 @@ def show(caller: Caller, database: Database, found: BatchLook, options: WaitOpti
         database,
         found.batch,
         found.plan,
+        found.seen,
         rests=found.rests,
         waits=ELSEWHERE if found.is_elsewhere else "",
     )
@@ -75,6 +79,18 @@ def show(caller: Caller, database: Database, found: BatchLook, options: WaitOpti
         if detail.exit_code == ExitCode.STILL_RUNNING:
             click.echo(_waiting(found.batch.id, options))
     return detail.exit_code
+
+
+def short_of(caller: Caller, database: Database, batch: Batch, seen: Seen) -> BatchView:
+    """Return a batch in short; one that has ended as it was counts of last."""
+    if batch.state.has_ended:
+        counts = batches.counts_of(database, [batch.id])[batch.id]
+        states = [state for state, count in counts.items() for _ in range(count)]
+        return view_of(batch, states, rests=True)
+    found = look_at_batch(caller, database, caller.load_configuration(), batch.id, seen)
+    states = [each.state for each in standings_of(database, found.batch, found.plan)]
+    waits = ELSEWHERE if found.is_elsewhere else ""
+    return view_of(found.batch, states, rests=found.rests, waits=waits)
 
 
 def print_batch(detail: BatchDetail) -> None:
@@ -114,7 +130,8 @@ def _print_wish(item: BatchItemView) -> None:
     if item.steers:
         named = ", ".join(map(printable, item.steers))
         click.echo(f"{item.task} steers agents or machines: {named}")
-    if item.state not in ("needs_person", "failed", "blocked"):
+    waits = item.state == "waiting" and item.command  # for a task that nobody is at work on
+    if item.state not in ("needs_person", "failed", "blocked") and not waits:
         return
     first, *rest = [*printable_lines(item.reason), ""]
     command = f": {item.command}" if item.command else ""

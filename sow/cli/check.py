@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from sow.calls.caller import Caller
 from sow.calls.request import Request
-from sow.cli import completing
+from sow.cli import completing_names
 from sow.cli.arguments import named_task
 from sow.cli.calling import place_and_wait, this_caller
 from sow.cli.output import json_option
@@ -31,7 +31,9 @@ detach_option = click.option("--detach", is_flag=True, help="Queue it and return
 
 
 @click.command("check")
-@click.argument("words", metavar="[TASK] [CHECK]...", nargs=-1, shell_complete=completing.tasks)
+@click.argument(
+    "words", metavar="[TASK] [CHECK]...", nargs=-1, shell_complete=completing_names.task_or_checks
+)
 @id_option
 @again_option
 @wait_option
@@ -66,7 +68,7 @@ def task_check(
 
 
 @click.command("check")
-@click.argument("names", metavar="[CHECK]...", nargs=-1)
+@click.argument("names", metavar="[CHECK]...", nargs=-1, shell_complete=completing_names.checks)
 @again_option
 @wait_option
 @detach_option

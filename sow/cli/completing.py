@@ -25,7 +25,7 @@ Find = Callable[[click.Context, click.Parameter], Iterable[Choice]]
 Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
 
-def _completer(find: Find) -> Completer:
+def completer(find: Find) -> Completer:
     """Return `find` as click wants it: what begins right, without what stands there already."""
 
     @wraps(find)
@@ -54,21 +54,31 @@ def _roles(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
     return [(agent.name, agent.description) for agent in AGENTS]
 
 
-def _task_choices() -> list[Choice]:
+def task_choices() -> list[Choice]:
+    """Return the tasks of the project. Raises what looking for them does."""
     from sow.cli.arguments import here
     from sow.state.places import all_places
 
     return [(place.task_id, place.phase) for place in all_places(here())]
 
 
+def check_choices() -> list[Choice]:
+    """Return the checks of the repository, with their command lines."""
+    from sow.cli.arguments import here
+    from sow.config.checks import checks_of, read_repository
+
+    found = checks_of(read_repository(here().repository_config))
+    return [(check.name, check.run) for check in found.commands.values()]
+
+
 def _tasks(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
-    return _task_choices()
+    return task_choices()
 
 
 def _role_or_tasks(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
     """Yield what may follow in `sow agent spawn [AGENT] [TASK]...`."""
     given = ctx.params.get(param.name or "")
-    return _task_choices() if given else [*_roles(ctx, param), *_tasks_if_any()]
+    return task_choices() if given else [*_roles(ctx, param), *_tasks_if_any()]
 
 
 def _tasks_if_any() -> list[Choice]:
@@ -76,14 +86,14 @@ def _tasks_if_any() -> list[Choice]:
     from sow.errors import StateError
 
     try:
-        return _task_choices()
+        return task_choices()
     except StateError:
         return []
 
 
 def _first_task(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
     """Yield tasks for the first of several words; the others are not ours to know."""
-    return [] if ctx.params.get(param.name or "") else _task_choices()
+    return [] if ctx.params.get(param.name or "") else task_choices()
 
 
 def _executors(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
@@ -158,9 +168,9 @@ def _schemas(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
 
 
 def _prompts(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
-    from sow.prompts.library import list_prompts
+    from sow.prompts.library import list_prompts, list_templates
 
-    return [(name, "") for name in list_prompts()]
+    return [(name, "") for name in [*list_prompts(), *list_templates()]]
 
 
 def _statuses(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
@@ -188,15 +198,17 @@ def _field_words(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]
     """Yield what may follow in `sow task set [TASK]... FIELD VALUE`."""
     match list(ctx.params.get(param.name or "") or ()):
         case []:
-            return [*_task_choices(), *_field_choices()]
+            return [*task_choices(), *_field_choices()]
         case given if all(str(word).isdecimal() for word in given):
-            return [*_field_choices(), *_task_choices()]
+            return [*_field_choices(), *task_choices()]
         case [*_, "status"]:
             return _statuses(ctx, param)
         case [*_, "assigned_agent"]:
             return _roles(ctx, param)
         case [*_, "depends_on"]:
-            return _task_choices()
+            return task_choices()
+        case [*_, "checks"]:
+            return check_choices()
         case _:
             return []
 
@@ -207,17 +219,24 @@ def _field_choices() -> list[Choice]:
     return [(field, "") for field in SETTABLE if not field.startswith(METADATA)]
 
 
-roles = _completer(_roles)
-tasks = _completer(_tasks)
-role_or_tasks = _completer(_role_or_tasks)
-first_task = _completer(_first_task)
-executors = _completer(_executors)
-jobs = _completer(_jobs)
-active_jobs = _completer(_active_jobs)
-workers = _completer(_workers)
-schemas = _completer(_schemas)
-prompts = _completer(_prompts)
-statuses = _completer(_statuses)
-phases = _completer(_phases)
-references = _completer(_references)
-field_words = _completer(_field_words)
+def files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+    """Have the shell offer files, as it does for commands that it knows nothing of."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+roles = completer(_roles)
+tasks = completer(_tasks)
+role_or_tasks = completer(_role_or_tasks)
+first_task = completer(_first_task)
+executors = completer(_executors)
+jobs = completer(_jobs)
+active_jobs = completer(_active_jobs)
+workers = completer(_workers)
+schemas = completer(_schemas)
+prompts = completer(_prompts)
+statuses = completer(_statuses)
+phases = completer(_phases)
+references = completer(_references)
+field_words = completer(_field_words)

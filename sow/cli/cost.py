@@ -1,6 +1,7 @@
 """`sow cost`: what the project's agents have used, and what nobody can tell."""
 
 import re
+from collections.abc import Sequence
 
 import click
 
@@ -12,8 +13,9 @@ from sow.errors import UsageError
 from sow.ids import ProjectId
 from sow.jobs import spending
 from sow.jobs.database import open_existing_queue
-from sow.reports.costs import By, costs_of, notes_on
+from sow.reports.costs import costs_of, notes_on
 from sow.schema.output.costs import Costs, CostSum
+from sow.schema.spending import NOTHING_USED, By, Used
 from sow.state.kept.store import project_id_at
 
 HEADER = ("RUNS", "TIME", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITTEN", "COST")
@@ -56,8 +58,13 @@ def cost(by: str, since: str | None, as_json: bool) -> None:
     begin = None if since is None else _time_of(since, now)
     database = open_existing_queue(workspace)
     project = ProjectId(project_id_at(workspace.root))
-    spent = spending.of_project(database, project, since=begin or 0.0) if database else ()
-    costs = costs_of(spent, By(by), now=now, since=begin)
+    total: Used = NOTHING_USED
+    groups: Sequence[Used] = ()
+    if database is not None:
+        total, groups = spending.used_in_project(
+            database, project, By(by), now=now, since=begin or 0.0
+        )
+    costs = costs_of(total, groups, By(by), since=begin)
     if as_json:
         echo_json(costs)
     elif not costs.groups:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sow.cli import completing_names
 from sow.cli.arguments import here
 from sow.cli.given import read_given
 from sow.cli.lazy import LazyGroup
@@ -77,7 +78,13 @@ def list_all(with_settled: bool, as_json: bool) -> None:
 
 
 @feedback.command()
-@click.argument("numbers", metavar="ID...", nargs=-1, required=True)
+@click.argument(
+    "numbers",
+    metavar="ID...",
+    nargs=-1,
+    required=True,
+    shell_complete=completing_names.open_feedback,
+)
 @json_option
 def settle(numbers: tuple[str, ...], as_json: bool) -> None:
     """Mark feedback as settled: it was met, or it is not wanted any more."""

@@ -29,8 +29,10 @@ def show(job_id: str, as_json: bool) -> None:
     assert database is not None  # noqa: S101 - a job was found in it
     now = utc_now()
     seen = see_job(workspace, database, job, now)
-    attempts, spent = jobs.attempts(database, job.id), spending.of_job(database, job.id)
-    view = job_detail(workspace, job, attempts, seen, spent, now)
+    attempts = jobs.attempts(database, job.id)
+    used = spending.used_by_job(database, job.id, now=now)
+    by_attempt = spending.used_by_attempts(database, job.id, now=now)
+    view = job_detail(workspace, job, attempts, seen, used, by_attempt)
     if as_json:
         echo_json(view)
     else:

@@ -63,7 +63,7 @@ def echo_table(
     A terminal that is too narrow goes without the columns in `spare`, the first of them
     first, as far as it has to. What is no terminal gets all of them.
     """
-    table = [header, *rows]
+    table = [header, *([cell.replace("\n", " ") for cell in row] for row in rows)]
     columns = zip(*table, strict=True)
     widths = {name: max(map(len, cells)) for name, cells in zip(header, columns, strict=True)}
     shown = columns_within(_terminal_width(), widths, spare)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.lazy import LazyGroup
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
@@ -59,7 +60,7 @@ def add(name: str, as_json: bool) -> None:
 
 
 @phase.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completing.phases)
 @json_option
 def finish(name: str, as_json: bool) -> None:
     """Mark the phase NAME as finished; each of its tasks must have ended."""
@@ -67,7 +68,7 @@ def finish(name: str, as_json: bool) -> None:
 
 
 @phase.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completing.phases)
 @json_option
 def reopen(name: str, as_json: bool) -> None:
     """Take back that the phase NAME is finished."""
@@ -86,7 +87,7 @@ def _mark(name: str, *, is_finished: bool, as_json: bool) -> None:
     workspace = here()
     project = read_project(workspace)
     if name not in project.phases:
-        raise UnknownPhase(name, project.phases)
+        raise UnknownPhase(name, project.phases, may_make=False)
     left = [
         task.id
         for task in list_tasks(workspace)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sow.cli import completing_names
 from sow.cli.arguments import here
 from sow.cli.lazy import LazyCommand, LazyGroup
 from sow.cli.output import echo_json, echo_table, json_option
@@ -52,6 +53,7 @@ def project() -> None:
     "--from-breakdown",
     "breakdown",
     metavar="FOLDER",
+    shell_complete=completing_names.breakdowns,
     help="Begin with the work units that a breakdown has published there, as tasks.",
 )
 @json_option
@@ -126,7 +128,7 @@ def status(as_json: bool) -> None:
 
 
 @project.command("set")
-@click.argument("field")
+@click.argument("field", shell_complete=completing_names.project_fields)
 @click.argument("value")
 @json_option
 def set_field(field: str, value: str, as_json: bool) -> None:

@@ -191,7 +191,7 @@ def _run(run: Run) -> str:
 
 
 def _waits(waits: Sequence[Wait]) -> Sequence[str]:
-    return [f"  {wait.on:<11}{wait.what:<6}{printable(wait.why)}".rstrip() for wait in waits]
+    return [f"  {wait.on:<11}{wait.what:<5} {printable(wait.why)}".rstrip() for wait in waits]
 
 
 def _step(step: StepView, columns: int | None) -> str:

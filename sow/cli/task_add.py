@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sow.agents.roles import get_agent
-from sow.cli import completing
+from sow.cli import completing, completing_names
 from sow.cli.arguments import here
 from sow.cli.given import read_given
 from sow.cli.output import echo_json, json_option
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="CHECK",
     help="A check of .sow/config.yaml that it is judged by; repeat it, or write unit,lint.",
+    shell_complete=completing_names.checks,
 )
 @click.option(
     "--reference",

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import msgspec
 
+from sow.clone_mark import CHECKOUT_PLACE
 from sow.errors import StateError
 from sow.files import locked_folder, read_regular, write_atomically
 from sow.git.git_errors import GitRefused, NoRepository
 from sow.git.repository import Repository, repository_of
 
-FILE = "sow/checkout.json"
 LIMIT = 65_536
 
 
@@ -43,7 +43,7 @@ def checkout_id(repository: Repository) -> str:
 
     Raises SharedGitFolder, NotWritten, StateLocked.
     """
-    path = repository.git_dir / FILE
+    path = repository.git_dir / CHECKOUT_PLACE
     here = os.fsdecode(repository.top)
     record = _read(path)
     if record is not None and record.path == here:
@@ -82,5 +82,5 @@ def _is_held_by_another(record: CheckoutRecord, repository: Repository) -> bool:
         return False
     if other.git_dir == repository.git_dir:
         raise SharedGitFolder(repository.top, record.path)
-    found = _read(other.git_dir / FILE)
+    found = _read(other.git_dir / CHECKOUT_PLACE)
     return found is not None and found.id == record.id

@@ -25,6 +25,7 @@ from sow.git.git_errors import GitRefused
 from sow.git.repository import Repository
 from sow.git.view import View, view_of
 from sow.git.working_trees import working_tree_of
+from sow.state.kept.putback import let_go
 
 KIND = "moving"
 SHOWN = 12
@@ -140,7 +141,10 @@ def _bring_along(
     changes = [c for c in changes_between(view, old, new) if c.path not in since]
     own = set(staged_paths(view, changes))
     changes = [change for change in changes if change.path not in own]
+    removed = [folder / change.path for change in changes if not change.will_be_there]
+    let_go(removed)
     left = write_files(view, _written(view, changes), _git_path(view, "sow/draft"))
+    let_go(removed)
     step("files written")
     write_index(view, changes)
     step("index written")

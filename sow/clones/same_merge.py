@@ -5,15 +5,19 @@ branch in without a conflict. Each such merge is computed anew, so that a commit
 which only looks like one is none. Writes objects alone.
 """
 
+from functools import lru_cache
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sow.clones.facts import CloneFacts
 from sow.git.identity import identity_of
 from sow.git.merge_tree import merge_trees, with_folder_of
 from sow.git.repository import Repository
-from sow.git.view import View, view_of
+from sow.git.view import view_of
 
 MOST_MERGES = 100
+REMEMBERED = 1000
+"""Merges whose answer a process keeps."""
 
 
 def differs_by_merges_alone(
@@ -31,19 +35,21 @@ def differs_by_merges_alone(
         parents = view.text("rev-list", "--parents", "--max-count=1", commit).split()[1:]
         if len(parents) != 2 or not view.is_ancestor(parents[1], project):
             return False
-        if not _is_plain_merge(view, main, facts, commit, parents[0], parents[1]):
+        if not _is_plain_merge(main.top, facts.project_folder, commit, parents[0], parents[1]):
             return False
         commit = parents[0]
     return False
 
 
-def _is_plain_merge(
-    view: View, main: Repository, facts: CloneFacts, commit: str, ours: str, theirs: str
-) -> bool:
-    """Whether a merge has no conflict and holds what merging its parents comes to."""
-    author = identity_of(main.top)
+@lru_cache(maxsize=REMEMBERED)
+def _is_plain_merge(top: Path, project_folder: str, commit: str, ours: str, theirs: str) -> bool:
+    """Whether a merge has no conflict and holds what merging its parents comes to.
+
+    Commits never change, so this is computed once: a worker asks it at each look at a batch.
+    """
+    view, author = view_of(top), identity_of(top)
     with TemporaryDirectory(prefix="sow-index-") as name:
-        tree = with_folder_of(view, ours, theirs, facts.project_folder, f"{name}/index")
+        tree = with_folder_of(view, ours, theirs, project_folder, f"{name}/index")
     side = view.text("commit-tree", tree, "-p", ours, stdin=b"Ours\n", variables=author)
     merged = merge_trees(view, side, theirs)
     return not merged.conflicts and merged.tree == view.text("rev-parse", f"{commit}^{{tree}}")

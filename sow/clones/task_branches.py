@@ -29,8 +29,9 @@ class TaskBranches:
 
     @cached_property
     def project_tip(self) -> str:
-        """The last commit of the project's branch."""
-        return branch_tip(self.main, project_branch(self.main))
+        """The last commit of the project's branch, when it was first asked for."""
+        branch, repository = project_branch(self.main), self.main.repository
+        return repository.commit if repository.branch == branch else branch_tip(self.main, branch)
 
     def tip(self, task: Task) -> str | None:
         """Return the last commit of a task's branch in the repository."""

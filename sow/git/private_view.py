@@ -56,7 +56,9 @@ SETTINGS = """\
 
 
 @contextmanager
-def private_view(clone: Path, main: Repository, *, reads_main: bool = False) -> Iterator[View]:
+def private_view(
+    clone: Path, main: Repository, *, reads_main: bool = False, with_special_files: bool = False
+) -> Iterator[View]:
     """Give a view of a clone of `main` in which nothing of the clone's settings acts.
 
     Its index is empty and lies in our folder, as do its HEAD and its refs. New
@@ -64,11 +66,13 @@ def private_view(clone: Path, main: Repository, *, reads_main: bool = False) -> 
     well, and nothing must be written: git makes no object that it sees there,
     and the clone would lack it. The folder ends with the block. Raises
     UnsafeClone where clone or git folder are not real folders, where it borrows
-    objects that `main` does not borrow itself, or where git would wait for a pipe.
+    objects that `main` does not borrow itself, or where git would wait for a pipe;
+    `with_special_files` is for who reads objects alone, and looks for pipes in the working tree.
     """
     git_dir = real_git_dir(clone)
     _refuse_borrowing(git_dir, main)
-    refuse_special_files(clone, git_dir)
+    if not with_special_files:
+        refuse_special_files(clone, git_dir)
     with TemporaryDirectory(prefix="sow-git-") as name:
         folder = Path(name)
         _make(folder, git_dir, main)

@@ -18,11 +18,11 @@ GIT_DIR = ".git"
 
 def refuse_special_files(clone: Path, git_dir: Path) -> None:
     """Raise UnsafeClone where git would wait for a file that it reads of a clone."""
-    for path in (*_special_objects(git_dir / "objects"), *_special_lists(clone)):
+    for path in (*special_objects(git_dir / "objects"), *special_lists(clone)):
         raise UnsafeClone(path, "is neither a file nor a link")
 
 
-def _special_objects(objects: Path) -> Iterator[Path]:
+def special_objects(objects: Path) -> Iterator[Path]:
     """Yield what is no file in the folders of objects, wherever it leads."""
     for folder in _entries(objects):
         if folder.is_dir(follow_symlinks=False):
@@ -31,7 +31,7 @@ def _special_objects(objects: Path) -> Iterator[Path]:
                     yield Path(entry.path)
 
 
-def _special_lists(top: Path) -> Iterator[Path]:
+def special_lists(top: Path) -> Iterator[Path]:
     """Yield the special files that bear the name of a list; git follows no link to one."""
     folders = [os.fspath(top)]
     while folders:

@@ -6,6 +6,7 @@ person has said of it, and what was told of it last, is kept.
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,11 +16,11 @@ from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import Database
 from sow.jobs.jobs import ACTIVE
-from sow.schema.batch import Batch, BatchItem, BatchState, ItemState, Selection
+from sow.schema.batch import AT_REST, Batch, BatchItem, BatchState, ItemState, Selection
 from sow.schema.budget import Amounts, Budgets
 from sow.schema.causes import Cause
 from sow.schema.change import ChangeKind
-from sow.schema.job import FINAL_STATES, JobState, Verb
+from sow.schema.job import FINAL_STATES, WAITING_STATES, HeldFor, JobState, Verb
 
 HEEDED = records.among(
     "kind",
@@ -34,6 +35,8 @@ GIVEN_UP = f"""(
     or kind = 'batch' and {_SAID.format("status")} in ('paused', 'cancelled', 'over'))"""
 """Those of any batch of the project: it may have left a task that an item depends on, or the turn
 to merge that an item waits for."""
+LONGEST_NUMBER = 18
+"""How many digits a number has that fits into a record."""
 MOST_BEHIND = 1000
 """So many changes that say nothing to a batch are read again and again at the most."""
 NEW_ITEM = f"(kind = 'item' and {_SAID.format('before')} is null)"
@@ -90,6 +93,19 @@ class JobInBatch(NamedTuple):
     """The batch's budget as it bound the job, where a budget has ended it."""
 
 
+class UnderWay(NamedTuple):
+    """The tasks of a project that something is to become of."""
+
+    at_work: frozenset[TaskId]
+    """Those with a job that runs, or is about to."""
+    held: frozenset[TaskId]
+    """Those with a job that is held until what they depend on is done."""
+    waiting: frozenset[TaskId]
+    """Those that the workers drive for a batch, and that have not begun."""
+    driven: frozenset[TaskId]
+    """Those that they drive for a batch, and that have."""
+
+
 def insert_batch(database: Database, batch: Batch) -> Batch:
     """Put a new batch on record and return it with its number. Raises SameBatchGoesOn."""
     fields = {name: getattr(batch, name) for name in Batch.__struct_fields__ if name != "id"}
@@ -109,15 +125,19 @@ def get_batch(database: Database, batch_id: BatchId) -> Batch:
 
 
 def find_batch(database: Database, project_id: ProjectId, name: str) -> Batch:
-    """Return the batch of this number, or the newest of this name. Raises UnknownBatch."""
-    if name.isdecimal():
-        return get_batch(database, BatchId(int(name)))
+    """Return the batch of this number, or the newest of this name. Raises UnknownBatch.
+
+    No batch is called by a number any more, but an older sow has made some.
+    """
+    if name.isdecimal() and len(name) <= LONGEST_NUMBER:
+        with suppress(UnknownBatch):
+            return get_batch(database, BatchId(int(name)))
     row = database.row(
         "select * from batch where project_id = ? and name = ? order by id desc limit 1",
         (project_id, name),
     )
-    if row is None:
-        raise UnknownBatch(name)
+    if row is None or not name:
+        raise UnknownBatch(name or '""')
     return records.from_row(row, Batch)
 
 
@@ -131,8 +151,8 @@ def open_batch(database: Database, project_id: ProjectId, selection: Selection) 
     return records.from_row(row, Batch) if row is not None else None
 
 
-def open_batches(database: Database, project_id: ProjectId) -> list[Batch]:
-    """Return the batches of a project that go on."""
+def going_on(database: Database, project_id: ProjectId) -> list[Batch]:
+    """Return the batches of a project that have not ended, oldest first."""
     rows = database.rows(
         "select * from batch where project_id = ? and ended_at is null order by id", (project_id,)
     )
@@ -173,12 +193,10 @@ def change_batch(database: Database, batch_id: BatchId, **changes: Any) -> None:
             database.run("delete from merge_turn where batch_id = ?", (batch_id,))
 
 
-def going_on(database: Database, project_id: ProjectId) -> list[Batch]:
-    """Return the batches of a project that have not ended, oldest first."""
-    rows = database.rows(
-        "select * from batch where project_id = ? and ended_at is null order by id", (project_id,)
-    )
-    return [records.from_row(row, Batch) for row in rows]
+def projects_going_on(database: Database) -> set[ProjectId]:
+    """Return the projects that have batches which have not ended."""
+    rows = database.rows("select distinct project_id from batch where ended_at is null")
+    return {ProjectId(row["project_id"]) for row in rows}
 
 
 def items_of(database: Database, batch_id: BatchId) -> list[BatchItem]:
@@ -298,10 +316,10 @@ def totals_of(database: Database, batch_id: BatchId) -> list[sqlite3.Row]:
     """Return for each task of a batch what its jobs have taken together."""
     return database.rows(
         """
-        select task_id, count(*) as jobs, sum(coalesce(ended_at, started_at) - started_at)
-            as seconds,
-            sum((select count(*) from attempt where attempt.job_id = job.id)) as attempts
-        from job where batch = ? group by task_id
+        select task_id, count(distinct job.id) as jobs, count(number) as attempts,
+            sum(attempt.ended_at - coalesce(attempt.started_at, attempt.created_at)) as seconds
+        from job left join attempt on attempt.job_id = job.id
+        where batch = ? group by task_id
         """,
         (batch_id,),
     )
@@ -336,6 +354,35 @@ def live_jobs(database: Database, project_id: ProjectId) -> dict[TaskId, JobId]:
         (project_id,),
     )
     return {TaskId(row["task_id"]): JobId(row["id"]) for row in rows}
+
+
+def under_way(database: Database, project_id: ProjectId) -> UnderWay:
+    """Return the tasks of a project that something is to become of."""
+    found: dict[str, set[TaskId]] = {name: set() for name in UnderWay._fields}
+    found["at_work"] |= carried_by(database, project_id).keys()
+    for row in database.rows(
+        "select task_id, state, held_for, batch_step,"  # noqa: S608
+        " (select state from batch where id = job.batch) as batch_state"
+        f" from job where project_id = ? and {ACTIVE}",
+        (project_id,),
+    ):
+        if row["state"] == JobState.HELD:
+            if row["held_for"] == HeldFor.DEPENDENCIES:
+                found["held"].add(TaskId(row["task_id"]))
+            continue
+        waits = row["state"] in WAITING_STATES and row["batch_step"] is not None
+        if not (waits and row["batch_state"] == BatchState.PAUSED):
+            found["at_work"].add(TaskId(row["task_id"]))
+    for row in database.rows(
+        "select task_id, batch_item.state from batch_item join batch on batch.id = batch_id"
+        " where batch_item.project_id = ? and is_open and batch.state = ?",
+        (project_id, BatchState.RUNNING.value),
+    ):
+        state = ItemState(row["state"])
+        if state not in AT_REST:
+            kind = "waiting" if state is ItemState.WAITING else "driven"
+            found[kind].add(TaskId(row["task_id"]))
+    return UnderWay(**{name: frozenset(tasks) for name, tasks in found.items()})
 
 
 def unheeded(database: Database, project_id: ProjectId | None = None) -> list[Batch]:

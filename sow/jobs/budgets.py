@@ -16,12 +16,15 @@ from math import floor
 import msgspec
 from msgspec import Struct
 
+from sow.ids import ProjectId
 from sow.jobs import records
 from sow.jobs.database import Database
 from sow.schema.budget import Amounts, Budgets, Measure, ScopeKind
 from sow.schema.change import ChangeData, ChangeKind
 from sow.schema.job import LIVE_STATES, Job
 
+NO_BATCH = "0"
+"""The number of the batch of a job that is in none."""
 WARN_AT = 0.8
 """The part of a budget at which it warns."""
 LEAST_PART = 0.1
@@ -111,7 +114,7 @@ class Account(Struct, frozen=True):
 def scopes_of(job: Job) -> Iterator[Scope]:
     """Yield the budgets that bind a job."""
     budgets = job.budgets or Budgets()
-    batch = str(job.batch or 0)
+    batch = str(job.batch or NO_BATCH)
     values = {
         "project": job.project_id,
         "task": job.task_id,
@@ -131,12 +134,28 @@ def scopes_of(job: Job) -> Iterator[Scope]:
 
 def accounts_of(database: Database, job: Job, *, now: float) -> list[Account]:
     """Return how each measure of each budget stands that binds a job."""
-    return [
-        _account(database, scope, measure, total, now)
-        for scope in scopes_of(job)
-        for measure in Measure
-        if (total := scope.budget.of(measure)) is not None
-    ]
+    return [account for scope in scopes_of(job) for account in _accounts(database, scope, now)]
+
+
+def standing_of(
+    database: Database,
+    project_id: ProjectId,
+    kind: ScopeKind,
+    name: str,
+    budget: Amounts,
+    *,
+    now: float,
+) -> list[Account]:
+    """Return how each measure of one budget stands, an executor's or the project's, for no job."""
+    values = {"project": project_id, "executor": name, "task": "", "batch": NO_BATCH}
+    return list(_accounts(database, Scope(kind, name, budget, values), now))
+
+
+def _accounts(database: Database, scope: Scope, now: float) -> Iterator[Account]:
+    for measure in Measure:
+        total = scope.budget.of(measure)
+        if total is not None:
+            yield _account(database, scope, measure, total, now)
 
 
 def _account(
@@ -155,12 +174,12 @@ def _account(
         " coalesce(sum(running), 0) as running from ("
         f"{ended} select {USED[measure]} as used, {CHARGED[measure]} as charged,"
         f" ended_at is null as running from spending where {spent})",
-        {**scope.values, "now": now},  # type: ignore[arg-type] # by name
+        {**scope.values, "now": now},
     )
     jobs = database.row(
         f"select count(*) as n from job where {records.among('state', LIVE_STATES)} and {live}"  # noqa: S608
         " and not exists (select 1 from spending where job_id = job.id and ended_at is null)",
-        scope.values,  # type: ignore[arg-type] # by name
+        scope.values,
     )
     assert sums is not None  # noqa: S101 - a sum has one row
     assert jobs is not None  # noqa: S101

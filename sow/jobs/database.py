@@ -11,7 +11,7 @@ Durability: WAL with synchronous=FULL (SQLite's default), one fsync a commit.
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ from sow.jobs.queue_files import (
 )
 from sow.paths import Workspace
 
+Parameters = Sequence[Any] | Mapping[str, Any]
+"""The values of a statement, by their places or by their names."""
 BUSY_SECONDS = 20.0
 
 
@@ -78,18 +80,18 @@ class Database:
                 count_commit(self.connection)
         self._execute("commit")
 
-    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """Return all rows of a query. Raises QueueError when the file cannot be used."""
         with self._reading():
             return self.connection.execute(sql, parameters).fetchall()
 
-    def row(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Row | None:
+    def row(self, sql: str, parameters: Parameters = ()) -> sqlite3.Row | None:
         """Return the first row of a query, if any. Raises QueueError like `rows`."""
         with self._reading():
             row: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
             return row
 
-    def row_though_removed(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Row | None:
+    def row_though_removed(self, sql: str, parameters: Parameters = ()) -> sqlite3.Row | None:
         """Return the first row of a query to the file that we opened, wherever that is by now.
 
         What it tells is how things stood when the file was lost. Raises QueueError.
@@ -98,7 +100,7 @@ class Database:
             row: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
             return row
 
-    def run(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
+    def run(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
         """Run one statement, in the transaction that is open or in one of its own.
 
         Raises QueueError when the file cannot be used, sqlite3.IntegrityError
@@ -117,7 +119,7 @@ class Database:
             with self._faults():
                 yield
 
-    def _execute(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
+    def _execute(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
         with self._faults():
             return self.connection.execute(sql, parameters)
 

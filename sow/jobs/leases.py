@@ -152,7 +152,7 @@ def claim(
     if not is_anything_queued(database):
         return None
     with database.transaction():
-        while row := database.row(CLAIMABLE, parameters):  # type: ignore[arg-type] # by name
+        while row := database.row(CLAIMABLE, parameters):
             database.run("delete from task where id = ?", (row["id"],))
             if row["job_id"] is not None:
                 _lease(database, JobId(row["job_id"]), row["executor_name"], worker_id, now)
@@ -209,11 +209,11 @@ def mend_waits(database: Database, *, now: float) -> int:
     """
     later = {"now": now, "latest": now + CLOCK_SECONDS}
     sql = "queue_row is not null and retry_at > :now and waits_since > :latest"
-    if database.row(f"select 1 from job where {sql} limit 1", later) is None:  # type: ignore[arg-type] # noqa: S608
+    if database.row(f"select 1 from job where {sql} limit 1", later) is None:  # noqa: S608
         return 0
     return database.run(
         f"update job set retry_at = :now + (retry_at - waits_since), waits_since = :now where {sql}",  # noqa: S608, E501
-        later,  # type: ignore[arg-type] # by name
+        later,
     ).rowcount
 
 

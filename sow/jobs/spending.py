@@ -1,10 +1,10 @@
 """What attempts have used: a row each, from their start on, which no pruning removes.
 
-Owns the SQL of these rows, and that a job's cost is their sum. How what a run
+Owns the SQL of these rows and of their sums, and that a job's cost is such a sum. How what a run
 has used is found out is `sow.attempts.run_usage`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sow.ids import JobId, ProjectId, TaskId
@@ -12,7 +12,7 @@ from sow.jobs import records
 from sow.jobs.database import Database
 from sow.schema.budget import Amounts, Measure
 from sow.schema.job import Attempt, Job
-from sow.schema.spending import Spending
+from sow.schema.spending import By, Spending, Used
 from sow.schema.usage import RunUsage, Totals
 
 
@@ -99,23 +99,90 @@ def share_of(database: Database, job_id: JobId, number: int) -> Amounts:
     return Amounts(usd=row[0], tokens=row[1], time=row[2]) if row is not None else Amounts()
 
 
-def of_job(database: Database, job_id: JobId) -> Sequence[Spending]:
-    """Return what each attempt of a job has used, first to last."""
-    return _read(database, "job_id = ? order by number", job_id)
+def used_in_project(
+    database: Database, project_id: ProjectId, by: By, *, now: float, since: float
+) -> tuple[Used, Sequence[Used]]:
+    """Return what the attempts of a project have used, in all and grouped, as of one moment.
+
+    Counted are those that ended after `since`, and those that go on. Of an attempt
+    that has used several models each group holds its part; in all it counts once.
+    """
+    rows = _BY_MODEL if by is By.MODEL else "spending"
+    where = "project_id = :project and coalesce(ended_at, :since) >= :since"
+    groups = f"select {_KEYS[by]} as key, {_SUMS} from {rows} where {where} group by 1 order by 1"  # noqa: S608 - ours
+    total, *found = database.rows(
+        f"select '' as key, {_SUMS} from spending where {where}"  # noqa: S608 - ours
+        f" union all select * from ({groups})",
+        {"project": project_id, "since": since, "now": now},
+    )
+    return records.from_row(total, Used), [records.from_row(row, Used) for row in found]
 
 
-def of_task(database: Database, project_id: ProjectId, task_id: TaskId) -> Sequence[Spending]:
-    """Return what each attempt of a task's jobs has used, whether they are still on record."""
-    where = "project_id = ? and task_id = ? order by job_id, number"
-    return _read(database, where, project_id, task_id)
+def used_for_task(
+    database: Database, project_id: ProjectId, task_id: TaskId, *, now: float
+) -> Used:
+    """Return what the attempts of a task's jobs have used, whether these are still on record."""
+    where = "project_id = :project and task_id = :task"
+    return _sum(database, where, project=project_id, task=task_id, now=now)
 
 
-def of_project(database: Database, project_id: ProjectId, *, since: float) -> Sequence[Spending]:
-    """Return what each attempt of a project has used that ended after a time, or goes on."""
-    where = "project_id = ? and coalesce(ended_at, ?) >= ? order by job_id, number"
-    return _read(database, where, project_id, since, since)
+def used_by_job(database: Database, job_id: JobId, *, now: float) -> Used:
+    """Return what the attempts of a job have used."""
+    return _sum(database, _OF_JOB, job=job_id, now=now)
 
 
-def _read(database: Database, where: str, *values: Any) -> Sequence[Spending]:
-    rows = database.rows(f"select * from spending where {where}", values)  # noqa: S608 - ours
-    return [records.from_row(row, Spending) for row in rows]
+def used_by_attempts(database: Database, job_id: JobId, *, now: float) -> Mapping[int, Used]:
+    """Return what each attempt of a job has used, by its number."""
+    rows = database.rows(
+        f"select cast(number as text) as key, {_SUMS} from spending where {_OF_JOB}"  # noqa: S608 - ours
+        " group by number",
+        {"job": job_id, "now": now},
+    )
+    return {int(row["key"]): records.from_row(row, Used) for row in rows}
+
+
+_OF_JOB = "job_id = :job"
+_KEYS = {
+    By.TASK: "task_id",
+    By.AGENT: "agent",
+    By.EXECUTOR: "executor",
+    By.BATCH: "coalesce(cast(batch as text), '')",
+    By.MODEL: "model",
+    By.DAY: "coalesce(date(coalesce(ended_at, :now), 'unixepoch', 'localtime'), '')",
+}
+_BY_MODEL = """(
+    select project_id, began_at, ended_at, is_partial,
+        coalesce(nullif(name, ''), 'unknown') as model,
+        iif(name is null, input, coalesce(json_extract(its, '$.tokens.input'), 0)) as input,
+        iif(name is null, output, json_extract(its, '$.tokens.output')) as output,
+        iif(name is null, cache_read, json_extract(its, '$.tokens.cache_read')) as cache_read,
+        iif(name is null, cache_write, json_extract(its, '$.tokens.cache_write')) as cache_write,
+        iif(name is null, usd, json_extract(its, '$.usd')) as usd,
+        iif(name is null, is_estimate, json_extract(its, '$.is_estimate')) as is_estimate,
+        iif(name is null, is_unpriced, json_extract(its, '$.usd') is null) as is_unpriced
+    from (
+        select spending.*, each.key as name, each.value as its from spending
+        left join json_each(iif(json_valid(models), models, '{}')) as each
+    )
+)"""
+"""A row for each model of an attempt, and one for an attempt that tells of none."""
+_SUMS = """
+    count(*) as runs,
+    count(*) - count(ended_at) as running,
+    total(max(0, coalesce(ended_at, :now) - began_at)) as seconds,
+    coalesce(sum(input), 0) as input,
+    coalesce(sum(iif(input is null, 0, output)), 0) as output,
+    coalesce(sum(iif(input is null, 0, cache_read)), 0) as cache_read,
+    coalesce(sum(iif(input is null, 0, cache_write)), 0) as cache_write,
+    sum(usd) as usd,
+    total(iif(is_estimate, usd, 0)) as estimated_usd,
+    coalesce(sum(ended_at is not null and input is null), 0) as runs_without_tokens,
+    coalesce(sum(ended_at is not null and is_unpriced), 0) as runs_without_cost,
+    coalesce(sum(ended_at is not null and is_partial and input is not null), 0) as runs_cut_off
+"""
+
+
+def _sum(database: Database, where: str, **values: Any) -> Used:
+    row = database.row(f"select '' as key, {_SUMS} from spending where {where}", values)  # noqa: S608 - ours
+    assert row is not None  # noqa: S101 - a sum has one row
+    return records.from_row(row, Used)

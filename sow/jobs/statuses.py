@@ -179,7 +179,7 @@ def _record(database: Database, seen: Standing) -> None:
                 and created_at <= :at and coalesce(ended_at, :at) >= :at),
             'status', json_object('before', :before, 'status', :status, 'iteration', :iteration))
         """,
-        {  # type: ignore[arg-type] # by name
+        {
             **seen._asdict(),
             "before": last["status"] if last is not None else None,
         },

@@ -8,6 +8,7 @@ finding a file needs.
 import os
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -109,7 +110,9 @@ def load_prompt(name: str, team: Path | None = None, facts: Facts | None = None)
 
     Raises UnknownPrompt, BadPromptFile, UnfilledPrompt.
     """
-    return _load(name, team, facts or {}, ())
+    # Each variable is asked for once, and each text read once, however often texts name them.
+    once = {each: cache(value) for each, value in (facts or {}).items()}
+    return _load(name, team, once, (), {})
 
 
 def team_files(team: Path) -> list[Path]:
@@ -140,11 +143,17 @@ def why_not_included(name: str, above: tuple[str, ...]) -> tuple[str, str] | Non
     return None
 
 
-def _load(name: str, team: Path | None, facts: Facts, above: tuple[str, ...]) -> str:
+def _load(
+    name: str, team: Path | None, facts: Facts, above: tuple[str, ...], loaded: dict[str, str]
+) -> str:
+    """Return a text, filled in; `loaded` are those that were read before."""
+
     def include(inner: str) -> str:
         if why := why_not_included(inner, (*above, name)):
             raise ValueError(*why)
-        return _load(inner, team, facts, (*above, name))
+        if inner not in loaded:
+            loaded[inner] = _load(inner, team, facts, (*above, name), loaded)
+        return loaded[inner]
 
     return "\n".join(
         fill(part.text, facts, str(part.path), include) for part in parts_of(name, team)
@@ -186,4 +195,16 @@ def _read(team: Path | None, name: str, suffix: str) -> Part | None:
         raise BadPromptFile(path, f"is not UTF-8 (byte {error.start})") from error
     if not text.strip():
         raise BadPromptFile(path, "is empty")
+    if _leads_out(path, team):
+        raise BadPromptFile(path, "leads out of the repository")
     return Part(name, path, True, text.rstrip() + "\n")
+
+
+def _leads_out(path: Path, team: Path) -> bool:
+    """Whether a file of a team is a link to somewhere outside of the repository and the folder.
+
+    What it leads to would be sent to an agent's CLI: a repository chooses none of its user's files.
+    """
+    real = Path(os.path.realpath(path))
+    inside = (team, team.parent.parent)
+    return not any(real.is_relative_to(os.path.realpath(folder)) for folder in inside)

@@ -6,7 +6,7 @@ invents what was meant.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -59,6 +59,9 @@ Include = Callable[[str], str]
 
 PLACEHOLDER = re.compile(r"(\\?)\{\{(.*?)\}\}")
 INCLUDE = "include "
+LONGEST = 4 << 20
+"""How many characters a text may have once it is filled in. A team's text may come from a
+repository that somebody else has made: texts that include each other twice grow without bounds."""
 
 
 class UnfilledPrompt(ConfigurationError):
@@ -82,21 +85,30 @@ def fill(text: str, facts: Facts, source: str, include: Include | None = None) -
 
     `\{{` stands for two braces. Raises UnfilledPrompt, which names `source` and line.
     """
+    pieces: list[str] = []
+    size = at = 0
+    for line, match in _placeholders(text):
+        name = match[2].strip()
+        value = match[0][1:] if match[1] else _value(name, facts, source, line, include)
+        pieces += [text[at : match.start()], value]
+        size += match.start() - at + len(value)
+        at = match.end()
+        if size > LONGEST:
+            why = f"makes a prompt of more than {LONGEST >> 20} MiB"
+            raise UnfilledPrompt(source, line, name, why, "Name it once, or take it out.")
+    return "".join([*pieces, text[at:]])
 
-    def value(match: re.Match[str]) -> str:
-        if match[1]:
-            return match[0][1:]
-        name, line = match[2].strip(), _line_of(match)
-        if name.startswith(INCLUDE):
-            return _included(name, include, source, line)
-        if fault := fault_of(name, VARIABLES):
-            raise UnfilledPrompt(source, line, name, *fault)
-        found = facts[name]() if name in facts else None
-        if not found:
-            raise UnfilledPrompt(source, line, name, *_missing(name))
-        return found
 
-    return PLACEHOLDER.sub(value, text)
+def _value(name: str, facts: Facts, source: str, line: int, include: Include | None) -> str:
+    """Return what stands for a variable, or for a text to be included. Raises UnfilledPrompt."""
+    if name.startswith(INCLUDE):
+        return _included(name, include, source, line)
+    if fault := fault_of(name, VARIABLES):
+        raise UnfilledPrompt(source, line, name, *fault)
+    found = facts[name]() if name in facts else None
+    if not found:
+        raise UnfilledPrompt(source, line, name, *_missing(name))
+    return found
 
 
 def fault_of(name: str, known: Iterable[str]) -> tuple[str, str] | None:
@@ -128,8 +140,22 @@ def _is_include(name: str) -> bool:
 
 
 def _named_in(text: str) -> list[tuple[int, str]]:
-    found = PLACEHOLDER.finditer(text)
-    return [(_line_of(match), match[2].strip()) for match in found if not match[1]]
+    return [(line, match[2].strip()) for line, match in _placeholders(text) if not match[1]]
+
+
+def _placeholders(text: str) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield what stands in double braces, with its line.
+
+    Of a line only what lies before its last closing braces is looked at. Each brace behind them
+    would be tried up to the line's end, and a line may have a hundred thousand.
+    """
+    start = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        end = line.rfind("}}")
+        if end >= 0:
+            for match in PLACEHOLDER.finditer(text, start, start + end + 2):
+                yield number, match
+        start += len(line) + 1
 
 
 def _included(name: str, include: Include | None, source: str, line: int) -> str:
@@ -147,10 +173,6 @@ def _missing(name: str) -> tuple[str, str]:
         " that only such a reader gets (`sow prompt --where` names them all)."
     )
     return "has no value here", remedy
-
-
-def _line_of(match: re.Match[str]) -> int:
-    return match.string.count("\n", 0, match.start()) + 1
 
 
 def _listed() -> str:

@@ -1,8 +1,12 @@
 """A budget in words: how it stands, and how it is raised. Pure."""
 
+import re
+
+from msgspec import structs
+
 from sow.clock import format_duration
-from sow.config.budgets import write_amount, write_budget, write_count
-from sow.jobs.budgets import Account
+from sow.config.budgets import write_budget, write_count
+from sow.jobs.budgets import NO_BATCH, WARN_AT, Account
 from sow.schema.budget import Amounts, Measure, ScopeKind
 from sow.schema.job import Job
 
@@ -11,7 +15,10 @@ OF_TASK = "the budget of task"
 
 
 def raised(job: Job) -> str:
-    """Return the option that doubles the budget of a job's task."""
+    """Return the option that raises the budget of a job's task: the one that its reason names."""
+    named = re.search(r"such as (--budget \S+)\.", job.reason)
+    if named is not None:
+        return named[1]
     task = job.budgets.task if job.budgets is not None else None
     doubled = {
         measure.value: 2 * amount
@@ -56,18 +63,28 @@ def scope_words(account: Account) -> str:
 
 def raise_words(account: Account) -> str:
     """Return how a budget is raised, with the command or the setting."""
-    measure, doubled = account.measure, write_amount(account.measure, 2 * account.total)
-    match account.scope.kind:
+    scope, measure = account.scope, account.measure
+    total = write_budget(structs.replace(scope.budget, **{measure.value: enough(account)}))
+    batch = scope.values["batch"]
+    again = "call again" if batch == NO_BATCH else f"`sow batch wait {batch}`"
+    match scope.kind:
         case ScopeKind.TASK:
-            return f"Call again with a new total, such as --budget {measure}={doubled}."
+            return f"Call again with a new total, such as --budget {total}."
         case ScopeKind.EXECUTOR:
-            key = f"agents.executors.{account.scope.name}.budget.{measure}"
-            return f"Raise {key} in your configuration (`sow config edit`), then call again."
+            key = f"agents.executors.{scope.name}.budget.{measure}"
+            return f"Raise {key} in your configuration (`sow config edit`), then {again}."
         case ScopeKind.BATCH:
-            name = account.scope.name
-            return f"Raise it: `sow batch resume {name} --budget {measure}={doubled}`."
+            return f"Raise it: `sow batch resume {scope.name} --budget {total}`."
         case ScopeKind.PROJECT:
-            return f"Raise budget.{measure} in .sow/config.yaml, then call again."
+            return f"Raise budget.{measure} in .sow/config.yaml, then {again}."
+
+
+def enough(account: Account) -> float:
+    """Return a new total with which a budget goes on: doubled until that is well above its use."""
+    total = 2 * account.total
+    while account.charged > WARN_AT * total:
+        total *= 2
+    return total
 
 
 def _shown(measure: Measure, amount: float) -> str:

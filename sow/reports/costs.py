@@ -1,63 +1,32 @@
-"""What attempts have used, summed up by task, agent, executor, model or day.
+"""What attempts have used, as people and programs are told of it.
 
-Pure. What is not known is counted as well: a sum without that would pass for the whole.
+Pure; the sums are `sow.jobs.spending`. What is not known is told as well: a sum without
+that would pass for the whole.
 """
 
-import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Sequence
 from typing import Any
-
-import msgspec
 
 from sow.clock import format_time
 from sow.schema.output.costs import CostGroup, Costs, CostSum, TokenCount
-from sow.schema.spending import Spending
-from sow.schema.usage import NOTHING, ModelUsage, Tokens, sum_of
+from sow.schema.spending import By, Used
 
-UNTOLD_MODEL = "unknown"
-"""Stands for a model that was not told."""
 MONEY_PLACES = 4
 
 
-class By(StrEnum):
-    """What costs are grouped by."""
-
-    TASK = "task"
-    AGENT = "agent"
-    EXECUTOR = "executor"
-    BATCH = "batch"
-    MODEL = "model"
-    DAY = "day"
-
-
-KEYS: Mapping[By, Callable[[Spending, float], str]] = {
-    By.TASK: lambda spending, _: spending.task_id,
-    By.AGENT: lambda spending, _: spending.agent,
-    By.BATCH: lambda spending, _: str(spending.batch or ""),
-    By.EXECUTOR: lambda spending, _: spending.executor,
-    By.DAY: lambda spending, now: _day(spending.ended_at or now),
-}
-
-
-def costs_of(spent: Sequence[Spending], by: By, *, now: float, since: float | None = None) -> Costs:
+def costs_of(total: Used, groups: Sequence[Used], by: By, *, since: float | None = None) -> Costs:
     """Return what attempts have used, grouped, and all of it together."""
-    groups: defaultdict[str, list[Spending]] = defaultdict(list)
-    for spending in spent:
-        for key, part in _parts(spending, by, now):
-            groups[key].append(part)
     return Costs(
         by=by.value,
         since=None if since is None else format_time(since),
-        groups=tuple(CostGroup(key=key, **_sum(groups[key], now)) for key in sorted(groups)),
-        total=sum_of_costs(spent, now=now),
+        groups=tuple(CostGroup(key=group.key, **_fields(group)) for group in groups),
+        total=cost_sum(total),
     )
 
 
-def sum_of_costs(spent: Sequence[Spending], *, now: float) -> CostSum:
-    """Return what attempts have used together."""
-    return CostSum(**_sum(spent, now))
+def cost_sum(used: Used) -> CostSum:
+    """Return what attempts have used together, as every command shows it."""
+    return CostSum(**_fields(used))
 
 
 def cost_words(total: CostSum) -> str:
@@ -107,56 +76,21 @@ def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
 
-def _day(seconds: float) -> str:
-    """Return the local day of a time."""
-    return time.strftime("%Y-%m-%d", time.localtime(seconds))
-
-
-def _parts(spending: Spending, by: By, now: float) -> Iterable[tuple[str, Spending]]:
-    """Return the attempt, or its part of each model, with the key that it belongs to."""
-    if by is not By.MODEL:
-        return [(KEYS[by](spending, now), spending)]
-    if not spending.models:
-        return [(UNTOLD_MODEL, spending)]
-    return [
-        (model or UNTOLD_MODEL, _of_model(spending, usage))
-        for model, usage in spending.models.items()
-    ]
-
-
-def _of_model(spending: Spending, usage: ModelUsage) -> Spending:
-    return msgspec.structs.replace(
-        spending,
-        **msgspec.structs.asdict(usage.tokens),
-        usd=usage.usd,
-        is_estimate=usage.is_estimate,
-        is_unpriced=usage.usd is None,
-    )
-
-
-def _sum(spent: Sequence[Spending], now: float) -> dict[str, Any]:
+def _fields(used: Used) -> dict[str, Any]:
     """Return what attempts have used together, by key."""
-    known = [spending.usd for spending in spent if spending.usd is not None]
-    estimated = sum(spending.usd or 0.0 for spending in spent if spending.is_estimate)
-    ended = [spending for spending in spent if spending.ended_at is not None]
     return {
-        "runs": len(spent),
-        "running": len(spent) - len(ended),
-        "seconds": round(sum(_seconds(spending, now) for spending in spent), 1),
-        "tokens": _count(sum_of(spending.tokens or NOTHING for spending in spent)),
-        "cost_usd": round(sum(known), MONEY_PLACES) if known else None,
-        "estimated_usd": round(estimated, MONEY_PLACES),
-        "runs_without_tokens": sum(spending.tokens is None for spending in ended),
-        "runs_without_cost": sum(spending.is_unpriced for spending in ended),
-        "runs_cut_off": sum(
-            spending.is_partial and spending.tokens is not None for spending in ended
+        "runs": used.runs,
+        "running": used.running,
+        "seconds": round(used.seconds, 1),
+        "tokens": TokenCount(
+            input=used.input,
+            output=used.output,
+            cache_read=used.cache_read,
+            cache_write=used.cache_write,
         ),
+        "cost_usd": None if used.usd is None else round(used.usd, MONEY_PLACES),
+        "estimated_usd": round(used.estimated_usd, MONEY_PLACES),
+        "runs_without_tokens": used.runs_without_tokens,
+        "runs_without_cost": used.runs_without_cost,
+        "runs_cut_off": used.runs_cut_off,
     }
-
-
-def _seconds(spending: Spending, now: float) -> float:
-    return max(0.0, (spending.ended_at or now) - spending.began_at)
-
-
-def _count(tokens: Tokens) -> TokenCount:
-    return TokenCount(**msgspec.structs.asdict(tokens))

@@ -21,6 +21,9 @@ from sow.schema.notification import MEANINGS, Notification, NotifyEvent
 from sow.schema.task import Task
 
 LONGEST_LOG = 2000
+OF_NO_TASK = frozenset({NotifyEvent.BATCH_DONE, NotifyEvent.BRAKE})
+OF_BATCHES = OF_NO_TASK | {NotifyEvent.NEEDS_PERSON}
+"""The events that a batch or an item of it causes."""
 
 
 def notification_of(
@@ -53,15 +56,18 @@ def notification_of(
 
 def example_of(workspace: Workspace, event: NotifyEvent, *, now: float) -> Notification:
     """Return a notification that nothing has caused, to try a command with."""
+    batch = 1 if event in OF_BATCHES else None
+    task, job = ("", None) if event in OF_NO_TASK else ("010", None if batch else 1)
     return Notification(
         event=event,
-        message=f"{message_of(workspace, event, task='010', job=1, batch=None)} (a test)",
+        message=f"{message_of(workspace, event, task=task, job=job, batch=batch)} (a test)",
         test=True,
         at=format_time(now),
         root=str(workspace.root),
-        task="010",
-        job=1,
-        command="sow task explain 010",
+        task=task or None,
+        job=job,
+        batch=batch,
+        command=_telling(task, job, batch),
     )
 
 
@@ -106,6 +112,13 @@ def _last_words(workspace: Workspace, job: Job) -> str | None:
 
 
 def _command(change: Change) -> str | None:
-    if change.task:
-        return f"sow task explain {change.task}"
-    return f"sow job explain {change.job}" if change.job is not None else None
+    return _telling(change.task, change.job, change.batch)
+
+
+def _telling(task: str, job: int | None, batch: int | None) -> str | None:
+    """Return the command that tells more. An item of a batch may have had no job yet."""
+    if batch is not None and job is None:
+        return f"sow batch show {batch}"
+    if task:
+        return f"sow task explain {task}"
+    return f"sow job explain {job}" if job is not None else None

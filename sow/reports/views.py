@@ -4,7 +4,7 @@ Pure, save for `see_job`, which looks at what lies beside the records. Times
 are ISO 8601, lengths of time seconds, money US dollars to four places.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sow.clock import format_time
@@ -12,7 +12,7 @@ from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.advice import advice
-from sow.reports.costs import sum_of_costs
+from sow.reports.costs import cost_sum
 from sow.reports.outcome import exit_code_of, wait_for_job, warnings_of
 from sow.reports.prospects import Staff, Surroundings, look_around, look_at_staff
 from sow.reports.standing import words_of
@@ -29,7 +29,7 @@ from sow.schema.output.jobs import (
     JobView,
     Outcome,
 )
-from sow.schema.spending import Spending
+from sow.schema.spending import Used
 from sow.schema.task import TaskStatus
 
 MONEY_PLACES = 4
@@ -94,14 +94,14 @@ def job_detail(
     job: Job,
     attempts: Sequence[Attempt],
     seen: Seen,
-    spent: Sequence[Spending],
-    now: float,
+    used: Used,
+    by_attempt: Mapping[int, Used],
 ) -> JobDetail:
     """Return a job with what was asked for, each of its attempts, and what they have used."""
-    by_number = {spending.number: sum_of_costs([spending], now=now) for spending in spent}
+    by_number = {number: cost_sum(its) for number, its in by_attempt.items()}
     return JobDetail(
         **_fields(job, attempts, seen),
-        used=sum_of_costs(spent, now=now),
+        used=cost_sum(used),
         prompt=job.prompt,
         attempts=tuple(
             attempt_view(workspace, attempt, by_number.get(attempt.number)) for attempt in attempts

@@ -1,12 +1,15 @@
 """What one attempt of an agent has used, as the queue's file keeps it after all else is pruned.
 
-Owns the record's shape; its rows are `sow.jobs.spending`.
+Owns the shape of that record, and of what several have used together; their rows and
+sums are `sow.jobs.spending`.
 """
+
+from enum import StrEnum
 
 import msgspec
 
 from sow.ids import JobId, ProjectId, TaskId
-from sow.schema.usage import ModelUsage, Tokens, Totals
+from sow.schema.usage import ModelUsage, Totals
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,14 +52,42 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
     totals: Totals | None = None
     """What its last result told, of the run or of the whole session: later runs begin there."""
 
-    @property
-    def tokens(self) -> Tokens | None:
-        """Its tokens; None where its output tells of none."""
-        if self.input is None:
-            return None
-        return Tokens(
-            input=self.input,
-            output=self.output or 0,
-            cache_read=self.cache_read or 0,
-            cache_write=self.cache_write or 0,
-        )
+
+class By(StrEnum):
+    """What the sums of attempts are grouped by."""
+
+    TASK = "task"
+    AGENT = "agent"
+    EXECUTOR = "executor"
+    BATCH = "batch"
+    MODEL = "model"
+    DAY = "day"
+
+
+class Used(msgspec.Struct, frozen=True, kw_only=True):
+    """What some attempts have used together, as far as anybody knows."""
+
+    key: str = ""
+    """What they are grouped by: a task's id, a role; empty of a sum that is no group's."""
+    runs: int = 0
+    running: int = 0
+    """How many of them go on."""
+    seconds: float = 0.0
+    input: int = 0
+    """Tokens, as the other three: of the attempts that tell of any."""
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    usd: float | None = None
+    """US dollars; None where nobody can tell any."""
+    estimated_usd: float = 0.0
+    """Those of the attempts with an estimate."""
+    runs_without_tokens: int = 0
+    """How many have ended and told of no tokens."""
+    runs_without_cost: int = 0
+    """How many have ended and used what nobody can tell the price of."""
+    runs_cut_off: int = 0
+    """How many have ended, told of tokens, and used more than that."""
+
+
+NOTHING_USED = Used()

@@ -4,6 +4,7 @@ Pure. Owns how what runs is waited for: each by the call that ends with it.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from sow.lifecycle import guards, task_ways
 from sow.lifecycle.facts import Facts
@@ -12,6 +13,9 @@ from sow.lifecycle.types import WHOLE_PHASE
 from sow.situation.situation import BatchNow, Situation
 from sow.situation.step import By, Step
 from sow.situation.whole_steps import LEADS, is_review
+
+if TYPE_CHECKING:  # of projects that have a queue
+    from sow.batches.deeds import Standing
 
 MOST_NAMED = 8
 """How many tasks one command waits for by their names; of more, the first change is waited for."""
@@ -69,20 +73,31 @@ def of_batches(now: Situation, facts: Facts) -> Iterator[Remedy]:
 
 
 def _wishes(now: BatchNow, facts: Facts) -> Iterator[Remedy]:
-    """Yield what each item of a batch wants that waits for a person."""
+    """Yield what each item of a batch wants of a person, those that have failed last.
+
+    That command lines wait for a person's word is told for all jobs at once (`unblocked`).
+    """
     items = [task for task in facts.tasks if task.batch == now.batch.id]
     alone = {task.id: task_ways.alone(task) for task in items}
     begun = {task.id: task.status in BEGUN for task in items}
-    for found in now.plan.standings if now.plan is not None else ():
-        if found.state != "needs_person":
+    standings = now.plan.standings if now.plan is not None else ()
+    wanting = [found for found in standings if wants_person(found)]
+    for found in sorted(wanting, key=lambda found: found.state == "failed"):
+        if found.command == task_ways.TRUST:
             continue
         reason = found.reason.strip().partition("\n")[0]
-        why = f"task {found.task} in batch {now.batch.id}: {reason}"
+        failed = "has failed: " if found.state == "failed" else ""
+        why = f"task {found.task} in batch {now.batch.id}: {failed}{reason}"
         command = found.command.replace('"…"', '"<your words>"')
         own = alone.get(found.task)
         if own is not None and (begun.get(found.task) or command.startswith(SHOWS)):
             command = own.command
         yield Remedy(command or f"sow batch resume {now.batch.id}", why)
+
+
+def wants_person(found: "Standing") -> bool:
+    """Whether an item waits for a person; one that has failed does, as long as it can go on."""
+    return found.state == "needs_person" or (found.state == "failed" and bool(found.command))
 
 
 def ended(now: Situation) -> Iterator[Remedy]:

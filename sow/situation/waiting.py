@@ -5,10 +5,12 @@ Pure. Owns the words of `Wait.on`.
 
 from collections.abc import Iterator, Sequence
 
+from sow.lifecycle import task_ways
 from sow.lifecycle.facts import Facts, TaskFacts
 from sow.lifecycle.machine import awaited_event, refusals
 from sow.schema.causes import Cause
 from sow.schema.output.situation import Wait
+from sow.situation.job_steps import wants_person
 from sow.situation.situation import BatchNow, Situation
 from sow.situation.step import PERSONS_WORD
 
@@ -41,11 +43,12 @@ def _batches(now: Situation) -> Iterator[Wait]:
 
 def _items(now: BatchNow) -> Iterator[Wait]:
     for found in now.plan.standings if now.plan is not None else ():
-        if found.state == "needs_person":
-            reason = found.reason.strip().partition("\n")[0]
-            on = TRUST if found.command == "sow trust" else BUDGET
-            on = on if found.command == "sow trust" or "budget" in found.command else YOU
-            yield Wait(on=on, what=found.task, why=f"in batch {now.batch.id}: {reason}")
+        if not wants_person(found) or found.command == task_ways.TRUST:
+            continue  # that its job is held is told by itself
+        reason = found.reason.strip().partition("\n")[0]
+        failed = "has failed: " if found.state == "failed" else ""
+        on = BUDGET if "the budget of " in reason else YOU
+        yield Wait(on=on, what=found.task, why=f"in batch {now.batch.id}: {failed}{reason}")
 
 
 def _tasks(now: Situation, facts: Facts) -> Iterator[Wait]:

@@ -88,11 +88,17 @@ def path_inside(workspace: Workspace, cwd: Path, text: str) -> str:
     inside = real.relative_to(root).as_posix()
     if not _is_text(inside):
         raise NotListable(repr(text), "its name is no text")
-    if real.parts[len(root.parts) :][:1] == (".git",) or inside.startswith(".sow/run/"):
+    if not is_contents(root, real):
         raise NotListable(text, "it is no part of the repository's contents")
     if not real.is_file():
         raise NotListable(text, "there is no such file")
     return inside
+
+
+def is_contents(root: Path, real: Path) -> bool:
+    """Whether a path below the root, links followed, is neither git's nor this machine's alone."""
+    parts = real.relative_to(root).parts
+    return ".git" not in parts and parts[:2] != (".sow", "run")
 
 
 def _is_text(path: str) -> bool:

@@ -80,7 +80,7 @@ def read_units(workspace: Workspace, cwd: Path, name: str) -> list[PublishedUnit
 
     Raises NoBreakdown, BadUnit.
     """
-    above = workspace.root / ".sow/knowledge/breakdown"
+    above = workspace.breakdowns
     folder = next((each for each in (above / name, cwd / name) if each.is_dir()), None)
     there = sorted(each.name for each in above.iterdir()) if above.is_dir() else []
     if folder is None or "\0" in name:

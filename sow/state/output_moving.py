@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from sow.files import NotAFile, read_regular, write_new
 from sow.paths import Workspace
 from sow.schema.project import Artifact, Project
-from sow.state.artifacts import LARGEST, NotListable, NotListed, Side, as_data, listed
+from sow.state.artifacts import LARGEST, NotListable, NotListed, Side, as_data, is_contents, listed
 from sow.state.authors import Author
 from sow.state.projects import change_project
 from sow.state.status_entries import ARTIFACT, log_change
@@ -45,8 +45,10 @@ def move_output(
     """
     root = Path(os.path.realpath(workspace.root))
     place = Path(os.path.realpath(root / folder))
-    if not place.is_relative_to(root) or place.is_relative_to(root / ".git"):
+    if not place.is_relative_to(root):
         raise NotListable(folder, "it lies outside the repository")
+    if not is_contents(root, place):
+        raise NotListable(folder, "it is no part of the repository's contents")
     if (root / path).parent == place:
         return _of(change_project(workspace, lambda _: {}, now=now), path)
     inside = ""

@@ -4,26 +4,20 @@ Owns the numbers and the steps: the file comes first, so that what stands in
 `state.yaml` has its words. A task's own feedback is `state.verdicts`.
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 from msgspec import UNSET
 
 from sow.errors import StateError
-from sow.files import NotAFile, read_regular, write_atomically
+from sow.files import NotAFile, read_regular
 from sow.paths import Workspace
 from sow.schema.project import NoteStatus, Project, ProjectFeedback
 from sow.state.authors import Author
-from sow.state.kept.copies import wrote
+from sow.state.numbered_feedback import FEEDBACK_LIMIT, write_next
 from sow.state.projects import change_project
 from sow.state.status_entries import FEEDBACK, log_change
 from sow.state.transitions import moment
-
-FEEDBACK_LIMIT = 1 << 20
-"""The largest feedback file that is read, in bytes."""
-NUMBERED = re.compile(r"([0-9]{3,9})\.md")
 
 
 class NoSuchFeedback(StateError):
@@ -102,31 +96,8 @@ def _settled(note: ProjectFeedback, by: Author, now: float) -> ProjectFeedback:
 
 
 def write_words(workspace: Workspace, there: Sequence[ProjectFeedback], words: bytes) -> str:
-    """Write the next feedback file and return its number; the project's lock is held.
-
-    A file that a killed command has left on no record is taken up where it says the same.
-    """
-    folder = workspace.project_feedback
-    folder.mkdir(exist_ok=True)
-    on_disk = {
-        int(found[1]): path for path in folder.iterdir() if (found := NUMBERED.fullmatch(path.name))
-    }
-    on_record = {int(note.id) for note in there}
-    last = max(on_disk, default=0)
-    if last and last not in on_record and _says(on_disk[last], words):
-        return f"{last:03d}"
-    number = f"{max([last, *on_record]) + 1:03d}"
-    path = folder / f"{number}.md"
-    write_atomically(path, words)
-    wrote(path, words)
-    return number
-
-
-def _says(path: Path, words: bytes) -> bool:
-    try:
-        return read_regular(path, FEEDBACK_LIMIT) == words
-    except (FileNotFoundError, NotAFile):
-        return False
+    """Write the next feedback file and return its number; the project's lock is held."""
+    return write_next(workspace.project_feedback, {note.file for note in there}, words).stem
 
 
 def as_data(notes: Sequence[ProjectFeedback]) -> list[object]:

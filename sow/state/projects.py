@@ -38,6 +38,8 @@ from sow.state.workspace_init import share_logs
 
 FirstTasks = Mapping[TaskId, Mapping[str, bytes]]
 """The files of a project's first tasks, by their names, by the tasks' ids."""
+DRAFT = ".project.{}.tmp"
+"""A project's folder on its way into place."""
 Change = Callable[[Project], Mapping[str, object]]
 """Given the project as it stands, returns new values by field (`metadata.KEY` too), or raises."""
 
@@ -129,10 +131,16 @@ def _build(
     phases: Sequence[PhaseName],
     tasks: FirstTasks,
 ) -> None:
-    """Make the folder under a name of its own and put it in place by one rename."""
+    """Make the folder under a name of its own and put it in place by one rename.
+
+    Whoever makes one holds the lock of `.sow`, so that what lies there under such a name
+    was left by somebody who was killed.
+    """
     import shutil  # heavy, and for new projects alone
 
-    draft = workspace.sow / f".project.{os.urandom(6).hex()}.tmp"
+    for left in workspace.sow.glob(DRAFT.format("*")):
+        shutil.rmtree(left, ignore_errors=True)
+    draft = workspace.sow / DRAFT.format(os.urandom(6).hex())
     try:
         (draft / "context").mkdir(parents=True)
         for phase in phases:

@@ -139,15 +139,16 @@ class TaskExists(StateError):
 class UnknownPhase(StateError):
     """A phase that the project does not have, and that nobody asked to make."""
 
-    def __init__(self, phase: str, known: Sequence[str]) -> None:
+    def __init__(self, phase: str, known: Sequence[str], *, may_make: bool = True) -> None:
         from difflib import get_close_matches  # heavy, and for an error's hint alone
 
         self.phase = phase
         near = get_close_matches(phase, known, n=1)
         guess = f"Did you mean {near[0]}? " if near else ""
+        more = " `--new-phase` makes another one." if may_make else ""
         super().__init__(
             f"the project has no phase {phase}",
-            hint=f"{guess}It has: {', '.join(known)}. `--new-phase` makes another one.",
+            hint=f"{guess}It has: {', '.join(known)}.{more}",
         )
 
 

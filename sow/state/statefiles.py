@@ -100,7 +100,10 @@ def rewrite_state(path: Path, text: bytes, changes: Changes, type: type[T]) -> T
 
 
 def rewritten(path: Path, text: bytes, changes: Changes, type: type[T]) -> tuple[bytes, T]:
-    """Return `text` with `changes` made, and what stands in it then. Raises RefusedChange."""
+    """Return `text` with `changes` made, and what stands in it then. Raises RefusedChange.
+
+    A file that no reader takes is never made.
+    """
     # A reader needs no writer.
     from sow.yamlfile.editing import edit_yaml
 
@@ -111,9 +114,17 @@ def rewritten(path: Path, text: bytes, changes: Changes, type: type[T]) -> tuple
         if needed > file_version(text):
             result = edit_yaml(result, {"version": needed}, path=path)
             state = read_yaml(result, type, path=path)
+        _refuse_too_large(result, path)
     except YamlProblem as problem:
         raise RefusedChange(problem) from problem
     return result, state
+
+
+def _refuse_too_large(text: bytes, path: Path) -> None:
+    """Raise YamlProblem for a state file that no command would read again."""
+    if len(text) > STATE_LIMIT:
+        limit = f"{STATE_LIMIT >> 20} MiB"
+        raise YamlProblem(f"{path} would be larger than {limit}, which nobody reads", path=path)
 
 
 def restore_state(path: Path, otherwise: bytes | None) -> None:
@@ -136,6 +147,7 @@ def new_state(data: Mapping[str, object], type: type[T], *, path: Path) -> bytes
 
     text = HEADER + dump_yaml(data)
     try:
+        _refuse_too_large(text, path)
         needed = needed_version(read_yaml(text, type, path=path))
     except YamlProblem as problem:
         raise RefusedChange(problem) from problem

@@ -5,7 +5,6 @@ feedback file: open, addressed by the author's next run, settled by the next
 verdict. Who may judge, and which commit is judged, the caller has found out.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow.errors import StateError
-from sow.files import NotAFile, read_regular, write_atomically
+from sow.files import NotAFile, read_regular
 from sow.paths import Workspace
 from sow.schema.job import Job
 from sow.schema.job_terms import ReviewTerms
@@ -28,16 +27,13 @@ from sow.schema.task import (
     TaskStatus,
 )
 from sow.state.authors import Author
-from sow.state.kept.copies import wrote
+from sow.state.numbered_feedback import FEEDBACK_LIMIT, write_next
 from sow.state.places import TaskPlace, find_task
 from sow.state.tasks import change_task
 from sow.state.transitions import FieldChanges, enter, moment
 
 JUDGED = frozenset({TaskStatus.NEEDS_REVIEW, TaskStatus.PAUSED, TaskStatus.FAILED})
 """The statuses in which there is work to be judged, and nobody is at it."""
-FEEDBACK_LIMIT = 1 << 20
-"""The largest feedback file that is read, in bytes."""
-NUMBERED = re.compile(r"([0-9]{3,9})\.md")
 HINTS: Mapping[TaskStatus, str] = {
     TaskStatus.PENDING: "Spawn its agent first: `sow agent spawn {task}`.",
     TaskStatus.IN_PROGRESS: "Wait until its agent has ended: `sow agent wait {task}`.",
@@ -218,21 +214,8 @@ def _entry(found: object) -> Feedback | None:
 
 def _write(place: TaskPlace, task: Task, findings: bytes) -> Path:
     """Write the next feedback file, and return it."""
-    place.feedback.mkdir(exist_ok=True)
-    numbers = {
-        int(found[1]): name
-        for name in sorted(path.name for path in place.feedback.iterdir())
-        if (found := NUMBERED.fullmatch(name))
-    }
     on_record = {entry.file for entry in map(_entry, task.feedback) if entry}
-    if numbers:
-        last = place.feedback / numbers[max(numbers)]
-        if last.name not in on_record and last.is_file() and last.read_bytes() == findings:
-            return last
-    path = place.feedback / f"{max(numbers, default=0) + 1:03d}.md"
-    write_atomically(path, findings)
-    wrote(path, findings)
-    return path
+    return write_next(place.feedback, on_record, findings)
 
 
 def _words(path: Path) -> str:

@@ -1,19 +1,29 @@
 """A batch's budget: what it has stopped goes on with another figure, whoever gives it, and once."""
 
+import dataclasses
+from collections.abc import Collection
+
 import pytest
 from calls.batch_desk import begin, items, look, placed, turn
 from calls.desk import Desk
+from msgspec.structs import replace
+from reports.job_cases import NOW
 
+from sow.batches.gathering import Seen
 from sow.calls import batch_call
 from sow.calls.batch_call import Wanted, selection_of
 from sow.calls.batch_deeds import Work
+from sow.calls.batch_wait import look_at_batch, tell_of_files
 from sow.ids import JobId, TaskId
-from sow.jobs import batches, jobs
+from sow.jobs import batches, budgets, jobs, spending
+from sow.jobs.budgets import Account
+from sow.reports.budgets import account_words, raise_words, raised
 from sow.schema.batch import BatchPolicy, ItemState
-from sow.schema.budget import Amounts, Budgets
+from sow.schema.budget import Amounts, Budgets, Measure, ScopeKind
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
 from sow.schema.task import TaskStatus
+from sow.schema.usage import RunUsage
 
 OLD, NEW = Amounts(time=60.0), Amounts(time=3600.0)
 REACHED = (
@@ -99,3 +109,82 @@ def test_what_was_refused_for_want_of_a_budget_is_tried_with_another_figure(
     pay(work)
     (found,) = look(work).standings
     assert found.deed == "spawn"
+
+
+@pytest.mark.parametrize(
+    ("configured", "command"),
+    [
+        ({"project": Amounts(time=60.0)}, '"${EDITOR:-vi}" .sow/config.yaml'),
+        ({"executor": Amounts(time=60.0)}, "sow config edit"),
+    ],
+)
+@pytest.mark.parametrize("is_job", [True, False])
+def test_a_budget_that_is_raised_in_its_file_frees_what_it_has_stopped_when_somebody_waits(
+    desk: Desk, configured: dict[str, Amounts], command: str, is_job: bool
+) -> None:
+    budget_in_file(desk, configured, "1m")
+    desk.task("010")
+    work = begin(desk)
+    turn(work)
+    bound = replace(desk.job(1), budgets=Budgets(**configured))
+    attempt = desk.attempt(bound, started_at=NOW)
+    spending.note(desk.database, bound, attempt, RunUsage(), None, ended_at=NOW + 90)
+    (account,) = budgets.accounts_of(desk.database, bound, now=NOW)
+    words = f"{account_words(account)}\n{raise_words(account)}"
+    assert "then `sow batch wait 1`" in words
+    if is_job:
+        desk.end(1, TaskStatus.FAILED, JobState.FAILED)
+        ends = {"cause": Cause.BUDGET_REACHED, "reason": words}
+        jobs.change_job(desk.database, JobId(1), **ends)
+    else:
+        desk.end(1, TaskStatus.PENDING, JobState.CANCELLED)
+        batches.change_item(desk.database, work.batch.id, TaskId("010"), refusal=words)
+    turn(work)
+    assert (items(work), wait(work)) == ({"010": ItemState.NEEDS_PERSON}, True)
+    (found,) = look(work).standings
+    assert (found.reason, found.command) == (words, command)
+    assert batches.unheeded(desk.database) == [], "the file is as it was"
+    budget_in_file(desk, configured, "2m")
+    assert not wait(work)
+    assert [found.id for found in batches.unheeded(desk.database)] == [work.batch.id]
+    turn(anew(work))
+    assert placed(work)[1:] == [("010", "spawn", 2)]
+
+
+def budget_in_file(desk: Desk, kinds: Collection[str], time: str) -> None:
+    """Write a budget of time into the user's or the repository's file."""
+    desk.configure(
+        {"agents": {"executors": {"claude-code": {"budget": {"time": time}}}}}
+        if "executor" in kinds
+        else {}
+    )
+    words = f"budget: {{time: {time}}}\n" if "project" in kinds else ""
+    desk.workspace.repository_config.write_text(words)
+
+
+def anew(work: Work) -> Work:
+    """Return the work with the configuration as it stands now, as a turn begins with it."""
+    return dataclasses.replace(work, config=work.caller.load_configuration())
+
+
+def wait(work: Work) -> bool:
+    """Begin to wait for a batch, as the command does; return whether it rests."""
+    now = anew(work)
+    seen = Seen(work.caller.workspace)
+    found = look_at_batch(work.caller, work.database, now.config, work.batch.id, seen)
+    tell_of_files(work.caller, work.database, found)
+    return found.rests
+
+
+def test_the_figure_that_is_named_is_enough_and_leaves_the_other_measures(desk: Desk) -> None:
+    budget = Budgets(batch=Amounts(usd=0.01, time=3600.0), task=Amounts(usd=0.01, tokens=2e6))
+    job = desk.insert(batch=1, budgets=budget)
+    named = {}
+    for scope in budgets.scopes_of(job):
+        account = Account(scope, Measure.USD, 0.01, used=0.05, charged=0.08, running=0, waiting=0)
+        named[scope.kind] = raise_words(account)
+    assert named[ScopeKind.BATCH] == "Raise it: `sow batch resume 1 --budget usd=0.16,time=1h`."
+    words = "Call again with a new total, such as --budget usd=0.16,tokens=2M."
+    assert named[ScopeKind.TASK] == words
+    ended = replace(job, reason=f"the budget of task 010 is reached: …\n{words}")
+    assert raised(ended) == "--budget usd=0.16,tokens=2M"

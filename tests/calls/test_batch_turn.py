@@ -9,6 +9,7 @@ from calls.desk import PROJECT, Desk, a_dead_process
 from msgspec import UNSET
 
 from sow.batches.deeds import Deed
+from sow.batches.figures import Figures
 from sow.batches.gathering import Seen, gather
 from sow.calls import batch_call, batch_deeds, batch_turn
 from sow.calls.abandoned import finish
@@ -27,6 +28,8 @@ from sow.schema.job import JobState, Verb
 from sow.schema.task import ReviewVerdict, TaskStatus
 from sow.state.state_errors import UnknownTask
 from sow.state.verdicts import Judgement, accept, correct
+
+NO_FIGURES = Figures({}, None, 0.0)
 
 
 def test_what_is_ready_is_spawned_and_the_rest_waits(desk: Desk) -> None:
@@ -272,12 +275,16 @@ def test_what_its_own_caller_s_death_undid_and_a_check_of_the_base_count_for_not
     red = {"state": JobState.FAILED, "cause": Cause.CHECK_FAILED, "ended_at": 3.0}
     on_base = desk.insert(verb=Verb.CHECK, batch_step=2, batch_deed="check_base", **asked)
     jobs.change_job(desk.database, on_base.id, **red)
-    items_found, _ = gather(desk.workspace, desk.database, work.batch, Seen(desk.workspace))
+    items_found, _ = gather(
+        desk.workspace, desk.database, work.batch, Seen(desk.workspace), NO_FIGURES
+    )
     (found,) = items_found
     assert (found.last, found.returns, found.steps) == (None, 0, 2)
     given_back = desk.insert(verb=Verb.RESUME, batch_step=3, batch_deed="correct", **asked)
     jobs.change_job(desk.database, given_back.id, state=JobState.DONE, started_at=1.0, ended_at=4.0)
-    items_found, _ = gather(desk.workspace, desk.database, work.batch, Seen(desk.workspace))
+    items_found, _ = gather(
+        desk.workspace, desk.database, work.batch, Seen(desk.workspace), NO_FIGURES
+    )
     assert (items_found[0].returns, items_found[0].steps) == (1, 3)
 
 
@@ -286,7 +293,9 @@ def test_updates_are_counted_until_something_else_is_done(desk: Desk) -> None:
     work = begin(desk, "010")
 
     def updates() -> int:
-        return gather(desk.workspace, desk.database, work.batch, Seen(desk.workspace))[0][0].updates
+        return gather(desk.workspace, desk.database, work.batch, Seen(desk.workspace), NO_FIGURES)[
+            0
+        ][0].updates
 
     def ended(verb: Verb, step: int) -> None:
         job = desk.insert(verb=verb, task_id="010", batch=work.batch.id, batch_step=step)

@@ -4,6 +4,7 @@ import pytest
 from calls.batch_desk import batch, begin, items, look, turn
 from calls.desk import Desk
 
+from sow.batches.gathering import Seen
 from sow.batches.views import detail_of
 from sow.calls import batch_turn
 from sow.calls.batch_cancel import cancel_batch
@@ -20,7 +21,9 @@ REACHED = "the budget of batch 1 is reached\nRaise it: `sow batch resume 1 --bud
 
 
 def shown(work: Work) -> BatchDetail:
-    return detail_of(work.caller.workspace, work.database, batch(work), look(work), rests=True)
+    workspace = work.caller.workspace
+    now, plan = batch(work), look(work)
+    return detail_of(workspace, work.database, now, plan, Seen(workspace), rests=True)
 
 
 def test_how_a_batch_ended_stays_whatever_becomes_of_its_tasks(desk: Desk) -> None:

@@ -18,7 +18,7 @@ from sow.calls.ending import (
     NotCompleted,
     carry_out_recorded,
     end_project,
-    sweep_removed,
+    sweep_ended,
 )
 from sow.calls.placement import place
 from sow.calls.request import Request
@@ -142,7 +142,7 @@ def test_a_removal_leaves_nothing_and_one_cut_short_is_swept(desk: Desk) -> None
     assert not desk.workspace.project.exists()
     left = desk.workspace.sow / REMOVED.format("some-project")
     left.mkdir()
-    sweep_removed(desk.workspace)
+    sweep_ended(desk.workspace, desk.database, now=NOW)
     assert not left.exists()
     assert not desk.workspace.archive.exists()
 

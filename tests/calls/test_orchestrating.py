@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from calls.desk import Desk
+from calls.desk import PROJECT, Desk
 from msgspec.structs import replace
 
 from sow.calls.batch_call import tasks_of
@@ -126,5 +126,5 @@ def test_what_a_person_has_to_approve_comes_before_its_question(desk: Desk) -> N
 def test_a_batch_of_all_that_is_left_leaves_it_out(desk: Desk) -> None:
     begin(desk)
     desk.task("020")
-    assert tasks_of(desk.caller, Selection(), {}) == ["020"]
-    assert tasks_of(desk.caller, Selection(phase="project"), {}) == ["010"]
+    assert tasks_of(desk.caller, desk.database, PROJECT, Selection()) == ["020"]
+    assert tasks_of(desk.caller, desk.database, PROJECT, Selection(phase="project")) == ["010"]

@@ -50,6 +50,7 @@ def test_a_file_is_named_from_where_one_stands(begun, tmp_path, page, monkeypatc
         ("/etc/passwd", "it lies outside the repository"),
         ("way-out.md", "it lies outside the repository"),
         (".git/config", "it is no part of the repository's contents"),
+        ("docs/inner/.git/config", "it is no part of the repository's contents"),
     ],
 )
 def test_what_is_no_file_of_the_repository_is_refused(begun, tmp_path, page, path, message):
@@ -57,9 +58,30 @@ def test_what_is_no_file_of_the_repository_is_refused(begun, tmp_path, page, pat
     (tmp_path / "way-out.md").symlink_to("/etc/passwd")
     (tmp_path / ".git").mkdir(exist_ok=True)
     (tmp_path / ".git/config").write_text("")
+    (tmp_path / "docs/inner/.git").mkdir(parents=True)
+    (tmp_path / "docs/inner/.git/config").write_text("")
     refused = begun("output", "add", path, "--type", "design")
     assert (refused.code, refused.out) == (4, "")
     assert f"{path}: {message}" in refused.err
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["..", "/tmp", ".git/hooks", ".sow/run", ".sow/run/jobs", "docs/inner/.git", "way-out"],
+)
+def test_a_document_moves_nowhere_but_within_the_repository(begun, tmp_path, page, folder):
+    """In `.sow/run` it would outlive the project, and be on this machine alone."""
+    (tmp_path / "way-out").symlink_to(tmp_path.parent)
+    begun("output", "add", page, "--type", "design")
+    refused = begun("output", "move", page, "--to", folder)
+    assert refused.code == 4
+    assert "the repository" in refused.err.splitlines()[0]
+    assert [row["path"] for row in begun("output", "list", "--json").lines] == [page]
+    assert not (tmp_path / ".sow/run/design.md").exists()
+
+
+def test_a_type_is_a_word_without_the_line_end_that_a_program_has_left(begun, page):
+    assert begun("output", "add", page, "--type", "design\n", "--json").json["type"] == "design"
 
 
 def test_a_file_has_one_type(begun, page):

@@ -6,7 +6,8 @@ import pytest
 from clones.clone_site import plain
 from clones.making_site import NOON, make_home
 
-from sow.clones.checkout_id import FILE, SharedGitFolder, checkout_id
+from sow.clone_mark import CHECKOUT_PLACE
+from sow.clones.checkout_id import SharedGitFolder, checkout_id
 from sow.clones.record import record_clone
 from sow.git.repository import repository_of
 from sow.state.tasks import read_task
@@ -24,16 +25,16 @@ def id_of(folder):
 def test_it_is_made_once_and_stays(home):
     first = id_of(home.top)
     assert len(first) == 8
-    before = (home.top / ".git" / FILE).stat()
+    before = (home.top / ".git" / CHECKOUT_PLACE).stat()
     assert id_of(home.top) == id_of(home.top / "src") == first
-    assert (home.top / ".git" / FILE).stat().st_ino == before.st_ino
+    assert (home.top / ".git" / CHECKOUT_PLACE).stat().st_ino == before.st_ino
 
 
 def test_a_moved_checkout_keeps_it(home, tmp_path):
     first = id_of(home.top)
     home.top.rename(tmp_path / "moved")
     assert id_of(tmp_path / "moved") == first
-    assert str(tmp_path / "moved") in (tmp_path / "moved/.git" / FILE).read_text()
+    assert str(tmp_path / "moved") in (tmp_path / "moved/.git" / CHECKOUT_PLACE).read_text()
 
 
 def test_a_copy_gets_its_own_and_the_original_keeps_its(home, tmp_path):
@@ -56,7 +57,7 @@ def test_a_copy_whose_original_was_replaced_by_another_repository_counts_as_move
 def test_worktrees_have_one_each(home, tmp_path):
     plain(home.top, "worktree", "add", "-q", "-b", "two", str(tmp_path / "two"))
     assert id_of(tmp_path / "two") != id_of(home.top)
-    assert (home.top / ".git/worktrees/two" / FILE).exists()
+    assert (home.top / ".git/worktrees/two" / CHECKOUT_PLACE).exists()
 
 
 def test_a_copied_worktree_shares_its_git_folder_and_is_refused(home, tmp_path):
@@ -71,7 +72,7 @@ def test_a_copied_worktree_shares_its_git_folder_and_is_refused(home, tmp_path):
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"id": "../..", "path": "x"}', '{"id": 3}'])
 def test_a_damaged_file_is_made_anew(home, text):
     id_of(home.top)
-    (home.top / ".git" / FILE).write_text(text)
+    (home.top / ".git" / CHECKOUT_PLACE).write_text(text)
     assert len(id_of(home.top)) == 8
     assert id_of(home.top) == id_of(home.top)
 

@@ -6,15 +6,34 @@ from pathlib import Path
 import pytest
 from clones.clone_site import plain
 
-from sow.clone_mark import MARK_PLACE, DamagedMark, StrayClone, WorkspaceOfCloneGone, read_mark
+from sow.clone_mark import (
+    CHECKOUT_PLACE,
+    MARK_PLACE,
+    DamagedMark,
+    ForeignMark,
+    StrayClone,
+    WorkspaceOfCloneGone,
+    read_mark,
+)
 from sow.errors import ExitCode, StateError
 from sow.paths import find_workspace
+
+CHECKOUT = "0a1b2c3d"
+PROJECT = "1f2e3d4c"
+
+
+def make_checkout(top: Path, checkout: str) -> None:
+    """Make what shows the id of a checkout, as if it had made a clone."""
+    place = top / ".git" / CHECKOUT_PLACE
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({"id": checkout, "path": str(top)}))
 
 
 @pytest.fixture
 def places(tmp_path):
     """A workspace in a part of a repository, and a marked clone with that part."""
-    main, clone = tmp_path / "main", tmp_path / "clones" / "010"
+    main, clone = tmp_path / "main", tmp_path / "clones" / f"main-{CHECKOUT}" / PROJECT / "010"
+    make_checkout(main, CHECKOUT)
     (main / "part" / ".sow").mkdir(parents=True)
     (clone / "part" / ".sow").mkdir(parents=True)
     (clone / "part" / "src").mkdir()
@@ -113,3 +132,61 @@ def test_a_value_of_another_type_is_damage_too(places):
 def test_without_any_there_is_still_the_error(tmp_path):
     with pytest.raises(StateError, match=r"no \.sow folder"):
         find_workspace(tmp_path, {})
+
+
+def test_a_mark_leads_to_no_workspace_that_has_not_made_the_clone(places, tmp_path):
+    _, clone = places
+    other = tmp_path / "other"
+    make_checkout(other, "99999999")
+    (other / ".sow").mkdir()
+    write_mark_by_hand(clone, other)
+    with pytest.raises(ForeignMark) as caught:
+        find_workspace(clone / "part", {})
+    assert str(other) in caught.value.message
+    assert "SOW_ROOT" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", '{"id": 3}', '{"id": ""}', "[" * 20_000])
+def test_a_workspace_whose_checkout_has_no_id_has_made_none(places, text):
+    root, clone = places
+    place = root.parent / ".git" / CHECKOUT_PLACE
+    place.unlink()
+    if text is not None:
+        place.write_text(text)
+    with pytest.raises(ForeignMark):
+        find_workspace(clone, {})
+
+
+def test_a_link_to_a_clone_is_where_the_clone_is(places, tmp_path):
+    """Else a link of a well-chosen name would make a clone of any checkout's of it."""
+    root, clone = places
+    link = tmp_path / "x-99999999" / PROJECT / "010"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(clone)
+    assert find_workspace(link, {}).root == root
+    other = tmp_path / "other"
+    make_checkout(other, "99999999")
+    (other / ".sow").mkdir()
+    write_mark_by_hand(clone, other)
+    with pytest.raises(ForeignMark):
+        find_workspace(link, {})
+
+
+def test_a_workspace_in_a_linked_working_tree_is_known_by_the_id_of_that(places, tmp_path):
+    root, clone = places
+    plain(root, "init", "-q")
+    (root / ".git").rename(tmp_path / "elsewhere")
+    (root / ".git").write_text(f"gitdir: {tmp_path / 'elsewhere'}\n")
+    with pytest.raises(ForeignMark):
+        find_workspace(clone, {})
+    (tmp_path / "elsewhere" / "sow").mkdir()
+    (tmp_path / "elsewhere" / CHECKOUT_PLACE).write_text(json.dumps({"id": CHECKOUT}))
+    assert find_workspace(clone, {}).root == root
+
+
+def test_a_workspace_that_is_reached_through_a_link_has_its_checkout(places, tmp_path):
+    root, clone = places
+    link = tmp_path / "link"
+    link.symlink_to(root)
+    write_mark_by_hand(clone, link)
+    assert find_workspace(clone, {}).root == link

@@ -126,6 +126,61 @@ def test_other_names(site: Site) -> None:
     assert offered(site, "schema", "log", "") == []
     assert offered(site, "completion", "") == ["bash", "zsh", "fish"]
     assert "guidance/reviewer/base" in offered(site, "prompt", "guidance/rev")
+    assert offered(site, "prompt", "templates/rev") == ["templates/reviewer"]
+
+
+def test_events_of_the_state_in_which_the_project_is(site: Site) -> None:
+    site.sow("init")
+    site.sow("project", "new", "Sign-in")
+    assert offered(site, "advance", "") == ["execute"]
+    assert offered(site, "approve", "") == ["plan"]
+
+
+def test_documents_as_they_are_named_from_here(site: Site) -> None:
+    site.sow("init")
+    site.sow("project", "new", "Sign-in", "--type", "design")
+    (site.root / "docs").mkdir()
+    (site.root / "docs/design.md").write_text("One key.")
+    site.sow("output", "add", "docs/design.md", "--type", "design")
+    assert asked(site, "output", "add", "do", "--type") == "plain,--type\n"
+    assert asked(site, "output", "add", "do") == "file,do\n"
+    assert offered(site, "output", "remove", "") == ["docs/design.md"]
+    assert offered(site, "output", "move", "") == ["docs/design.md"]
+    assert offered(site, "input", "remove", "") == []
+    assert offered(site, "approve", "") == ["docs/design.md"]
+    assert asked(site, "output", "move", "docs/design.md", "--to", "d") == "file,d\n"
+
+
+def test_units_feedback_phases_and_fields_of_a_project(site: Site) -> None:
+    site.sow("init")
+    site.sow("project", "new", "Big", "--type", "breakdown")
+    site.sow("task", "add", "Tokens", "--agent", "implementer")
+    site.sow("feedback", "add", "Too large")
+    assert offered(site, "approve", "0") == ["010"]
+    assert offered(site, "feedback", "settle", "") == ["001"]
+    assert offered(site, "phase", "finish", "") == ["units"]
+    assert offered(site, "project", "set", "d") == ["description"]
+    (site.root / ".sow/knowledge/breakdown/big-1234").mkdir(parents=True)
+    assert offered(site, "project", "new", "x", "--from-breakdown", "") == ["big-1234"]
+
+
+def test_checks_of_the_repository(site: Site) -> None:
+    site.project("010")
+    (site.root / ".sow/config.yaml").write_text("checks: {unit: 'true', lint: 'true'}\n")
+    assert offered(site, "task", "add", "x", "--check", "") == ["unit", "lint"]
+    assert offered(site, "task", "check", "") == ["010", "unit", "lint"]
+    assert offered(site, "task", "check", "010", "u") == ["unit"]
+    assert offered(site, "project", "check", "unit", "") == ["lint"]
+    assert offered(site, "task", "set", "010", "checks", "l") == ["lint"]
+
+
+@pytest.mark.slow
+def test_batches(site: Site) -> None:
+    site.project("010")
+    site.script([[REPORT]], task="010")
+    site.sow("batch", "run", "--name", "night", "--wait", "60s", expect=None)
+    for verb in ("show", "wait", "pause", "resume", "cancel", "add"):
+        assert offered(site, "batch", verb, "") == ["night"], verb
 
 
 def test_zsh_and_fish_get_the_descriptions_too(site: Site) -> None:

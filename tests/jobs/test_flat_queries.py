@@ -140,7 +140,7 @@ ASKED: dict[str, Callable[[Queue], object]] = {
     "the batches that have something to heed": lambda q: batches.unheeded(q.database, PROJECT),
     "budgets": lambda q: budgets.accounts_of(q.database, q.job, now=NOW),
     "warnings of a job": lambda q: budgets.warnings_of(q.database, q.job),
-    "what a task has used": lambda q: spending.of_task(q.database, PROJECT, MINE),
+    "what a task has used": lambda q: spending.used_for_task(q.database, PROJECT, MINE, now=NOW),
     "news": lambda q: notifications.has_news(q.database),
     "the next news": lambda q: notifications.claim_next(
         q.database, WORKER, [NotifyEvent.FAILED], now=NOW

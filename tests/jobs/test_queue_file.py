@@ -285,3 +285,17 @@ def test_a_read_only_queue_is_told_with_exit_6(workspace: Workspace, what: str) 
     if database is not None:
         assert not jobs.has_active_jobs(database)
         database.close()
+
+
+def test_a_task_is_shown_without_its_costs_where_the_records_are_somebody_elses(
+    workspace: Workspace,
+) -> None:
+    add_task_010(workspace)
+    open_queue(workspace).close()
+    workspace.run.chmod(0o000)
+    shown = sow(workspace, "task", "show", "010", without_powers=True)
+    as_json = sow(workspace, "task", "show", "010", "--json", without_powers=True)
+    workspace.run.chmod(0o700)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "implementer" in shown.stdout
+    assert as_json.returncode == 0

@@ -190,7 +190,8 @@ class Storm:
         if not self.to_cancel:
             return
         rows = self.database.rows(
-            "select task_id from job where cancel_requested_at is not null or state = 'cancelled'"
+            "select task_id from job where queued_at is not null"
+            " and (cancel_requested_at is not null or state = 'cancelled')"
         )
         done = {row["task_id"] for row in rows}
         self.to_cancel = [task for task in self.to_cancel if task not in done]

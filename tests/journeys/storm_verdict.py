@@ -33,7 +33,7 @@ def broken_promises(
     told: dict[str, dict[str, Any]],
 ) -> list[str]:
     """Return what a storm has broken, a sentence each. `told` is what callers got, by task."""
-    found = jobs.recent_jobs(database, limit=10_000)
+    found = [job for job in jobs.recent_jobs(database, limit=10_000) if not was_given_up(job)]
     lives = list(Lives(site.root).read().values())
     broken: list[str] = []
     for task, kind in kinds.items():
@@ -48,6 +48,14 @@ def broken_promises(
         broken += of_lives(task, ran)
         broken += of_repeated_lives(task, ran) if plan.sessions else of_counts(task, kind, ran)
     return [*broken, *of_the_rest(site, database)]
+
+
+def was_given_up(job: Job) -> bool:
+    """Whether a job was undone because its caller was killed before it was queued.
+
+    It has run nothing, and whoever asks again gets another.
+    """
+    return job.state is JobState.CANCELLED and job.queued_at is None
 
 
 def of_records(site: Site, task: str, kind: str, mine: list[Job]) -> Iterator[str]:

@@ -55,3 +55,25 @@ def test_two_tasks_are_merged_and_a_third_conflicts(site: Site) -> None:
     assert "sow clone update 030" in refused.err
     assert git(site, "rev-parse", "main").strip() == tip
     git(site, "fsck", "--no-dangling")
+
+
+def test_what_a_merge_removes_of_the_settings_is_gone_though_jobs_live(site: Site) -> None:
+    """While a job lives, what git takes of `.sow` is put back: not what a merge was to remove."""
+    make_repository(site)
+    site.project("010")
+    commit(site, "a project")
+    branch = branch_name(read_project(Workspace(site.root)), "010")
+    git(site, "switch", "-q", "-c", branch, "main")
+    git(site, "rm", "-q", ".sow/config.yaml")
+    commit(site, "No settings")
+    git(site, "switch", "-q", "main")
+    change_task(
+        Workspace(site.root), "010", lambda _: {"status": TaskStatus.COMPLETED}, now=time.time()
+    )
+    commit(site, "completed")
+
+    site.sow("merge", "010")
+
+    site.sow("status")
+    assert not (site.root / ".sow/config.yaml").exists()
+    assert git(site, "status", "--porcelain", "--", ".sow/config.yaml") == ""

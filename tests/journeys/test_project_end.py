@@ -3,11 +3,15 @@
 import signal
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
-from journeys.callers import report
+from journeys.callers import queue, report
 from journeys.site import DEADLINE_SECONDS, Site
 
+from sow.ids import BatchId
+from sow.jobs import batches
+from sow.schema.batch import BatchState
 from sow.state.task_log import read_entries
 
 PROGRAM = """
@@ -35,7 +39,7 @@ CARRYING_OUT = [
     *("before _move", "before sync_folder", "after sync_folder", "after _move"),
 ]
 RECORDING = ["before change_project", "after change_project"]
-REMOVING = ["after _move", "before sweep_removed"]
+REMOVING = ["after _move", "before sweep_ended"]
 
 
 def dies(site: Site, point: str, *words: str) -> None:
@@ -99,6 +103,33 @@ def test_a_worker_that_is_killed_is_followed_by_one_that_carries_it_out(
     (log,) = folder.glob("phases/*/tasks/010/log.md")
     said = [entry.action for entry in read_entries(log)]
     assert said.count("Job 1 done: spawn orchestrator, completed") == 1
+
+
+@pytest.mark.parametrize("option", [[], ["--remove"]])
+def test_batches_end_with_their_project_though_whoever_ends_it_dies_right_after_its_folder_moved(
+    site: Site, option: list[str]
+) -> None:
+    site.configure({"worker": {"autostart": False}})
+    site.project("010")
+    site.sow("batch", "run", "--detach", expect=75)
+    project_id = site.sow("batch", "list", "--json").json["project"]
+    dies(site, "after _move", "project", "abandon", *option)
+    with closing(queue(site)) as database:
+        assert batches.projects_going_on(database) == {project_id}, "the end was not committed"
+        site.sow("worker", "--drain")
+        assert batches.projects_going_on(database) == set()
+        assert batches.get_batch(database, BatchId(1)).state is BatchState.CANCELLED
+
+
+def test_a_batch_of_a_project_on_another_branch_waits_for_it(site: Site) -> None:
+    site.configure({"worker": {"autostart": False}})
+    site.project("010")
+    site.sow("batch", "run", "--detach", expect=75)
+    folder = site.root / ".sow/project"
+    folder.rename(site.base / "elsewhere")
+    site.sow("worker", "--drain", expect=None)
+    (site.base / "elsewhere").rename(folder)
+    assert site.sow("batch", "list", "--json").json["state"] == "running"
 
 
 @pytest.mark.parametrize("point", REMOVING)

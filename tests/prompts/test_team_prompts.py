@@ -1,6 +1,7 @@
 """A team's own texts: what takes the place of sow's own, what is added, and what is refused."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,78 @@ def test_no_name_leads_out_of_the_package(team):
     for name in ("secret", "../secret", "guidance/../../secret"):
         with pytest.raises(UnknownPrompt):
             load_prompt(name, team)
+
+
+def test_a_link_that_leads_out_of_the_repository_is_refused(team, tmp_path_factory):
+    """What it leads to would go to an agent's CLI, and to whoever runs the model behind it."""
+    secret = tmp_path_factory.mktemp("home") / "credentials"
+    secret.write_text("the key\n")
+    file = write(team, f"{BASE}.add.md", "x")
+    file.unlink()
+    file.symlink_to(secret)
+    with pytest.raises(BadPromptFile) as refused:
+        load_prompt(BASE, team)
+    assert refused.value.why == "leads out of the repository"
+    folder = team / "guidance/tester"
+    folder.symlink_to(secret.parent)
+    (secret.parent / "base.add.md").write_text("the key\n")
+    with pytest.raises(BadPromptFile):
+        load_prompt("guidance/tester/base", team)
+    assert run(["prompt", "--check"]) == 3
+
+
+def test_a_link_within_the_repository_is_followed_and_so_is_one_of_the_whole_folder(
+    team, tmp_path, tmp_path_factory
+):
+    (tmp_path / "AGENTS.md").write_text("As everywhere.\n")
+    file = write(team, f"{BASE}.md", "x")
+    file.unlink()
+    file.symlink_to(tmp_path / "AGENTS.md")
+    assert load_prompt(BASE, team) == "As everywhere.\n"
+    shared = tmp_path_factory.mktemp("shared")
+    team.rename(shared / "prompts")
+    team.symlink_to(shared / "prompts")
+    assert load_prompt(BASE, team) == "As everywhere.\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["{" * 200_000, "{{a " * 50_000 + "\n}}", "{{" * 9 + "\n" * 90_000]
+)
+def test_braces_that_are_never_closed_take_no_time(text):
+    """Were each tried up to the line's end, a worker would stand still for minutes."""
+    assert fill(text, {}, "x.md") == text
+
+
+CHAIN = list_prompts()[:14]
+"""Names of texts that include each other, the first one the next one and so on."""
+
+
+def test_texts_that_include_each_other_often_are_read_once_and_end_at_a_limit(team):
+    """Ten times in each of fourteen texts: some 10 to the power of 14 lines."""
+    for name, inner in pairwise(CHAIN):
+        write(team, f"{name}.md", f"{{{{include {inner}}}}}\n" * 10)
+    write(team, f"{CHAIN[-1]}.md", "Hello.")
+    with pytest.raises(UnfilledPrompt) as refused:
+        load_prompt(CHAIN[0], team)
+    assert "makes a prompt of more than 4 MiB" in str(refused.value)
+    assert len(load_prompt(CHAIN[-4], team)) > 1000
+    assert run(["prompt", "--check"]) == 3
+
+
+def test_a_variable_that_is_named_often_is_asked_for_once_and_ends_at_the_limit(team):
+    asked = []
+
+    def description() -> str:
+        asked.append("description")
+        return "d" * 100_000
+
+    write(team, f"{BASE}.md", "{{description}}\n" * 30)
+    assert len(load_prompt(BASE, team, {"description": description})) == 30 * 100_001
+    write(team, f"{BASE}.md", "{{description}}\n" * 10_000)
+    with pytest.raises(UnfilledPrompt) as refused:
+        load_prompt(BASE, team, {"description": description})
+    assert "line 42: {{description}} makes a prompt of more than" in str(refused.value)
+    assert len(asked) == 2
 
 
 # variables

@@ -1,6 +1,6 @@
 """The schedule that a batch's benchmark is measured by."""
 
-from bench.batches import diamonds
+from bench.batches import diamonds, longest_chain
 from bench.ideal import Terms, ideal_seconds
 
 TERMS = Terms(author=8.0, reviewer=4.0, check=1.0, slots=8, checks=2)
@@ -41,3 +41,8 @@ def test_a_diamond_waits_for_both_its_sides():
         "0070": ["0050"],
         "0080": ["0060", "0070"],
     }
+
+
+def test_a_chain_goes_through_the_first_of_each_diamond():
+    assert longest_chain(diamonds(4)) == 3
+    assert longest_chain(diamonds(60)) == 14 + 3

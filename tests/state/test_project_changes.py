@@ -11,6 +11,7 @@ from sow.schema.project import Project
 from sow.state.projects import add_phase, change_project, read_project
 from sow.state.state_errors import NoProject, RefusedChange
 from sow.state.statefiles import read_bytes
+from sow.state.tasks import add_task, list_tasks
 from sow.yamlfile import REMOVE
 
 
@@ -40,6 +41,20 @@ def test_an_invalid_change_writes_nothing(workspace: Workspace) -> None:
     with pytest.raises(RefusedChange):
         change_project(workspace, lambda _: {"phases": "none"}, now=NOON)
     assert read_bytes(workspace.project_state) == before
+
+
+def test_a_change_that_would_make_a_file_which_nobody_reads_writes_nothing(
+    workspace: Workspace,
+) -> None:
+    before = workspace.project_state.read_bytes()
+    with pytest.raises(RefusedChange) as refused:
+        change_project(workspace, lambda _: {"metadata.note": "x" * (1 << 20)}, now=NOON)
+    assert "would be larger than 1 MiB" in refused.value.message
+    assert workspace.project_state.read_bytes() == before
+    large = {"note": "x" * (1 << 20)}
+    with pytest.raises(RefusedChange):
+        add_task(workspace, name="Too much", agent="tester", now=NOON, metadata=large)
+    assert list_tasks(workspace) == []
 
 
 def test_what_the_change_raises_passes_through(workspace: Workspace) -> None:

@@ -2,8 +2,10 @@
 
 import pytest
 
+from sow.files import NotAFile
 from sow.schema.task import FeedbackStatus, ReviewVerdict, TaskStatus
 from sow.state import verdicts
+from sow.state.numbered_feedback import FEEDBACK_LIMIT, FeedbackTooLong
 from sow.state.tasks import add_task, change_task, find_task, read_task
 from sow.state.transitions import enter
 from sow.state.verdicts import Judgement, NothingToJudge, addressed, feedback_in
@@ -78,6 +80,31 @@ def test_a_file_that_a_killed_command_left_is_taken_up(workspace, place):
     (place.feedback / "001.md").write_text("Name it better.\n")
     assert correct(workspace)[1].name == "001.md"
     assert correct(workspace)[1].name == "002.md", "that one is on record: it is said again"
+
+
+def test_feedback_that_nobody_would_be_shown_again_is_refused(workspace, place):
+    with pytest.raises(FeedbackTooLong):
+        correct(workspace, b"x" * (FEEDBACK_LIMIT + 1))
+    assert statuses(workspace) == []
+    assert list(place.feedback.iterdir()) == []
+    correct(workspace, b"x" * FEEDBACK_LIMIT)
+    ((_, words),) = feedback_in(workspace, read_task(workspace, "010"), FeedbackStatus.OPEN)
+    assert len(words) == FEEDBACK_LIMIT
+
+
+def test_a_number_that_somebody_has_made_up_takes_none_from_the_next(workspace, place):
+    (place.feedback / "999999999.md").write_text("By hand.\n")
+    assert [correct(workspace)[1].name for _ in range(2)] == ["001.md", "002.md"]
+
+
+def test_a_folder_that_leads_elsewhere_is_not_written_in(workspace, place, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    place.feedback.rmdir()
+    place.feedback.symlink_to(elsewhere)
+    with pytest.raises(NotAFile) as refused:
+        correct(workspace)
+    assert "nothing is written through it" in refused.value.message
+    assert list(elsewhere.iterdir()) == []
 
 
 @pytest.mark.parametrize("status", ["pending", "in_progress", "completed", "abandoned"])

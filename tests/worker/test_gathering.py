@@ -2,6 +2,7 @@
 
 import errno
 import os
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from clones.making_site import PROJECT_ID, Home, commit, make_home
 from watch_cases import ME
 
 from sow.agents.roles import AGENTS
+from sow.clones.clearing import DRAFT
 from sow.clones.listing import standing_of
 from sow.clones.main_checkout import main_checkout
 from sow.clones.mark import write_mark
@@ -125,6 +127,60 @@ def test_what_an_agent_calls_copied_is_its_own_work_all_the_same(site: GatherSit
     write_mark(site.clone, site.mark._replace(copied=("later",)))
     main = main_checkout(site.home.workspace, site.home.settings)
     assert standing_of(main, site.home.place("010")).uncommitted == ("later",)
+
+
+def test_what_git_would_wait_for_is_taken_away_and_told_and_the_rest_is_gathered(
+    site: GatherSite,
+) -> None:
+    lists = (".gitignore", ".gitmodules", "deep/.gitattributes")
+    (site.clone / "deep").mkdir()
+    (site.clone / ".gitignore").write_text("*.secret\n")
+    plain(site.clone, "add", ".gitignore")
+    plain(site.clone, "commit", "-q", "-m", "Keep secrets out")
+    (site.clone / ".gitignore").unlink()
+    for name in (*lists, ".git/objects/pack/pack-1.idx", "other"):
+        os.mkfifo(site.clone / name)
+    (site.clone / "new").write_text("more\n")
+    (site.clone / "key.secret").write_text("ignored as before\n")
+
+    gathered = gather(site.context, JOB, ATTEMPT)
+
+    assert gathered.files == (".gitignore", "new")
+    (warning,) = gathered.warnings
+    for name in (*lists, "pack-1.idx"):
+        assert name in warning
+    assert (site.clone / ".gitignore").read_text() == "*.secret\n"
+    assert not any((site.clone / name).exists() for name in lists[1:])
+    assert (site.clone / "other").is_fifo()
+    tree = plain(site.clone, "ls-tree", "-r", "--name-only", site.mark.branch).splitlines()
+    assert {"new", ".gitignore"} < set(tree)
+    assert "key.secret" not in tree
+    assert gather(site.context, JOB, ATTEMPT).warnings == ()
+
+
+def test_a_socket_in_the_place_of_a_list_is_taken_away_too(site: GatherSite) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        folder = os.open(site.clone, os.O_RDONLY)
+        listening.bind(f"/proc/self/fd/{folder}/.gitmodules")  # a short name, wherever tests run
+        os.close(folder)
+    (site.clone / "new").write_text("more\n")
+    gathered = gather(site.context, JOB, ATTEMPT)
+    assert gathered.files == ("new",)
+    assert ".gitmodules" in gathered.warnings[0]
+
+
+def test_nothing_is_put_back_through_a_link(site: GatherSite, tmp_path: Path) -> None:
+    (site.clone / ".gitignore").write_text("*.secret\n")
+    plain(site.clone, "add", ".gitignore")
+    plain(site.clone, "commit", "-q", "-m", "Keep secrets out")
+    (site.clone / ".gitignore").unlink()
+    os.mkfifo(site.clone / ".gitignore")
+    mine = tmp_path / "mine"
+    mine.write_text("mine\n")
+    (site.clone / ".git" / DRAFT).symlink_to(mine)
+    gather(site.context, JOB, ATTEMPT)
+    assert mine.read_text() == "mine\n"
+    assert (site.clone / ".gitignore").read_text() == "*.secret\n"
 
 
 def test_of_a_clone_that_was_never_made_nothing_is_told(tmp_path: Path) -> None:

@@ -1,0 +1,142 @@
+"""A batch as its commands show it: all of them say the same, and name what wants a person once."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from calls.batch_desk import begin, turn
+from calls.desk import Desk
+from in_process import run_in_process
+
+from sow.batches import gathering, views
+from sow.batches.gathering import Seen
+from sow.calls.batch_deeds import Work
+from sow.calls.batch_wait import look_at_batch
+from sow.ids import JobId, TaskId, WorkerId
+from sow.jobs import batches, jobs, leases
+from sow.schema.causes import Cause
+from sow.schema.job import HeldFor, JobState
+from sow.schema.task import Task, TaskStatus
+
+SAME = ("state", "rests", "exit_code", "counts", "continue_with")
+
+
+def sow(desk: Desk, *words: str, expect: int | None = 0) -> str:
+    ended = run_in_process(*words, env=desk.caller.environ, cwd=desk.workspace.root)
+    assert expect in (None, ended.code), ended
+    return ended.out
+
+
+def told(desk: Desk, *words: str, expect: int | None = 0) -> dict[str, Any]:
+    found = msgspec.json.decode(sow(desk, *words, "--json", expect=expect))
+    return {key: found[key] for key in SAME}
+
+
+@pytest.fixture
+def work(desk: Desk) -> Work:
+    """A batch of which one item asks, one has failed, and one waits for the one that asks."""
+    desk.task("010")
+    desk.task("020")
+    desk.task("030", depends_on=["010"])
+    made = begin(desk)
+    turn(made)
+    desk.end(1, TaskStatus.PAUSED)
+    desk.end(2, TaskStatus.FAILED, JobState.FAILED)
+    failed = {"cause": Cause.CRASHED, "reason": "exit code 3"}
+    jobs.change_job(desk.database, JobId(2), **failed)
+    turn(made)
+    return made
+
+
+def test_a_list_and_a_change_say_what_the_batch_itself_says(desk: Desk, work: Work) -> None:
+    shown = told(desk, "batch", "show")
+    assert shown["counts"] == {"needs_person": 1, "failed": 1, "waiting": 1}
+    assert (shown["rests"], shown["exit_code"], shown["continue_with"]) == (True, 1, None)
+    assert told(desk, "batch", "list") == shown
+    paused = told(desk, "batch", "pause")
+    assert (paused, paused["state"]) == (told(desk, "batch", "show"), "paused")
+    goes_on = told(desk, "batch", "resume")
+    assert goes_on["continue_with"] == "sow batch wait 1", "what has failed is tried again"
+    assert told(desk, "batch", "list") == goes_on == told(desk, "batch", "show")
+
+
+def test_what_comes_next_and_what_waits_name_an_item_that_has_failed(
+    desk: Desk, work: Work
+) -> None:
+    steps = [msgspec.json.decode(line) for line in sow(desk, "next", "--json").splitlines()]
+    whys = [step["why"] for step in steps if "in batch" in step["why"]]
+    assert whys == [
+        "task 010 in batch 1: its agent asks a question",
+        "task 020 in batch 1: has failed: exit code 3",
+    ]
+    assert "sow agent spawn 020" in [step["command"].split(" --wait")[0] for step in steps]
+    waits = msgspec.json.decode(sow(desk, "status", "--json"))["waits"]
+    assert [(wait["on"], wait["what"]) for wait in waits if wait["on"] == "you"] == [
+        ("you", "010"),
+        ("you", "020"),
+    ]
+
+
+def test_a_batch_that_is_paused_has_a_space_before_its_reason(desk: Desk, work: Work) -> None:
+    sow(desk, "batch", "pause")
+    assert "  you        batch 1 paused: a person has paused it" in sow(desk, "status")
+
+
+def test_command_lines_that_wait_for_a_word_are_named_once(desk: Desk) -> None:
+    for task in ("010", "020"):
+        desk.task(task)
+    work = begin(desk)
+    turn(work)
+    for job in (1, 2):
+        held = {"state": JobState.HELD, "held_for": HeldFor.TRUST, "reason": "not accepted yet"}
+        jobs.change_job(desk.database, JobId(job), **held)
+    turn(work)
+    commands = [line.split("  #")[0] for line in sow(desk, "next").splitlines()]
+    assert [line for line in commands if line.endswith("sow trust")] == [
+        "# a person has to, in a terminal: sow trust"
+    ]
+    waits = msgspec.json.decode(sow(desk, "status", "--json"))["waits"]
+    assert [(wait["on"], wait["what"]) for wait in waits] == [("trust", "010"), ("trust", "020")]
+
+
+def test_the_time_of_an_item_is_that_of_its_attempts_and_not_of_what_it_waited_for(
+    desk: Desk,
+) -> None:
+    desk.task("010")
+    work = begin(desk)
+    turn(work)
+    job = desk.job(1)
+    leases.claim(desk.database, WorkerId("w1"), total=9, own=9, now=1000.0)
+    desk.attempt(job, created_at=5000.0, started_at=5000.0, ended_at=5007.0)
+    jobs.change_job(desk.database, job.id, state=JobState.DONE, ended_at=9000.0)
+    (row,) = batches.totals_of(desk.database, work.batch.id)
+    assert (row["jobs"], row["attempts"], row["seconds"]) == (1, 1, 7.0)
+
+
+def test_each_state_is_read_once_for_a_look_and_its_table(
+    desk: Desk, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def noting(workspace: Any, task_id: str) -> Task:
+        read.append(task_id)
+        return desk.read(task_id)
+
+    for module in (gathering, views):
+        monkeypatch.setattr(module, "read_task", noting, raising=False)
+    seen = Seen(desk.workspace)
+    found = look_at_batch(desk.caller, desk.database, desk.config, work.batch.id, seen)
+    detail = views.detail_of(
+        desk.workspace, desk.database, found.batch, found.plan, found.seen, rests=found.rests
+    )
+    assert len(detail.items) == 3
+    assert sorted(read) == ["010", "020", "030"]
+
+
+def test_a_table_has_a_line_for_each_row_whatever_a_name_holds(desk: Desk) -> None:
+    desk.task("010")
+    desk.change("010", name="One\n020  completed  implementer")
+    lines = sow(desk, "task", "list").splitlines()
+    assert len(lines) == 2
+    assert lines[1].endswith("One 020  completed  implementer")
+    assert TaskId("010") in lines[1]
