@@ -3,8 +3,8 @@
 import os
 import random
 import signal
-import subprocess
 import sys
+import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,10 +15,15 @@ from journeys.site import wait_until
 from refs.ref_site import RefSite
 from refs.remotes import Remote
 
+from sow.cli.root import run
+
 PROCESSES = 10
+WITH_GIT = 0.7
+"""How many of those that are killed are killed while they run a git."""
+KILLED = 0.6
+"""How many of the commands are killed, if they do not end before."""
 BOTH = ("README.md", "docs/style.md")
 """Two files of a remote that say the same in each of its commits."""
-SOW = (sys.executable, "-P", "-m", "sow", "refs")
 
 
 @dataclass
@@ -27,7 +32,51 @@ class Actor:
 
     site: RefSite
     words: tuple[str, ...]
-    process: "subprocess.Popen[bytes]"
+    pid: int
+    output: Path
+    begun: float
+    dies_after: float | None
+    """How old it becomes, in seconds, if it does not end before; None for one that is spared."""
+
+    waits_for_git: bool
+    """Whether it is killed only while it runs a git."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is to be killed now."""
+        if self.dies_after is None or time.monotonic() - self.begun < self.dies_after:
+            return False
+        return not self.waits_for_git or bool(self.gits())
+
+    def gits(self) -> list[psutil.Process]:
+        """Return what it runs."""
+        with suppress(psutil.Error):
+            return psutil.Process(self.pid).children(recursive=True)
+        return []
+
+
+def forked(site: RefSite, words: tuple[str, ...], output: Path) -> int:
+    """Run a command line in a process of its own, and return its pid.
+
+    It is forked: the start of an interpreter would be most of its life, and of the kills.
+    """
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(descriptor, 1)
+        os.dup2(descriptor, 2)
+        os.chdir(site.root)
+        with (
+            os.fdopen(1, "w", closefd=False) as out,
+            os.fdopen(2, "w", closefd=False) as err,
+        ):
+            sys.stdout, sys.stderr = out, err
+            code = run(("refs", *words))
+        os._exit(code)
+    finally:
+        os._exit(70)
 
 
 @dataclass
@@ -35,6 +84,7 @@ class RefsStorm:
     """A storm that goes on step by step, until so many were killed and so many have ended."""
 
     seed: int
+    folder: Path
     sites: list[RefSite]
     remotes: list[Remote]
     wanted_kills: int
@@ -48,6 +98,8 @@ class RefsStorm:
     torn: list[str] = field(default_factory=list)
     """What a reader has seen that must not be."""
     commits: int = 0
+    usual_seconds: float = 1.0
+    """How long a command takes here: kills are spread over its life."""
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
@@ -62,10 +114,9 @@ class RefsStorm:
         self.collect()
         while len(self.actors) < PROCESSES:
             self.begin()
-        deed = self.chance.random()
-        if deed < 0.5:
-            self.kill(self.chance.choice(self.actors))
-        elif deed < 0.6:
+        for actor in [actor for actor in self.actors if actor.is_due]:
+            self.kill(actor)
+        if self.chance.random() < 0.1:
             self.commit(self.chance.choice(self.remotes))
         self.look()
         return self.kills.total() >= self.wanted_kills and self.ends.total() >= self.wanted_ends
@@ -92,26 +143,28 @@ class RefsStorm:
                 ("prune",),
             ]
         )
-        process = subprocess.Popen(
-            (*SOW, *words),
-            cwd=site.root,
-            env=dict(os.environ),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        self.actors.append(Actor(site, words, process))
+        output = self.folder / f"output-{self.kills.total()}-{self.ends.total()}-{time.monotonic()}"
+        pid = forked(site, words, output)
+        dies = self.chance.random() < KILLED
+        dies_after = self.chance.uniform(0.1, 1.2) * self.usual_seconds if dies else None
+        waits = self.chance.random() < WITH_GIT
+        self.actors.append(Actor(site, words, pid, output, time.monotonic(), dies_after, waits))
 
     def collect(self) -> None:
         """Take note of who has ended."""
-        for actor in [actor for actor in self.actors if actor.process.poll() is not None]:
+        for actor in list(self.actors):
+            pid, status = os.waitpid(actor.pid, os.WNOHANG)
+            if not pid:
+                continue
             self.actors.remove(actor)
-            code = actor.process.returncode
-            assert actor.process.stderr is not None
-            words = actor.process.stderr.read().decode()
-            actor.process.stderr.close()
+            code = os.waitstatus_to_exitcode(status)
+            words = actor.output.read_text() if actor.output.exists() else ""
+            actor.output.unlink(missing_ok=True)
             if code == -signal.SIGKILL:
                 continue
             self.ends[actor.words[0], code] += 1
+            seconds = time.monotonic() - actor.begun
+            self.usual_seconds = 0.8 * self.usual_seconds + 0.2 * seconds
             if "bug" in words or "Traceback" in words or code not in (0, 1, 4):
                 self.torn.append(f"{actor.words} ended with {code}: {words}")
             if actor.words[0] == "add":
@@ -124,11 +177,10 @@ class RefsStorm:
 
     def kill(self, actor: Actor) -> None:
         """Kill a command at a moment of its life; now and then with the git that it runs."""
-        below = []
-        with suppress(psutil.Error):
-            below = psutil.Process(actor.process.pid).children(recursive=True)
+        below = actor.gits()
         with_git = self.chance.random() < 0.5
-        actor.process.kill()
+        os.kill(actor.pid, signal.SIGKILL)
+        actor.dies_after = None
         for each in below if with_git else ():
             with suppress(psutil.Error):
                 each.kill()
