@@ -191,7 +191,7 @@ class RefsStorm:
     def commit(self, remote: Remote) -> None:
         """Have a remote go on, or now and then take another way."""
         self.commits += 1
-        if self.chance.random() < 0.2 and remote.git("rev-list", "--count", "HEAD") != "1":
+        if self.chance.random() < 0.2 and int(remote.git("rev-list", "--count", "HEAD")) > 2:
             remote.git("reset", "-q", "--hard", "HEAD~1")
         for name in BOTH:
             remote.write(name, f"{self.commits}\n")

@@ -155,3 +155,16 @@ def test_only_the_contents_that_are_linked_are_fetched(site: RefSite, remote: Re
     there = git(folder, "cat-file", "--batch-check", "--batch-all-objects", environ=environ)
     assert remote.blob("Be brief.\n") in there
     assert remote.blob("Read me.\n") not in there
+
+
+def test_init_of_a_workspace_links_what_is_missing(site: RefSite, remote: Remote) -> None:
+    site.good("refs", "add", remote.url)
+    site.link("style").unlink()
+    assert "style: linked at .sow/refs/style" in site.good("init").out
+    assert site.json("init")["references"][0]["deed"] == "stood"
+    for folder in cached_folders():
+        folder.rename(remote.path.with_name("elsewhere"))
+    remote.path.rename(remote.path.with_name("gone"))
+    ended = site.good("init")
+    assert "cannot be reached" in ended.out
+    assert "(then: sow refs init)" in ended.out

@@ -11,6 +11,7 @@ from refs.remotes import Remote
 
 from sow.refs.adding import add_reference
 from sow.refs.cache import cached, locked
+from sow.refs.fetching import bring_reference, drop_old_trees, note_use
 from sow.refs.index import read_index
 from sow.refs.linking import Presence, look
 from sow.refs.removing import remove_reference
@@ -257,3 +258,19 @@ def test_two_that_add_at_once_lose_nothing(site: RefSite, remote: Remote, tmp_pa
     for reference in index.references:
         found = look(site.workspace, reference, cached(reference.source))
         assert found.presence is Presence.LINKED
+
+
+def test_a_tree_stays_that_is_linked_though_another_is_on_record(
+    site: RefSite, remote: Remote
+) -> None:
+    """So it is left by an update that was killed before it moved the link."""
+    reference = Reference(id="style", source=remote.url, link="style")
+    add_reference(site.workspace, reference, now=NOW)
+    remote.commit("Second")
+    place = cached(remote.url)
+    with locked(place):
+        brought = bring_reference(place, reference, now=NOW)
+        note_use(site.workspace, place, reference, brought, now=NOW)
+        for days in (1, 3):
+            assert drop_old_trees(place, now=NOW + days * DAY) == []
+    assert (site.link("style") / "README.md").exists()
