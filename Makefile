@@ -55,7 +55,7 @@ MEMORY := $(shell test -w /dev/shm && echo -p /dev/shm)
 
 test-quick: $(FOR_WORK) ## Run the tests in process, and no worker, real agent or container: a minute.
 	@folder=$$(mktemp -d $(MEMORY)) && trap 'rm -rf "$$folder"' EXIT && chmod 711 "$$folder" && set -x && \
-		TMPDIR=$$folder $(BIN)/pytest -n $(JOBS) --hypothesis-profile quick $(QUICK)
+		TMPDIR=$$folder $(BIN)/pytest -n $(JOBS) --dist loadgroup --hypothesis-profile quick $(QUICK)
 
 # make takes each word for a target: `make test-of sow/calls/wait.py` names two.
 ifeq (test-of,$(firstword $(MAKECMDGOALS)))

@@ -40,6 +40,20 @@ def printable_lines(text: str) -> list[str]:
     return [printable(line).rstrip() for line in text.splitlines()]
 
 
+def folded(text: str, width: int | None) -> list[str]:
+    """Return a text in lines that fit a width, broken between words; a longer word stays whole."""
+    if width is None or len(text) <= width:
+        return [text]
+    first, *words = text.split(" ")
+    lines = [first]
+    for word in words:
+        if lines[-1].strip() and len(lines[-1]) + 1 + len(word) > width:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}"
+    return lines
+
+
 def without_steering(text: str) -> str:
     """Return a text of any lines without what would steer the terminal that shows it.
 

@@ -1,6 +1,8 @@
 """Every test has a throw-away HOME, and leaves no process of its own behind."""
 
+import gc
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -22,8 +24,11 @@ LEAVE_SECONDS = 20.0
 KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "CI", "TERM")
 
 
-HOMES = count()
-"""A number for each home: finding a free one by itself, pytest looks at all that are there."""
+NUMBERS = count()
+"""A number for each folder: finding a free one by itself, pytest looks at all that are there."""
+GARBAGE = 50_000
+"""So many new objects make Python look for cycles: with its own 700, while sources were parsed, it
+spent two thirds of the time on looking."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,9 +36,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.set_threshold(GARBAGE)
     minutes = config.getoption("begin_within")
     if minutes is not None:
         config.pluginmanager.register(WithinTime(minutes, commit_of(config.rootpath)))
+
+
+def pytest_collection_finish() -> None:
+    """Have no look for cycles go through the tests and modules that stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -49,13 +61,22 @@ def poisoned_home(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """Give the test a HOME of its own and nothing else of the user's environment."""
-    home = tmp_path_factory.getbasetemp() / "homes" / str(next(HOMES))
+    home = tmp_path_factory.getbasetemp() / "homes" / str(next(NUMBERS))
     home.mkdir(parents=True)
     for name in list(os.environ):
         if name not in KEPT and not name.startswith(("PYTEST_", "COV_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     return home
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an empty folder of the test's own, as pytest's own fixture does."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}{next(NUMBERS)}"
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -75,27 +96,31 @@ def nothing_left_running(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     folder = str(request.getfixturevalue("tmp_path"))
+    before = _pids()
     yield
     deadline = time.monotonic() + LEAVE_SECONDS
-    while (left := _working_in(folder)) and time.monotonic() < deadline:
+    while (left := _working_in(folder, before)) and time.monotonic() < deadline:
         time.sleep(0.02)
     for pid in left:
         os.kill(pid, 9)
     assert not left, f"left running: {[_command(pid) for pid in left] or left}"
 
 
-def _pids() -> list[int]:
-    if not Path("/proc/self").exists():
-        return []
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+def _pids() -> frozenset[str]:
+    """Return the names in /proc; where there is none, nothing. Asked twice a test: no `Path`."""
+    try:
+        return frozenset(os.listdir("/proc"))  # noqa: PTH208
+    except OSError:
+        return frozenset()
 
 
-def _working_in(folder: str) -> list[int]:
-    return [pid for pid in _pids() if _works_in(pid, folder)]
+def _working_in(folder: str, before: frozenset[str]) -> list[int]:
+    """Return who works in a folder, of those that were not there before it."""
+    new = [int(name) for name in _pids() - before if name.isdigit()]
+    return [pid for pid in new if _works_in(pid, folder)]
 
 
 def _works_in(pid: int, folder: str) -> bool:
-    """Whether a process works in a folder. Asked of each process after each test: no `Path`."""
     try:
         cwd = os.readlink(f"/proc/{pid}/cwd")  # noqa: PTH115
         if cwd != folder and not cwd.startswith(f"{folder}/"):

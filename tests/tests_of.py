@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from repository.sources import nodes_of, text_of
+
 ROOT = Path(__file__).resolve().parents[1]
 PRODUCT = ("sow", "worker", "proof", "bench")
 MOST = 12
@@ -58,7 +60,7 @@ def _that_run(module: str) -> list[Path]:
         return []
     words = stem.split("_")
     for said in (", ".join(f'"{word}"' for word in words), f'"{words[0]}"'):
-        counts = {test: _text(test).count(f"({said}") for test in _tests()}
+        counts = {test: text_of(test).count(f"({said}") for test in _tests()}
         found = sorted((test for test in counts if counts[test]), key=lambda test: -counts[test])
         if found:
             return found[:MOST]
@@ -114,17 +116,12 @@ def _tests() -> frozenset[Path]:
 def _imports(path: Path) -> frozenset[str]:
     """Return the modules that a file names in its imports, wherever they stand."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(_text(path))):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return frozenset(names)
-
-
-@cache
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
 
 
 def _is_test(path: Path) -> bool:

@@ -17,7 +17,7 @@ from sow.calls.batch_deeds import Work
 from sow.calls.batch_turn import pause, take_turn
 from sow.calls.caller import Caller
 from sow.environment import worker_environment
-from sow.errors import SowError
+from sow.errors import QueueError, SowError
 from sow.faults import passing_fault
 from sow.ids import ProjectId
 from sow.jobs import batches, changes, statuses
@@ -61,7 +61,7 @@ class BatchDriver:
         if (upto, project) == (self._looked_up_to, self._project):
             return
         for _ in range(MOST_ROUNDS):
-            waiting = batches.unheeded(database, ProjectId(project))
+            waiting = batches.unheeded(database, ProjectId(project), self._context.skipped.skip)
             if not waiting:
                 batches.pass_over(database, ProjectId(project), upto)
                 self._looked_up_to, self._project = upto, project
@@ -69,24 +69,33 @@ class BatchDriver:
             with self._alone() as ours:
                 if not ours:
                     return  # another worker does it, and rings when there is a job
-                for batch in waiting:
-                    self._take_turn(batch)
+                are_done = [self._take_turn(batch) for batch in waiting]
+                if not all(are_done):
+                    return  # what prevents it passes: the next look takes that turn
 
-    def _take_turn(self, batch: Batch) -> None:
+    def _take_turn(self, batch: Batch) -> bool:
+        """Take a turn of one batch; False where something prevents that which passes.
+
+        That keeps nobody from the other batches. Raises what is wrong with the queue itself.
+        """
         work = self._work(batch)
         if work is None:
-            return
+            return True
         try:
             take_turn(work, self._seen)
-        except SowError as error:
-            if isinstance(error, QueueChanged) or passing_fault(error) is not None:
-                raise
-            self._pause(work, f"{error.message}\n{error.hint}")
-        except OSError:
+        except QueueChanged:
             raise
+        except (SowError, OSError) as error:
+            if isinstance(error, OSError) or passing_fault(error) is not None:
+                if isinstance(error, QueueError):
+                    raise
+                logger.warning("cannot see to batch %s yet: %s", batch.id, error)
+                return False
+            self._pause(work, f"{error.message}\n{error.hint}")
         except Exception as error:  # a boundary: a bug ends in a word to a person, not in silence
             logger.exception("sow itself failed in batch %s", batch.id)
             self._pause(work, f"sow itself failed: {type(error).__name__}: {error}\n{BUG}")
+        return True
 
     def _work(self, batch: Batch) -> Work | None:
         """Return where the batch's deeds are done: with the PATH of whoever made it."""

@@ -103,7 +103,10 @@ class Gathering:
 
 
 def has_clone_to_gather(context: WorkerContext, job: Job) -> bool:
-    """Whether the agent of a job has worked in a clone of its task's, and its project is here."""
+    """Whether the agent of a job has worked in a clone of its task's, and its project is here.
+
+    Raises SowError where the machine lacks something to tell that now.
+    """
     if not kind_of(job).makes_work:
         return False
     try:
@@ -111,7 +114,9 @@ def has_clone_to_gather(context: WorkerContext, job: Job) -> bool:
             return False  # the task of that number is another project's: this one's waits
         apart = isinstance(job.terms, AuthorTerms) and job.terms.clone
         return apart or read_task(context.workspace, job.task_id).clone is not UNSET
-    except SowError:
+    except SowError as error:
+        if passing_fault(error) is not None:
+            raise  # asked again: what is not gathered now nobody gathers later
         return False  # what is wrong with it is said where the attempt is settled
 
 

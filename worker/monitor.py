@@ -269,5 +269,16 @@ def _note_ends(due: Sequence[Running], ready: Collection[int]) -> None:
     """Note of all that have ended when that was: one look at the state serves all of them."""
     now = time.monotonic()
     for running in due:
-        if running.over_since is None and running.pidfd in ready and running.paths.exit.exists():
+        if running.over_since is None and running.pidfd in ready and _is_end_recorded(running):
             running.over_since = now
+
+
+def _is_end_recorded(running: Running) -> bool:
+    """Whether a supervisor has left a record of the end.
+
+    A folder that cannot be looked into is told of where its own attempt is looked at.
+    """
+    try:
+        return running.paths.exit.exists()
+    except OSError:
+        return False

@@ -92,6 +92,9 @@ class Notifier:
         except (SowError, OSError) as error:
             logger.warning("cannot notify now: %s", error)
             return False
+        except Exception:  # a bug in here must not keep the worker for ever
+            logger.exception("sow itself failed while it notified")
+            return False
         return True
 
     def _claim(self) -> Claimed | None:

@@ -16,13 +16,12 @@ from sow.prompts.compose import quoted
 from sow.prompts.variables import Facts
 from sow.schema.project import Project
 from sow.schema.task import FeedbackStatus, Task
+from sow.state.places import DESCRIPTION_LIMIT
 from sow.state.project_feedback import open_feedback, words_of
 from sow.state.projects import read_project
 from sow.state.tasks import find_task
 from sow.state.verdicts import feedback_in
 
-DESCRIPTION_LIMIT = 1 << 20
-"""The largest description that is read, in bytes."""
 NO_GOAL = "Not written down. `sow project set description` does that."
 NO_FEEDBACK = "Nothing."
 AWAITED = (FeedbackStatus.OPEN, FeedbackStatus.ADDRESSED)

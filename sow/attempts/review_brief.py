@@ -21,10 +21,8 @@ from sow.prompts.compose import ReviewBrief, TaskBrief
 from sow.schema.job import Job
 from sow.schema.job_terms import ReviewTerms
 from sow.schema.task import FeedbackStatus, Task
+from sow.state.places import DESCRIPTION_LIMIT
 from sow.state.verdicts import feedback_in
-
-DESCRIPTION_LIMIT = 1 << 20
-"""The largest description that is read, in bytes."""
 
 
 def brief_of(workspace: Workspace, job: Job, task: Task, executor: Executor) -> ReviewBrief:

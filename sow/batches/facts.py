@@ -93,11 +93,6 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     refusal: str = ""
     """Why the next deed could not be done."""
 
-    @property
-    def needs_dependencies(self) -> tuple[str, ...]:
-        """All that it waits for."""
-        return (*self.in_batch, *(other.task for other in self.outside))
-
 
 class BatchFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The batch itself."""

@@ -239,13 +239,11 @@ class _Look:
         return has_room(self._database, self._batch.project_id, words, self._figures)
 
     def _was_interrupted(self, task: Task) -> bool:
-        """Whether a task is paused by a cancel; an unanswered question still stands after one."""
+        """Whether a task is paused by a cancel."""
         if task.status is not TaskStatus.PAUSED:
             return False
         newest = last_job(self._database, self._batch.project_id, TaskId(task.id))
-        if newest is None or newest.state is not JobState.CANCELLED:
-            return False
-        return newest.started_at is not None or newest.prior_status is not TaskStatus.PAUSED
+        return newest is not None and newest.was_cut_off
 
     def _outside(self, task_id: TaskId) -> Dependency:
         try:

@@ -29,11 +29,13 @@ def cancel_batch(caller: Caller, database: Database, batch: Batch) -> list[JobId
 
     Raises BatchHasEnded for one that is over.
     """
-    if batch.state is BatchState.OVER:
-        raise BatchHasEnded(batch)
-    if batch.state is not BatchState.CANCELLED:
-        fields = {"state": BatchState.CANCELLED, "ended_at": caller.now()}
-        batches.change_batch(database, batch.id, **fields)
+    with database.transaction():
+        batch = batches.get_batch(database, batch.id)  # it may have ended since it was found
+        if batch.state is BatchState.OVER:
+            raise BatchHasEnded(batch)
+        if batch.state is not BatchState.CANCELLED:
+            fields = {"state": BatchState.CANCELLED, "ended_at": caller.now()}
+            batches.change_batch(database, batch.id, **fields)
     live = [job.id for job in batches.jobs_of(database, batch.id) if not job.state.is_final]
     for job_id in live:
         # One that has reported only ends; a person's own terminal is not ours to close.

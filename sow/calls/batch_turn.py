@@ -5,16 +5,18 @@ killed in the middle is followed by somebody who begins with the first look; wha
 done by then is among the facts.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from sow.batches.deeds import Deed, Plan, Standing, next_deeds
+from sow.batches.deeds import Deed, Plan, Standing
 from sow.batches.figures import figures_of
 from sow.batches.gathering import Seen, gather
+from sow.batches.planning import next_deeds
 from sow.calls.ancestry import WaitsForItself, tasks_above
 from sow.calls.batch_deeds import Step, Work, do
 from sow.calls.placement_after_report import AgentIsEnding
 from sow.calls.same_call import TaskHasJob
-from sow.errors import SowError
+from sow.errors import QueueError, SowError
 from sow.faults import passing_fault
 from sow.ids import TaskId
 from sow.jobs import batches, changes, doorbell_of_batches
@@ -32,8 +34,8 @@ def take_turn(work: Work, seen: Seen) -> None:
         upto = changes.newest(work.database).seq
         plan = look(work, seen)
         is_sure = _put_on_record(work, plan, upto)
-        done = [found for found in plan.deeds if _carried_out(work, found, seen)]
-        if is_sure and not done:
+        has_changed = _carry_out(work, plan.deeds, seen)
+        if is_sure and not has_changed:
             batches.heed(work.database, work.batch.id, upto)
             doorbell_of_batches.ring(work.caller.workspace, work.batch.id)
             return
@@ -125,12 +127,35 @@ def _change_running(work: Work, **changes: Any) -> None:
             batches.change_batch(work.database, work.batch.id, **changes)
 
 
-def _carried_out(work: Work, found: Standing, seen: Seen) -> bool:
-    """Carry out one deed; tell whether anything may have changed by it.
+def _carry_out(work: Work, deeds: Sequence[Standing], seen: Seen) -> bool:
+    """Carry out some deeds; tell whether anything may have changed by that.
 
-    A deed that is refused is on record as the item's: a person has to see to it. Unless a
-    new look wants it no more: then something has happened to the task since the old one.
+    What is refused is on record as the item's: a person has to see to it. What keeps us from a
+    deed and passes (a lock that somebody holds, say) is raised when the others are done.
     """
+    has_changed = False
+    refused: list[tuple[Standing, SowError]] = []
+    prevented: SowError | None = None
+    for found in deeds:
+        try:
+            has_changed |= _carried_out(work, found)
+        except SowError as error:
+            passes = passing_fault(error) is not None
+            if isinstance(error, QueueChanged) or (passes and isinstance(error, QueueError)):
+                raise  # it would be the same for all others
+            if passes:
+                prevented = prevented or error
+            else:
+                refused.append((found, error))
+    if refused:
+        _put_refusals_on_record(work, refused, seen)
+    if prevented is not None:
+        raise prevented
+    return has_changed or bool(refused)
+
+
+def _carried_out(work: Work, found: Standing) -> bool:
+    """Carry out one deed; tell whether anything may have changed by it. Raises SowError."""
     assert found.deed is not None  # noqa: S101 - a plan's deeds have one
     task_id = TaskId(found.task)
     if found.in_turn and not batches.take_turn(work.database, work.batch, task_id):
@@ -139,19 +164,18 @@ def _carried_out(work: Work, found: Standing, seen: Seen) -> bool:
         do(work, Step(task_id, Deed(found.deed), found.step))
     except (TaskHasJob, AgentIsEnding, WaitsForItself):
         return False  # somebody else has called meanwhile: that is a change of its own
-    except QueueChanged:
-        raise
-    except SowError as error:
-        if passing_fault(error) is not None:
-            raise
-        if _is_wanted_still(work, found, seen):
-            refusal = f"{error.message}\n{error.hint}".strip()
-            batches.change_item(work.database, work.batch.id, task_id, refusal=refusal)
     return True
 
 
-def _is_wanted_still(work: Work, wanted: Standing, seen: Seen) -> bool:
-    return any(
-        (found.task, found.deed, found.step) == (wanted.task, wanted.deed, wanted.step)
-        for found in look(work, seen).standings
-    )
+def _put_refusals_on_record(
+    work: Work, refused: Sequence[tuple[Standing, SowError]], seen: Seen
+) -> None:
+    """Say of each item whose deed was refused why, unless a new look wants that no more.
+
+    Then something has happened to its task since the old one. One look serves all of them.
+    """
+    wanted = {(now.task, now.deed, now.step) for now in look(work, seen).standings}
+    for found, error in refused:
+        if (found.task, found.deed, found.step) in wanted:
+            refusal = f"{error.message}\n{error.hint}".strip()
+            batches.change_item(work.database, work.batch.id, TaskId(found.task), refusal=refusal)

@@ -94,10 +94,11 @@ def wait_for_batch(
                 tell_of_files(caller, database, found)
             if (found.rests and is_sure) or is_up:
                 return found
-            if not is_sure:
+            if found.rests:
                 continue
             staffing.ensure()
-            on_tick(found)
+            if is_sure:
+                on_tick(found)
             rest = FALLBACK_SECONDS if seconds is None else seconds - waited
             bell.wait(min(FALLBACK_SECONDS, rest))
     finally:

@@ -55,7 +55,7 @@ def with_budgets(
     last = jobs.last_job(database, job.project_id, job.task_id)
     earlier = (last.budgets if last is not None else None) or Budgets()
     goes_on = earlier.unmetered and request.budget is None
-    number = job.batch or jobs.batch_of(database, job)
+    number = job.batch or jobs.batch_of_task(database, job.project_id, job.task_id)
     policy = batches.get_batch(database, number).policy if number is not None else None
     bound = Budgets(
         task=request.budget or earlier.task,

@@ -13,13 +13,12 @@ from sow.errors import StateError
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import open_existing_queue
+from sow.lifecycle.task_ways import solving
 from sow.prompts.compose import CONFLICT, conflict_message
 from sow.schema.task import Task, TaskStatus
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
 from sow.terminal_text import printable, readable
-
-SOLVE = "Solve the conflicts of the merge that is under way in your clone, and commit it."
 
 
 class NoConflict(StateError):
@@ -36,11 +35,10 @@ class CompletedInConflict(StateError):
     """The task is completed: its session is over, and another one has to be begun."""
 
     def __init__(self, task: Task) -> None:
-        agent = task.assigned_agent
         super().__init__(
             f"task {task.id} is completed, and its session is over",
-            hint=f"Reopen it: `sow task reopen {task.id}`. Then a new session of its agent takes"
-            f' the work over: `sow agent spawn {agent} {task.id} --prompt "{SOLVE}"`',
+            hint="Reopen it, and a new session of its agent takes the work over:"
+            f" {solving(task.id, is_completed=True)}.",
         )
 
 

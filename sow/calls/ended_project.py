@@ -6,10 +6,13 @@ Apart from `ending`, which a call that places a job has no need of.
 from msgspec import UNSET
 
 from sow.errors import StateError
+from sow.faults import passing_fault
+from sow.files import NotAFile, read_regular
 from sow.ids import ProjectId
 from sow.paths import Workspace
 from sow.state.kept.store import project_id_at
 from sow.state.projects import read_project
+from sow.state.statefiles import STATE_LIMIT
 
 
 class ProjectIsEnding(StateError):
@@ -34,8 +37,15 @@ def refuse_without_project(workspace: Workspace, project_id: ProjectId) -> None:
 
 
 def is_end_recorded(workspace: Workspace) -> bool:
-    """Whether the state may say so: cheap, for a worker that looks every few seconds."""
+    """Whether the state may say so: cheap, for a worker that looks every few seconds.
+
+    Raises NotAFile where the machine lacks something to tell that now.
+    """
     try:
-        return b"ending:" in workspace.project_state.read_bytes()
-    except OSError:
+        return b"ending:" in read_regular(workspace.project_state, STATE_LIMIT)
+    except FileNotFoundError:
+        return False
+    except NotAFile as error:
+        if passing_fault(error) is not None:
+            raise
         return False

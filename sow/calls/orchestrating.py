@@ -131,11 +131,11 @@ def request_for(task: Task, last: Job | None, *, is_owed: bool) -> Request:
     if last is not None and last.verb in BY_AGENTS and (is_news or not last.state.is_final):
         return Request(verb=last.verb, task_id=task_id, prompt=last.prompt, fresh=last.fresh)
     match task.status:
-        case TaskStatus.PAUSED:
+        case TaskStatus.PAUSED if last is None or not last.was_cut_off:
             raise AsksSomething(task)
         case TaskStatus.NEEDS_REVIEW:
             raise IsDone(task)
-        case TaskStatus.IN_PROGRESS | TaskStatus.FAILED if task.session_started:
+        case status if status is not TaskStatus.PENDING and task.session_started:
             return Request(verb=Verb.RESUME, task_id=task_id, prompt=GO_ON)
         case _:
             return Request(verb=Verb.SPAWN, task_id=task_id)

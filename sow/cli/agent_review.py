@@ -1,6 +1,7 @@
 """`sow agent review`."""
 
 import click
+from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
 from sow.calls.caller import Caller
@@ -13,12 +14,13 @@ from sow.cli.budget_options import budget_options, given_budget
 from sow.cli.calling import place_and_wait, this_caller
 from sow.cli.output import json_option
 from sow.cli.task_options import ids_option
-from sow.cli.wait_options import call_options, wait_option
+from sow.cli.wait_options import WaitOptions, call_options, wait_option
 from sow.clones.whole_work import work_of
-from sow.errors import UsageError
+from sow.errors import ExitCode, UsageError
 from sow.ids import TaskId
 from sow.schema.job import Verb
 from sow.schema.task import TaskStatus
+from sow.state.tasks import read_task
 from sow.terminal_text import readable
 
 
@@ -65,8 +67,15 @@ def review_task(
     if whole:
         if tasks or task_options:
             raise UsageError("--project means no task, and tasks are named", hint="Give either.")
+        if dry_run:
+            raise UsageError(
+                "--dry-run shows the review of a task, and --project makes a task first",
+                hint="Give either. Its agent begins with `sow prompt guidance/reviewer/base`.",
+            )
+        amounts = given_budget(budget)  # what is wrong with it is told before the task is made
         request = _of_whole(caller, agent, readable(prompt), again=again)
-        return place_and_wait(caller, [request], options)
+        request = replace(request, budget=amounts, unmetered=unmetered)
+        return _review_whole(caller, request, options)
     requests = [
         Request(
             verb=Verb.REVIEW,
@@ -87,6 +96,19 @@ def review_task(
             show_review_dry_run(caller, request, as_json=as_json, detach=detach)
         return 0
     return place_and_wait(caller, requests, options)
+
+
+def _review_whole(caller: Caller, request: Request, options: WaitOptions) -> int:
+    """Have the whole reviewed, and return the exit code: 1 where its agent gave no verdict."""
+    code = place_and_wait(caller, [request], options)
+    if code or options.detach:
+        return code
+    task = read_task(caller.workspace, request.task_id)
+    if task.status is not TaskStatus.NEEDS_REVIEW:
+        return code
+    words = f"task {task.id} has ended without a verdict: `sow task log {task.id}`"
+    click.echo(f"Note: {words}. The same call again asks for one.", err=True)
+    return int(ExitCode.FAILED)
 
 
 def _of_whole(caller: Caller, agent: str | None, prompt: str, *, again: bool) -> Request:

@@ -17,8 +17,14 @@ from sow.schema.output.projects import Approved
 from sow.schema.task import Task
 from sow.state.artifacts import path_inside
 from sow.state.authors import Author
-from sow.state.lifecycle import approve_documents, approve_plan, approve_units
+from sow.state.lifecycle import (
+    approve_documents,
+    approve_plan,
+    approve_units,
+    refuse_without_units,
+)
 from sow.state.places import find_task
+from sow.state.projects import read_project
 from sow.state.tasks import read_task
 
 PLAN = "plan"
@@ -50,10 +56,11 @@ def approve(names: tuple[str, ...], as_json: bool) -> None:
         _tell((PLAN,), by, as_json=as_json)
         return
     units, paths = _sorted(caller.workspace, names)
-    if units:
-        approve_units(caller.workspace, units, by=by, now=now)
+    refuse_without_units(read_project(caller.workspace), units)
     if paths:
         approve_documents(caller.workspace, paths, by=by, now=now)
+    if units:
+        approve_units(caller.workspace, units, by=by, now=now)
     _tell((*(unit.id for unit in units), *paths), by, as_json=as_json)
 
 

@@ -15,7 +15,9 @@ from sow.clones.place import Place
 from sow.clones.update import Updated
 from sow.errors import ExitCode
 from sow.ids import TaskId
+from sow.lifecycle.task_ways import solving
 from sow.schema.output.clones import CloneUpdated
+from sow.schema.task import TaskStatus
 from sow.state.tasks import read_task
 from sow.terminal_text import printable, readable
 
@@ -36,7 +38,8 @@ def update(task: str | None, task_option: str | None, as_json: bool) -> int:
     """
     task_id = named_task(task, task_option, os.environ)
     main = this_checkout()
-    place = main.place(read_task(main.workspace, task_id))
+    found = read_task(main.workspace, task_id)
+    place = main.place(found)
 
     def ask(task: str) -> None:
         refuse_while_live(main.workspace, TaskId(task), has_option=False)
@@ -45,7 +48,7 @@ def update(task: str | None, task_option: str | None, as_json: bool) -> int:
     if as_json:
         echo_json(_view(place, updated))
     else:
-        _print(place, updated)
+        _print(place, updated, is_completed=found.status is TaskStatus.COMPLETED)
     return int(ExitCode.STATE if updated.conflicts else ExitCode.OK)
 
 
@@ -60,7 +63,7 @@ def _view(place: Place, updated: Updated) -> CloneUpdated:
     )
 
 
-def _print(place: Place, updated: Updated) -> None:
+def _print(place: Place, updated: Updated, *, is_completed: bool) -> None:
     if updated.merged is None:
         click.echo(f"{place.task} clone has all of the project's branch.")
     elif not updated.conflicts:
@@ -71,6 +74,6 @@ def _print(place: Place, updated: Updated) -> None:
             click.echo(f"  {printable(path)}")
         click.echo(
             f"Solve them in {printable(str(place.path))} and commit, or have the task's agent do"
-            f" it: `sow agent resume {place.task} --conflict`",
+            f" it: {solving(place.task, is_completed=is_completed)}",
             err=True,
         )

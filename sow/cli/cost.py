@@ -67,6 +67,9 @@ def cost(by: str, since: str | None, as_json: bool) -> None:
     costs = costs_of(total, groups, By(by), since=begin)
     if as_json:
         echo_json(costs)
+    elif not costs.groups and not project:
+        words = "There is no project here, whose use this would be: `sow job list` has all jobs."
+        click.echo(words, err=True)
     elif not costs.groups:
         click.echo("No agent has used anything" + (" since then." if since else " yet."), err=True)
     else:

@@ -18,6 +18,7 @@ from sow.cli.output import COUNT, echo_json_lines, json_option
 from sow.cli.shown import outcome_is_shown
 from sow.cli.step_logs import StepReader
 from sow.clock import format_time, utc_now
+from sow.config.merge_check import SETUP
 from sow.errors import UsageError
 from sow.executors.base import Event, EventKind
 from sow.executors.lines import WholeLines
@@ -85,7 +86,8 @@ def log_options(function: F) -> F:
 def logs(job_id: str, options: LogOptions) -> None:
     """Print what the agent of JOB said and did, attempt by attempt.
 
-    Standard error tells last how the job ended, if it has.
+    What `clones.setup` has printed stands before it. Standard error tells last
+    how the job ended, if it has.
     """
     workspace = here()
     database = open_jobs(workspace)
@@ -182,11 +184,14 @@ class _Reader:
         self.raw = raw or errors
         self.errors = errors
         self.executor = make_executor(job.agents_executor)
+        self.setup = StepReader(job, raw=False, errors=False, as_json=as_json)
         self.positions: dict[int, int] = {}
         self.lines: dict[int, WholeLines] = {}
 
     def print_new(self, number: int, paths: AttemptPaths, *, heading: bool) -> None:
         """Print what an attempt's file has gained."""
+        if not self.raw:
+            self.setup.print_file(number, SETUP, paths.setup_log, heading=heading)
         if heading and not self.as_json and number not in self.positions:
             click.echo(f"==> attempt {number} <==")
         position = self.positions.setdefault(number, 0)

@@ -77,6 +77,17 @@ class LazyGroup(click.Group):
             command = guarded(command, (*_words_of(ctx), name or ""))
         return name, command, rest
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that is named; click does not say whose an option without a value is."""
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            name = ctx.invoked_subcommand
+            command = self.get_command(ctx, name) if name and error.ctx is None else None
+            if command is not None:
+                error.ctx = click.Context(command, info_name=name, parent=ctx)
+            raise
+
     def _refuse(self, ctx: click.Context, name: str) -> NoReturn:
         from difflib import get_close_matches
 

@@ -11,6 +11,7 @@ from sow.cli.output import MOST, echo_json, json_option
 from sow.cli.task_log import entry_lines
 from sow.clock import format_time, parse_time, utc_now
 from sow.errors import UsageError
+from sow.files import NotAFile
 from sow.ids import parse_task_id
 from sow.schema.output.tasks import LogLine
 from sow.state.all_logs import LogFollower, Logged, Wanted, read_logs
@@ -45,7 +46,8 @@ def show_log(
     """Show the logs of the project and of its tasks, the oldest entry first.
 
     They hold what agents and people have logged (`sow agent log`), every change
-    of a task's status and of the project's state, and the end of every job.
+    of a task's status and of the project's state, and the end of every job. A
+    log that cannot be read is named, and hides no other.
     """
     about_tasks(*([task] if task else []))
     workspace = here()
@@ -55,17 +57,34 @@ def show_log(
         since=_time_of(since, utc_now()) if since else None,
     )
     if not follow:
-        entries = read_logs(workspace, wanted)
+        errors: list[NotAFile] = []
+        entries = read_logs(workspace, wanted, errors.append)
+        if agent and not entries:
+            _refuse_unknown(agent, read_logs(workspace, Wanted(), errors.append))
         _print(entries[-last:] if last else entries, as_json=as_json)
+        if errors:
+            raise errors[0]
         if not entries and not as_json:
             click.echo("Nothing is logged that was asked for.", err=True)
         return
-    follower = LogFollower(workspace, wanted)
+    follower = LogFollower(workspace, wanted, _note)
     entries = follower.new()
     _print(entries[-last:] if last else entries, as_json=as_json)
     while True:
         time.sleep(FOLLOW_SECONDS)
         _print(follower.new(), as_json=as_json)
+
+
+def _note(error: NotAFile) -> None:
+    click.echo(f"Note: {error.message}", err=True)
+
+
+def _refuse_unknown(agent: str, entries: list[Logged]) -> None:
+    """Raise UnknownAgent where no role is called so, and nobody who has logged anything."""
+    from sow.agents.roles import get_agent  # nearly always somebody has logged
+
+    if all(agent not in (entry.agent, entry.role) for _, entry in entries):
+        get_agent(agent)
 
 
 def _time_of(text: str, now: float) -> str:

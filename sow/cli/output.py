@@ -66,7 +66,7 @@ def echo_table(
     table = [header, *([cell.replace("\n", " ") for cell in row] for row in rows)]
     columns = zip(*table, strict=True)
     widths = {name: max(map(len, cells)) for name, cells in zip(header, columns, strict=True)}
-    shown = columns_within(_terminal_width(), widths, spare)
+    shown = columns_within(terminal_width(), widths, spare)
     for row in table:
         cells = [
             (shown_state(cell) if name in states else cell) + " " * (widths[name] - len(cell))
@@ -90,7 +90,7 @@ def columns_within(
     return shown
 
 
-def _terminal_width() -> int | None:
+def terminal_width() -> int | None:
     """Return how many characters a line of stdout has; None where it is no terminal."""
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or None

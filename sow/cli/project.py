@@ -158,7 +158,7 @@ def publish(as_json: bool) -> None:
 
     `sow project new NAME --from-breakdown FOLDER` begins a project with them.
 
-    Exit: 0 written, 4 refused: a unit is not approved as it stands.
+    Exit: 0 written, 4 refused: there is no unit, or one is not approved as it stands.
     """
     from sow.errors import StateError
     from sow.lifecycle.types import ProjectType
@@ -176,6 +176,8 @@ def publish(as_json: bool) -> None:
             hint="`sow project new NAME --type breakdown` begins one that has.",
         )
     wanted = [task for task in counted_tasks(workspace) if task.status is not TaskStatus.ABANDONED]
+    if not wanted:
+        raise StateError("there is no work unit yet", hint='sow task add "<name>" --agent "<role>"')
     approved = approved_units(current)
     unapproved = [
         task.id for task in wanted if approved.get(task.id) != unit_content(workspace, task)

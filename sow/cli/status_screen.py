@@ -46,7 +46,7 @@ def screen(status: Status, room: Room, *, at: float, paint: Paint) -> Iterator[s
     for part, share in zip(parts, shares, strict=True):
         yield ""
         yield part.heading
-        yield from _fitting(part, share, room.columns)
+        yield from fitting(part, share, room.columns)
 
 
 def _left(room: Room, head: Sequence[str], parts: Sequence[Part]) -> int | None:
@@ -65,7 +65,7 @@ def _shares(wanted: Sequence[int], left: int | None) -> Sequence[int]:
     return shares
 
 
-def _fitting(part: Part, share: int, columns: int | None) -> Iterator[str]:
+def fitting(part: Part, share: int, columns: int | None) -> Iterator[str]:
     """Yield the rows of a part that fit; the last of them counts those that do not."""
     cut = len(part.rows) > share
     shown = part.rows[: share - 1] if cut else part.rows
@@ -76,10 +76,14 @@ def _fitting(part: Part, share: int, columns: int | None) -> Iterator[str]:
 
 
 def _cut(line: str, columns: int | None) -> str:
-    """Return a line as far as it fits. Colours take no room, and are let through."""
+    """Return a line as far as it fits; it is cut between words unless that costs half of it.
+
+    Colours take no room, and are let through.
+    """
     if columns is None or "\x1b" in line or len(line) <= columns:
         return line
-    return line[: columns - 1] + MORE
+    words = line[: columns - 1].rpartition(" ")[0].rstrip(" #")
+    return f"{words} {MORE}" if len(words) > columns // 2 else line[: columns - 1] + MORE
 
 
 def _head(status: Status, at: float, paint: Paint) -> Iterator[str]:
@@ -166,7 +170,7 @@ def _event(status: Status) -> Iterator[str]:
 
 
 def _parts(status: Status, room: Room) -> Sequence[Part]:
-    rows = [*map(_batch, status.batches), *map(_run, status.runs)]
+    rows = [*map(_batch, status.batches), *map(run_row, status.runs)]
     return (
         Part("Runs", rows, "sow job list --active"),
         Part("Waits for", _waits(status.waits), "sow status --json"),
@@ -181,17 +185,19 @@ def _batch(batch: BatchRun) -> str:
     return f"  batch {batch.batch}{name}: {batch.state}{why}: {counts}"
 
 
-def _run(run: Run) -> str:
+def run_row(run: Run) -> str:
+    """Return the row of a job that runs."""
     about = ", ".join(run.tasks) or "project"
     begins = KINDS[Verb(run.verb)].session is SessionUse.BEGINS  # what goes without saying
     who = " ".join(filter(None, ("" if begins else run.verb, run.agent or "")))
-    quiet = f", quiet {format_duration(run.quiet_seconds)}" if run.quiet_seconds is not None else ""
+    quiet = f"quiet {format_duration(run.quiet_seconds)}" if run.quiet_seconds is not None else ""
+    doing = ", ".join(filter(None, (printable(run.doing), quiet)))
     took = format_duration(run.seconds)
-    return f"  {about:<5}{who:<14}{took:>7}  {printable(run.doing)}{quiet}".rstrip()
+    return f"  {about:<4} {who:<13} {took:>7}  {doing}".rstrip()
 
 
 def _waits(waits: Sequence[Wait]) -> Sequence[str]:
-    return [f"  {wait.on:<11}{wait.what:<5} {printable(wait.why)}".rstrip() for wait in waits]
+    return [f"  {wait.on:<10} {wait.what:<5} {printable(wait.why)}".rstrip() for wait in waits]
 
 
 def _step(step: StepView, columns: int | None) -> str:

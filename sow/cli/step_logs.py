@@ -34,13 +34,17 @@ class StepReader:
     def print_new(self, number: int, paths: AttemptPaths, *, heading: bool) -> None:
         """Print what an attempt's logs have gained."""
         for name, path in self._files(paths):
-            for chunk in chunks_of(path, self._positions.get(path, 0)):
-                if path not in self._positions and name and not (self.as_json or self.raw):
-                    attempt = f" (attempt {number})" if heading and number > 1 else ""
-                    click.echo(f"==> {name}{attempt} <==")
-                self._positions[path] = self._positions.get(path, 0) + len(chunk)
-                self._print(number, name, path, chunk)
+            self.print_file(number, name, path, heading=heading)
         sys.stdout.flush()
+
+    def print_file(self, number: int, name: str, path: Path, *, heading: bool) -> None:
+        """Print what one log of an attempt has gained."""
+        for chunk in chunks_of(path, self._positions.get(path, 0)):
+            if path not in self._positions and name and not (self.as_json or self.raw):
+                attempt = f" (attempt {number})" if heading and number > 1 else ""
+                click.echo(f"==> {name}{attempt} <==")
+            self._positions[path] = self._positions.get(path, 0) + len(chunk)
+            self._print(number, name, path, chunk)
 
     def _files(self, paths: AttemptPaths) -> Iterator[tuple[str, Path]]:
         if self.errors:

@@ -12,12 +12,12 @@ import click
 from sow.cli import completing
 from sow.cli.arguments import here, named_tasks
 from sow.cli.failure import for_each
-from sow.cli.output import echo_json, json_option, shown_state
+from sow.cli.output import echo_json, json_option, shown_state, terminal_width
 from sow.cli.task_options import ids_option
 from sow.cli.verdict_words import feedback_words, steering_words, verdict_words
 from sow.clock import Times, utc_now
 from sow.paths import display_path
-from sow.terminal_text import printable
+from sow.terminal_text import folded, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from sow.paths import Workspace
     from sow.schema.output.costs import CostSum
     from sow.schema.task import Task
+
+
+BEFORE_VALUES = 15
+"""How many characters stand before each value."""
+LEAST_COLUMNS = 40
+"""On a terminal narrower than this, values are not folded: it would leave a word a line."""
 
 
 @click.command()
@@ -60,10 +66,12 @@ def _show(workspace: "Workspace", task_id: str, *, description: bool, as_json: b
         return
     facts, log = _facts(workspace, found), end_of_log(find_task(workspace, found.id))
     click.echo(f"{found.id}  {found.name}")
-    for label, value in facts:
-        click.echo(f"  {label:<12} {value}")
-    for number, line in enumerate(log):
-        click.echo(f"  {'' if number else 'log':<12} {line}")
+    columns = terminal_width()
+    width = columns - BEFORE_VALUES if columns and columns >= LEAST_COLUMNS else None
+    entries = [("" if number else "log", line) for number, line in enumerate(log)]
+    for label, value in [*facts, *entries]:
+        for number, line in enumerate([value] if "\x1b" in value else folded(value, width)):
+            click.echo(f"  {'' if number else label:<12} {line}")
 
 
 def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:

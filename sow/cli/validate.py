@@ -52,11 +52,12 @@ def validate(paths: tuple[Path, ...], fix: bool, as_json: bool) -> int:
         )
     tree = click.get_current_context().find_root().command
     defects = [each for each in defects_of(workspace, tree) if _is_within(each.path, wanted)]
+    _refuse_nothing(wanted, defects)
     to_add = _solved_but_unmerged(workspace) if done else []
     if as_json:
         echo_json(_record(workspace, defects, done, failed, to_add))
     else:
-        _show(workspace, defects, done, failed, to_add)
+        _show(workspace, wanted, defects, done, failed, to_add)
     return int(ExitCode.FAILED if defects else ExitCode.OK)
 
 
@@ -70,6 +71,16 @@ def _inside(workspace: Workspace, path: Path) -> Path:
             hint="Name files or folders of it, such as .sow/project; without any, all is checked.",
         )
     return workspace.sow / real.relative_to(sow)
+
+
+def _refuse_nothing(wanted: Sequence[Path], defects: Sequence[Defect]) -> None:
+    """Raise UsageError for a path at which nothing lies, and of which nothing is to be told."""
+    for path in wanted:
+        if not os.path.lexists(path) and not any(_is_within(each.path, [path]) for each in defects):
+            raise UsageError(
+                f"{readable(str(path))}: there is no such file or folder",
+                hint="Name what lies in .sow, such as .sow/project; without any, all is checked.",
+            )
 
 
 def _is_within(path: Path, wanted: Sequence[Path]) -> bool:
@@ -144,6 +155,7 @@ def _name(workspace: Workspace, path: Path) -> str:
 
 def _show(
     workspace: Workspace,
+    wanted: Sequence[Path],
     defects: Sequence[Defect],
     done: Sequence[Mended],
     failed: Sequence[NotMended],
@@ -157,7 +169,7 @@ def _show(
         click.echo("Git still holds these files for unsolved; tell it, then commit: git add .sow")
     echo_findings([_finding(workspace, each) for each in defects])
     if not defects:
-        click.echo(f"Nothing is wrong in {workspace.sow}.")
+        click.echo(f"Nothing is wrong in {', '.join(readable(str(path)) for path in wanted)}.")
         return
     number, fixable = len(defects), sum(each.is_mended for each in defects)
     words = f"{number} finding{'' if number == 1 else 's'}"

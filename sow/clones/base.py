@@ -15,6 +15,7 @@ from sow.git.merge_tree import MergedTree, merge_trees, with_folder_of
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS, git
 from sow.git.view import View, view_of
+from sow.lifecycle.task_ways import solving
 from sow.schema.project import Project
 
 MOST_NAMED = 20
@@ -42,7 +43,7 @@ class DependencyConflict(StateError):
             f"task {place.task} cannot start: the work of task {task}, which it depends on,"
             f" conflicts with {others} in {named}",
             hint=f"{merge} task {task} up to date (`sow clone update {task}`), have its agent solve"
-            f" the conflict (`sow agent resume {task} --conflict`), then call again.",
+            f" the conflict ({solving(task, is_completed=True)}), complete it, and call again.",
         )
 
 

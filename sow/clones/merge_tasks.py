@@ -22,6 +22,7 @@ from sow.clones.removal import remove_clone
 from sow.clones.steps import no_step, note_path
 from sow.errors import StateError
 from sow.files import NotWritten, locked_folder
+from sow.lifecycle.task_ways import solving
 from sow.schema.job_terms import MergeWay
 from sow.schema.task import Task, TaskStatus
 from sow.state.tasks import change_task
@@ -48,13 +49,14 @@ class MergeConflict(StateError):
         with_whom = f"task {', task '.join(others)}" if others else branch
         names = ", ".join(_named(file) for file in files[:SHOWN])
         more = f" and {len(files) - SHOWN} more" * (len(files) > SHOWN)
+        solve = solving(task.id, is_completed=task.status is TaskStatus.COMPLETED)
         first = [other for other in before if other in others]
         merge = f"merge the others (`sow merge {' '.join(first)}`), " if first else ""
         super().__init__(
             f"task {task.id} conflicts with {with_whom} in {names}{more}",
             hint=f"Nothing was changed. To solve it: {merge}bring {branch} into the task's clone"
             f" (`sow clone update {task.id}`), and have its agent solve it there"
-            f" (`sow agent resume {task.id} --conflict`). Check and review it again, then merge.",
+            f" ({solve}). Check and review it again, then merge.",
         )
 
 

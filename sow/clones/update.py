@@ -22,6 +22,7 @@ from sow.git.private_view import index_of, private_view, real_git_dir, view_fold
 from sow.git.repository import Repository, commit_of
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, as_records
+from sow.lifecycle.task_ways import solving
 
 KIND = "updating"
 UNFINISHED = {
@@ -140,7 +141,8 @@ def _refuse_unfinished(facts: CloneFacts) -> None:
         task = facts.branch.rpartition("/")[2]
         hint = (
             "Solve its conflicts there and commit; or have the task's agent do it:"
-            f" `sow agent resume {task} --conflict`."
+            f" {solving(task, is_completed=False)}, or, where the task is completed,"
+            f" {solving(task, is_completed=True)}."
         )
         raise CannotUpdate(facts, "a merge is under way in it", hint=hint)
 

@@ -1,12 +1,14 @@
 """What tells the work of a whole checkout from another: its files' contents, `.sow` left out.
 
 A commit changes nothing of that where it holds what lay there before, so a
-verdict on the whole outlives being committed itself. Runs no filter and no hook.
+verdict on the whole outlives being committed itself. Which files differ from the
+commit is git's word, by the repository's own filters; what git was told not to
+look at is looked at all the same. Runs no hook.
 """
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import new as new_hash
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +20,10 @@ from sow.git.run import LONG_SECONDS, git_bytes
 from sow.paths import SOW_FOLDER
 
 NO_FILE = b""
+CHUNK = 1 << 20
+"""How much of a file is held at once: what agents leave behind may be larger than the memory."""
+SKIPPED = b"S"
+"""How `git ls-files -v` marks a file that is not checked out, as in a sparse checkout."""
 
 
 class Work(NamedTuple):
@@ -82,11 +88,16 @@ def _committed(top: Path) -> dict[bytes, bytes]:
     return found
 
 
-def _changed(top: Path) -> list[bytes]:
-    """Return the files that differ from that commit, or are not in it."""
+def _changed(top: Path) -> Iterator[bytes]:
+    """Yield the files that differ from that commit, are not in it, or that git does not look at."""
     words = ("status", "--porcelain", "-z", "-uall", "--no-renames", "--ignore-submodules=none")
     rows = git_bytes(top, *words, seconds=LONG_SECONDS).split(b"\0")
-    return [row[3:] for row in rows if row]
+    yield from (row[3:] for row in rows if row)
+    for row in git_bytes(top, "ls-files", "-v", "-z", seconds=LONG_SECONDS).split(b"\0"):
+        mark, path = row[:1], row[2:]
+        is_hidden = mark.islower() or mark == SKIPPED  # `git update-index --assume-unchanged`
+        if is_hidden and (mark != SKIPPED or os.path.lexists(os.fsencode(top) + b"/" + path)):
+            yield path
 
 
 def _on_disk(path: bytes, committed: bytes) -> bytes:
@@ -95,18 +106,32 @@ def _on_disk(path: bytes, committed: bytes) -> bytes:
     try:
         facts = os.lstat(path)
         if stat.S_ISLNK(facts.st_mode):
-            return b"120000 " + _blob(os.readlink(path), algorithm)  # noqa: PTH115
+            target = os.readlink(path)  # noqa: PTH115
+            return b"120000 " + _blob([target], len(target), algorithm)
         if not stat.S_ISREG(facts.st_mode):
             return b"other"
         mode = b"100755 " if facts.st_mode & 0o100 else b"100644 "
-        with open(path, "rb") as file:  # noqa: PTH123 - names can be any bytes
-            return mode + _blob(file.read(), algorithm)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            size = os.fstat(descriptor).st_size
+            return mode + _blob(_chunks(descriptor, size), size, algorithm)
+        finally:
+            os.close(descriptor)
     except OSError:
         return NO_FILE
 
 
-def _blob(data: bytes, algorithm: str) -> bytes:
+def _chunks(descriptor: int, size: int) -> Iterator[bytes]:
+    """Yield what a file holds, as far as it did when its size was asked for."""
+    left = size
+    while left and (part := os.read(descriptor, min(CHUNK, left))):
+        yield part
+        left -= len(part)
+
+
+def _blob(parts: Iterable[bytes], size: int, algorithm: str) -> bytes:
     """Return the id that git gives such contents."""
-    found = new_hash(algorithm, b"blob %d\0" % len(data), usedforsecurity=False)
-    found.update(data)
+    found = new_hash(algorithm, b"blob %d\0" % size, usedforsecurity=False)
+    for part in parts:
+        found.update(part)
     return found.hexdigest().encode()

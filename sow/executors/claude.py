@@ -63,7 +63,8 @@ class ClaudeExecutor(Struct, frozen=True):
         """Return how a denied tool is allowed."""
         return (
             f"Add it to agents.executors.{self.name}.settings.allowed_tools,"
-            " or set yolo_mode: true there."
+            " or set yolo_mode: true there. Of Bash name single commands, such as"
+            " Bash(make test:*): Bash alone allows every command."
         )
 
     def validate_availability(self, path: str | None) -> str:

@@ -28,6 +28,9 @@ REFUSALS = frozenset(
 )
 """The keys of a tool's result that mean: not allowed."""
 
+SHELL_WORDS = frozenset({"for", "while", "until", "if", "case", "{", "(", "!"})
+"""How a command line begins that is the shell's own: no program bears such a name."""
+
 FAILURES = REFUSALS | {"error", "failure", "timeout", "spawnError"}
 
 
@@ -169,6 +172,6 @@ def _target(body: dict[str, Any]) -> str:
 def _denied_rule(tool: str, target: str) -> str:
     """Return the rule that would allow it, for `permissions.allow` of `.cursor/cli.json`."""
     words = target.split()
-    if tool == "shell" and words and words[0].isprintable():
+    if tool == "shell" and words and words[0].isprintable() and words[0] not in SHELL_WORDS:
         return f"Shell({words[0]})"
     return tool

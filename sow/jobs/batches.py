@@ -5,7 +5,7 @@ person has said of it, and what was told of it last, is kept.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ import msgspec
 
 from sow.errors import StateError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
-from sow.jobs import records
+from sow.jobs import jobs, records
 from sow.jobs.database import Database
 from sow.jobs.jobs import ACTIVE
 from sow.schema.batch import AT_REST, Batch, BatchItem, BatchState, ItemState, Selection
@@ -231,15 +231,6 @@ def open_tasks(database: Database, project_id: ProjectId) -> dict[TaskId, BatchI
     return {TaskId(row["task_id"]): BatchId(row["batch_id"]) for row in rows}
 
 
-def batch_of_task(database: Database, project_id: ProjectId, task_id: TaskId) -> BatchId | None:
-    """Return the batch that goes on and that a task belongs to, if any."""
-    row = database.row(
-        "select batch_id from batch_item where project_id = ? and task_id = ? and is_open",
-        (project_id, task_id),
-    )
-    return BatchId(row["batch_id"]) if row is not None else None
-
-
 def add_items(database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> None:
     """Add tasks to a batch; the jobs of theirs that live are its own from now on.
 
@@ -247,7 +238,7 @@ def add_items(database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> N
     """
     with database.transaction():
         for task_id in task_ids:
-            other = batch_of_task(database, batch.project_id, task_id)
+            other = jobs.batch_of_task(database, batch.project_id, task_id)
             if other == batch.id:
                 continue
             if other is not None:
@@ -385,10 +376,15 @@ def under_way(database: Database, project_id: ProjectId) -> UnderWay:
     return UnderWay(**{name: frozenset(tasks) for name, tasks in found.items()})
 
 
-def unheeded(database: Database, project_id: ProjectId | None = None) -> list[Batch]:
+def unheeded(
+    database: Database,
+    project_id: ProjectId | None = None,
+    on_damaged: Callable[[records.DamagedRecord], None] = records.refuse,
+) -> list[Batch]:
     """Return the batches that go on and that something has happened to since they were seen to.
 
     One look at the newest number where nothing has. `project_id` leaves out other projects'.
+    `on_damaged` is told of each batch that is no record.
     """
     newest = "coalesce((select seq from sqlite_sequence where name = 'change'), 0)"
     rows = database.rows(
@@ -404,7 +400,7 @@ def unheeded(database: Database, project_id: ProjectId | None = None) -> list[Ba
         """,  # noqa: S608 - words of ours
         (project_id, project_id),
     )
-    return [records.from_row(row, Batch) for row in rows]
+    return records.readable(rows, Batch, on_damaged)
 
 
 def heed(database: Database, batch_id: BatchId, seq: int) -> None:
@@ -422,7 +418,7 @@ def pass_over(database: Database, project_id: ProjectId, upto: int) -> None:
     if database.row(f"select 1 from batch where {behind} limit 1", limits) is None:  # noqa: S608
         return
     with database.transaction():
-        waiting = {batch.id for batch in unheeded(database, project_id)}
+        waiting = {batch.id for batch in unheeded(database, project_id, lambda _: None)}
         for row in database.rows(f"select id from batch where {behind}", limits):  # noqa: S608
             if row["id"] not in waiting:
                 heed(database, BatchId(row["id"]), upto)
@@ -447,7 +443,7 @@ def tell_anew(database: Database, batch: Batch) -> None:
 
 def stir(database: Database, project_id: ProjectId, task_id: TaskId, status: str) -> bool:
     """Record that a person has judged a task of a batch; tell whether one goes on with it."""
-    batch_id = batch_of_task(database, project_id, task_id)
+    batch_id = jobs.batch_of_task(database, project_id, task_id)
     if batch_id is None:
         return False
     with database.transaction():

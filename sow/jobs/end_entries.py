@@ -7,6 +7,7 @@ that is written twice (by two at once, or again after a kill) is read once.
 """
 
 import os
+import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from sow.ids import JobId, ProjectId
 from sow.jobs import jobs, records
 from sow.jobs.changes import change_of, file_id
 from sow.jobs.database import Database
+from sow.jobs.records import DamagedRecord
 from sow.paths import Workspace
 from sow.schema.change import Change
 from sow.schema.job import FINAL_STATES, Job, JobState
@@ -57,11 +59,12 @@ def log_ends(workspace: Workspace, database: Database) -> None:
         if not project or not _ends_after(database, project):
             return
         with locked_once(workspace.project):
-            for end in _ends_after(database, project):
+            for row in _ends_after(database, project):
                 if project_id_at(workspace.root) != project:
                     return  # another branch was checked out meanwhile
-                _log_end(workspace, database, end)
-                _remember(database, project, end.seq)
+                with suppress(DamagedRecord):  # it keeps no other end from being told
+                    _log_end(workspace, database, change_of(row))
+                _remember(database, project, row["seq"])
 
 
 def end_entry(
@@ -83,14 +86,13 @@ def end_entry(
     )
 
 
-def _ends_after(database: Database, project: ProjectId) -> list[Change]:
+def _ends_after(database: Database, project: ProjectId) -> list[sqlite3.Row]:
     """Return the next ends of jobs that no log tells of yet, oldest first."""
     position = database.row("select value from control where name = ?", (_name(project),))
-    rows = database.rows(
+    return database.rows(
         f"select * from change where seq > ? and project = ? and {ENDS} order by seq limit ?",  # noqa: S608
         (int(position["value"]) if position is not None else 0, project, AT_ONCE),
     )
-    return [change_of(row) for row in rows]
 
 
 def _log_end(workspace: Workspace, database: Database, end: Change) -> None:

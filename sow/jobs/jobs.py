@@ -78,7 +78,7 @@ def insert_job(database: Database, job: Job) -> Job:
             fields["id"] = _next_id(database)
             _refuse_unwanted(database, job)
             if job.batch is None:
-                fields["batch"] = batch_of(database, job)
+                fields["batch"] = batch_of_task(database, job.project_id, job.task_id)
             job_id = records.insert(database, "job", fields)
             for task_id in job.tasks[1:]:
                 occupied = {"job_id": job_id, "project_id": job.project_id, "task_id": task_id}
@@ -90,11 +90,11 @@ def insert_job(database: Database, job: Job) -> Job:
     return msgspec.structs.replace(job, id=JobId(job_id), batch=fields["batch"])
 
 
-def batch_of(database: Database, job: Job) -> BatchId | None:
-    """Return the batch that goes on and that a job's task belongs to, whoever places the job."""
+def batch_of_task(database: Database, project_id: ProjectId, task_id: TaskId) -> BatchId | None:
+    """Return the batch that goes on and that a task belongs to, if any; so do its new jobs."""
     row = database.row(
         "select batch_id from batch_item where project_id = ? and task_id = ? and is_open",
-        (job.project_id, job.task_id),
+        (project_id, task_id),
     )
     return BatchId(row["batch_id"]) if row is not None else None
 

@@ -51,18 +51,28 @@ def claim_next(
     database: Database, worker_id: WorkerId, wanted: Collection[NotifyEvent], *, now: float
 ) -> Claimed | None:
     """Put the next event that is wanted on record as being told by `worker_id`; None if none is."""
-    if not has_news(database):
-        return None
+    found = None
+    while found is None and has_news(database):
+        found = _claim_among_next(database, worker_id, wanted, now)
+    return found
+
+
+def _claim_among_next(
+    database: Database, worker_id: WorkerId, wanted: Collection[NotifyEvent], now: float
+) -> Claimed | None:
+    """Look at the next few changes, in one transaction: nobody else can write meanwhile."""
     with database.transaction():
         upto = _told_up_to(database) or 0
         found = None
-        while found is None and (rows := changes.rows_after(database, upto)):
-            for row in rows:
-                upto = row["seq"]
-                found = _wanted_event(database, row, wanted, now)
-                if found is not None:
-                    _put_on_record(database, found, worker_id, now)
-                    break
+        rows = changes.rows_after(database, upto)
+        if not rows:  # the newest were pruned
+            upto = changes.newest(database).seq
+        for row in rows:
+            upto = row["seq"]
+            found = _wanted_event(database, row, wanted, now)
+            if found is not None:
+                _put_on_record(database, found, worker_id, now)
+                break
         database.run(
             "insert or replace into control (name, value) values (?, ?)", (TOLD_UP_TO, str(upto))
         )
@@ -74,11 +84,10 @@ def _wanted_event(
 ) -> Claimed | None:
     try:
         change = changes.change_of(row)
-        event = event_of(database, change)
+        event = event_of(database, change) if now - change.at < STALE_SECONDS else None
     except DamagedRecord:  # it hides no other
         return None
-    is_told = event in wanted and now - change.at < STALE_SECONDS
-    return Claimed(change, event) if event is not None and is_told else None
+    return Claimed(change, event) if event is not None and event in wanted else None
 
 
 def _put_on_record(database: Database, claimed: Claimed, worker_id: WorkerId, now: float) -> None:

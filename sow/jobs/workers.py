@@ -73,7 +73,7 @@ def has_work(database: Database, project_id: ProjectId) -> bool:
 
     `project_id` is the project that is checked out; the batches of others wait for theirs.
     """
-    return has_active_jobs(database) or bool(unheeded(database, project_id))
+    return has_active_jobs(database) or bool(unheeded(database, project_id, lambda _: None))
 
 
 def registered(

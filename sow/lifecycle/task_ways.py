@@ -172,6 +172,17 @@ def _followed(task: TaskFacts) -> Remedy | None:
     return _accepted(task) if is_accepted else None
 
 
+def solving(task_id: str, *, is_completed: bool) -> str:
+    """Return in words by which commands a task's agent solves the conflict in its clone.
+
+    Of a completed task the session is over: it is reopened, and another one begins.
+    """
+    if not is_completed:
+        return f"`sow agent resume {task_id} --conflict`"
+    spawn = f'sow agent spawn {task_id} --prompt "{SOLVE}"'
+    return f"`sow task reopen {task_id}`, and then `{spawn}`"
+
+
 def _solved(task: TaskFacts) -> str:
     return f'{_spawn(task)} --prompt "{SOLVE}"'
 

@@ -16,6 +16,9 @@ from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause, RetryRule
 from sow.schema.job import Attempt, Job, JobState
 from sow.schema.kinds import kind_of
 
+NO_AGENT_YET = (Cause.SETUP_FAILED, Cause.SETUP_PREVENTED)
+"""What ends an attempt before its agent is started."""
+
 
 def explain(job: Job, attempts: Sequence[Attempt], around: Surroundings, times: Times) -> list[str]:
     """Return the story of a job, a sentence or two a line; `times` tells its times."""
@@ -46,7 +49,7 @@ def _beginning(job: Job, times: Times) -> str:
 
 
 def _attempt(attempt: Attempt, times: Times) -> list[str]:
-    did = kind_of(attempt).deed
+    did = "began" if attempt.cause in NO_AGENT_YET else kind_of(attempt).deed
     begun = attempt.started_at or attempt.created_at
     which = f"Attempt {attempt.number} {did} at"
     if attempt.cause is None:

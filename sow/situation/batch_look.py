@@ -1,11 +1,12 @@
 """How the batches stand that go on, by the tasks that were read already."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sow.batches.gathering import Seen
 from sow.calls.batch_wait import look_at_batch
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
+from sow.errors import SowError
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.schema.batch import Batch
@@ -31,8 +32,19 @@ def look_at_batches(
     configuration: Configuration,
     found: Sequence[Batch],
     tasks: Sequence[Task],
+    tell: Callable[[SowError], None],
 ) -> list[BatchNow]:
-    """Return how some batches stand. Raises QueueError, and what a look at a batch does."""
+    """Return how some batches stand; `tell` hears of what keeps one from being looked at.
+
+    Such a one is taken for one that goes on: nobody can tell that it wants a person.
+    """
     seen = KnownTasks(caller.workspace, tasks)
-    looks = [look_at_batch(caller, database, configuration, each.id, seen) for each in found]
-    return [BatchNow(now.batch, now.plan, now.rests) for now in looks]
+    looks = []
+    for batch in found:
+        try:
+            now = look_at_batch(caller, database, configuration, batch.id, seen)
+            looks.append(BatchNow(now.batch, now.plan, now.rests))
+        except SowError as error:
+            tell(error)
+            looks.append(BatchNow(batch, None, rests=False))
+    return looks

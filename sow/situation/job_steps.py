@@ -82,17 +82,27 @@ def _wishes(now: BatchNow, facts: Facts) -> Iterator[Remedy]:
     begun = {task.id: task.status in BEGUN for task in items}
     standings = now.plan.standings if now.plan is not None else ()
     wanting = [found for found in standings if wants_person(found)]
+    by_command: dict[str, list[Standing]] = {}
     for found in sorted(wanting, key=lambda found: found.state == "failed"):
         if found.command == task_ways.TRUST:
             continue
-        reason = found.reason.strip().partition("\n")[0]
-        failed = "has failed: " if found.state == "failed" else ""
-        why = f"task {found.task} in batch {now.batch.id}: {failed}{reason}"
         command = found.command.replace('"…"', '"<your words>"')
         own = alone.get(found.task)
         if own is not None and (begun.get(found.task) or command.startswith(SHOWS)):
             command = own.command
-        yield Remedy(command or f"sow batch resume {now.batch.id}", why)
+        command = command or f"sow batch resume {now.batch.id}"
+        by_command.setdefault(command, []).append(found)
+    for command, some in by_command.items():
+        yield Remedy(command, _why(some, now))
+
+
+def _why(some: "Sequence[Standing]", now: BatchNow) -> str:
+    """Return why a command is wanted: the reason of the first item that wants it."""
+    first = some[0]
+    reason = first.reason.strip().partition("\n")[0]
+    failed = "has failed: " if first.state == "failed" else ""
+    more = f"; also for {', '.join(found.task for found in some[1:])}" if some[1:] else ""
+    return f"task {first.task} in batch {now.batch.id}: {failed}{reason}{more}"
 
 
 def wants_person(found: "Standing") -> bool:

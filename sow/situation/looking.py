@@ -102,7 +102,15 @@ def _with_project(
     if os.path.lexists(workspace.queue_db):
         has_left = any(is_left(task, branches) for task in tasks)
         read = partial(
-            _queue, caller, configuration, project, tasks, branches, has_left, closely=closely
+            _queue,
+            caller,
+            configuration,
+            project,
+            tasks,
+            branches,
+            has_left,
+            errors.append,
+            closely=closely,
         )
         queue = _or_error(read, errors) or queue
     look_at_tasks = TaskLook(workspace, project, queue, configuration, branches)
@@ -132,6 +140,7 @@ def _queue(
     tasks: list[Task],
     branches: Branches,
     has_left: bool,
+    tell: Callable[[SowError], None],
     *,
     closely: bool,
 ) -> Queue:
@@ -148,7 +157,7 @@ def _queue(
         from sow.situation.queue_look import QueueLook  # the records' forms
 
         look = QueueLook(caller, database, configuration, project, tasks)
-        return look.queue(branches, closely=closely)
+        return look.queue(branches, tell, closely=closely)
 
 
 def _reader(caller: Caller, configuration: Configuration | None, *, is_at_terminal: bool) -> Reader:

@@ -5,10 +5,11 @@ lacks, are `sow.lifecycle`'s; what a batch wants and what runs, `batch_steps` an
 `job_steps`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import UNSET
 
+from sow.ids import TaskId
 from sow.lifecycle import guards, task_ways
 from sow.lifecycle.facts import Facts
 from sow.lifecycle.machine import Refusal, awaited_event, obvious_event, refusals
@@ -23,13 +24,31 @@ from sow.situation.step import PERSONS_WORD, Step, addressed
 from sow.situation.whole_steps import answers_about_whole, leader, of_leader
 
 ABOUT_TASKS = (guards.TASKS_ENDED, guards.MERGED)
+READ_ALL = (*PERSONS_WORD, guards.REVIEW, guards.CHECK)
+"""What is refused while a state or the settings cannot be read."""
 
 
 def next_steps(now: Situation) -> list[Step]:
     """Return the commands that bring the project on."""
-    found = list(dict.fromkeys(_steps(now))) or list(job_steps.held(now))
-    steps = [addressed(remedy, now.reader) for remedy in found]
+    found = _each_once(_steps(now)) or _each_once(job_steps.held(now))
+    steps = [addressed(_on_a_branch(remedy, now), now.reader) for remedy in found]
     return [*steps, *job_steps.pause_of_asker(now, steps)]
+
+
+def _on_a_branch(remedy: Remedy, now: Situation) -> Remedy:
+    """Return what comes before a merge where there is no branch to merge into."""
+    named = now.project is not None and now.project.branch is not UNSET
+    if now.branch or named or not remedy.command.startswith("sow merge "):
+        return remedy
+    return Remedy('git switch "<branch>"', f"no branch is checked out; {remedy.why}")
+
+
+def _each_once(found: Iterable[Remedy]) -> list[Remedy]:
+    """Return commands without those that were named before, for whatever reason."""
+    by_command: dict[str, Remedy] = {}
+    for remedy in found:
+        by_command.setdefault(remedy.command, remedy)
+    return list(by_command.values())
 
 
 def _steps(now: Situation) -> Iterator[Remedy]:
@@ -84,7 +103,7 @@ def _in_progress(now: Situation, facts: Facts) -> Iterator[Remedy]:
     lead = leader(now)
     if lead is not None:
         yield from _approvals(now, facts)
-        yield of_leader(lead)
+        yield of_leader(lead, now.queue.last.get(TaskId(lead.id)))
         return
     event = obvious_event(facts)
     if event is not None and not now.errors and not now.queue.live:
@@ -95,7 +114,10 @@ def _in_progress(now: Situation, facts: Facts) -> Iterator[Remedy]:
     yield from _of_tasks(facts, unmet)
     yield from job_steps.of_batches(now, facts)
     yield from job_steps.waits(now)
-    yield from _of_guards(now, facts, unmet)
+    is_broken = any(repairs(now))
+    for remedy in _of_guards(now, facts, unmet):
+        if not (is_broken and remedy.command.startswith(READ_ALL)):
+            yield remedy
     yield from job_steps.in_doubt(now)
 
 

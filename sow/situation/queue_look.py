@@ -4,10 +4,11 @@ Owns which records are asked for: what only something that lives needs is import
 for that. Changes nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
+from sow.errors import SowError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
@@ -40,14 +41,16 @@ class QueueLook:
         self._project = ProjectId(project.id)
         self._tasks = tasks
 
-    def queue(self, branches: Branches, *, closely: bool) -> Queue:
-        """Return what the records tell. Raises QueueError.
+    def queue(
+        self, branches: Branches, tell: Callable[[SowError], None], *, closely: bool
+    ) -> Queue:
+        """Return what the records tell; `tell` hears of a batch that cannot be looked at.
 
-        `closely`: what live jobs do, and what agents ask, is looked for besides.
+        `closely`: what live jobs do, and what agents ask, is looked for besides. Raises QueueError.
         """
         live = self._live()
         last = self._last(live, branches)
-        driven = self._batches()
+        driven = self._batches(tell)
         is_needed = bool(live or driven)
         return Queue(
             live=live,
@@ -91,7 +94,7 @@ class QueueLook:
         pairs = dict.fromkeys([*owed, *((job.task_id, job.id) for job in owing)])
         return [pair for pair in pairs if not pair[0] or pair[0] in there]
 
-    def _batches(self) -> list[BatchNow]:
+    def _batches(self, tell: Callable[[SowError], None]) -> list[BatchNow]:
         """Return the batches that go on; without settings nobody can tell how they stand."""
         from sow.jobs import batches  # few projects have one
 
@@ -101,7 +104,7 @@ class QueueLook:
         from sow.situation.batch_look import look_at_batches  # all that a batch may do next
 
         return look_at_batches(
-            self._caller, self._database, self._configuration, found, self._tasks
+            self._caller, self._database, self._configuration, found, self._tasks, tell
         )
 
     def _paused_since(self) -> str:

@@ -5,9 +5,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sow.errors import ConfigurationError, SowError
+from sow.files import NotAFile, read_regular
 from sow.lifecycle.remedy import Remedy
 from sow.situation.situation import Situation
 from sow.situation.step import EDITOR
+
+MARK = b"<<<<<<< "
+"""How git begins what one side has."""
+LARGEST = 1 << 20
+CONFLICT = "git has left the marks of a conflict in it: `sow validate` says what `--fix` can solve"
 
 
 def repairs(now: Situation) -> Iterator[Remedy]:
@@ -19,9 +25,18 @@ def repairs(now: Situation) -> Iterator[Remedy]:
     for error in now.errors:
         path = file_of(error)
         if path is not None:
-            yield Remedy(f"{EDITOR} {quote(os.path.relpath(path))}", in_short(error))
+            why = CONFLICT if _has_marks(path) else in_short(error)
+            yield Remedy(f"{EDITOR} {quote(os.path.relpath(path))}", why)
         elif isinstance(error, ConfigurationError):
             yield Remedy("sow config edit", in_short(error))
+
+
+def _has_marks(path: Path) -> bool:
+    """Whether git has left the marks of a conflict in a file, so that it is no YAML."""
+    try:
+        return any(line.startswith(MARK) for line in read_regular(path, LARGEST).splitlines())
+    except (OSError, NotAFile):
+        return False
 
 
 def file_of(error: SowError) -> Path | None:

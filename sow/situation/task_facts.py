@@ -245,8 +245,7 @@ def _ending(task: Task, last: Job | None) -> dict[str, object]:
     if last is None:
         return {}
     if last.state is JobState.CANCELLED:
-        interrupted = last.started_at is not None or last.prior_status is not TaskStatus.PAUSED
-        is_so = task.status is TaskStatus.PAUSED and interrupted
+        is_so = task.status is TaskStatus.PAUSED and last.was_cut_off
         return {"ended": Cause.CANCELLED.value, "ended_verb": last.verb.value} if is_so else {}
     if last.state is not JobState.FAILED:
         return {}

@@ -9,7 +9,7 @@ from sow.clock import format_time
 from sow.lifecycle import guards, task_ways
 from sow.lifecycle.facts import Facts
 from sow.lifecycle.machine import awaited_event, refusals
-from sow.lifecycle.types import LIFECYCLES, PEOPLES_PHASES, ProjectType
+from sow.lifecycle.types import COMPLETED, LIFECYCLES, PEOPLES_PHASES, ProjectType
 from sow.schema.output.situation import (
     ApprovalNow,
     BatchRun,
@@ -102,10 +102,12 @@ def _approvals(project: Project, facts: Facts) -> Iterator[ApprovalNow]:
         by, at = (plan.by, format_time(plan.at.timestamp())) if plan else (None, None)
         yield ApprovalNow(what="plan", is_approved=facts.plan_is_approved, by=by, at=at)
     if project.review is not UNSET and facts.verdict == "accepted":
-        holds = facts.verdict_holds and facts.verdict_counts
+        # A completed project is as it was accepted; what the work has become since is not asked.
+        holds = (facts.verdict_holds or facts.state == COMPLETED) and facts.verdict_counts
         at = format_time(project.review.at.timestamp())
         yield ApprovalNow(what="whole", is_approved=holds, by=project.review.by, at=at)
-    yield from _documents(project, facts)
+    is_asked = guards.OUTPUTS_APPROVED.name in asked
+    yield from (each for each in _documents(project, facts) if is_asked or each.is_approved)
     if project.kind is ProjectType.BREAKDOWN:
         units = {} if project.units is UNSET else {unit.id: unit for unit in project.units}
         for task in facts.tasks:

@@ -5,7 +5,7 @@ Pure. Owns the words of `Wait.on`.
 
 from collections.abc import Iterator, Sequence
 
-from sow.lifecycle import task_ways
+from sow.lifecycle import guards, task_ways
 from sow.lifecycle.facts import Facts, TaskFacts
 from sow.lifecycle.machine import awaited_event, refusals
 from sow.schema.causes import Cause
@@ -85,7 +85,9 @@ def _approvals(now: Situation, facts: Facts) -> Iterator[Wait]:
     """Yield what somebody has to approve before the next event."""
     event = awaited_event(facts)
     on = YOU if now.reader.may_approve else PERSON
-    for refusal in refusals(event, facts) if event is not None else ():
+    unmet = refusals(event, facts) if event is not None else []
+    is_planned = all(refusal.guard is not guards.HAS_WORK for refusal in unmet)
+    for refusal in unmet if is_planned else ():
         for remedy in refusal.remedies:
             if remedy.command.startswith(PERSONS_WORD):
                 what = remedy.command.split()[2] if "--project" not in remedy.command else "whole"

@@ -1,12 +1,16 @@
 """What the tasks about the project as a whole want: its reviews, and the agent that leads it."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from sow.lifecycle.remedy import Remedy
 from sow.lifecycle.types import WHOLE_PHASE
 from sow.schema.task import Task, TaskStatus
 from sow.situation.project_facts import JUDGED
 from sow.situation.situation import Situation
+
+if TYPE_CHECKING:  # of projects that have a queue
+    from sow.schema.job import Job
 
 LEADS = "orchestrator"
 ENDED = (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
@@ -46,9 +50,15 @@ def is_leaders(task: Task) -> bool:
     return task.phase == WHOLE_PHASE and task.assigned_agent == LEADS
 
 
-def of_leader(task: Task) -> Remedy:
-    """Return what takes the task of whoever leads on, at which nobody works."""
+def of_leader(task: Task, last: "Job | None") -> Remedy:
+    """Return what takes the task of whoever leads on, at which nobody works.
+
+    `last` is its newest job.
+    """
     match task.status:
+        case TaskStatus.PAUSED if last is not None and last.was_cut_off:
+            why = f"the job of task {task.id}, the orchestrator, was cancelled"
+            return Remedy("sow start --headless", why)
         case TaskStatus.PAUSED:
             why = f"task {task.id}, the orchestrator, asks: `sow task log {task.id}` has it"
             return Remedy(f'sow agent answer {task.id} "<your answer>"', why)

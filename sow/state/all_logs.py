@@ -4,10 +4,11 @@ Owns the order in which entries of several logs are read: by their time; of one
 second, the project's first, then by task, each log's as they stand in it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from sow.files import NotAFile
 from sow.ids import TaskId
 from sow.paths import Workspace
 from sow.state.log_writing import LOG_FILE, LogEntry
@@ -38,17 +39,29 @@ class Wanted(NamedTuple):
         return self.since is None or entry.timestamp >= self.since
 
 
-def read_logs(workspace: Workspace, wanted: Wanted) -> list[Logged]:
+Tell = Callable[[NotAFile], None]
+"""Hears of a log that cannot be read: it hides no other."""
+
+
+def read_logs(workspace: Workspace, wanted: Wanted, tell: Tell) -> list[Logged]:
     """Return the entries of all logs that are asked for, oldest first.
 
-    Raises NoProject, UnknownTask, NotAFile.
+    Raises NoProject, UnknownTask.
     """
     return in_order(
         Logged(task, entry)
         for task, path in logs_of(workspace, wanted.task)
-        for entry in read_entries(path)
+        for entry in _readable(path, tell)
         if wanted.has(entry)
     )
+
+
+def _readable(path: Path, tell: Tell) -> list[LogEntry]:
+    try:
+        return read_entries(path)
+    except NotAFile as error:
+        tell(error)
+        return []
 
 
 def in_order(entries: Iterable[Logged]) -> list[Logged]:
@@ -75,8 +88,9 @@ class LogFollower:
     what it is, not by its place.
     """
 
-    def __init__(self, workspace: Workspace, wanted: Wanted) -> None:
+    def __init__(self, workspace: Workspace, wanted: Wanted, tell: Tell) -> None:
         self._workspace = workspace
+        self._tell = tell
         self._wanted = wanted
         self._sizes: dict[Path, int] = {}
         self._shown: set[Logged] = set()
@@ -87,7 +101,7 @@ class LogFollower:
             Logged(task, entry)
             for task, path in logs_of(self._workspace, self._wanted.task)
             if self._has_grown(path)
-            for entry in read_entries(path)
+            for entry in _readable(path, self._tell)
             if self._wanted.has(entry)
         ]
         fresh = [logged for logged in found if logged not in self._shown]

@@ -91,7 +91,7 @@ def path_inside(workspace: Workspace, cwd: Path, text: str) -> str:
     if not is_contents(root, real):
         raise NotListable(text, "it is no part of the repository's contents")
     if not real.is_file():
-        raise NotListable(text, "there is no such file")
+        raise NotListable(text, "it is a folder" if real.is_dir() else "there is no such file")
     return inside
 
 
@@ -156,7 +156,8 @@ def remove_artifact(
 
 def kept_folder(kind: str, settings: Mapping[str, str]) -> str:
     """Return the folder in which documents of a type outlive the project: as the settings say."""
-    many = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+    many = kind if kind.endswith("s") else f"{kind}s"
+    many = f"{kind[:-1]}ies" if kind.endswith("y") else many
     return settings.get(many) or settings.get(kind) or f".sow/knowledge/{many}"
 
 

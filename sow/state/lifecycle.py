@@ -10,7 +10,8 @@ from pathlib import Path
 from msgspec import UNSET
 
 from sow.errors import StateError
-from sow.lifecycle.types import WHOLE_PHASE, Effect, Event
+from sow.lifecycle import guards
+from sow.lifecycle.types import LIFECYCLES, WHOLE_PHASE, Effect, Event, ProjectType
 from sow.paths import Workspace
 from sow.schema.project import (
     NoteStatus,
@@ -26,7 +27,7 @@ from sow.state.authors import Author
 from sow.state.places import find_task
 from sow.state.project_feedback import as_data as feedback_data
 from sow.state.project_feedback import feedback_of, write_words
-from sow.state.projects import change_project
+from sow.state.projects import change_project, read_project
 from sow.state.status_entries import APPROVAL, STATE, log_change
 from sow.state.tasks import list_tasks
 from sow.state.transitions import moment
@@ -118,6 +119,7 @@ def unit_content_at(workspace: Workspace, task: Task, path: Path) -> str:
 
 def approve_plan(workspace: Workspace, *, by: Author, now: float) -> Project:
     """Put on record that the plan is approved as it stands. Raises NothingToApprove."""
+    _refuse_without_plan(read_project(workspace))
     tasks = counted_tasks(workspace)
     if not tasks:
         raise NothingToApprove("no task is planned", 'sow task add "<name>" --agent "<role>"')
@@ -132,6 +134,17 @@ def approve_plan(workspace: Workspace, *, by: Author, now: float) -> Project:
     ids = ", ".join(task.id for task in tasks)
     log_change(workspace.project, f"Plan approved: {ids}", APPROVAL, by, now=now)
     return project
+
+
+def _refuse_without_plan(project: Project) -> None:
+    """Raise NothingToApprove where no plan waits for an approval."""
+    kind = LIFECYCLES[project.kind]
+    if not any(guards.PLAN_APPROVED in event.guards for event in kind.events):
+        hint = "`sow next` says what is to be approved, and when."
+        raise NothingToApprove(f"a project of the type {project.kind} has no plan", hint)
+    if project.standing != kind.first:
+        hint = "Tasks may be added without it; `sow next` says what comes next."
+        raise NothingToApprove(f"the plan is carried out, the project is {project.standing}", hint)
 
 
 def approve_documents(
@@ -163,10 +176,20 @@ def approve_documents(
     return project
 
 
+def refuse_without_units(project: Project, tasks: Sequence[Task]) -> None:
+    """Raise NothingToApprove where tasks are no work units, for the project is no breakdown."""
+    if tasks and project.kind is not ProjectType.BREAKDOWN:
+        raise NothingToApprove(
+            f"task {tasks[0].id} is no work unit, for the project is of the type {project.kind}",
+            f'What its agent has done is judged: `sow review accept {tasks[0].id} --summary "…"`.',
+        )
+
+
 def approve_units(
     workspace: Workspace, tasks: Sequence[Task], *, by: Author, now: float
 ) -> Project:
-    """Put on record that work units are approved as they stand."""
+    """Put on record that work units are approved as they stand. Raises NothingToApprove."""
+    refuse_without_units(read_project(workspace), tasks)
     fresh = {
         task.id: {
             "by": by.agent,

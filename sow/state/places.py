@@ -15,6 +15,9 @@ from sow.paths import Workspace
 from sow.state.kept.guard import look_for_project, look_for_task, look_for_tasks
 from sow.state.state_errors import NoProject, UnknownTask
 
+DESCRIPTION_LIMIT = 1 << 20
+"""The largest description that is read, in bytes."""
+
 
 class TaskPlace(NamedTuple):
     """The folder of one task and the files in it."""

@@ -11,7 +11,7 @@ from sow.clock import format_time
 from sow.errors import StateError
 from sow.schema.task import Task
 from sow.state.authors import Author
-from sow.state.log_writing import LogEntry, write_entry
+from sow.state.log_writing import LogEntry, new_entry_id, write_entry
 
 STATUS, STATE, JOB = "status", "state", "job"
 ARTIFACT, FEEDBACK, APPROVAL = "artifact", "feedback", "approval"
@@ -42,7 +42,16 @@ def log_change(
 
     Entries of one `entry_id` (twelve hexadecimal digits) are read as one.
     """
-    entry = LogEntry(
+    entry = change_entry(action, event, by, now=now, text=text, entry_id=entry_id)
+    with suppress(StateError, OSError):
+        write_entry(folder, entry)
+
+
+def change_entry(
+    action: str, event: str, by: Author, *, now: float, text: str = "", entry_id: str = ""
+) -> LogEntry:
+    """Return the entry that tells of a change. It has an id of its own where none is given."""
+    return LogEntry(
         timestamp=format_time(now),
         agent=by.agent,
         action=action,
@@ -51,7 +60,5 @@ def log_change(
         job=by.job,
         attempt=by.attempt,
         event=event,
-        id=entry_id,
+        id=entry_id or new_entry_id(),
     )
-    with suppress(StateError, OSError):
-        write_entry(folder, entry)

@@ -17,6 +17,7 @@ from sow.paths import Workspace
 from sow.schema.project import Project, ProjectState
 from sow.schema.task import Task, TaskState
 from sow.state import version
+from sow.state.numbered_feedback import NUMBERED
 from sow.state.places import first_file, holds_files
 from sow.state.state_errors import InvalidState, NewerState
 from sow.state.statefiles import STATE_LIMIT, parse_state
@@ -33,7 +34,6 @@ NO_SUCH_STATE = " has no state "
 """In the words of `schema.project.Project`."""
 HARMLESS = (".gitkeep", ".gitignore", ".DS_Store")
 """What lies in folders for other programs."""
-NUMBERED = re.compile(r"([0-9]{3,9})\.md")
 
 
 Hold = Callable[[Path], AbstractContextManager[None]]

@@ -7,6 +7,7 @@ known goes last. Done again, it finds what was made before by the id on record.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from hashlib import sha256
 from pathlib import Path
 
 from sow.errors import StateError
@@ -18,8 +19,9 @@ from sow.state import task_folder
 from sow.state.authors import SOW
 from sow.state.kept.copies import forget, wrote
 from sow.state.kept.store import kept_for
+from sow.state.log_writing import format_entry
 from sow.state.statefiles import parse_state, read_bytes, rewrite_state, rewritten
-from sow.state.status_entries import STATE, log_change
+from sow.state.status_entries import STATE, change_entry, log_change
 from sow.state.status_notes import note_status
 from sow.state.tasks import ID_STEP, next_id
 from sow.state.transitions import moment
@@ -135,17 +137,24 @@ def _make_theirs(
     if depends_on == pair.theirs.depends_on:
         del changes["task", "depends_on"]
     text, task = rewritten(state, pair.their_text, changes, TaskState)
-    task_folder.build(folder, {**division.theirs, task_folder.STATE: text})
+    log = _with_entry(division.theirs.get(task_folder.LOG, b""), _words_of(pair, found), now)
+    files = {**division.theirs, task_folder.STATE: text, task_folder.LOG: log}
+    task_folder.build(folder, files)
     note_status(workspace, state, task.task, now=now)
-    log_change(folder, _entry_of(pair, found), STATE, SOW, now=now)
     yield state, f"it was {pair.id} on their side ({pair.theirs.name!r})"
 
 
-def _entry_of(pair: Pair, found: Examined) -> str:
+def _words_of(pair: Pair, found: Examined) -> str:
     where = f" on {found.history.name_of(pair.sides.theirs)}" if pair.sides is not None else ""
     words = f"Renumbered: this task was {pair.id}{where}, and so was another one"
     clone = getattr(pair.theirs.clone, "branch", "")
     return f"{words}. The branch of its clone is {clone}" if clone else words
+
+
+def _with_entry(log: bytes, words: str, now: float) -> bytes:
+    """Return a log that tells of it: the entry comes with the task, whoever is killed then."""
+    gap = b"" if not log else b"\n" if log.endswith(b"\n") else b"\n\n"
+    return log + gap + format_entry(change_entry(words, STATE, SOW, now=now)).encode()
 
 
 def _point_to_new(
@@ -199,9 +208,11 @@ def _leave_ours(
 ) -> Iterator[Told]:
     """Leave in the folder of the id what is ours, or take theirs away where it had its own."""
     words = f"Task {pair.id} of theirs, {pair.theirs.name!r}, is task {ids[pair.id]} now"
+    # Before what made the pair known goes; entries of one id are read as one.
+    number = sha256(f"{pair.id} {ids[pair.id]} {pair.theirs.created_at}".encode()).hexdigest()[:12]
+    log_change(workspace.project, words, STATE, SOW, now=now, entry_id=number)
     if not pair.is_in_conflict:
         task_folder.take_away(pair.their_folder)
-        log_change(workspace.project, words, STATE, SOW, now=now)
         yield pair.their_folder, f"theirs is moved to {ids[pair.id]}, ours keeps {pair.id}"
         return
     kept = kept_for(pair.our_folder / task_folder.STATE)
@@ -215,5 +226,4 @@ def _leave_ours(
         before = path.read_bytes() if path.is_file() else b""
         write_atomically(path, data)
         wrote(path, data, before=before)
-    log_change(workspace.project, words, STATE, SOW, now=now)
     yield pair.our_folder / task_folder.STATE, f"ours keeps {pair.id}, theirs is {ids[pair.id]}"

@@ -8,8 +8,9 @@ from batches.item_values import ALL, accepted, checked, ended, finished, item, l
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.batches.deeds import OF_AGENTS, Deed, Plan, next_deeds
+from sow.batches.deeds import OF_AGENTS, Deed, Plan
 from sow.batches.facts import BatchFacts, Dependency, EndedJob, ItemFacts, LiveJob
+from sow.batches.planning import next_deeds
 from sow.schema.batch import AT_REST, ENDED, Accept, BatchPolicy, ItemState
 from sow.schema.causes import Cause
 from sow.schema.job import FINAL_STATES, JobState, Verb
@@ -332,7 +333,11 @@ def test_a_reached_budget_wants_a_person_and_does_not_end_the_batch() -> None:
             "Call again with a new total, such as --budget time=2h.",
             "sow agent spawn 010 --budget time=2h",
         ),
-        (True, "Raise budget.usd in .sow/config.yaml, then call again.", ""),
+        (
+            True,
+            "Raise budget.usd in .sow/config.yaml, then call again.",
+            '"${EDITOR:-vi}" .sow/config.yaml',
+        ),
     ],
 )
 def test_a_reached_budget_names_the_command_that_raises_it(
@@ -358,3 +363,19 @@ def test_a_chain_may_be_longer_than_python_goes_deep() -> None:
     after = [item(task=task, in_batch=(other,)) for task, other in pairwise(tasks)]
     plan = plan_of(*after, item(task=tasks[-1]))
     assert deeds_of(plan) == {tasks[-1]: D.SPAWN}
+
+
+def test_a_red_check_of_many_is_looked_into_before_a_person_is_asked_about_it() -> None:
+    """Each of thirty tasks would end that way in turn, and nobody be told that all would."""
+    policy = BatchPolicy(check=True, max_iterations=0)
+    red = checked(passed=False)
+    assert states_of(plan_of(red, policy=policy)) == [S.NEEDS_PERSON]
+    (found,) = plan_of(red, policy=policy, suspect="010").deeds
+    assert (found.deed, found.state, found.step) == (D.CHECK_BASE, S.CHECKING, red.steps + 1)
+    assert (found.reason, found.command) == ("", "")
+    for other in (
+        msgspec.structs.replace(red, has_clone=False),
+        msgspec.structs.replace(red, refusal="Not now."),
+        checked(passed=True),
+    ):
+        assert plan_of(other, policy=policy, suspect="010").deeds == ()

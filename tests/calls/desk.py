@@ -9,6 +9,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,9 +138,12 @@ class Desk:
         return self.job(job.id)
 
     def attempt(self, job: Job, **fields: Any) -> Attempt:
-        """Put an attempt of a job on record."""
+        """Put an attempt of a job on record.
+
+        Its id is no other's: the machine is searched for processes that carry it.
+        """
         attempt = msgspec.structs.replace(
-            make_attempt(**fields), job_id=job.id, id=attempt_id(job.id, 1, "abc")
+            make_attempt(**fields), job_id=job.id, id=attempt_id(job.id, 1, uuid.uuid4().hex)
         )
         jobs.insert_attempt(self.database, attempt)
         return attempt

@@ -99,6 +99,20 @@ def test_command_lines_that_wait_for_a_word_are_named_once(desk: Desk) -> None:
     assert [(wait["on"], wait["what"]) for wait in waits] == [("trust", "010"), ("trust", "020")]
 
 
+def test_a_command_that_several_items_want_is_named_once(desk: Desk) -> None:
+    for task in ("010", "020", "030"):
+        desk.task(task)
+    work = begin(desk)
+    turn(work)
+    for job in (1, 2, 3):
+        desk.end(job, TaskStatus.PENDING, JobState.CANCELLED)
+    for task, words in (("010", "nothing left"), ("020", "nothing left"), ("030", "no such thing")):
+        batches.change_item(desk.database, work.batch.id, TaskId(task), refusal=words)
+    steps = [msgspec.json.decode(line) for line in sow(desk, "next", "--json").splitlines()]
+    found = [step["why"] for step in steps if step["command"] == "sow batch resume 1"]
+    assert found == ["task 010 in batch 1: nothing left; also for 020, 030"]
+
+
 def test_the_time_of_an_item_is_that_of_its_attempts_and_not_of_what_it_waited_for(
     desk: Desk,
 ) -> None:

@@ -1,5 +1,6 @@
 """A project's end: recorded or carried out, and nothing is placed for a project that is gone."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from reports.job_cases import NOW
 
 from sow.calls.batch_call import Wanted, make_or_attach
 from sow.calls.caller import Caller
-from sow.calls.ended_project import ProjectIsEnding
+from sow.calls.ended_project import ProjectIsEnding, is_end_recorded
 from sow.calls.ending import (
     REMOVED,
     JobsLive,
@@ -32,6 +33,7 @@ from sow.schema.project import EndingWord, Project
 from sow.schema.task import TaskStatus
 from sow.state.authors import Author
 from sow.state.projects import change_project, new_project, read_project
+from sow.state.statefiles import STATE_LIMIT
 from sow.state.task_log import read_entries
 
 ABANDONED = EndingWord.ABANDONED
@@ -240,3 +242,16 @@ def test_a_project_that_was_begun_in_between_is_left_alone(desk: Desk) -> None:
     new_project(desk.workspace, name="next", project_id=AN_ID, now=NOW)  # type: ignore[arg-type]
     assert carry_out(desk) is None
     assert read_project(desk.workspace).name == "next"
+
+
+def test_what_an_agent_puts_in_the_place_of_the_state_holds_no_worker_up(desk: Desk) -> None:
+    """A worker looks every few seconds, on the thread that starts jobs."""
+    state = desk.workspace.project_state
+    state.unlink()
+    os.mkfifo(state)
+    assert not is_end_recorded(desk.workspace)
+    state.unlink()
+    with state.open("wb") as file:
+        file.write(b"ending:")
+        file.truncate(STATE_LIMIT + 1)
+    assert not is_end_recorded(desk.workspace), "it is larger than any state"

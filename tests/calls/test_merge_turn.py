@@ -3,13 +3,14 @@
 from typing import Any
 
 import pytest
-from calls.batch_desk import batch, begin, turn
+from calls.batch_desk import batch, begin, placed, turn
 from calls.desk import PROJECT, WORKER, Desk
 
 from sow.calls import batch_call
 from sow.calls.batch_deeds import Work
+from sow.git.git_errors import GitKilled
 from sow.ids import BatchId, TaskId
-from sow.jobs import batches
+from sow.jobs import batches, workers
 from sow.schema.batch import Batch, BatchState
 from sow.schema.task import TaskStatus
 from worker.batch_driver import BatchDriver
@@ -130,3 +131,44 @@ def test_a_bug_in_one_batch_is_a_word_to_a_person_and_the_others_go_on(
     )
     assert "`sow worker logs`" in found.reason
     assert [job.task_id for job in batches.jobs_of(desk.database, second.batch.id)] == ["020"]
+
+
+def test_what_keeps_a_worker_from_one_batch_for_now_keeps_it_from_no_other(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk.task("010")
+    desk.task("020")
+    first, second = begin(desk, "010"), begin(desk, "020")
+    prevented = [GitKilled(desk.base, ["log"], 9)]
+
+    def take_turn(work: Work, seen: object) -> None:
+        if work.batch.id == first.batch.id and prevented:
+            raise prevented[0]
+        turn(work)
+
+    monkeypatch.setattr("worker.batch_driver.take_turn", take_turn)
+    mine = driver(desk)
+    mine.drive()
+    assert f"cannot see to batch {first.batch.id} yet" in caplog.text
+    assert (placed(first), len(placed(second))) == ([], 1)
+    assert batch(first).state is BatchState.RUNNING
+    prevented.clear()
+    mine.drive()
+    assert len(placed(first)) == 1
+
+
+def test_a_batch_whose_record_is_damaged_hides_no_other(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk.task("010")
+    desk.task("020")
+    first, second = begin(desk, "010"), begin(desk, "020")
+    desk.database.run("update batch set policy = '{' where id = ?", (first.batch.id,))
+    mine = driver(desk)
+    for _ in range(2):
+        mine.drive()
+    assert len(placed(second)) == 1
+    assert caplog.text.count("is damaged") == 1
+    desk.end(1)
+    mine.drive()
+    assert not workers.has_work(desk.database, PROJECT), "a worker may leave"

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from sow.calls.batch_call import tasks_of
 from sow.calls.orchestrating import (
+    GO_ON,
     AsksSomething,
     IsDone,
     OtherGoal,
@@ -15,6 +16,7 @@ from sow.calls.orchestrating import (
     orchestrator_task,
     request_for,
 )
+from sow.ids import TaskId
 from sow.schema.batch import Selection
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import Task, TaskStatus
@@ -80,6 +82,24 @@ def test_one_that_is_at_work_is_found_and_one_that_was_missed_is_told(desk: Desk
     assert request_for(paused, ended, is_owed=True).prompt == "Yes."
     with pytest.raises(AsksSomething):
         request_for(paused, ended, is_owed=False)
+
+
+def test_one_that_was_cancelled_asks_nothing_and_is_begun_again_by_the_same_call(
+    desk: Desk,
+) -> None:
+    begin(desk)
+    desk.with_session()
+    job = desk.run(task_id=TaskId("010"), agent="orchestrator")
+    desk.end(job.id, TaskStatus.PAUSED, JobState.CANCELLED)
+    task = desk.read()
+    found = request_for(task, desk.job(job.id), is_owed=False)
+    assert (found.verb, found.prompt) == (Verb.RESUME, GO_ON)
+    assert commands(desk) == ["sow start --headless"]
+    asked = desk.insert(
+        task_id=TaskId("010"), prior_status=TaskStatus.PAUSED, state=JobState.CANCELLED
+    )
+    with pytest.raises(AsksSomething):
+        request_for(task, asked, is_owed=False)
 
 
 def test_an_orchestrator_is_not_told_to_go_on_with_itself(desk: Desk) -> None:

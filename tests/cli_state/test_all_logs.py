@@ -38,6 +38,25 @@ def test_all_logs_are_read_in_the_order_of_time(told):
     assert [line["task"] for line in done.lines] == [None, "020", "010", None]
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_a_log_that_cannot_be_read_is_named_and_hides_no_other(told, tmp_path, make):
+    """Any agent may leave such a thing where its log was."""
+    path = tmp_path / TASK.format("010") / "log.md"
+    path.unlink()
+    make(path)
+    done = told("log")
+    assert (done.code, [line.split()[-1] for line in done.out.splitlines()]) == (
+        4,
+        ["planned", "looked", "merged"],
+    )
+    assert done.err.startswith(f"Error: {path} cannot be used: ")
+    done = told("log", "--json")
+    assert (done.code, [line.get("action") for line in done.lines]) == (
+        4,
+        ["planned", "looked", "merged", None],
+    )
+
+
 def test_people_read_the_task_before_each_entry(told, monkeypatch):
     monkeypatch.setenv("TZ", "UTC")
     assert told("log", "-n", "2").out == (

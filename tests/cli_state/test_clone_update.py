@@ -66,6 +66,13 @@ def test_a_conflict_stays_in_the_clone_and_names_the_next_command(sow, site, apa
     assert "sow agent resume 010 --conflict" in again.err
 
 
+def test_a_conflict_of_a_completed_task_names_what_reopens_it(sow, site, apart):
+    site.change(status=TaskStatus.COMPLETED)
+    done = sow("clone", "update", "010")
+    assert "`sow task reopen 010`, and then `sow agent spawn 010 --prompt" in done.err
+    assert "resume" not in done.err
+
+
 def test_a_conflict_for_programs(sow, apart):
     done = sow("clone", "update", "010", "--json")
     assert (done.code, done.json["conflicts"]) == (4, ["file"])
@@ -177,7 +184,7 @@ def test_a_completed_task_is_reopened_first(sow, resumable):
     done = sow("agent", "resume", "010", "--conflict")
     assert done.code == 4
     assert "`sow task reopen 010`" in done.err
-    assert "`sow agent spawn implementer 010 --prompt" in done.err
+    assert "`sow agent spawn 010 --prompt" in done.err
 
 
 def test_feedback_and_a_conflict_are_handed_over_one_by_one(sow, resumable):

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -101,6 +102,8 @@ def test_a_standard_project_goes_from_start_to_end_with_one_correction(
     assert next_of(sow) == ["sow feedback settle 001"]
     sow("feedback", "settle", "001")
     sow("advance")
+    (whole,) = sow("status", "--json").json["approvals"]
+    assert (whole["what"], whole["is_approved"]) == ("whole", True)
     assert next_of(sow) == ["sow project finish"]
     finished = sow("project", "finish", "--json").json
     assert (tmp_path / finished["archive"] / "state.yaml").is_file()
@@ -206,6 +209,80 @@ def test_a_refusal_names_each_guard_and_the_command_that_meets_it(sow, agents_ma
     assert sow("advance", "finalize").code == 2
 
 
+def test_only_what_waits_for_an_approval_is_approved(sow, agents_may):
+    sow("init")
+    sow("project", "new", "Caches", "--type", "exploration")
+    sow("task", "add", "Redis", "--agent", "researcher")
+    refused = sow("approve", "plan")
+    assert (refused.code, refused.err.splitlines()[0]) == (
+        4,
+        "Error: there is nothing to approve: a project of the type exploration has no plan",
+    )
+    refused = sow("approve", "010")
+    assert "task 010 is no work unit, for the project is of the type exploration" in refused.err
+    assert refused.err.endswith("""is judged: `sow review accept 010 --summary "…"`.\n""")
+    assert "approved" not in sow("log").out
+
+
+def test_a_plan_that_is_carried_out_is_not_approved_any_more(sow, agents_may):
+    begin(sow)
+    sow("task", "add", "One", "--agent", "implementer")
+    sow("approve", "plan")
+    sow("advance")
+    refused = sow("approve", "plan")
+    assert (refused.code, "the plan is carried out, the project is executing" in refused.err) == (
+        4,
+        True,
+    )
+
+
+def test_nothing_is_half_approved(sow, agents_may, tmp_path):
+    sow("init")
+    sow("project", "new", "Big", "--type", "breakdown")
+    sow("task", "add", "Tokens", "--agent", "implementer")
+    (tmp_path / "notes.md").write_text("Not listed.")
+    assert sow("approve", "010", "notes.md").code == 4
+    assert next_of(sow)[0] == "sow approve 010"
+
+
+def test_a_breakdown_without_a_unit_publishes_nothing(sow):
+    sow("init")
+    sow("project", "new", "Big", "--type", "breakdown")
+    refused = sow("project", "publish")
+    assert (refused.code, "there is no work unit yet" in refused.err) == (4, True)
+    assert not list(Path(".sow/knowledge").rglob("breakdown"))
+
+
+def test_while_a_task_cannot_be_read_no_approval_is_named_that_would_be_refused(sow, agents_may):
+    begin(sow)
+    sow("task", "add", "One", "--agent", "implementer")
+    sow("task", "add", "Two", "--agent", "implementer")
+    state = Path(".sow/project/phases/implementation/tasks/010/state.yaml")
+    state.write_text(state.read_text().replace("pending", "pendign"))
+    assert sow("approve", "plan").code == 4
+    assert [command.split()[-1] for command in next_of(sow)] == [str(state)]
+
+
+def test_marks_of_a_conflict_are_called_so_and_what_can_solve_them_is_named(sow):
+    begin(sow)
+    state = Path(".sow/project/state.yaml")
+    ours = state.read_text()
+    state.write_text(f"<<<<<<< HEAD\n{ours}=======\n{ours}>>>>>>> two\n")
+    (first,) = sow("next", "--json").lines
+    assert first["why"].startswith("git has left the marks of a conflict in it: `sow validate`")
+    state.write_text("project: [")
+    (first,) = sow("next", "--json").lines
+    assert "state.yaml, line 2: " in first["why"]
+
+
+def test_without_a_task_nobody_is_waited_for_to_approve_the_plan(sow):
+    sow("init")
+    sow("project", "new", "Sign-in")
+    assert sow("status", "--json").json["waits"] == []
+    sow("task", "add", "Tokens", "--agent", "implementer")
+    assert [wait["what"] for wait in sow("status", "--json").json["waits"]] == ["plan"]
+
+
 def test_a_plan_that_gains_a_task_is_approved_anew(sow, agents_may):
     begin(sow)
     sow("task", "add", "One", "--agent", "implementer")
@@ -286,6 +363,38 @@ def test_work_is_told_apart_by_contents_alone(git, tmp_path):
     git("add", "-A")
     git("commit", "-q", "-m", "y")
     assert work_of(tmp_path) == linked
+
+
+@pytest.mark.parametrize("flag", ["assume-unchanged", "skip-worktree"])
+def test_work_that_git_was_told_not_to_look_at_is_other_work(git, tmp_path, flag):
+    """Else whoever works in the checkout could change what was judged, and keep the verdict."""
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("first\n")
+    git("add", "a.txt", "b.txt")
+    git("commit", "-q", "-m", "Two files")
+    before = work_of(tmp_path)
+    git("update-index", f"--{flag}", "a.txt", "b.txt")
+    assert work_of(tmp_path) == before
+    (tmp_path / "b.txt").unlink()
+    is_sparse = flag == "skip-worktree"  # as a sparse checkout leaves it
+    assert (work_of(tmp_path) == before) is is_sparse
+    (tmp_path / "b.txt").write_text("first\n")
+    (tmp_path / "a.txt").write_text("other\n")
+    assert work_of(tmp_path) != before
+
+
+def test_a_file_that_is_larger_than_the_memory_is_told_apart(git, tmp_path):
+    (tmp_path / "core").touch()
+    os.truncate(tmp_path / "core", 300 << 20)
+    program = "import sys; from pathlib import Path; from sow.clones.whole_work import work_of"
+    program = f"{program}; print(work_of(Path(sys.argv[1])))"
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -v 250000 && exec "$@"', "-", sys.executable, "-c", program, tmp_path],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == work_of(tmp_path)
 
 
 def test_checks_count_for_the_work_that_they_were_run_on(sow, git, agents_may, tmp_path):

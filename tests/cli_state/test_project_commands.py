@@ -163,3 +163,8 @@ def test_a_working_folder_that_is_gone_is_told(sow, tmp_path, monkeypatch):
 def test_json_is_readable_by_any_program(begun):
     begun("task", "set", "010", "name", "naïve 日本 \u2028 x")
     assert json.loads(begun("task", "show", "010", "--json").out)["name"] == "naïve 日本 \u2028 x"
+
+
+def test_without_a_project_it_is_not_said_that_nobody_has_used_anything(sow):
+    sow("init")
+    assert sow("cost").err.startswith("There is no project here")

@@ -45,7 +45,7 @@ def test_a_file_is_named_from_where_one_stands(begun, tmp_path, page, monkeypatc
     ("path", "message"),
     [
         ("docs/none.md", "there is no such file"),
-        ("docs", "there is no such file"),
+        ("docs", "it is a folder"),
         ("../outside.md", "it lies outside the repository"),
         ("/etc/passwd", "it lies outside the repository"),
         ("way-out.md", "it lies outside the repository"),

@@ -15,6 +15,7 @@ import pytest
 from terminal_output import all_of
 
 from sow.cli.output import LAST_COLUMN, columns_within
+from sow.terminal_text import folded
 
 WIDTHS = {"ID": 3, "STATUS": 12, "PHASE": 14, "NAME": 60}
 ALL_BUT_NAMES = 3 + 12 + 14 + 3 * 2
@@ -46,6 +47,30 @@ def test_a_terminal_gets_the_columns_that_fit(
     header = all_of(ours).decode().splitlines()[0]
     assert ("PHASE" in header) == has_phase
     assert header.endswith("NAME")
+
+
+def test_what_a_task_says_is_broken_between_words(
+    begun: Callable[..., Any], tmp_path: Path
+) -> None:
+    begun("agent", "log", " ".join(["word"] * 40), "--task", "010")
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    argv = [sys.executable, "-P", "-m", "sow", "task", "show", "010"]
+    subprocess.run(argv, cwd=tmp_path, stdout=theirs, check=True)
+    os.close(theirs)
+    lines = all_of(ours).decode().splitlines()
+    told = [line for line in lines if "word" in line]
+    assert len(told) > 2
+    assert all(len(line) <= 80 and line.endswith("word") for line in told)
+    piped = begun("task", "show", "010").out.splitlines()
+    assert len([line for line in piped if "word" in line]) == 1
+
+
+def test_a_word_that_is_longer_than_a_line_stays_whole() -> None:
+    assert folded("ab cd ef", 5) == ["ab cd", "ef"]
+    assert folded("  | abcdefgh ij", 6) == ["  |", "abcdefgh", "ij"]
+    assert folded("abcdefgh", 3) == ["abcdefgh"]
+    assert folded("ab cd", None) == ["ab cd"]
 
 
 def test_what_is_no_terminal_gets_every_column(begun: Callable[..., Any]) -> None:

@@ -30,6 +30,18 @@ def test_a_wrong_value_is_told_in_plain_words_on_one_line(
     assert hint.startswith("See `sow ")
 
 
+def test_an_option_without_its_value_names_the_help_of_its_own_command(begun: Sow) -> None:
+    done = begun("project", "new", "Sign-in", "--from-breakdown")
+    assert (done.code, done.err.splitlines()[-1]) == (2, "See `sow project new --help`.")
+    assert begun("next", "--nope").err.endswith("See `sow next --help`.\n")
+
+
+def test_a_folder_is_told_from_a_file_that_is_not_there(begun: Sow, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    assert "docs: it is a folder" in begun("input", "add", "docs", "--type", "goal").err
+    assert "doc: there is no such file" in begun("input", "add", "doc", "--type", "goal").err
+
+
 def test_a_worker_that_nobody_knows_is_a_wrong_id_as_any_other(begun: Sow) -> None:
     done = begun("worker", "stop", "w0-nobody")
     assert (done.code, "no such worker: w0-nobody" in done.err) == (4, True)

@@ -169,8 +169,8 @@ def test_a_conflict_names_files_and_tasks_and_changes_nothing(site):
         site.merge("030", "020")
     words = refused.value.message + refused.value.hint
     assert "task 020 conflicts with task 010 in new (task 010)" in words
-    for command in ("sow clone update 020", "sow agent resume 020 --conflict"):
-        assert command in words
+    for command in ("sow clone update 020", "sow task reopen 020", "sow agent spawn 020 --prompt"):
+        assert command in words, "its session is over: a resume would be refused"
     assert site.tip() == before
     assert status(site) == ""
     assert site.task("030").merged is UNSET, "all that are named, or none"

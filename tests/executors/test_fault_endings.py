@@ -148,3 +148,13 @@ def test_what_an_agent_says_of_errors_is_not_an_error(bench: Bench) -> None:
         executor = make_executor(ExecutorConfig(name="x", type=type_))
         outcome = bench.run(executor, executor.spawn(bench.request(begin(bench, executor))))
         assert outcome.verdict.cause is Cause.CRASHED, type_
+
+
+def test_for_several_commands_at_once_no_rule_is_named_that_allows_all_of_them(
+    bench: Bench,
+) -> None:
+    write_script(bench.root, [[{"shell": "for name in *; do npm test; done"}]])
+    denied = claude()
+    outcome = bench.run(denied, denied.spawn(bench.request(denied.create_session(str))))
+    assert outcome.seen.denied_tools == ("Bash",)
+    assert "Bash alone allows every command" in outcome.verdict.reason

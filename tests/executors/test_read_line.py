@@ -204,6 +204,18 @@ CURSOR_LINES = [
         ),
     ),
     (
+        call(
+            "completed",
+            "shellToolCall",
+            args={"command": "for name in *; do npm test; done"},
+            result={"rejected": {}},
+        ),
+        (
+            Event(EventKind.TOOL_RESULT, tool="shell", is_error=True),
+            Event(EventKind.DENIAL, text="shell", tool="shell", is_error=True),
+        ),
+    ),
+    (
         line("result", subtype="success", is_error=False, result="Done", session_id=ID),
         (Event(EventKind.RESULT, text="Done", session_id=ID),),
     ),

@@ -107,3 +107,17 @@ def test_a_job_of_another_project_waits_until_that_is_checked_out(
     state.write_text(state.read_text().replace(PROJECT, other))
     log_ends(workspace, database)
     assert len(told(workspace)) == 1
+
+
+@pytest.mark.parametrize("table", ["change", "job"])
+def test_a_damaged_record_keeps_no_other_end_from_being_told(
+    workspace: Workspace, database: Database, table: str
+) -> None:
+    damaged = ended(database, JobState.DONE)
+    if table == "change":
+        database.run("update change set data = '{' where kind = 'done'")
+    else:
+        database.run("update job set verb = 'nonsense' where id = ?", (damaged.id,))
+    job = ended(database, JobState.FAILED, reason="it crashed")
+    log_ends(workspace, database)
+    assert told(workspace) == [f"Job {job.id} failed: it crashed"]

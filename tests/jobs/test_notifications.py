@@ -173,3 +173,47 @@ def test_old_ones_are_forgotten(database: Database, tmp_path: Path) -> None:
     notifications.forget_before(database, NOW + 1)
     assert notifications.recent(database, 9) == []
     assert changes.newest(database).seq > 0
+
+
+def test_a_long_record_is_looked_through_in_pieces_that_let_others_write(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Notifications were switched off for a month, say."""
+    notifications.begin(database)
+    for number in range(2 * changes.AT_ONCE):
+        database.run(
+            "insert into change (at, project, task, kind, data) values (1, ?, '010', 'failed', ?)",
+            (PROJECT, f'{{"reason": "{number}"}}'),
+        )
+    begins_at = changes.newest(database).seq - 2 * changes.AT_ONCE
+    looks = 0
+
+    def rows_after(*given: object, **more: object) -> object:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            raise NameError("killed")
+        return read(*given, **more)  # type: ignore[arg-type]
+
+    read = changes.rows_after
+    asked: list[object] = []
+    monkeypatch.setattr(changes, "rows_after", rows_after)
+    monkeypatch.setattr(
+        notifications, "event_of", lambda *given: asked.append(given) or event_of(*given)
+    )
+    job_id = ends(database, "020")
+    with pytest.raises(NameError):
+        claim(database)
+    row = database.row("select value from control where name = ?", (notifications.TOLD_UP_TO,))
+    assert row is not None
+    assert int(row["value"]) >= begins_at + 2 * changes.AT_ONCE - 1, "two pieces were passed over"
+    assert asked == [], "nobody asks what stale changes are"
+    assert claim(database) == job_id
+
+
+def test_what_was_pruned_before_anybody_looked_is_no_news(database: Database) -> None:
+    notifications.begin(database)
+    ends(database, "010")
+    database.run("delete from change")
+    assert claim(database) is None
+    assert not notifications.has_news(database), "else each look would wake the notifier"

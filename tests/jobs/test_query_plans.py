@@ -77,7 +77,7 @@ QUERIES: dict[str, Callable[[Noting, Workspace], object]] = {
     "totals_of batch": lambda db, _: batches.totals_of(db, BatchId(1)),
     "used_in batch": lambda db, _: batches.used_in(db, BatchId(1)),
     "items_of batch": lambda db, _: batches.items_of(db, BatchId(1)),
-    "batch_of_task": lambda db, _: batches.batch_of_task(db, PROJECT, TASK),
+    "batch_of_task": lambda db, _: jobs.batch_of_task(db, PROJECT, TASK),
     "under_way": lambda db, _: batches.under_way(db, PROJECT),
     "projects_going_on": lambda db, _: batches.projects_going_on(db),
     "carried_by": lambda db, _: batches.carried_by(db, PROJECT),

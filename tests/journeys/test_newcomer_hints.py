@@ -1,7 +1,8 @@
 """What a person reads who asks for what is not there: each hint is true at that moment."""
 
 from journeys.callers import good
-from journeys.site import Site
+from journeys.gitsite import git, make_repository
+from journeys.site import Site, wait_until
 
 SPAWN = ("agent", "spawn", "010")
 
@@ -35,3 +36,30 @@ def test_output_of_an_attempt_that_there_was_not_is_refused(site: Site) -> None:
         refused = site.sow(*words, "--attempt", "7", expect=2)
         assert refused.err.startswith("Error: job 1 has no attempt 7: it has had 1")
         assert site.sow(*words, "--attempt", "1").out
+
+
+def test_a_merge_is_not_named_while_there_is_no_branch_to_merge_into(site: Site) -> None:
+    site.configure({"approve": "agents"})
+    make_repository(site)
+    git(site, "checkout", "--quiet", "--detach")
+    site.project("010")
+    site.script([good()])
+    site.sow(*SPAWN, "--clone")
+    site.sow("review", "accept", "010", "--summary", "Good.")
+    assert site.sow("next").out.startswith('git switch "<branch>"  # no branch is checked out;')
+    git(site, "checkout", "--quiet", "main")
+    assert site.sow("next").out.startswith("sow merge 010")
+
+
+def test_a_command_that_meets_several_needs_is_named_once(site: Site) -> None:
+    site.project("010", "020")
+    (site.root / ".sow/config.yaml").write_text("checks: {unit: 'true', default: [unit]}\n")
+    site.script([good()])
+    site.script([good()], task="020")
+    site.sow("batch", "run", "--check", "--wait", "1s", expect=75)
+    wait_until(lambda: len(held(site)) == 2)
+    assert site.sow("next").out.count("sow trust") == 1
+
+
+def held(site: Site) -> list[str]:
+    return [job for job in site.sow("job", "list", "--json").json_lines if job["state"] == "held"]

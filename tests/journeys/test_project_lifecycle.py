@@ -47,6 +47,30 @@ def test_the_whole_is_reviewed_by_an_agent_and_checked(site: Site) -> None:
     assert not (site.root / ".sow/project").exists()
 
 
+def test_a_review_of_the_whole_without_a_verdict_is_told_and_exits_with_1(site: Site) -> None:
+    site.configure({"approve": "agents"})
+    reach_review(site)
+    accepts = {"sow": ["review", "accept", "--project", "--summary", "Good."]}
+    site.script([[{"sow": ["task", "set", "status", "needs_review"]}], [accepts]], task="020")
+    ended = site.sow("agent", "review", "--project", expect=1)
+    assert "task 020 has ended without a verdict: `sow task log 020`" in ended.err
+    assert site.sow("agent", "review", "--project").out.startswith("020 completed")
+
+
+def test_no_review_of_the_whole_is_begun_for_a_preview_or_by_a_wrong_budget(
+    site: Site,
+) -> None:
+    site.configure({"approve": "agents"})
+    reach_review(site)
+    refused = site.sow("agent", "review", "--project", "--dry-run", expect=2)
+    assert "--project makes a task first" in refused.err
+    site.sow("agent", "review", "--project", "--budget", "much", expect=2)
+    assert [task["task"] for task in site.sow("task", "list", "--json").json_lines] == ["010"]
+    accepts = {"sow": ["review", "accept", "--project", "--summary", "Good."]}
+    site.script([[accepts]], task="020")
+    site.sow("agent", "review", "--project", "--budget", "time=2h")
+
+
 def test_by_default_an_agents_verdict_waits_for_a_persons(site: Site) -> None:
     site.configure({"approve": "agents"})
     reach_review(site)

@@ -145,6 +145,11 @@ def test_a_setup_that_fails_is_told_in_its_own_words_and_tried_anew(site: Site) 
     assert "exit code 3" in failed["reason"]
     assert "no such package: leftpad" in failed["reason"]
     assert failed["attempt_count"] == 1
+    printed = site.sow("job", "logs", "1").out
+    assert printed == "==> clones.setup <==\nno such package: leftpad\n==> attempt 1 <==\n"
+    (line,) = site.sow("job", "logs", "1", "--json").json_lines
+    assert (line["tool"], line["text"]) == ("clones.setup", "no such package: leftpad")
+    assert "started the agent" not in site.sow("job", "explain", "1").out
     (site.root / "good").touch()
     site.sow("agent", "spawn", "010", "--again")
     assert site.task("010")["files_modified"] == ["code.txt", "new-010"]

@@ -1,4 +1,7 @@
-"""The product's source, read and parsed once for all the tests that look through it."""
+"""The product's source, parsed once for all the tests that look through it.
+
+A file of such tests bears the mark `xdist_group("sources")`, so that one process runs them all.
+"""
 
 import ast
 from functools import cache
@@ -13,7 +16,18 @@ SOURCES = {
 """Every module by its name."""
 
 
-@cache
 def nodes_of(path: Path) -> tuple[ast.AST, ...]:
     """Return all nodes of a file, the file itself first."""
-    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    return nodes_in(text_of(path))
+
+
+@cache
+def text_of(path: Path) -> str:
+    """Return what stands in a file."""
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def nodes_in(source: str) -> tuple[ast.AST, ...]:
+    """Return all nodes of a text, the whole of it first."""
+    return tuple(ast.walk(ast.parse(source)))

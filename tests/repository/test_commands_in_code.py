@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from repository.sources import nodes_in, text_of
 
 import sow
 from sow.cli.named_commands import Named, commands_of, fault_of
 from sow.cli.root import COMMANDS, root
 
+pytestmark = pytest.mark.xdist_group("sources")
 ROOT = Path(sow.__file__).parents[1]
 FILES = [path for package in ("sow", "worker") for path in sorted((ROOT / package).rglob("*.py"))]
 FIELD = re.compile(r"\{[a-z_.0-9]*\}")
@@ -27,15 +29,15 @@ class Found(NamedTuple):
 
 def commands_in(source: str) -> Iterator[Found]:
     """Yield every command that a program's strings name; what is filled in is `…`."""
-    tree = ast.parse(source)
+    nodes = nodes_in(source)
     parts = {
         id(part)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.JoinedStr)
         for part in ast.walk(node)
         if part is not node
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if id(node) in parts or not isinstance(node, ast.Constant | ast.JoinedStr):
             continue
         text = FIELD.sub("…", _text(node))
@@ -55,19 +57,15 @@ def _text(node: ast.Constant | ast.JoinedStr) -> str:
     )
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(ROOT).as_posix())
-def test_every_command_in_a_string_exists(file: Path) -> None:
+def test_every_command_in_a_string_exists() -> None:
+    found_in = [(file, found) for file in FILES for found in commands_in(text_of(file))]
+    assert len(found_in) > 500, "otherwise this shows nothing"
     faults = [
         f"{file}:{found.line}: sow {' '.join(found.words)}: {fault}"
-        for found in commands_in(file.read_text(encoding="utf-8"))
+        for file, found in found_in
         if (fault := fault_of(Named(found.words, found.line, in_block=False), root))
     ]
     assert not faults, "\n".join(faults)
-
-
-def test_many_are_found() -> None:
-    """Otherwise the test above shows nothing."""
-    assert sum(1 for file in FILES for _ in commands_in(file.read_text(encoding="utf-8"))) > 500
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from repository.sources import nodes_in, nodes_of, text_of
 
 import sow
 
+pytestmark = pytest.mark.xdist_group("sources")
 ROOT = Path(sow.__file__).parents[1]
 PACKAGES = ("sow", "worker", "bench", "proof")
 MODULES = {
@@ -22,9 +24,9 @@ MODULES = {
 Graph = Mapping[str, set[str]]
 
 
-def imports_of(tree: ast.AST) -> Iterator[str]:
+def imports_of(source: str) -> Iterator[str]:
     """Yield every module that some code imports: at its top, in functions, for types, by name."""
-    for node in ast.walk(tree):
+    for node in nodes_in(source):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -59,7 +61,7 @@ def circles_in(graph: Graph) -> set[frozenset[str]]:
 def graph_of(sources: Mapping[str, str]) -> Graph:
     """Return who imports whom, among the modules of these names."""
     return {
-        name: {module for module in imports_of(ast.parse(source)) if module in sources}
+        name: {module for module in imports_of(source) if module in sources}
         for name, source in sources.items()
     }
 
@@ -82,7 +84,7 @@ def test_the_search_finds_each_kind_of_circle(back: str) -> None:
 
 
 def test_no_import_closes_a_circle() -> None:
-    sources = {name: path.read_text(encoding="utf-8") for name, path in MODULES.items()}
+    sources = {name: text_of(path) for name, path in MODULES.items()}
     graph = graph_of(sources)
     assert len(graph) > 200
     assert "sow.errors" in graph["sow.paths"], "edges are found"
@@ -92,5 +94,5 @@ def test_no_import_closes_a_circle() -> None:
 def test_every_import_names_its_module_in_full() -> None:
     """The search above reads no `from . import x`."""
     for path in MODULES.values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             assert not (isinstance(node, ast.ImportFrom) and node.level), path

@@ -10,19 +10,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from repository.sources import nodes_in, text_of
 
 import sow
 
+pytestmark = pytest.mark.xdist_group("sources")
 ROOT = Path(sow.__file__).parents[1]
 
 
 def without_reason(source: str) -> Iterator[int]:
     """Yield the line of each import in a function of which no comment says why it stands there."""
-    tree = ast.parse(source)
+    nodes = nodes_in(source)
+    tree = nodes[0]
+    assert isinstance(tree, ast.Module)
     if re.search(r"\bimport(s|ed)?\b", ast.get_docstring(tree) or "", re.IGNORECASE):
         return
     lines = source.splitlines()
-    for function in ast.walk(tree):
+    for function in nodes:
         if isinstance(function, ast.FunctionDef):
             for node in ast.walk(function):
                 late = isinstance(node, ast.Import | ast.ImportFrom)
@@ -55,6 +59,6 @@ def test_every_late_import_says_why(package: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sorted((ROOT / package).rglob("*.py"))
-        for line in without_reason(path.read_text(encoding="utf-8"))
+        for line in without_reason(text_of(path))
     ]
     assert found == []

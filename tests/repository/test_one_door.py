@@ -5,8 +5,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+from repository.sources import nodes_in, text_of
+
 import sow
 
+pytestmark = pytest.mark.xdist_group("sources")
 ROOT = Path(sow.__file__).parents[1]
 STATEMENT = re.compile(
     r"\s*(select\s.*\sfrom\s|insert\s+(or\s+\w+\s+)?into\s|delete\s+from\s|update\s+\w+\s+set\s)",
@@ -16,7 +20,7 @@ STATEMENT = re.compile(
 
 def statements_in(source: str) -> Iterator[int]:
     """Yield the line of each text in some code that is an SQL statement."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_in(source):
         text = node.value if isinstance(node, ast.Constant) else None
         if isinstance(text, str) and STATEMENT.match(text):
             yield node.lineno
@@ -26,7 +30,7 @@ def found_in(paths: Iterator[Path]) -> list[str]:
     return [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sorted(paths)
-        for line in statements_in(path.read_text(encoding="utf-8"))
+        for line in statements_in(text_of(path))
     ]
 
 

@@ -3,10 +3,12 @@
 import ast
 import re
 
+import pytest
 from repository.sources import ROOT, SOURCES, nodes_of
 
 from sow import own_variables
 
+pytestmark = pytest.mark.xdist_group("sources")
 PLACE = SOURCES["sow.own_variables"]
 NAME = re.compile(r"SOW_[A-Z_]+")
 

@@ -8,15 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from repository.sources import nodes_in, text_of
 
+pytestmark = pytest.mark.xdist_group("sources")
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("sow", "worker", "bench", "proof")
 REFUSED = {"told", "said", "one"}
 
 
-def names_in(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def names_in(source: str) -> Iterator[tuple[int, str]]:
     """Yield every name that some code gives, and where: variables, parameters, attributes."""
-    for node in ast.walk(tree):
+    for node in nodes_in(source):
         match node:
             case ast.Name(id=name, ctx=ast.Store()):
                 yield node.lineno, name
@@ -32,7 +34,7 @@ def names_in(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def refused_in(source: str) -> list[int]:
     """Return the lines that give one of the refused names."""
-    return [line for line, name in names_in(ast.parse(source)) if name.strip("_") in REFUSED]
+    return [line for line, name in names_in(source) if name.strip("_") in REFUSED]
 
 
 @pytest.mark.parametrize(
@@ -59,6 +61,6 @@ def test_nothing_is_named_told_said_or_one(package: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sorted((ROOT / package).rglob("*.py"))
-        for line in refused_in(path.read_text(encoding="utf-8"))
+        for line in refused_in(text_of(path))
     ]
     assert found == []

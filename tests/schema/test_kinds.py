@@ -48,6 +48,7 @@ def test_a_step_has_its_program_and_its_orders(kind: JobKind) -> None:
         assert kind.step in ORDERS
 
 
+@pytest.mark.xdist_group("sources")
 def test_nobody_asks_for_a_verb_by_its_name() -> None:
     asking = {
         str(path.relative_to(ROOT)): lines

@@ -1,6 +1,7 @@
 """Tasks by a file: what is added, changed, left alone and refused, and what no kill can halve."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -352,3 +353,15 @@ def test_a_thousand_tasks_in_a_row_are_planned(begun: Workspace) -> None:
     ]
     given = read_entries("\n".join(map(json.dumps, lines)).encode(), Path("x"))
     assert len(plan_import(given, [], known(begun))) == 1000
+
+
+def test_what_lies_in_a_description_s_place_holds_neither_import_nor_export_up(
+    begun: Workspace,
+) -> None:
+    """An import waits for nothing while it holds the locks of the project and its tasks."""
+    place = find_task(begun, "010")
+    place.description.unlink()
+    os.mkfifo(place.description)
+    bring(begun, LAYERS)
+    there = [(each, read_task(begun, each.task_id)) for each in all_places(begun)]
+    assert [entry.name for entry in entries_of(there)] == ["First", "Sign in", "Search"]

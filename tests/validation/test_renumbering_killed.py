@@ -12,6 +12,7 @@ from validation.conftest import NOON, snapshot
 from validation.looking import defects_of
 
 from sow.paths import Workspace
+from sow.state.task_log import read_entries
 from sow.state.tasks import add_task, list_tasks
 from sow.validation.mending import mend
 
@@ -27,7 +28,8 @@ from sow.validation.mending import mend
 left = int(sys.argv[1])
 def watch(event, arguments):
     global left
-    if event in ("os.rename", "os.remove", "shutil.rmtree"):
+    tells = event == "open" and str(arguments[0]).endswith("/log.md") and arguments[2] & os.O_APPEND
+    if tells or event in ("os.rename", "os.remove", "shutil.rmtree"):
         left -= 1
         if left < 0:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -67,6 +69,10 @@ def branches(workspace: Workspace, git: Callable[..., str], commit, our_phase: s
     git("merge", "-q", "-m", "both", "theirs", code=0 if our_phase == "review" else 1)
 
 
+def told(folder: Path) -> list[str]:
+    return [entry.action for entry in read_entries(folder / "log.md")]
+
+
 @pytest.mark.parametrize("our_phase", ["implementation", "review"])
 def test_it_goes_on_where_it_was_killed(
     workspace: Workspace, git, commit, tmp_path_factory, our_phase: str
@@ -89,6 +95,9 @@ def test_it_goes_on_where_it_was_killed(
         }
         texts = {path.read_text() for path in copy.phases.rglob("description.md")}
         assert {"Ours!\n", "Theirs!\n"} <= texts
+        (folder,) = copy.phases.glob("*/tasks/040")
+        assert told(folder) == ["Renumbered: this task was 010 on theirs, and so was another one"]
+        assert told(copy.project) == ["Task 010 of theirs, 'Theirs', is task 040 now"]
         after = snapshot(copy)
         assert mend(copy, NOWHERE, now=NOON) == ([], [])
         assert snapshot(copy) == after

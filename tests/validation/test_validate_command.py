@@ -62,7 +62,6 @@ def test_what_is_mended_is_told_and_the_rest_is_left(two_findings, call) -> None
         (".sow/project", ["unknown-task"]),
         (f"{TASKS}/010/state.yaml", ["unknown-task"]),
         (".sow/project/log.md", []),
-        (".sow/nothing/here", []),
     ],
 )
 def test_a_path_limits_what_is_told(two_findings, validate, path: str, kinds: list[str]) -> None:
@@ -85,6 +84,15 @@ def test_a_path_outside_is_a_slip(workspace: Workspace, call, path: str) -> None
     ended = call(path)
     assert ended.code == 2
     assert "does not lie in" in ended.err
+
+
+def test_a_path_of_nothing_is_a_slip_and_what_was_checked_is_named(two_findings, call) -> None:
+    ended = call(".sow/projcet")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"Error: {two_findings.sow}/projcet: there is no such file or ")
+    (two_findings.sow / ".gitattributes").unlink()
+    assert "no-union" in call(".sow/.gitattributes", "--json").out
+    assert call(".sow/knowledge").out == f"Nothing is wrong in {two_findings.sow}/knowledge.\n"
 
 
 def test_a_sow_without_a_project_may_be_checked(workspace: Workspace, call) -> None:

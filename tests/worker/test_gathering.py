@@ -2,9 +2,11 @@
 
 import errno
 import os
+import resource
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -21,6 +23,7 @@ from sow.clones.main_checkout import main_checkout
 from sow.clones.mark import write_mark
 from sow.clones.record import note_clone, record_clone
 from sow.config.load import load_configuration
+from sow.errors import SowError
 from sow.faults import passing_fault
 from sow.files import NotWritten
 from sow.git.git_errors import GitRefused
@@ -255,3 +258,33 @@ def test_another_projects_clone_is_not_gathered_for_a_job(site: GatherSite) -> N
 
     assert has_clone_to_gather(site.context, JOB)
     assert not has_clone_to_gather(site.context, elsewhere)
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """Leave this process none to open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.open(os.devnull, os.O_RDONLY)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("terms", [None, AuthorTerms(clone=True)])
+def test_a_state_that_cannot_be_read_just_now_does_not_mean_that_there_is_no_clone(
+    site: GatherSite, terms: AuthorTerms | None
+) -> None:
+    """The attempt would be settled a moment later, and its work never be brought back."""
+    job = msgspec.structs.replace(JOB, terms=terms)
+    assert has_clone_to_gather(site.context, job)
+    with pytest.raises(SowError) as raised, no_descriptors():
+        has_clone_to_gather(site.context, job)
+    assert passing_fault(raised.value) is not None
+
+
+def test_a_state_that_is_broken_is_left_to_whoever_settles_the_attempt(site: GatherSite) -> None:
+    site.home.workspace.project_state.write_text("no state\n")
+    assert not has_clone_to_gather(site.context, JOB)

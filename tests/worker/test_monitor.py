@@ -16,6 +16,7 @@ from watch_cases import SESSION, WatchSite, dead_process
 
 from sow.jobs import jobs, leases
 from sow.jobs.doorbell import is_held
+from sow.paths import AttemptPaths
 from sow.processes import cgroup, facts
 from sow.processes.procfs import read_stat
 from sow.schema.job import Cause, JobState
@@ -565,4 +566,27 @@ def test_faults_that_have_passed_are_forgotten(site: WatchSite) -> None:
     monitor = site.start_monitor()
     monitor.watch(running)
     wait_until(lambda: running.failures == 0, "a look that went well")
+    monitor.stop()
+
+
+def test_an_attempt_whose_folder_cannot_be_looked_into_keeps_nobody_from_the_others(
+    site: WatchSite, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The thread that watches all attempts would end with it, and none of them be settled."""
+    first, second = site.job("010"), site.job("020")
+    for job in (first, second):
+        site.lease(job)
+    site.run(first, "while [ ! -e go ]; do sleep 0.01; done")
+    attempt = site.run(second, "while [ ! -e later ]; do sleep 0.01; done")
+    monitor = site.start_monitor()
+    lost = site.adopt(first)
+    lost.paths = AttemptPaths(site.workspace.root / ("x" * 300))  # as where nobody may enter
+    monitor.watch(lost)
+    monitor.watch(site.adopt(second))
+    (site.workspace.root / "go").touch()
+    wait_until(lambda: "cannot be settled yet" in caplog.text, "its end is seen")
+    site.change_task("020", status=TaskStatus.NEEDS_REVIEW)
+    (site.workspace.root / "later").touch()
+    wait_until(attempt.paths.exit.exists)
+    assert site.ended(second).state is JobState.DONE
     monitor.stop()

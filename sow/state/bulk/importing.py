@@ -9,7 +9,8 @@ from contextlib import ExitStack
 import msgspec
 
 from sow.errors import StateError
-from sow.files import NotWritten, locked_folder
+from sow.faults import passing_fault
+from sow.files import NotAFile, NotWritten, locked_folder, read_regular
 from sow.ids import TaskId, parse_phase
 from sow.paths import Workspace
 from sow.schema.task import TaskState
@@ -18,6 +19,7 @@ from sow.state.bulk import journal
 from sow.state.bulk.entries import GivenTasks
 from sow.state.bulk.journal import ChangedTask, Journal, NewTask
 from sow.state.bulk.plan import STATE_FIELDS, Known, Planned, Standing, plan_import, text_of
+from sow.state.places import DESCRIPTION_LIMIT
 from sow.state.projects import read_project
 from sow.state.statefiles import read_bytes, rewritten
 from sow.state.tasks import TaskPlace, all_places, read_task_at
@@ -83,8 +85,12 @@ def _standing(places: Sequence[TaskPlace]) -> list[Standing]:
 def description_at(place: TaskPlace) -> str:
     """Return a task's description; empty where it has none that can be read."""
     try:
-        return place.description.read_bytes().decode("utf-8", "replace")
-    except OSError:
+        return read_regular(place.description, DESCRIPTION_LIMIT).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    except NotAFile as error:
+        if passing_fault(error) is not None:
+            raise
         return ""
 
 

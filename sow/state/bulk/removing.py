@@ -19,10 +19,11 @@ class HasBegun(StateError):
     """A task to be removed has been worked on."""
 
     def __init__(self, task: Task) -> None:
-        is_given_up = task.status is TaskStatus.ABANDONED
-        give_up = (
-            "It is given up already" if is_given_up else f"`sow task abandon {task.id}` gives it up"
-        )
+        live = " --cancel-job" if task.status is TaskStatus.IN_PROGRESS else ""
+        give_up = {
+            TaskStatus.ABANDONED: "It is given up already",
+            TaskStatus.COMPLETED: "It is done",
+        }.get(task.status, f"`sow task abandon {task.id}{live}` gives it up")
         super().__init__(
             f"task {task.id} has begun (it is {task.status}), so it is not removed",
             hint=f"{give_up}; what was done stays on record.",

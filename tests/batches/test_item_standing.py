@@ -3,8 +3,9 @@
 import pytest
 from batches.item_values import ALL, accepted, checked, ended, finished, item, live
 
-from sow.batches.deeds import Deed, standing_of
+from sow.batches.deeds import Deed
 from sow.batches.facts import ItemFacts
+from sow.batches.item_standing import standing_of
 from sow.schema.batch import Accept, BatchPolicy, ItemState
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
@@ -40,6 +41,8 @@ COMPLETED = TaskStatus.COMPLETED
             S.WAITING,
             D.SPAWN,
         ),
+        # the cancel came too late, and the task was reopened since
+        (item(last=ended(Verb.SPAWN, cancel_asked=True)), PLAIN, S.WAITING, D.SPAWN),
         (item(refusal="No such program."), PLAIN, S.NEEDS_PERSON, None),
         (item(None, fault="It cannot be read."), PLAIN, S.NEEDS_PERSON, None),
         # somebody is at it

@@ -1,0 +1,54 @@
+"""How it is put where an item stands: what is to be done with it, or what a person is asked for.
+
+Owns the commands that a person is named. When which of these is right is
+`item_standing`'s and `finished_work`'s. Pure.
+"""
+
+import re
+
+from sow.batches.deeds import Deed, Standing
+from sow.batches.facts import ItemFacts
+from sow.schema.batch import ItemState
+
+EDIT_REPOSITORYS = '"${EDITOR:-vi}" .sow/config.yaml'
+"""What opens the repository's own settings."""
+
+
+def wants(item: ItemFacts, state: ItemState, deed: Deed, *, in_turn: bool = False) -> Standing:
+    """Return that a deed takes an item on."""
+    return Standing(task=item.task, state=state, deed=deed, step=item.steps + 1, in_turn=in_turn)
+
+
+def asks(item: ItemFacts, reason: str, command: str) -> Standing:
+    """Return that an item waits for a person, and for which command."""
+    return Standing(task=item.task, state=ItemState.NEEDS_PERSON, reason=reason, command=command)
+
+
+def answer(item: ItemFacts) -> str:
+    """Return the command that answers the question of an item's agent."""
+    return f'sow agent answer {item.task} "…"'
+
+
+def resume(item: ItemFacts) -> str:
+    """Return the command that has an item's author go on."""
+    return f'sow agent resume {item.task} "…"'
+
+
+def run_again(item: ItemFacts) -> str:
+    """Return the command that has an author work on an item again, in its session if it has one."""
+    return resume(item) if item.session_started else f"sow agent spawn {item.task}"
+
+
+def raising(reason: str) -> str:
+    """Return the command that raises a budget, where a reason names one (`reports.budgets`)."""
+    named = re.search(r"`(sow [^`]*--budget [^`]+|sow config edit)`", reason)
+    if named is not None:
+        return named[1]
+    return EDIT_REPOSITORYS if " in .sow/config.yaml, then " in reason else ""
+
+
+def with_more_budget(item: ItemFacts, reason: str) -> Standing:
+    """Return what an item wants whose budget is used up; that of a task is raised by a call."""
+    option = re.search(r"such as (--budget \S+)\.", reason)
+    call = f"{run_again(item)} {option[1]}" if option is not None else raising(reason)
+    return asks(item, reason, call)

@@ -1,0 +1,51 @@
+"""What cannot be looked at hides nothing else of where a project stands."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calls.batch_desk import begin, turn
+from calls.desk import Desk, make_desk
+
+from sow.batches import gathering
+from sow.git.git_errors import GitKilled
+from sow.jobs.database import open_queue
+from sow.situation.looking import look
+from sow.situation.next_steps import next_steps
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = make_desk(tmp_path, open_queue)
+    yield made
+    made.close()
+
+
+def test_a_batch_that_cannot_be_looked_at_hides_neither_jobs_nor_other_batches(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else nothing would seem to run, and `sow next` would have it begun once more."""
+    for task in ("010", "020"):
+        desk.task(task)
+    first, second = begin(desk, "010"), begin(desk, "020")
+    turn(first)
+    turn(second)
+
+    def gather(workspace: Any, database: Any, batch: Any, *more: Any) -> Any:
+        if batch.id == first.batch.id:
+            raise GitKilled(desk.base, ["log"], 9)
+        return read(workspace, database, batch, *more)
+
+    read = gathering.gather
+    monkeypatch.setattr("sow.calls.batch_turn.gather", gather)
+    found = look(desk.caller, is_at_terminal=True)
+    assert [job.task_id for job in found.queue.live] == ["010", "020"]
+    assert [(now.plan is None, now.rests) for now in found.queue.batches] == [
+        (True, False),
+        (False, False),
+    ]
+    assert any(isinstance(error, GitKilled) for error in found.errors)
+    commands = [step.command for step in next_steps(found)]
+    assert f"sow batch wait {first.batch.id}" in commands
+    assert not any(command.startswith(("sow agent spawn", "sow batch run")) for command in commands)
