@@ -59,6 +59,16 @@ class Workspace:
         return self.project / "feedback"
 
     @property
+    def refs(self) -> Path:
+        """The folder of what references link, and of their index."""
+        return self.sow / "refs"
+
+    @property
+    def reference_index(self) -> Path:
+        """Which references the repository has: committed, unlike what is linked beside it."""
+        return self.refs / "index.yaml"
+
+    @property
     def archive(self) -> Path:
         """The folder of the projects that have ended."""
         return self.sow / "knowledge" / "projects"

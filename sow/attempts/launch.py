@@ -13,6 +13,7 @@ from pathlib import Path
 from sow import own_variables
 from sow.agents.rights import commands_for
 from sow.attempts.plan import Plan
+from sow.attempts.references import readable_references, unwritable_links
 from sow.config.environment import read_executor_env
 from sow.environment import agent_environment
 from sow.errors import ConfigurationError
@@ -67,7 +68,8 @@ def launch_of(
         as_root=os.geteuid() == 0,
         environ=environ or {},
         commands=commands_of_role(job.agent),
-        readable=() if clone is None else readable_from_clone(workspace, task),
+        readable=readable_to(workspace, task, is_apart=clone is not None),
+        unwritable=unwritable_links(workspace, task),
         checkout=None if clone is None else workspace.root / job.cwd,
     )
     return executor.spawn(request) if plan.verb is Verb.SPAWN else executor.resume(request)
@@ -78,14 +80,30 @@ def commands_of_role(role: str, *, reviews: bool = False) -> tuple[str, ...]:
     return tuple(map(" ".join, commands_for(role, reviews=reviews)))
 
 
+def readable_to(workspace: Workspace, task: Task, *, is_apart: bool) -> tuple[Path, ...]:
+    """Return the folders outside of the one that it runs in that an agent is to read.
+
+    The references that its task names, as they lie in the cache; and for one in a clone
+    (`is_apart`) what `readable_from_clone` says.
+    """
+    here = readable_from_clone(workspace, task) if is_apart else ()
+    return tuple(dict.fromkeys((*here, *readable_references(workspace, task))))
+
+
 def readable_from_clone(workspace: Workspace, task: Task) -> tuple[Path, ...]:
     """Return the folders of the main checkout that an agent in a clone is to read.
 
-    Its task's own, and those that its references name below `.sow`, which the
-    clone does not have or need not have.
+    Its task's own, and those that its list of references names below `.sow`, which the
+    clone does not have or need not have. Links into `.sow/refs` are not followed here.
     """
     named = [workspace.root / text for text in task.references if isinstance(text, str)]
-    inside = [path for path in named if path.is_relative_to(workspace.sow) and path.is_dir()]
+    inside = [
+        path
+        for path in named
+        if path.is_relative_to(workspace.sow)
+        and not path.is_relative_to(workspace.refs)
+        and path.is_dir()
+    ]
     return tuple(dict.fromkeys((task_folder(workspace, task), *inside)))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import UNSET, Struct
 
+from sow.attempts.references import named_references
 from sow.attempts.role_template import role_template
 from sow.executors.base import Executor, Session, SessionSource
 from sow.paths import Workspace
@@ -47,6 +48,7 @@ def plan_attempt(
         location=location,
         iteration=task.iteration,
         agent=job.agent,
+        references=named_references(workspace, task),
     )
     session = session_of(task, executor)
 

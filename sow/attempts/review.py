@@ -14,6 +14,7 @@ from msgspec import UNSET
 
 from sow.attempts.launch import commands_of_role, executor_variables, task_folder
 from sow.attempts.plan import Plan, choose_verb, session_of, why_of
+from sow.attempts.references import readable_references, unwritable_links
 from sow.attempts.role_template import role_template
 from sow.environment import agent_environment
 from sow.executors.base import Executor, Launch, LaunchRequest
@@ -73,7 +74,8 @@ def launch_review(
         cwd=cwd,
         as_root=os.geteuid() == 0,
         environ={**agent_environment(environ), **executor_variables(job, environ)},
-        readable=(folder,) if is_apart else (),
+        readable=((folder,) if is_apart else ()) + readable_references(workspace, task),
+        unwritable=unwritable_links(workspace, task),
         commands=commands_of_role(job.agent, reviews=True),
         is_isolated=is_apart,
     )

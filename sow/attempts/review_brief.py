@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow.attempts.launch import task_folder
+from sow.attempts.references import named_references
 from sow.clones.judged import judged_change
 from sow.clones.steering import steering_files
 from sow.executors.base import Executor
@@ -59,6 +60,7 @@ def _of_task(workspace: Workspace, job: Job, task: Task) -> ReviewBrief:
             location=str(folder),
             iteration=task.iteration,
             agent=job.agent,
+            references=named_references(workspace, task),
         ),
         description=description.decode("utf-8", "replace"),
         feedback=[found for status in awaited for found in feedback_in(workspace, task, status)],

@@ -18,10 +18,11 @@ from msgspec import UNSET
 from sow.attempts.launch import (
     commands_of_role,
     environment_of,
-    readable_from_clone,
+    readable_to,
     task_folder,
 )
 from sow.attempts.plan import session_of
+from sow.attempts.references import unwritable_links
 from sow.calls.admission import ENDED, RefusedCall
 from sow.calls.ancestry import refuse_ancestors
 from sow.calls.caller import Caller
@@ -108,7 +109,8 @@ def _launch(caller: Caller, config: Configuration, resolved: Resolved) -> Launch
             as_root=os.geteuid() == 0,
             environ=agent_environment(caller.environ),
             commands=commands_of_role(resolved.agent),
-            readable=readable_from_clone(caller.workspace, resolved.task) if clone else (),
+            readable=readable_to(caller.workspace, resolved.task, is_apart=clone is not None),
+            unwritable=unwritable_links(caller.workspace, resolved.task),
             checkout=root / resolved.cwd if clone else None,
         )
     )

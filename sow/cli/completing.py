@@ -186,6 +186,14 @@ def _phases(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
     return [(phase, "") for phase in read_project(here()).phases]
 
 
+def _references(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+    from sow.cli.arguments import here
+    from sow.refs.index import read_index
+
+    found = read_index(here()).references
+    return [(reference.id, reference.description) for reference in found]
+
+
 def _field_words(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
     """Yield what may follow in `sow task set [TASK]... FIELD VALUE`."""
     match list(ctx.params.get(param.name or "") or ()):
@@ -230,4 +238,5 @@ schemas = completer(_schemas)
 prompts = completer(_prompts)
 statuses = completer(_statuses)
 phases = completer(_phases)
+references = completer(_references)
 field_words = completer(_field_words)

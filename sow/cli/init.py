@@ -1,8 +1,9 @@
 """`sow init`: make a `.sow` folder, or complete the one there is."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,8 +12,11 @@ from sow.cli.arguments import working_folder
 from sow.cli.output import echo_json, json_option
 from sow.clone_mark import workspace_of_clone
 from sow.errors import StateError
-from sow.paths import SOW_FOLDER, display_path, find_workspace
+from sow.paths import SOW_FOLDER, Workspace, display_path, find_workspace
 from sow.state.workspace_init import init_workspace
+
+if TYPE_CHECKING:
+    from msgspec import Struct
 
 
 @click.command()
@@ -20,20 +24,40 @@ from sow.state.workspace_init import init_workspace
 def init(as_json: bool) -> None:
     """Make a .sow folder here, or complete the one of this repository.
 
-    What stands already is left as it is.
+    What stands already is left as it is. In a fresh clone the references of
+    the index are linked, as `sow refs init` does it.
     """
     root = _root(working_folder(), os.environ)
     result = init_workspace(root)
+    references = _restored(Workspace(root))
     if as_json:
-        echo_json({"root": str(root), "made": result.made, "stood": result.stood})
+        views = [view for _, view in references]
+        echo_json({"root": str(root), "made": result.made, "stood": result.stood, **_plain(views)})
         return
     click.echo(display_path(root))
     for path in result.made:
         click.echo(f"  made   {path}")
     for path in result.stood:
         click.echo(f"  stood  {path}")
+    for words, _ in references:
+        click.echo(f"  {words}")
     if result.made:
         click.echo("Next: sow project new NAME")
+
+
+def _restored(workspace: Workspace) -> "Sequence[tuple[str, Struct]]":
+    """Link the references of the index, if it is there; return what has become of each."""
+    if not os.path.lexists(workspace.reference_index):
+        return ()
+    from sow.cli.refs_restoring import restored  # a new folder has none
+
+    return list(restored(workspace))
+
+
+def _plain(views: "Sequence[Struct]") -> Mapping[str, object]:
+    from msgspec import to_builtins  # for `--json` alone
+
+    return {"references": to_builtins(views)}
 
 
 def _root(cwd: Path, environ: Mapping[str, str]) -> Path:

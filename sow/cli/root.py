@@ -25,6 +25,7 @@ COMMANDS = {
     "worker": LazyCommand("sow.cli.worker:worker", "Run the queue's worker; list, stop workers."),
     "job": LazyCommand("sow.cli.job:job", "See what was queued, run, and how it ended."),
     "clone": LazyCommand("sow.cli.clone:clone", "See and remove the clones that tasks have."),
+    "refs": LazyCommand("sow.cli.refs:refs", "Link outside repositories for agents to read."),
     "cost": LazyCommand("sow.cli.cost:cost", "See what agents used: tokens, money, time."),
     "start": LazyCommand("sow.cli.start:start", "Begin an orchestrator's session here."),
     "status": LazyCommand("sow.cli.status:status", "See where the project stands, on one screen."),

@@ -3,6 +3,7 @@
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from sow.reports.task_views import task_folder, task_view
 from sow.state.fields import parse_list
 from sow.state.tasks import add_task
 from sow.terminal_text import readable
+
+if TYPE_CHECKING:
+    from sow.paths import Workspace
 
 
 @click.command()
@@ -54,6 +58,14 @@ from sow.terminal_text import readable
     help="A check of .sow/config.yaml that it is judged by; repeat it, or write unit,lint.",
     shell_complete=completing_names.checks,
 )
+@click.option(
+    "--reference",
+    "references",
+    multiple=True,
+    metavar="ID",
+    help="A reference (sow refs list) that its agent is to read; repeat it, or write a,b.",
+    shell_complete=completing.references,
+)
 @json_option
 def add(
     *,
@@ -66,6 +78,7 @@ def add(
     new_phase: bool,
     depends_on: tuple[str, ...],
     checks: tuple[str, ...],
+    references: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Add the task NAME to the project."""
@@ -86,12 +99,23 @@ def add(
         description=_description(description, description_file),
         depends_on=[item for text in depends_on for item in parse_list(text)],
         checks=names,
+        references=_entries(workspace, references),
     )
     if as_json:
         echo_json(task_view(workspace, added))
     else:
         folder = workspace.root / task_folder(workspace, added)
         click.echo(f"Task {added.id} added: {os.path.relpath(folder)}")
+
+
+def _entries(workspace: "Workspace", given: tuple[str, ...]) -> list[str]:
+    """Return how the task names its references. Raises UnknownReference."""
+    names = [item for text in given for item in parse_list(readable(text))]
+    if not names:
+        return []
+    from sow.refs.for_task import entries_for  # few tasks name references
+
+    return entries_for(workspace, names)
 
 
 def _description(text: str | None, file: Path | None) -> str:

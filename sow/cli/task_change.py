@@ -45,6 +45,7 @@ def set_field(
 
     Fields: name, status, assigned_agent, depends_on, references, feedback,
     files_modified, checks (lists are written a,b), priority and metadata.KEY.
+    In references, ref:ID names one of `sow refs list`.
     """
     tasks, field, value = _split(words)
     return for_each(
@@ -122,6 +123,8 @@ def _set(task_id: str, field: str, value: str, *, cancel_job: bool, as_json: boo
         _refuse_unknown_agent(value)
     if field == "checks":
         _refuse_unknown_checks(workspace, value)
+    if field == "references" and "ref:" in value:
+        _refuse_unknown_references(workspace, value)
     why = ""
     if own and field == "status" and value == "completed":
         value, why = _as_authors_word(workspace, task_id)
@@ -212,6 +215,13 @@ def _refuse_unknown_agent(name: str) -> None:
     from sow.agents.roles import get_agent
 
     get_agent(name)
+
+
+def _refuse_unknown_references(workspace: "Workspace", value: str) -> None:
+    from sow.refs.for_task import refuse_unknown
+    from sow.state.fields import parse_list
+
+    refuse_unknown(workspace, parse_list(value))
 
 
 def _refuse_unknown_checks(workspace: "Workspace", value: str) -> None:

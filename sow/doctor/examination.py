@@ -12,6 +12,7 @@ from sow.doctor.executors import examine_executors
 from sow.doctor.filesystem import examine_filesystem
 from sow.doctor.inheritance import examine_inheritance
 from sow.doctor.queue import examine_queue, live_workers
+from sow.doctor.references import examine_references
 from sow.doctor.state import examine_state
 from sow.errors import QueueError
 from sow.findings import Finding, Level
@@ -61,6 +62,9 @@ def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
     state = list(examine_state(here.workspace))
     if state:
         yield Section("State", state)
+    references = list(examine_references(here.workspace))
+    if references:
+        yield Section("References", references)
     yield Section("Disk", list(examine_filesystem(here.workspace)))
 
 

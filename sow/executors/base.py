@@ -57,6 +57,8 @@ class LaunchRequest(Struct, frozen=True):
     """The variables that the agent will have, by which its CLI finds the user's own files."""
     readable: tuple[Path, ...] = ()
     """Folders outside `cwd` that the agent is to read, and must not write."""
+    unwritable: tuple[Path, ...] = ()
+    """Folders that the agent must not write, wherever they lie."""
     checkout: Path | None = None
     """What `cwd` stands for in the main checkout, where the agent runs in a clone: what the user
     has allowed there holds in the clone too."""

@@ -40,7 +40,8 @@ def last_arguments(request: LaunchRequest, custom_args: Sequence[str]) -> tuple[
     Of a flag that is given twice Claude Code takes the last, so the user's `--settings` become
     part of ours, and which sources of settings count is for sow to say.
     """
-    if request.checkout is None and not request.readable and not request.is_isolated:
+    outside = request.readable or request.unwritable
+    if request.checkout is None and not outside and not request.is_isolated:
         return tuple(custom_args)
     own, rest = take_option(custom_args, SETTINGS)
     _, rest = take_option(rest, SOURCES)
@@ -66,7 +67,7 @@ def _settings(request: LaunchRequest) -> dict[str, Any]:
             rules.setdefault(kind, []).extend(_texts(permissions.get(kind)))
     rules.setdefault("deny", []).extend(
         f"Edit(/{os.path.abspath(folder)}/**)"  # noqa: PTH100 - a link in the path is kept
-        for folder in request.readable
+        for folder in (*request.readable, *request.unwritable)
     )
     kept = {kind: list(dict.fromkeys(words)) for kind, words in rules.items() if words}
     return {"permissions": kept} if kept else {}

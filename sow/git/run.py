@@ -8,8 +8,8 @@ may name as it likes) is `private_view`'s.
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sow.git.git_errors import GitKilled, GitMissing, GitRefused, GitTookTooLong
@@ -105,29 +105,15 @@ def git_answer(
     seconds: float = QUICK_SECONDS,
     stdin: bytes | None = None,
     environ: Mapping[str, str] | None = None,
+    settings: Sequence[str] = QUIET,
 ) -> tuple[int, bytes, str]:
     """Run git in `folder`; return its exit code, what it prints, and what it complains of.
 
     Git gets a process group of its own, so that a time-out ends also what it
-    has started. Raises GitMissing, GitRefused where the folder is none, GitKilled
-    and GitTookTooLong.
+    has started. `settings` replace `QUIET`. Raises GitMissing, GitRefused where the
+    folder is none, GitKilled and GitTookTooLong.
     """
-    settings = [word for setting in QUIET for word in ("-c", setting)]
-    try:
-        process = subprocess.Popen(
-            ["git", *settings, *words],
-            cwd=folder,
-            env=git_environment(os.environ) if environ is None else dict(environ),
-            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            process_group=0,
-        )
-    except OSError as error:
-        if not folder.is_dir():
-            complaint = f"{folder} is no folder: {error.strerror}"
-            raise GitRefused(folder, words, -1, complaint) from error
-        raise GitMissing from error
+    process = _start(folder, words, environ, settings, has_input=stdin is not None)
     try:
         output, complaint_bytes = process.communicate(stdin, timeout=seconds)
     except subprocess.TimeoutExpired as error:
@@ -139,6 +125,49 @@ def git_answer(
     if process.returncode < 0:
         raise GitKilled(folder, words, -process.returncode)
     return process.returncode, output, complaint_bytes.decode("utf-8", "replace")
+
+
+@contextmanager
+def git_talking(
+    folder: Path, *words: str, environ: Mapping[str, str] | None = None
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run git in `folder` for as long as the block asks it and reads its answers.
+
+    It has ended when the block ends, however that ends. Raises GitMissing, GitRefused.
+    """
+    process = _start(folder, words, environ, QUIET, has_input=True, says_why=False)
+    try:
+        yield process
+    finally:
+        _end(process)
+
+
+def _start(
+    folder: Path,
+    words: Sequence[str],
+    environ: Mapping[str, str] | None,
+    settings: Sequence[str],
+    *,
+    has_input: bool,
+    says_why: bool = True,
+) -> "subprocess.Popen[bytes]":
+    """Start git in a process group of its own. Raises GitMissing, GitRefused."""
+    options = [word for setting in settings for word in ("-c", setting)]
+    try:
+        return subprocess.Popen(
+            ["git", *options, *words],
+            cwd=folder,
+            env=git_environment(os.environ) if environ is None else dict(environ),
+            stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if says_why else subprocess.DEVNULL,
+            process_group=0,
+        )
+    except OSError as error:
+        if not folder.is_dir():
+            complaint = f"{folder} is no folder: {error.strerror}"
+            raise GitRefused(folder, words, -1, complaint) from error
+        raise GitMissing from error
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

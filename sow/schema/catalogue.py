@@ -15,6 +15,7 @@ from sow.schema.log_entry import LogFrontmatter
 from sow.schema.notification import Notification
 from sow.schema.output.commands import ERROR, OUTPUTS
 from sow.schema.project import ProjectState
+from sow.schema.references import ReferenceIndex
 from sow.schema.task import TaskState
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -22,6 +23,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FILES: Mapping[str, tuple[type[msgspec.Struct], str]] = {
     "task": (TaskState, "a task's state.yaml"),
     "project": (ProjectState, "the project's state.yaml"),
+    "references": (ReferenceIndex, "the index of references, .sow/refs/index.yaml"),
     "log": (LogFrontmatter, "the frontmatter of an entry in log.md"),
     "config": (UserConfigFile, "the user's config.yaml"),
     "notification": (Notification, "what a command of `notify:` reads from its standard input"),

@@ -145,14 +145,15 @@ def add_task(
     description: str = "",
     depends_on: Sequence[str] = (),
     checks: Sequence[str] = (),
+    references: Sequence[str] = (),
     metadata: Mapping[str, str] | None = None,
 ) -> Task:
     """Add a pending task, its folder whole or not at all.
 
     Without `task_id` it takes the next multiple of ten; without `phase` the
     project's first; a phase that is new is added to the project's list, if
-    `new_phase` asks for that. The agent's name, and those of the checks, are
-    the caller's to look up. Raises TaskExists, UnknownPhase, RefusedDependency,
+    `new_phase` asks for that. The agent's name, and those of the checks
+    and references, are the caller's to look up. Raises TaskExists, UnknownPhase, RefusedDependency,
     RefusedChange, NoProject, StateLocked, NotWritten.
     """
     # Only a new task needs what makes a folder, and what changes a project.
@@ -181,6 +182,7 @@ def add_task(
             description=description,
             depends_on=depends_on,
             checks=checks,
+            references=references,
             metadata=metadata,
         )
         task_folder.build(folder, files)

@@ -26,6 +26,7 @@ from sow.validation.kinds import Defect, Kind
 from sow.validation.leftovers import is_leftover
 from sow.validation.log_entries import is_within_entry
 from sow.validation.marks import Conflict, conflict_in, kept_by_union
+from sow.validation.references import merged_index
 from sow.yamlfile import YamlProblem
 
 LARGEST = 1 << 20
@@ -33,6 +34,7 @@ LARGEST = 1 << 20
 SKIPPED = ("run", "refs", "worktrees")
 """The folders of `.sow` that belong to this machine; the first sow had the last of them."""
 LINES = (".gitattributes", ".gitignore")
+REFERENCE_INDEX = (".sow", "refs", "index.yaml")
 TASK_FOLDER = re.compile(r"phases/[a-z][a-z0-9-]*/tasks/[0-9]{3,}$")
 
 
@@ -83,6 +85,8 @@ def _files(workspace: Workspace) -> Iterator[Path]:
         yield from (
             Path(folder, name) for name in sorted(files) if not is_leftover(Path(name), False)
         )
+    if workspace.reference_index.is_file():  # all else in its folder is this machine's
+        yield workspace.reference_index
 
 
 def added_by_both(marked: Marked, history: History) -> Added | None:
@@ -122,6 +126,12 @@ def solve(marked: Marked, history: History) -> Solution:
         return _both(conflict, "the lines of both sides are kept")
     if path.name == "state.yaml":
         return _merged(marked, history)
+    if path.parts[-3:] == REFERENCE_INDEX:
+        workspace = Workspace(path.parents[2])
+        answer = merged_index(workspace, conflict, history.base_of(path))
+        if isinstance(answer, str):
+            return Solution(None, answer)
+        return Solution(answer, "the references of both sides are kept")
     return Solution(None, "")
 
 

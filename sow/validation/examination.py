@@ -27,6 +27,7 @@ from sow.validation.kinds import Defect, Kind
 from sow.validation.log_entries import log_defects
 from sow.validation.reading import Hold, held, read_tree, unheld
 from sow.validation.records import record_defects
+from sow.validation.references import reference_defects
 from sow.validation.relations import relation_defects
 from sow.validation.same_ids import Pair, pairs_of, same_id_defects
 from sow.validation.standing import standing_defects
@@ -67,6 +68,7 @@ def _look(workspace: Workspace, user_config: Path, hold: Hold) -> Examined:
         *conflict_defects(marked, added, history),
         *foundation_defects(tree, user_config),
         *archive_defects(tree),
+        *reference_defects(tree),
     ]
     if project is not None:
         present = [pair for pair in added if pair.folder.is_relative_to(workspace.project)]

@@ -34,6 +34,7 @@ class Kind(StrEnum):
     FEEDBACK_UNNAMED = "feedback-unnamed"
     FILE_MISSING = "file-missing"
     REFERENCE_MISSING = "reference-missing"
+    UNKNOWN_REFERENCE = "unknown-reference"
     APPROVAL_OUTDATED = "approval-outdated"
     TIMES = "times"
     SESSION = "session"
@@ -76,7 +77,7 @@ MEANINGS: Mapping[Kind, Meaning] = {
         "Both sides of a log are kept, of `.version` the higher number, of `.gitignore` and"
         " `.gitattributes` the lines of both. In a state file what one side alone has changed is"
         " taken, of lists the additions of both, of `updated_at` the later. Where both have changed"
-        " the same field, nothing is done.",
+        " the same field, nothing is done. The index of references is merged by its entries.",
     ),
     Kind.FORM: Meaning(
         "the file is no YAML, or does not have the form that it should have",
@@ -177,6 +178,12 @@ MEANINGS: Mapping[Kind, Meaning] = {
         "a reference of the task names a file that is not there",
         "Its agent is told to open it.",
         'Correct it: sow task set TASK references "…"',
+    ),
+    Kind.UNKNOWN_REFERENCE: Meaning(
+        "the task names a reference that .sow/refs/index.yaml does not have",
+        "Its agent is told that it is not here, and goes without.",
+        "Add it (`sow refs add URL --id ID`), or take it out of the task:"
+        ' sow task set TASK references "…"',
     ),
     Kind.APPROVAL_OUTDATED: Meaning(
         "what was approved has changed since",

@@ -84,6 +84,8 @@ ARGUMENTS = {
     ("validate",): ("--fix",),
     ("config", "init"): ("--force",),
     ("config", "reset"): ("--yes",),
+    ("refs", "add"): ("/nowhere/at/all",),
+    ("refs", "remove"): ("none",),
     ("schema",): ("task",),
     ("completion",): ("bash",),
 }

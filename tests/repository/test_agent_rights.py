@@ -26,8 +26,8 @@ READS = """
 agent list, batch list, batch show, changes, clone list, clone path, completion, config path, config
 show, config validate, cost, demo, doctor, feedback list, input list, job explain, job list, job
 logs, job show, log, mcp, next, notify list, output list, phase list, project list, project status,
-prompt, queue status, review show, schema, status, task diff, task explain, task export, task list,
-task log, task output, task show, validate, worker list, worker logs, worker unit
+prompt, queue status, refs list, review show, schema, status, task diff, task explain, task export,
+task list, task log, task output, task show, validate, worker list, worker logs, worker unit
 """
 OWN_TASK = "agent log, agent task state set-status, task abandon, task reopen, task set"
 PLANNERS = "task add, task import, task remove"
@@ -39,7 +39,8 @@ wait, clone prune, clone remove, clone update, config edit, config init, config 
 feedback settle, init, input add, input remove, job cancel, job prune, job resolve, job retry, job
 wait, merge, notify test, output add, output move, output remove, phase add, phase finish, phase
 reopen, project abandon, project check, project finish, project new, project publish, project set,
-queue pause, queue resume, start, task check, worker, worker stop
+queue pause, queue resume, refs add, refs init, refs prune, refs remove, refs status, refs update,
+start, task check, worker, worker stop
 """
 PEOPLE = "trust"
 

@@ -459,6 +459,23 @@ def a_reference_to_nothing(workspace, dice):
 
 
 @damage
+def a_reference_that_the_index_does_not_have(workspace, dice):
+    path = some_state(workspace, dice)
+    return path and Expected(
+        Kind.UNKNOWN_REFERENCE, path, set_field(path, "references", '["ref:nothing"]')
+    )
+
+
+@damage
+def an_index_of_references_that_leads_elsewhere(workspace, dice):
+    path = workspace.reference_index
+    path.parent.mkdir(exist_ok=True)
+    entry = "references:\n- id: a\n  source: https://example.org/a\n  link: ../a\n"
+    path.write_text(entry)
+    return Expected(Kind.FORM, path, 4)
+
+
+@damage
 def an_approved_file_that_has_changed(workspace, dice):
     state = workspace.project_state
     if not state.is_file():

@@ -276,6 +276,10 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     root: Annotated[str, Meta(description="the workspace's root")]
     made: Annotated[tuple[str, ...], Meta(description="what was made, relative to it")]
     stood: Annotated[tuple[str, ...], Meta(description="what was there already")]
+    references: Annotated[
+        tuple[dict[str, Any], ...],
+        Meta(description="what has become of each reference, as `sow refs init` prints it"),
+    ]
 
 
 class PromptView(msgspec.Struct, frozen=True, kw_only=True):

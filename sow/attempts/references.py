@@ -1,0 +1,37 @@
+"""The references of a task, as its agent is told of them and may read them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sow.paths import Workspace
+from sow.prompts.compose import NamedReference
+from sow.refs.for_task import references_of
+from sow.schema.task import Task
+
+
+def named_references(workspace: Workspace | None, task: Task) -> Sequence[NamedReference]:
+    """Return what a prompt says of the references that a task names. Raises nothing."""
+    if workspace is None:
+        return ()
+    return [
+        NamedReference(
+            name=found.name,
+            kind=found.reference.kind.value if found.reference is not None else "",
+            folder=str(found.folder) if found.folder is not None else None,
+            about=" ".join((found.reference.description, found.reference.summary))
+            if found.reference is not None
+            else "",
+        )
+        for found in references_of(workspace, task.references)
+    ]
+
+
+def readable_references(workspace: Workspace, task: Task) -> tuple[Path, ...]:
+    """Return the folders of the references that a task names, as far as they are here."""
+    found = references_of(workspace, task.references)
+    return tuple(each.readable for each in found if each.readable is not None)
+
+
+def unwritable_links(workspace: Workspace, task: Task) -> tuple[Path, ...]:
+    """Return the folder in which references are linked, for an agent that has some."""
+    return (workspace.refs,) if references_of(workspace, task.references) else ()

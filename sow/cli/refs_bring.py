@@ -1,0 +1,84 @@
+"""`sow refs update` and `sow refs init`."""
+
+import time
+from collections.abc import Callable, Sequence
+
+import click
+
+from sow.cli import completing
+from sow.cli.arguments import here
+from sow.cli.output import echo_json, json_option
+from sow.cli.refs_restoring import failed_view, restore
+from sow.cli.refs_words import echo_left_out, updated_view, updated_words
+from sow.errors import ExitCode, SowError
+from sow.paths import Workspace
+from sow.refs.index import read_index, references_named
+from sow.refs.updating import Deed, Updated, update_reference
+from sow.schema.references import Reference
+
+Act = Callable[[Workspace, Reference], Updated]
+
+
+@click.command()
+@click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=completing.references)
+@json_option
+def update(ids: tuple[str, ...], as_json: bool) -> int:
+    """Set all references, or these, to what their remotes have now.
+
+    One that has diverged is set to the remote, and that is said.
+
+    Exit: 0 all of them are; 1 one could not be.
+    """
+    workspace = here()
+    references = references_named(read_index(workspace), ids)
+    return _each(workspace, references, _update, as_json=as_json)
+
+
+@click.command()
+@json_option
+def init(as_json: bool) -> int:
+    """Link all references that are missing on this machine, as in a fresh clone.
+
+    What is linked stays as it is. What this machine has fetched already is
+    linked without asking the remote.
+
+    Exit: 0 all are linked; 1 one could not be.
+    """
+    workspace = here()
+    return _each(workspace, read_index(workspace).references, restore, as_json=as_json)
+
+
+def _update(workspace: Workspace, reference: Reference) -> Updated:
+    return update_reference(workspace, reference, now=time.time())
+
+
+def _each(workspace: Workspace, references: Sequence[Reference], act: Act, *, as_json: bool) -> int:
+    """Do something with each reference; one that fails keeps none of the others from it."""
+    code = ExitCode.OK
+    if not references and not as_json:
+        click.echo("No reference yet: sow refs add URL", err=True)
+    for reference in references:
+        try:
+            done = act(workspace, reference)
+        except SowError as error:
+            code = ExitCode.FAILED
+            _tell_failure(reference, error, as_json=as_json)
+        else:
+            _tell(done, as_json=as_json)
+    return int(code)
+
+
+def _tell(done: Updated, *, as_json: bool) -> None:
+    if as_json:
+        echo_json(updated_view(done))
+        return
+    click.echo(updated_words(done))
+    if done.deed is not Deed.STOOD:
+        echo_left_out(done.brought.facts.left_out)
+
+
+def _tell_failure(reference: Reference, error: SowError, *, as_json: bool) -> None:
+    if as_json:
+        echo_json(failed_view(reference, error))
+        return
+    click.echo(f"{reference.id}: {error.message}\n\n{error.hint}", err=True)

@@ -1,0 +1,89 @@
+"""`sow refs remove` and `sow refs prune`."""
+
+import time
+
+import click
+
+from sow.cli import completing
+from sow.cli.arguments import here
+from sow.cli.output import echo_json, json_option
+from sow.refs.removing import Pruned, Removed, remove_reference
+from sow.refs.removing import prune as prune_cache
+from sow.schema.output.references import CachePruned, ReferenceRemoved
+from sow.terminal_text import printable
+
+
+@click.command()
+@click.argument("name", metavar="ID", shell_complete=completing.references)
+@json_option
+def remove(name: str, as_json: bool) -> None:
+    """Take the reference ID out of the index, and its link away.
+
+    What other repositories of this machine use stays in the cache.
+    """
+    workspace = here()
+    removed = remove_reference(workspace, name, now=time.time())
+    if as_json:
+        echo_json(_removed_view(removed))
+        return
+    click.echo(f"Reference {name} removed")
+    if not removed.was_linked:
+        link = removed.reference.link
+        click.echo(f"Note: .sow/refs/{link} is not of sow's making, and stays", err=True)
+    if removed.others:
+        count = len(removed.others)
+        words = "another repository" if count == 1 else f"{count} other repositories"
+        click.echo(f"Note: what was fetched stays: {words} of this machine uses it", err=True)
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Remove nothing, and say what would be.")
+@json_option
+def prune(dry_run: bool, as_json: bool) -> None:
+    """Remove from the cache what no repository of this machine uses any more.
+
+    A repository that is gone, or whose index no longer names a reference,
+    does not use it. Works anywhere.
+    """
+    count = 0
+    for done in prune_cache(now=time.time(), dry_run=dry_run):
+        if as_json:
+            echo_json(_pruned_view(done, dry_run=dry_run))
+        elif words := _pruned_words(done, dry_run=dry_run):
+            count += 1
+            click.echo(words)
+    if not count and not as_json:
+        click.echo("Nothing to remove.", err=True)
+
+
+def _pruned_words(done: Pruned, *, dry_run: bool) -> str:
+    source, would = printable(done.source), "would be " if dry_run else ""
+    if done.note:
+        return f"{source}: left as it is: {done.note}"
+    if done.is_forgotten:
+        return f"{source}: {would}removed; nobody uses it"
+    if done.trees:
+        trees = "1 tree" if done.trees == 1 else f"{done.trees} trees"
+        return f"{source}: {trees} {would}removed"
+    return ""
+
+
+def _removed_view(removed: Removed) -> ReferenceRemoved:
+    return ReferenceRemoved(
+        reference=removed.reference.id,
+        source=removed.reference.source,
+        was_linked=removed.was_linked,
+        others=removed.others,
+    )
+
+
+def _pruned_view(done: Pruned, *, dry_run: bool) -> CachePruned:
+    return CachePruned(
+        source=done.source,
+        users=done.users,
+        gone_users=done.gone_users,
+        trees=done.trees,
+        removed=done.is_forgotten,
+        note=done.note,
+        dry_run=dry_run,
+    )

@@ -1,0 +1,162 @@
+"""The cache that all repositories of a user share on this machine: one folder for each address.
+
+Owns where it lies, the names in it, and the lock of one cached repository. A folder holds
+`repository.git`, `trees` with what is linked, and `record.json`; its lock lies beside it.
+"""
+
+import fcntl
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+
+from sow.files import NotWritten
+from sow.refs.refs_errors import CacheLocked
+from sow.refs.sources import key_of
+
+LOCK_SECONDS = 1800.0
+"""How long a second one waits while the first fetches."""
+POLL_SECONDS = 0.05
+FOLDER_MODE = 0o700
+DRAFT = ".draft-"
+GONE = ".gone-"
+FILES = "files"
+"""The folder of a tree that holds what the remote has. It lies one deeper than the tree, so that
+an agent's CLI that is told of the tree takes nothing at its root for settings of its own."""
+
+
+def cache_root() -> Path:
+    """Return `$XDG_CACHE_HOME/sow/refs`, or what stands for it on this platform."""
+    if sys.platform == "win32":
+        from platformdirs.windows import Windows  # each platform needs its own only
+
+        return Path(Windows("sow", appauthor=False).user_cache_dir, "refs")
+    from platformdirs.unix import Unix  # likewise
+
+    return Path(os.path.realpath(Unix("sow").user_cache_dir), "refs")
+
+
+class Cached(Struct, frozen=True):
+    """The place of one repository in the cache. Nothing is promised to be there."""
+
+    source: str
+    folder: Path
+
+    @property
+    def repository(self) -> Path:
+        """The bare repository: history, and what has been fetched of the contents."""
+        return self.folder / "repository.git"
+
+    @property
+    def trees(self) -> Path:
+        """The folder of what is linked: one for each commit and folder of it."""
+        return self.folder / "trees"
+
+    @property
+    def record(self) -> Path:
+        """What this machine knows of it: commits, times, who uses it."""
+        return self.folder / "record.json"
+
+    @property
+    def lock(self) -> Path:
+        """The file whose `flock` is its lock."""
+        return self.folder.with_name(f".lock-{self.folder.name}")
+
+    def tree(self, name: str) -> Path:
+        """Return the folder of a tree."""
+        return self.trees / name
+
+
+def cached(source: str, root: Path | None = None) -> Cached:
+    """Return the place of an address in the cache."""
+    return Cached(source, (root or cache_root()) / key_of(source))
+
+
+def tree_name(commit: str, subfolder: str) -> str:
+    """Return the name of the tree of a commit, or of a folder of it."""
+    if not subfolder:
+        return commit
+    return f"{commit}-{sha256(subfolder.encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
+
+
+@contextmanager
+def locked(place: Cached, *, timeout_seconds: float = LOCK_SECONDS) -> Iterator[None]:
+    """Hold the lock of a cached repository for the length of the block; make the cache's folder.
+
+    It ends with the process. It is not re-entrant. Raises CacheLocked, NotWritten.
+    """
+    try:
+        place.folder.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotWritten(place.folder.parent, error) from error
+    descriptor = _take(place, timeout_seconds)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(place: Cached, timeout_seconds: float) -> int:
+    deadline = time.monotonic() + timeout_seconds
+    while True:
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(place.lock, flags, 0o600)
+        except OSError as error:
+            raise NotWritten(place.lock, error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+        else:
+            if _is_at(descriptor, place.lock):  # who removes the last of it takes the file away
+                return descriptor
+            os.close(descriptor)
+            continue
+        if time.monotonic() >= deadline:
+            raise CacheLocked(place.source, place.lock, timeout_seconds)
+        time.sleep(POLL_SECONDS)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except OSError:
+        return False
+
+
+def is_inside(path: str, folder: Path) -> bool:
+    """Whether a path, as it is written, lies below a folder."""
+    return os.path.normpath(path).startswith(f"{folder}{os.sep}")
+
+
+def delete_tree(folder: Path) -> None:
+    """Take a folder of the cache out of its place, then delete it. Raises NotWritten.
+
+    It is never seen half deleted. What is in it was written by us, and is read-only.
+    """
+    gone = folder.with_name(f"{GONE}{folder.name[:40]}-{os.urandom(4).hex()}")
+    try:
+        if not folder.name.startswith((GONE, DRAFT)):
+            folder.rename(gone)
+            folder = gone
+        for path, _, _ in os.walk(folder):
+            Path(path).chmod(FOLDER_MODE)
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise NotWritten(folder, error) from error
+
+
+def forget(place: Cached) -> None:
+    """Delete a cached repository with all that belongs to it. The caller holds its lock."""
+    delete_tree(place.folder)
+    with suppress(OSError):
+        place.lock.unlink()

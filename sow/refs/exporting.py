@@ -1,0 +1,268 @@
+"""The files of a reference, written as they are stored: a tree that is linked and never changes.
+
+Owns what of a commit becomes a file. Git checks nothing out here: it hands over contents, and no
+attribute, filter, line end or hook has a say. What could act or lead elsewhere (submodules, links
+to the outside, names that mean something to git) is left out, and told.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from sow.files import NotWritten, read_regular
+from sow.git.git_errors import GitRefused
+from sow.git.own_bare import Contents, OwnBare
+from sow.git.run import LONG_SECONDS
+from sow.refs.cache import DRAFT, FILES, FOLDER_MODE, Cached, delete_tree, tree_name
+from sow.refs.inner_links import leading_out
+from sow.refs.refs_errors import NoSuchFolder, TooMuch
+from sow.refs.repository import bring_contents
+from sow.schema.references import Reference
+
+MOST_FILES = 300_000
+MOST_BYTES = 8 << 30
+MOST_TOLD = 50
+"""How many of what was left out are named one by one."""
+LONGEST_LINK = 4096
+PIECE = 1 << 20
+FACTS = "tree.json"
+FACTS_LIMIT = 1 << 20
+LISTED = re.compile(rb"([0-7]{6}) ([a-z]+) ([0-9a-f]{40,64})\t(.*)", re.DOTALL)
+LINK, SUBMODULE, PROGRAM = "120000", "160000", "100755"
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One file of a commit."""
+
+    mode: str
+    oid: str
+    path: str
+
+
+class TreeFacts(msgspec.Struct, frozen=True):
+    """What is known of a tree that was written."""
+
+    commit: str
+    path: str
+    files: int
+    size: int
+    left_out: tuple[str, ...]
+    """What is in the commit, and not in the tree, and why."""
+
+
+def tree_of(place: Cached, repository: OwnBare, reference: Reference, commit: str) -> TreeFacts:
+    """Have the tree of a commit in the cache, and return what is known of it.
+
+    The caller holds the lock. Another process sees the whole of it or nothing. Raises
+    NoSuchFolder, TooMuch, Unreachable, GitRefused, NotWritten.
+    """
+    folder = place.tree(tree_name(commit, reference.subfolder))
+    facts = facts_of(folder)
+    if facts is not None:
+        return facts
+    draft = place.trees / f"{DRAFT}{os.urandom(4).hex()}"
+    try:
+        (draft / FILES).mkdir(mode=FOLDER_MODE, parents=True)
+        facts = _write(draft / FILES, repository, reference, commit)
+        (draft / FACTS).write_bytes(msgspec.json.encode(facts))
+        if os.path.lexists(folder):  # no facts in it: not of ours, or broken
+            delete_tree(folder)
+        draft.rename(folder)
+    except OSError as error:
+        _discard(draft)
+        raise NotWritten(folder, error) from error
+    except BaseException:
+        _discard(draft)
+        raise
+    return facts
+
+
+def facts_of(tree: Path) -> TreeFacts | None:
+    """Return what is known of a tree; None where it is not there whole."""
+    with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return msgspec.json.decode(read_regular(tree / FACTS, FACTS_LIMIT), type=TreeFacts)
+    return None
+
+
+def _discard(draft: Path) -> None:
+    with suppress(NotWritten):
+        delete_tree(draft)
+
+
+def _write(top: Path, repository: OwnBare, reference: Reference, commit: str) -> TreeFacts:
+    left_out: list[str] = []
+    entries = []
+    for entry in _entries(repository, reference, commit):
+        if fault := _fault(entry):
+            left_out.append(f"{entry.path}: {fault}")
+        else:
+            entries.append(entry)
+    size = _bring_missing(repository, reference, entries)
+    folders: set[Path] = set()
+    with repository.contents() as contents:
+        links = _links(contents, entries, left_out)
+        for entry in entries:
+            if entry.mode != LINK:
+                _write_file(contents, top, entry, folders, left_out)
+    for path, text in links.items():
+        _write_link(top, path, text, folders, left_out)
+    for folder in sorted({top, *folders}, reverse=True):
+        folder.chmod(0o555)
+    return TreeFacts(commit, reference.subfolder, len(entries), size, _in_words(left_out))
+
+
+def _in_words(left_out: Sequence[str]) -> tuple[str, ...]:
+    """Return what was left out in words fit for a record, the first of them one by one."""
+    named = [text.encode("utf-8", "replace").decode() for text in left_out[:MOST_TOLD]]
+    rest = len(left_out) - len(named)
+    return (*named, f"and {rest} more") if rest else tuple(named)
+
+
+def _entries(repository: OwnBare, reference: Reference, commit: str) -> Iterator[Entry]:
+    """Yield the files of a commit below the folder that is linked. NoSuchFolder, TooMuch."""
+    tree = _tree_object(repository, reference, commit)
+    words = ("ls-tree", "-r", "-z", "--full-tree", tree)
+    with repository.talking(*words) as output:
+        count, rest = 0, b""
+        while data := output.read(PIECE):
+            *records, rest = (rest + data).split(b"\0")
+            for record in records:
+                found = LISTED.fullmatch(record)
+                if found is None:
+                    raise GitRefused(repository.folder, ("ls-tree",), -1, "its answer is torn")
+                count += 1
+                if count > MOST_FILES:
+                    raise TooMuch(reference.source, f"{MOST_FILES} files")
+                path = found[4].decode("utf-8", "surrogateescape")
+                yield Entry(found[1].decode(), found[3].decode(), path)
+
+
+def _tree_object(repository: OwnBare, reference: Reference, commit: str) -> str:
+    """Return the object of the folder that is linked. Raises NoSuchFolder."""
+    if not reference.subfolder:
+        return repository.text("rev-parse", "--verify", f"{commit}^{{tree}}")
+    words = ("ls-tree", "-z", "--full-tree", commit, "--", reference.subfolder)
+    found = LISTED.fullmatch(repository.text(*words).removesuffix("\0").encode())
+    if found is None or found[2] != b"tree":
+        raise NoSuchFolder(reference.source, reference.subfolder, commit)
+    return found[3].decode()
+
+
+def _fault(entry: Entry) -> str:
+    """Return why an entry becomes no file whatever it holds; nothing if it does."""
+    if entry.mode == SUBMODULE:
+        return "a submodule, which is not fetched"
+    parts = entry.path.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        return "a name that leads elsewhere"
+    if any(part.lower().rstrip(". ") in (".git", "git~1") for part in parts):
+        return "a name that git takes for a repository of its own"
+    return ""
+
+
+def _bring_missing(repository: OwnBare, reference: Reference, entries: Sequence[Entry]) -> int:
+    """Have all contents here; return their size as files. Raises Unreachable, TooMuch."""
+    wanted = list(dict.fromkeys(entry.oid for entry in entries))
+    sizes = _sizes(repository, wanted)
+    missing = [oid for oid in wanted if oid not in sizes]
+    if missing:
+        bring_contents(repository, reference, missing)
+        sizes |= _sizes(repository, missing)
+    if any(oid not in sizes for oid in wanted):
+        raise GitRefused(repository.folder, ("cat-file",), -1, "contents of files are missing")
+    size = sum(sizes[entry.oid] for entry in entries)
+    if size > MOST_BYTES:
+        raise TooMuch(reference.source, f"{MOST_BYTES >> 30} GiB")
+    return size
+
+
+def _sizes(repository: OwnBare, oids: Sequence[str]) -> dict[str, int]:
+    """Return the sizes of the objects that are here."""
+    stdin = "".join(f"{oid}\n" for oid in oids).encode()
+    answer = repository.text("cat-file", "--batch-check", stdin=stdin, seconds=LONG_SECONDS)
+    lines = (line.split() for line in answer.splitlines())
+    return {words[0]: int(words[2]) for words in lines if len(words) == 3 and words[1] == "blob"}
+
+
+def _links(contents: Contents, entries: Sequence[Entry], left_out: list[str]) -> dict[str, str]:
+    """Return the links that are made, and what each says."""
+    links: dict[str, str] = {}
+    for entry in entries:
+        if entry.mode != LINK:
+            continue
+        data = contents.whole(entry.oid, LONGEST_LINK)
+        if not data or b"\0" in data:
+            left_out.append(f"{entry.path}: a link that no system makes")
+        else:
+            links[entry.path] = data.decode("utf-8", "surrogateescape")
+    faults = leading_out(links)
+    left_out.extend(f"{path}: a link that {fault}" for path, fault in sorted(faults.items()))
+    return {path: text for path, text in links.items() if path not in faults}
+
+
+def _write_file(
+    contents: Contents, top: Path, entry: Entry, folders: set[Path], left_out: list[str]
+) -> None:
+    left = contents.begin(entry.oid)
+    descriptor = None
+    try:
+        path = _made_folder(top, entry.path, folders)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        if not _is_about_the_name(error):
+            raise
+        left_out.append(f"{entry.path}: {(error.strerror or str(error)).lower()}")
+    try:
+        while left:
+            data = contents.piece(min(left, PIECE))
+            left -= len(data)
+            while descriptor is not None and data:
+                data = data[os.write(descriptor, data) :]
+        if descriptor is not None:
+            os.fchmod(descriptor, 0o555 if entry.mode == PROGRAM else 0o444)
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+    contents.end()
+
+
+def _write_link(top: Path, path: str, text: str, folders: set[Path], left_out: list[str]) -> None:
+    """Make a link. They are made last: nothing is ever written through one."""
+    try:
+        _made_folder(top, path, folders).symlink_to(text)
+    except OSError as error:
+        if not _is_about_the_name(error):
+            raise
+        left_out.append(f"{path}: {(error.strerror or str(error)).lower()}")
+
+
+def _made_folder(top: Path, path: str, folders: set[Path]) -> Path:
+    """Return where a file lies, with the folders above it made."""
+    target = top / path
+    if target.parent not in folders:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for folder in target.parents:
+            if folder == top:
+                break
+            folders.add(folder)
+    return target
+
+
+def _is_about_the_name(error: OSError) -> bool:
+    """Whether the disk has no such name or has it already; a full disk is another matter."""
+    import errno  # for faults alone
+
+    return error.errno in (
+        errno.EEXIST,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.ENAMETOOLONG,
+        errno.EILSEQ,
+        errno.EINVAL,
+        errno.ENOENT,
+    )

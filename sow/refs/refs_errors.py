@@ -1,0 +1,131 @@
+"""What can go wrong with references, in words that name the remedy."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sow.errors import StateError, UsageError
+
+
+class UnknownReference(StateError):
+    """The index has no reference of this id."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        from difflib import get_close_matches  # heavy, and for an error's hint alone
+
+        near = get_close_matches(name, known, n=1)
+        guess = f"Did you mean {near[0]}? " if near else ""
+        there = f"There are: {', '.join(known)}." if known else "There is none yet."
+        super().__init__(
+            f"there is no reference {name!r}",
+            hint=f"{guess}{there} `sow refs list` shows them.",
+        )
+
+
+class ReferenceTaken(StateError):
+    """Another reference has the id or the link already."""
+
+    def __init__(self, field: str, value: str, source: str) -> None:
+        super().__init__(
+            f"the {field} {value} belongs to another reference, to {source}",
+            hint=f"Choose another: sow refs add URL --{field} {value}-2",
+        )
+
+
+class RefusedReference(UsageError):
+    """A part of a reference is not what it may be."""
+
+    def __init__(self, fault: str, hint: str) -> None:
+        super().__init__(fault, hint=hint)
+
+
+class RefsFolderTaken(StateError):
+    """`.sow/refs` is no folder of its own: what is written there would land elsewhere."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"{folder} is a link, or no folder: nothing is linked there",
+            hint="Look at it, and move it away; sow makes the folder when it needs it.",
+        )
+
+
+class LinkPlaceTaken(StateError):
+    """Something that sow has not put there lies where a link should be."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} is not of sow's making, and lies where the reference is to be linked",
+            hint="Look at it and move it away, then call `sow refs init`.",
+        )
+
+
+class CacheLocked(StateError):
+    """Another process fetches the same repository."""
+
+    passes = True
+
+    def __init__(self, source: str, lock: Path, seconds: float) -> None:
+        super().__init__(
+            f"{source} is being fetched by another process (waited {seconds:g} s)",
+            hint=f"Try again later. `fuser {lock}` names that process.",
+        )
+
+
+class DamagedRecord(StateError):
+    """What is on record of a cached repository cannot be read."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"{path} cannot be read: {why}",
+            hint=f"Remove the folder {path.parent}, then call `sow refs init` in each repository"
+            " that uses it; it is fetched again.",
+        )
+
+
+class NoSuchRef(StateError):
+    """The remote has no such branch or tag."""
+
+    def __init__(self, source: str, ref: str) -> None:
+        kind, name = ("tag", ref.removeprefix("refs/tags/"))
+        if ref.startswith("refs/heads/"):
+            kind, name = ("branch", ref.removeprefix("refs/heads/"))
+        what = (
+            "has no commit that it names as its own" if ref == "HEAD" else f"has no {kind} {name}"
+        )
+        super().__init__(
+            f"{source} {what}",
+            hint="Name one that it has, by --branch or --tag; `git ls-remote` lists them.",
+        )
+
+
+class NoSuchFolder(StateError):
+    """A commit of the remote has no such folder."""
+
+    def __init__(self, source: str, path: str, commit: str) -> None:
+        super().__init__(
+            f"{source} has no folder {path} in {commit[:12]}",
+            hint="Name a folder of it by --path, from its root.",
+        )
+
+
+class TooMuch(StateError):
+    """A reference holds more than one may."""
+
+    def __init__(self, source: str, what: str) -> None:
+        super().__init__(
+            f"{source} holds more than {what}",
+            hint="Name the folder of it that is needed: sow refs add URL --path FOLDER",
+        )
+
+
+class Unreachable(StateError):
+    """The remote gave no answer, or refused. `why` is what git has said."""
+
+    passes = True
+
+    def __init__(self, source: str, why: str) -> None:
+        self.why = why
+        super().__init__(
+            f"{source} cannot be reached: {why}",
+            hint="See that `git ls-remote` of that address answers here, and asks nothing; then"
+            " call again.",
+        )

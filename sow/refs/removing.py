@@ -1,0 +1,178 @@
+"""`sow refs remove` and `sow refs prune`: what nobody uses goes, and what others use stays.
+
+Owns who counts as a user: a repository that is there, and whose index still names the reference.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sow.clock import format_time
+from sow.errors import SowError
+from sow.files import NotWritten
+from sow.paths import Workspace
+from sow.refs.cache import (
+    GONE,
+    Cached,
+    cache_root,
+    cached,
+    delete_tree,
+    forget,
+    locked,
+)
+from sow.refs.fetching import drop_old_trees, old_trees, since_when_unused
+from sow.refs.index import (
+    change_index,
+    locked_refs,
+    read_index,
+    reference_named,
+    refuse_foreign,
+)
+from sow.refs.linking import linked_tree, sweep_drafts, unlink
+from sow.refs.record import (
+    CacheRecord,
+    Use,
+    read_record,
+    root_of,
+    user_of,
+    with_users,
+    without_use,
+    write_record,
+)
+from sow.refs.repository import sweep
+from sow.refs.sources import key_of
+from sow.schema.references import Reference
+
+TRY_SECONDS = 0.0
+
+
+class Removed(Struct, frozen=True):
+    """What has become of a reference that was removed."""
+
+    reference: Reference
+    was_linked: bool
+    """Whether what lay in its place was sow's, and is gone."""
+    others: tuple[str, ...]
+    """The repositories that use what was fetched; it stays for them."""
+    is_forgotten: bool
+    """Whether nothing of it is left on this machine."""
+
+
+class Pruned(Struct, frozen=True):
+    """What has become of one cached repository."""
+
+    source: str
+    users: tuple[str, ...]
+    """Who uses it still."""
+    gone_users: tuple[str, ...]
+    """Who is on record, and uses it no more."""
+    trees: int
+    """How many trees were removed."""
+    is_forgotten: bool
+    note: str = ""
+    """Why it was left as it is."""
+
+
+def remove_reference(workspace: Workspace, name: str, *, now: float) -> Removed:
+    """Take a reference out of the index, its link away, and what nobody else uses from the disk.
+
+    Raises UnknownReference, RefsFolderTaken, CacheLocked, NotWritten.
+    """
+    refuse_foreign(workspace)
+    reference = reference_named(read_index(workspace), name)
+    place = cached(reference.source)
+    with locked(place):
+        with locked_refs(workspace) as folder:
+            sweep_drafts(folder)
+            change_index(
+                workspace,
+                lambda index: [other for other in index.references if other.id != name],
+            )
+            was_linked = unlink(folder, workspace, reference, place)
+        record = read_record(place)
+        if record is not None:
+            record = without_use(record, user_of(workspace.root), name, format_time(now))
+            write_record(place, record)
+        others = tuple(record.users) if record is not None else ()
+        if not others:
+            forget(place)
+        else:
+            drop_old_trees(place, now=now)
+    return Removed(reference, was_linked, others, not others)
+
+
+def prune(*, now: float, dry_run: bool = False) -> Iterator[Pruned]:
+    """Remove what no repository of this machine uses any more, one cached repository at a time.
+
+    What another process holds is left for the next time.
+    """
+    root = cache_root()
+    with suppress(OSError):
+        for folder in sorted(root.iterdir()):
+            if folder.name.startswith(GONE) and not dry_run:
+                with suppress(NotWritten):
+                    delete_tree(folder)
+            elif not folder.name.startswith(".") and folder.is_dir():
+                yield _pruned(folder, now=now, dry_run=dry_run)
+
+
+def _pruned(folder: Path, *, now: float, dry_run: bool) -> Pruned:
+    place = Cached(folder.name, folder)
+    try:
+        with locked(place, timeout_seconds=TRY_SECONDS):
+            record = read_record(place)
+            if record is None:
+                record = CacheRecord(folder.name, format_time(now), format_time(now))
+            users = {user: _live(user, uses, place) for user, uses in record.users.items()}
+            kept = {user: uses for user, uses in users.items() if uses}
+            gone = tuple(user for user in record.users if user not in kept)
+            if dry_run:
+                count = _count(place, replace(record, users=kept), now=now)
+                return Pruned(record.source, tuple(kept), gone, count, not kept)
+            return _cleaned(place, record, kept, gone, now=now)
+    except SowError as error:
+        return Pruned(folder.name, (), (), 0, is_forgotten=False, note=error.message)
+
+
+def _cleaned(
+    place: Cached,
+    record: CacheRecord,
+    kept: Mapping[str, Mapping[str, Use]],
+    gone: tuple[str, ...],
+    *,
+    now: float,
+) -> Pruned:
+    if not kept:
+        count = _count(place, replace(record, users={}), now=now)
+        forget(place)
+        return Pruned(record.source, (), gone, count, is_forgotten=True)
+    write_record(place, with_users(record, kept, format_time(now)))
+    sweep(place)
+    dropped = drop_old_trees(place, now=now)
+    return Pruned(record.source, tuple(kept), gone, len(dropped), is_forgotten=False)
+
+
+def _count(place: Cached, record: CacheRecord, *, now: float) -> int:
+    """Return how many trees go: of what nobody uses all of them."""
+    unused = since_when_unused(place, record, now=now)
+    return len(old_trees(unused, now=now) if record.users else unused)
+
+
+def _live(user: str, uses: Mapping[str, Use], place: Cached) -> dict[str, Use]:
+    """Return what a repository still uses: what it links, or its index names.
+
+    Another branch may have another index. One that cannot be read names all that it did.
+    """
+    workspace = Workspace(root_of(user))
+    try:
+        named = {each.id: key_of(each.source) for each in read_index(workspace).references}
+    except SowError:
+        named = dict.fromkeys(uses, place.folder.name)
+    return {
+        name: use
+        for name, use in uses.items()
+        if named.get(name) == place.folder.name or linked_tree(workspace, use.link, place)
+    }

@@ -1,0 +1,146 @@
+"""`sow refs update` and `sow refs init`: what is linked set to the remote, or linked again.
+
+Owns what becomes of a reference that has diverged: the remote decides, and that is told. Nobody
+works in a tree of the cache, so nothing of anybody's is lost by it.
+"""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from sow.git.git_errors import GitRefused
+from sow.paths import Workspace
+from sow.refs.cache import Cached, cached, locked
+from sow.refs.fetching import (
+    Brought,
+    bring_commit,
+    bring_reference,
+    drop_old_trees,
+    link_here,
+    note_use,
+)
+from sow.refs.index import locked_refs, read_index, reference_named, refuse_foreign
+from sow.refs.linking import MakeLink, Presence, look, make_link, sweep_drafts
+from sow.refs.record import read_record
+from sow.refs.refs_errors import LinkPlaceTaken, Unreachable
+from sow.refs.repository import Tip, distance, is_kept, repository_in
+from sow.refs.standing import Compared, Standing, commit_of, from_distance
+from sow.schema.references import Reference
+
+
+class Deed(StrEnum):
+    """What was done with a reference."""
+
+    STOOD = "stood"
+    """It was as it should be."""
+    LINKED = "linked"
+    """It was missing here, and is linked now."""
+    UPDATED = "updated"
+    RESET = "reset"
+    """It had diverged from the remote, or was ahead of it, and is what the remote has now."""
+
+
+class Updated(Struct, frozen=True):
+    """What has become of a reference."""
+
+    reference: Reference
+    deed: Deed
+    before: str | None
+    """The commit that was linked here."""
+    brought: Brought
+    is_copy: bool
+    words: str = ""
+    """How it stood against the remote before, where it differed."""
+
+
+def update_reference(
+    workspace: Workspace, reference: Reference, *, now: float, make: MakeLink = make_link
+) -> Updated:
+    """Set a reference to what its remote has. Raises as `bring_reference`, and LinkPlaceTaken."""
+    place = _ready(workspace, reference)
+    with locked(place):
+        before = commit_of(look(workspace, reference, place))
+        brought = bring_reference(place, reference, now=now)
+        return _finish(workspace, place, reference, before, brought, now=now, make=make)
+
+
+def restore_reference(
+    workspace: Workspace, reference: Reference, *, now: float, make: MakeLink = make_link
+) -> Updated:
+    """Link a reference that is missing here; one that is linked stays as it is.
+
+    What this machine has of it already is linked without asking the remote, so that a fresh clone
+    is ready at once and offline. Raises as `update_reference`.
+    """
+    place = _ready(workspace, reference)
+    with locked(place):
+        found = look(workspace, reference, place)
+        before = commit_of(found)
+        brought = _from_cache(place, reference, before)
+        if brought is None:
+            brought = bring_reference(place, reference, now=now)
+        return _finish(workspace, place, reference, before, brought, now=now, make=make)
+
+
+def _ready(workspace: Workspace, reference: Reference) -> Cached:
+    """Return a reference's place in the cache; refuse before anything is fetched."""
+    refuse_foreign(workspace)
+    place = cached(reference.source)
+    if look(workspace, reference, place).presence is Presence.STRANGE:
+        raise LinkPlaceTaken(workspace.refs / reference.link)
+    return place
+
+
+def _from_cache(place: Cached, reference: Reference, before: str | None) -> Brought | None:
+    """Return what is linked, else what another repository has brought; None for neither."""
+    record = read_record(place)
+    head = record.heads.get(reference.ref) if record is not None else None
+    commit = before or (head.commit if head is not None else None)
+    if commit is None or not place.repository.is_dir():
+        return None
+    if not is_kept(repository_in(place), commit):
+        return None
+    try:
+        return bring_commit(place, reference, Tip(commit, commit))
+    except (GitRefused, Unreachable):
+        return None
+
+
+def _finish(
+    workspace: Workspace,
+    place: Cached,
+    reference: Reference,
+    before: str | None,
+    brought: Brought,
+    *,
+    now: float,
+    make: MakeLink,
+) -> Updated:
+    """Note the use and link what was brought, as the index has the reference now."""
+    compared = _compared(place, reference, before, brought.commit)
+    note_use(workspace, place, reference, brought, now=now)
+    with locked_refs(workspace) as folder:
+        sweep_drafts(folder)
+        reference_named(read_index(workspace), reference.id)  # somebody may have removed it
+        is_copy = link_here(folder, workspace, place, reference, brought, make)
+    drop_old_trees(place, now=now)
+    if before is None:
+        deed = Deed.LINKED
+    elif compared is None:
+        deed = Deed.STOOD
+    else:
+        deed = Deed.UPDATED if compared.standing is Standing.BEHIND else Deed.RESET
+    words = compared.words if compared is not None else ""
+    return Updated(reference, deed, before, brought, is_copy, words)
+
+
+def _compared(
+    place: Cached, reference: Reference, before: str | None, after: str
+) -> Compared | None:
+    """Return how what was linked stood against what is linked now; None where it is the same."""
+    if before is None or before == after:
+        return None
+    repository = repository_in(place)
+    if not is_kept(repository, before):
+        return Compared(reference, Standing.DIVERGED, before, after)
+    return from_distance(reference, before, after, distance(repository, before, after))

@@ -1,0 +1,104 @@
+"""The index of references, and what tasks say of it; and how two sides of it are merged.
+
+Reads files, changes none, and asks no remote.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from sow.errors import SowError
+from sow.files import NotAFile, read_regular
+from sow.paths import Workspace
+from sow.refs.for_task import PREFIX
+from sow.refs.index import LIMIT, parse_index, with_references
+from sow.schema.references import Reference, ReferenceIndex
+from sow.state.state_errors import InvalidState, NewerState
+from sow.validation.kinds import Defect, Kind
+from sow.validation.marks import Conflict, conflict_in
+from sow.validation.tree import ProjectTree, Tree
+
+
+def reference_defects(tree: Tree) -> Iterator[Defect]:
+    """Yield what is wrong with the index, and the tasks that name what it does not have."""
+    path = tree.workspace.reference_index
+    try:
+        text = read_regular(path, LIMIT)
+    except FileNotFoundError:
+        text = b""
+    except NotAFile as error:
+        yield Defect(kind=Kind.UNREADABLE, path=path, what=f"it cannot be read: {error.reason}")
+        return
+    if conflict_in(text) is not None:
+        return
+    try:
+        index = parse_index(path, text)
+    except NewerState as error:
+        what = f"its form is {error.version}, which this sow does not read"
+        yield Defect(kind=Kind.NEWER, path=path, line=1, what=what)
+    except InvalidState as error:
+        what = f"{error.key}: {error.reason}" if error.key else error.reason
+        yield Defect(kind=Kind.FORM, path=path, line=error.line or 1, what=what)
+    else:
+        if tree.project is not None:
+            yield from _unknown(tree.project, index)
+
+
+def _unknown(project: ProjectTree, index: ReferenceIndex) -> Iterator[Defect]:
+    known = {reference.id for reference in index.references}
+    for folder in project.tasks:
+        if folder.state is None:
+            continue
+        for number, entry in enumerate(folder.state.content.references):
+            if not isinstance(entry, str) or not entry.startswith(PREFIX):
+                continue
+            name = entry.removeprefix(PREFIX)
+            if name not in known:
+                what = f"there is no reference {name!r}"
+                keys = ("task", "references", number)
+                yield folder.state.defect(Kind.UNKNOWN_REFERENCE, *keys, what=what)
+
+
+def merged_index(workspace: Workspace, conflict: Conflict, base: bytes | None) -> bytes | str:
+    """Return the index that has what both sides have done; or why only a person can say.
+
+    Each reference is taken as a whole. One that both sides have changed is in dispute.
+    """
+    path = workspace.reference_index
+    try:
+        ours, theirs = (
+            _by_id(parse_index(path, side)) for side in (conflict.ours, conflict.theirs)
+        )
+        before = _by_id(parse_index(path, base or b""))
+    except SowError as error:
+        return f"one side cannot be read: {getattr(error, 'reason', error.message)}"
+    names = list(dict.fromkeys([*ours, *theirs]))
+    disputed = [name for name in names if _is_disputed(name, before, ours, theirs)]
+    if disputed:
+        return f"both sides have changed {', '.join(disputed)}"
+    kept = [
+        theirs[name] if name in theirs and ours.get(name) == before.get(name) else ours[name]
+        for name in names
+        if not _was_removed(name, before, ours, theirs)
+    ]
+    try:
+        result = with_references(path, conflict.ours, kept)
+        parse_index(path, result)
+    except SowError as error:
+        return f"the two do not fit together: {getattr(error, 'reason', error.message)}"
+    return result
+
+
+def _by_id(index: ReferenceIndex) -> dict[str, Reference]:
+    return {reference.id: reference for reference in index.references}
+
+
+Side = Mapping[str, Reference]
+
+
+def _is_disputed(name: str, before: Side, ours: Side, theirs: Side) -> bool:
+    mine, its, old = ours.get(name), theirs.get(name), before.get(name)
+    return mine != its and old not in (mine, its)
+
+
+def _was_removed(name: str, before: Side, ours: Side, theirs: Side) -> bool:
+    """Whether one side has taken out what the other has left as it was."""
+    return name in before and (name not in ours or name not in theirs)
