@@ -60,7 +60,8 @@ SOURCES: tuple[Source, ...] = (
     Source("feedback settle", "ids=numbers"),
     Source(
         "task add",
-        "name agent id=task_option description=description_file< phase new_phase depends_on checks",
+        "name agent id=task_option description=description_file< phase new_phase depends_on checks"
+        " references",
     ),
     Source("task import", "entries=file!< new_phase priority"),
     Source("task list", "status phase ready waiting blocked"),
@@ -117,6 +118,13 @@ SOURCES: tuple[Source, ...] = (
     Source("log", "task agent since last"),
     Source("changes", "since task job limit"),
     Source("cost", "by since"),
+    Source("refs add", "url id=name link branch tag path kind tags description summary"),
+    Source("refs list"),
+    Source("refs status", "references=ids"),
+    Source("refs update", "references=ids"),
+    Source("refs remove", "reference=name"),
+    Source("refs init"),
+    Source("refs prune", "dry_run"),
     Source("queue status"),
     Source("queue pause"),
     Source("queue resume"),
@@ -178,6 +186,9 @@ MEANINGS: Mapping[str, str] = {
     "path": "The file's path in the repository.",
     "ids": "Their numbers.",
     "checks": "Names of checks; the default ones without it.",
+    "url": "Where it is: an address, or a repository's folder.",
+    "reference": "The reference's id.",
+    "references": "The references' ids; all without it.",
     "executors": "Their names; all without it.",
 }
 """What an argument is that is no option of its command, or whose option speaks of a file."""

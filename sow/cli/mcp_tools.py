@@ -20,7 +20,7 @@ ENDS_WORK = frozenset(
     {
         *(("project", "finish"), ("project", "abandon"), ("task", "abandon"), ("task", "remove")),
         *(("agent", "cancel"), ("batch", "cancel"), ("job", "cancel"), ("clone", "remove")),
-        *(("input", "remove"), ("output", "remove"), ("batch", "remove")),
+        *(("input", "remove"), ("output", "remove"), ("batch", "remove"), ("refs", "remove")),
     }
 )
 KEEPS_LAST = frozenset({("log",), ("task", "log"), ("task", "output"), ("job", "logs")})
