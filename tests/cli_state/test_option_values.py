@@ -30,7 +30,7 @@ OFFERS_BY_OPTION = {
     "--status": completing.statuses,
     "--task": completing.tasks,
 }
-NEW_NAMES = {("project", "new", "--phase"), ("task", "add", "--id")}
+NEW_NAMES = {("project", "new", "--phase"), ("refs", "add", "--id"), ("task", "add", "--id")}
 """What is to be made has no name yet that could be offered."""
 
 
