@@ -123,6 +123,8 @@ def sweep(place: Cached) -> None:
             for path in sorted(folder.iterdir()):
                 if path.name.startswith((".draft-", ".gone-")):
                     delete_tree(path)
+                elif path.name.startswith(f".{place.record.name}."):
+                    path.unlink(missing_ok=True)
 
 
 def _asked(

@@ -22,6 +22,10 @@ WITH_GIT = 0.7
 """How many of those that are killed are killed while they run a git."""
 KILLED = 0.6
 """How many of the commands are killed, if they do not end before."""
+HOW = ("alone", "with a git", "beside a git")
+"""How a command is killed: while no git of its runs, together with that, or not."""
+OF_EACH = 5
+"""The storm goes on until so many were killed in each way."""
 BOTH = ("README.md", "docs/style.md")
 """Two files of a remote that say the same in each of its commits."""
 
@@ -119,7 +123,8 @@ class RefsStorm:
         if self.chance.random() < 0.1:
             self.commit(self.chance.choice(self.remotes))
         self.look()
-        return self.kills.total() >= self.wanted_kills and self.ends.total() >= self.wanted_ends
+        enough = self.kills.total() >= self.wanted_kills and self.ends.total() >= self.wanted_ends
+        return enough and min(self.kills[how] for how in HOW) >= OF_EACH
 
     def is_calm(self) -> bool:
         """Whether nobody runs any more."""

@@ -28,7 +28,6 @@ def test_a_storm_of_kills_breaks_no_clone_and_loses_no_entry(tmp_path: Path, see
     storm = RefsStorm(seed, tmp_path, sites, remotes, KILLS, ENDS)
     storm.run()
     wait_until(lambda: not gits_in_the_cache(), "the gits of the dead end", seconds=120)
-    assert min(storm.kills[how] for how in ("alone", "with a git", "beside a git")) > 2
     print(f"refs storm {seed}: kills {dict(storm.kills)}, ends {dict(storm.ends)}")
     assert storm.torn == []
     for site in sites:
