@@ -64,8 +64,6 @@ class DocumentFacts(Struct, frozen=True):
     """Whether it outlives the project: it lies outside of the project's own folder."""
     is_there: bool = True
     """Whether there is such a file now."""
-    is_in_the_way: bool = False
-    """Whether a file lies already where it would be moved to."""
 
 
 class Facts(Struct, frozen=True):

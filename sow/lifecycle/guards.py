@@ -157,10 +157,8 @@ def _outputs_kept(facts: Facts) -> Sequence[Remedy]:
 def _moved(output: DocumentFacts) -> Remedy:
     if not output.is_there:
         return _gone(output)
-    command, why = f"sow output move {_quoted(output.path)}", "would go with the project"
-    if output.is_in_the_way:
-        command, why = f'{command} --to "<folder>"', "has a namesake where it would be moved to"
-    return Remedy(command, f"{output.path} {why}")
+    command = f"sow output move {_quoted(output.path)}"
+    return Remedy(command, f"{output.path} would go with the project")
 
 
 def _feedback_settled(facts: Facts) -> Sequence[Remedy]:

@@ -6,7 +6,6 @@ ask about is looked for: the whole work is read where it is judged alone.
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import PurePosixPath
 
 from msgspec import UNSET
 
@@ -19,7 +18,7 @@ from sow.paths import SOW_FOLDER, Workspace
 from sow.schema.config import ApproveRule
 from sow.schema.project import Artifact, Project, ProjectCheck
 from sow.schema.task import Task
-from sow.state.artifacts import Side, is_approved, kept_folder, listed
+from sow.state.artifacts import Side, is_approved, listed
 from sow.state.authors import PERSON
 from sow.state.lifecycle import plan_content
 from sow.state.project_feedback import open_feedback
@@ -123,17 +122,4 @@ def _document(workspace: Workspace, artifact: Artifact) -> DocumentFacts:
         is_approved=is_approved(workspace, artifact),
         is_kept=is_kept,
         is_there=os.path.isfile(workspace.root / artifact.path),  # noqa: PTH113 - never raises
-        is_in_the_way=not is_kept and _is_in_the_way(workspace, artifact),
     )
-
-
-def _is_in_the_way(workspace: Workspace, artifact: Artifact) -> bool:
-    """Whether a file lies already where a document would be moved to."""
-    from sow.config.checks import read_repository  # few documents are still to be moved
-
-    try:
-        settings = read_repository(workspace.repository_config).content.artifacts or {}
-    except SowError:
-        settings = {}
-    name = PurePosixPath(artifact.path).name
-    return os.path.lexists(workspace.root / kept_folder(artifact.type, settings) / name)

@@ -29,3 +29,21 @@ def test_a_verdict_holds_where_a_document_is_moved_out_of_the_project(
     assert next_of(sow) == ["sow advance"]
     (tmp_path / "docs/api.md").write_text("# Another API\n")
     assert next_of(sow)[0].startswith("sow agent review --project"), "an edit is another matter"
+
+
+def test_a_move_that_was_killed_after_its_copy_is_what_is_to_be_done_again(
+    sow, agents_may, tmp_path
+):
+    """The copy lies where the document goes to: it stands in nobody's way."""
+    sow("init")
+    sow("project", "new", "Search", "--type", "design")
+    (tmp_path / ".sow/project/context/api.md").write_text("# The API\n")
+    sow("output", "add", ".sow/project/context/api.md", "--type", "design")
+    sow("approve", ".sow/project/context/api.md")
+    copy = tmp_path / ".sow/knowledge/designs/api.md"
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_text("# The API\n")
+    sow("advance")
+    assert next_of(sow) == ["sow output move .sow/project/context/api.md"]
+    moved = sow("output", "move", ".sow/project/context/api.md", "--json").json
+    assert moved["path"] == ".sow/knowledge/designs/api.md"

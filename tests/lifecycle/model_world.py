@@ -256,9 +256,7 @@ def add_output(world: World, _: Sequence[str]) -> None:
 
 
 def move_output(world: World, words: Sequence[str]) -> None:
-    found = document(world, words[0])
-    assert found.is_there
-    assert not found.is_in_the_way or "--to" in words
+    assert document(world, words[0]).is_there
     change_document(world, words[0], is_kept=True)
 
 

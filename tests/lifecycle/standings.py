@@ -77,7 +77,6 @@ def random_document(chance: random.Random, number: int) -> DocumentFacts:
         is_approved=is_there and chance.random() < 0.5,
         is_kept=is_kept,
         is_there=is_there,
-        is_in_the_way=not is_kept and chance.random() < 0.3,
     )
 
 
