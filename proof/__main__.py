@@ -23,6 +23,7 @@ TESTS = (
     "tests/journeys/test_batch_storm.py",
     "tests/journeys/test_power_loss.py",
     "tests/journeys/test_zero_context.py",
+    "tests/refs/test_refs_storm.py",
     "tests/fuzz",
     "tests/containers",
 )
