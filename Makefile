@@ -22,7 +22,7 @@ ifeq ($(CI),true)
 LEAVE_OUT := -m "not docker"
 # A run of CI has a limit, and a shared machine may be slower than usual. What fails there is
 # tried once more, and the summary names it (docs/decisions.md, "A second try, in CI alone").
-ON_CI := --begin-within 50 --reruns 1 --reruns-delay 2
+ON_CI := -raR --begin-within 50 --reruns 1 --reruns-delay 2
 else
 LEAVE_OUT := -m "not storm and not docker"
 ON_CI :=
