@@ -5,6 +5,7 @@ reviewed and merged. Agents and checks only sleep, for as long as `Terms` says, 
 what the batch takes beyond the ideal is sow's own.
 """
 
+import statistics
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,8 @@ BATCHES = (2, 20)
 """How many batches wait for a person."""
 TASKS_OF_A_BATCH = 10
 IDLE_SECONDS = 20.0
+WINDOWS = 3
+"""How often a worker that idles is looked at: a minute after its start it prunes, once."""
 
 AUTHOR = """\
 #!/bin/sh
@@ -216,6 +219,10 @@ def _cpu_share(place: Place) -> float:
     with closing(open_queue(place.workspace)) as database:
         (record,) = workers.registered(database)
     worker = psutil.Process(record.process.pid)
+    return statistics.median(_share_of(worker) for _ in range(WINDOWS))
+
+
+def _share_of(worker: psutil.Process) -> float:
     before, begun = worker.cpu_times(), time.monotonic()
     time.sleep(IDLE_SECONDS)
     after, ended = worker.cpu_times(), time.monotonic()
