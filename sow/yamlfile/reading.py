@@ -89,13 +89,18 @@ def _is_too_deep(source: str) -> bool:
     import yaml
 
     depth = 0
-    for event in yaml.parse(source, Loader=_loader()):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MAX_DEPTH:
-            return True
+    try:
+        for event in yaml.parse(source, Loader=_loader()):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            if depth > MAX_DEPTH:
+                return True
+    except yaml.MarkedYAMLError as error:
+        # PyYAML 6.0.4 brings a libyaml with a limit of its own (1,000 levels, measured). Its
+        # scanner reads ahead, so that it may raise before the first event.
+        return "maximum nesting depth" in f"{error.problem} {error.context}"
     return False
 
 
