@@ -39,7 +39,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-quick test-of check format bench proof clean
+.PHONY: help run test test-quick test-of check format bench proof dist clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,11 @@ bench: $(FOR_BENCH) ## Measure; print a table and write it to bench/results.
 
 proof: $(FOR_WORK) ## Run all storms with all seeds and write docs/proof.md; about half an hour.
 	$(BIN)/python -m proof $(PROOF_OPTIONS)
+
+# The same commit gives the same bytes: their times are the commit's (docs/releasing.md).
+dist: $(FOR_WORK) ## Build the sdist, and of it the wheel, into dist; the same bytes each time.
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(BIN)/python -P -m build --no-isolation --outdir dist
 
 clean: ## Remove all that these targets have made.
 	rm -rf .venv .bench .tools .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from sow import __version__
 from sow.cli import completing
 from sow.cli.failure import show_failure, wants_json
 from sow.cli.lazy import LazyCommand, LazyGroup
@@ -65,6 +64,15 @@ PLAIN_WORDS = {
 """What click says in the words of a programmer, and what we say for it."""
 
 
+def _show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        # For this option alone.
+        from sow.cli.version import this_version
+
+        click.echo(this_version())
+        ctx.exit()
+
+
 @click.group(
     cls=LazyGroup,
     lazy_commands=COMMANDS,
@@ -72,7 +80,14 @@ PLAIN_WORDS = {
     epilog="A first run: sow init, sow project new NAME, sow task add NAME --agent implementer, "
     "sow agent spawn implementer 010. Then, and at any time: sow next.",
 )
-@click.version_option(__version__, prog_name="sow")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def root() -> None:
     """Run coding-agent CLIs as queued jobs.
 

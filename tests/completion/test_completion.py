@@ -248,8 +248,10 @@ def test_another_shell_is_refused_with_the_choices(site: Site) -> None:
     assert "'bash', 'zsh', 'fish'" in refused.err
 
 
+FROM_SOW = 'eval "$(sow completion bash)"'
+FROM_WHEEL = f". '{Path(__file__).parents[2] / 'release/completions/sow.bash'}'"
 BASH = """
-eval "$(sow completion bash)"
+{source}
 complete -p sow
 COMP_WORDS=({words}) COMP_CWORD={index}
 _sow_completion sow
@@ -257,12 +259,12 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 """
 
 
-def by_bash(site: Site, words: list[str]) -> list[str]:
+def by_bash(site: Site, words: list[str], source: str = FROM_SOW) -> list[str]:
     """Source the script in bash and let its function complete the last word."""
     bash = shutil.which("bash", path="/usr/local/bin:/usr/bin:/bin")
     if bash is None:
         skip_or_fail("needs bash")
-    script = BASH.format(words=shlex.join(["sow", *words]), index=len(words))
+    script = BASH.format(source=source, words=shlex.join(["sow", *words]), index=len(words))
     done = subprocess.run(
         [bash, "--norc", "--noprofile", "-c", script],
         env=site.environment(),
@@ -284,6 +286,10 @@ def test_bash_itself(site: Site) -> None:
     assert by_bash(site, ["agent", "spawn", "implementer", ""]) == ["010", "020"]
     assert by_bash(site, ["doctor", "w"]) == ["windsurf"]
     assert by_bash(site, ["job", "show", ""]) == []
+
+
+def test_bash_with_the_file_that_the_wheel_brings(site: Site) -> None:
+    assert by_bash(site, ["agent", "spawn", "impl"], FROM_WHEEL) == ["implementer"]
 
 
 def test_nothing_of_a_project_is_changed_by_asking(site: Site) -> None:

@@ -134,5 +134,6 @@ def test_the_image_gets_what_the_package_is_built_from():
     build = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     wheel = build["tool"]["hatch"]["build"]["targets"]["wheel"]
     needed = {*wheel["packages"], *(name.split("/")[0] for name in wheel["shared-scripts"])}
+    needed |= {name.split("/")[0] for name in wheel["shared-data"]} | {"hatch_build.py"}
     needed |= {"pyproject.toml", build["project"]["readme"], *build["project"]["license-files"]}
     assert needed <= kept

@@ -1,0 +1,103 @@
+"""What is released: the wheel and the sdist, whole, the same each time, and naming their commit."""
+
+import hashlib
+import shutil
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from release.conftest import Built, build, run
+from repository.markdown import REPOSITORY
+
+from sow.cli.version import SHORT
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("release")]
+AT = {"SOURCE_DATE_EPOCH": "1767225600"}
+"""What `make dist` takes from the commit."""
+
+
+def digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def tracked(*folders: str) -> list[str]:
+    return run("git", "ls-files", "-z", *folders, cwd=REPOSITORY).split("\0")[:-1]
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """Return a copy of the tree in another place, whose files came in another order and mode."""
+    tree = tmp_path / "copied"
+    shutil.copytree(REPOSITORY / ".git", tree / ".git")
+    for name in reversed(tracked()):
+        source, target = REPOSITORY / name, tree / name
+        if source.exists():  # a developer may have just removed it
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target, follow_symlinks=False)
+            mode = 0o700 if source.stat().st_mode & 0o100 else 0o600
+            target.chmod(mode)
+    return tree
+
+
+def test_two_builds_are_the_same_byte_for_byte(copied: Path, tmp_path: Path) -> None:
+    first = build(REPOSITORY, tmp_path / "first", **AT)
+    elsewhere = {**AT, "TZ": "Asia/Tokyo", "LC_ALL": "C", "PYTHONHASHSEED": "7"}
+    second = build(copied, tmp_path / "second", **elsewhere)
+    assert digest(first.wheel) == digest(second.wheel)
+    assert digest(first.sdist) == digest(second.sdist)
+
+
+def test_the_sdist_makes_the_same_wheel(tmp_path: Path) -> None:
+    built = build(REPOSITORY, tmp_path / "built", **AT)
+    with tarfile.open(built.sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    tree = tmp_path / built.sdist.name.removesuffix(".tar.gz")
+    again = build(tree, tmp_path / "again", **AT)
+    assert digest(again.wheel) == digest(built.wheel)
+    assert digest(again.sdist) == digest(built.sdist)
+
+
+def test_the_wheel_holds_each_file_of_both_packages_and_nothing_else(built: Built) -> None:
+    with zipfile.ZipFile(built.wheel) as wheel:
+        held = {name for name in wheel.namelist() if name.startswith(("sow/", "worker/"))}
+    there = {name for name in tracked("sow", "worker") if (REPOSITORY / name).exists()}
+    assert there <= held
+    untracked = set(run("git", "ls-files", "-zo", "--exclude-standard", cwd=REPOSITORY).split("\0"))
+    assert held - there - untracked == {"sow/COMMIT"}
+
+
+def test_the_sdist_holds_what_the_tests_need(built: Built) -> None:
+    with tarfile.open(built.sdist) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    there = {name for name in tracked() if (REPOSITORY / name).exists()}
+    assert {
+        name for name in there - held if not name.startswith((".github/", ".dockerignore"))
+    } == set()
+
+
+def test_the_installed_sow_names_its_commit(installed: Path, tmp_path: Path) -> None:
+    commit = run("git", "rev-parse", "HEAD", cwd=REPOSITORY)[:SHORT]
+    assert f"(commit {commit}" in run(installed / "sow", "--version", cwd=tmp_path)
+
+
+def test_a_tree_without_git_is_built_without_a_commit(built: Built, tmp_path: Path) -> None:
+    """And does not take that of a repository in which it happens to lie."""
+    run("git", "init", "--quiet", tmp_path, cwd=tmp_path)
+    with tarfile.open(built.sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    tree = tmp_path / built.sdist.name.removesuffix(".tar.gz")
+    (tree / "sow/COMMIT").unlink()
+    wheel = build(tree, tmp_path / "dist").wheel
+    with zipfile.ZipFile(wheel) as archive:
+        assert "sow/COMMIT" not in archive.namelist()
+
+
+def test_the_wheel_brings_what_completes_words_where_shells_look(installed: Path) -> None:
+    share = installed.parent / "share"
+    for name, shell in (
+        ("bash-completion/completions/sow", "bash"),
+        ("zsh/site-functions/_sow", "zsh"),
+        ("fish/vendor_completions.d/sow.fish", "fish"),
+    ):
+        assert f"_SOW_COMPLETE={shell}_complete" in (share / name).read_text()
