@@ -32,10 +32,12 @@ from sow.schema.batch import BatchState
 from sow.schema.project import Ending, EndingWord, Project
 from sow.state.archive import archived_folders, read_archived
 from sow.state.authors import Author
+from sow.state.due_entries import settle
 from sow.state.kept.store import project_id_at
+from sow.state.places import all_places
 from sow.state.projects import change_project, read_project
 from sow.state.state_errors import NoProject
-from sow.state.status_entries import STATE, log_change
+from sow.state.status_entries import STATE, change_entry, log_change
 from sow.state.transitions import moment
 from sow.state.units import slug_of
 from sow.yamlfile import REMOVE
@@ -98,11 +100,10 @@ def _record(
         return before
     now = caller.now()
     ending = {"how": how.value, "by": by.agent, "at": moment(now), "remove": remove}
-    project = change_project(caller.workspace, lambda _: {"ending": ending}, now=now)
-    if caller.job_id is not None:
-        words = f"The project is to be {how.value} once this job has ended"
-        log_change(caller.workspace.project, words, STATE, by, now=now)
-    return project
+    words = f"The project is to be {how.value} once this job has ended"
+    entries = [change_entry(words, STATE, by, now=now)] if caller.job_id is not None else []
+    fields = {"ending": ending}
+    return change_project(caller.workspace, lambda _: fields, now=now, entries=lambda: entries)
 
 
 def _data(ending: Ending) -> Mapping[str, object]:
@@ -205,6 +206,8 @@ def _settle(workspace: Workspace, database: Database, project_id: ProjectId, *, 
             with suppress(StateError):  # an unreadable task goes as it is
                 give_back(workspace, database, job, now=now)
     log_ends(workspace, database)
+    for place in all_places(workspace):
+        settle(place.folder)
 
 
 def _refuse_live(database: Database, project: Project, *, besides: JobId | None = None) -> None:

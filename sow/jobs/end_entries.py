@@ -6,15 +6,13 @@ a worker, or the next one. The id of such an entry follows from its job, so one
 that is written twice (by two at once, or again after a kill) is read once.
 """
 
-import os
 import sqlite3
 from contextlib import suppress
-from pathlib import Path
 
 from sow.clock import format_time
 from sow.errors import SowError, StateError
 from sow.faults import passing_fault
-from sow.files import locked_once, open_regular
+from sow.files import locked_once
 from sow.ids import JobId, ProjectId
 from sow.jobs import jobs, records
 from sow.jobs.changes import change_of, file_id
@@ -26,7 +24,7 @@ from sow.schema.job import FINAL_STATES, Job, JobState
 from sow.schema.kinds import kind_of
 from sow.state.authors import Author
 from sow.state.kept.store import project_id_at
-from sow.state.log_writing import LOG_FILE, LogEntry, write_entry
+from sow.state.log_writing import LogEntry, has_entry, write_entry
 from sow.state.places import find_task
 from sow.state.status_entries import JOB
 
@@ -39,8 +37,6 @@ RESULTS = {
 }
 ENDS = records.among("kind", sorted(FINAL_STATES))
 AT_ONCE = 200
-LAST_BYTES = 1 << 16
-"""How much of a log's end is looked at for an entry that is there already."""
 
 
 def author_of_job(job: Job, attempt: int | None = None) -> Author:
@@ -103,7 +99,7 @@ def _log_end(workspace: Workspace, database: Database, end: Change) -> None:
         state = JobState(end.kind)
         reason = end.data.reason or ""
         entry = end_entry(database, job, state, _words(job, state, reason), at=end.at)
-        if not _is_there(folder / LOG_FILE, entry.id):
+        if not has_entry(folder, entry.id):
             write_entry(folder, entry)
     except StateError as error:
         if passing_fault(error) is not None:
@@ -115,17 +111,6 @@ def _words(job: Job, state: JobState, reason: str) -> str:
         how = job.outcome_status.value if job.outcome_status else kind_of(job).well_ended
         return f"{job.verb.value} {job.agent}, {how}" if job.agent else f"{job.verb.value}, {how}"
     return reason.strip().splitlines()[0] if reason.strip() else ""
-
-
-def _is_there(log: Path, entry_id: str) -> bool:
-    try:
-        descriptor = open_regular(log)
-    except (OSError, SowError):
-        return False
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - LAST_BYTES))
-        return f"\nid: {entry_id}\n".encode() in file.read()
 
 
 def _entry_id(database: Database, job: Job) -> str:

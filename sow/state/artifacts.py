@@ -17,8 +17,9 @@ from sow.files import NotAFile, read_regular
 from sow.paths import Workspace
 from sow.schema.project import Approval, Artifact, Project
 from sow.state.authors import Author
+from sow.state.log_writing import LogEntry
 from sow.state.projects import change_project
-from sow.state.status_entries import ARTIFACT, log_change
+from sow.state.status_entries import ARTIFACT, change_entry
 from sow.state.transitions import moment
 
 LARGEST = 64 << 20
@@ -127,12 +128,10 @@ def add_artifact(
         added = Artifact(path=path, type=kind, by=by.agent, at=moment(now))
         return {side.field: as_data([*there, added])}
 
-    project = change_project(workspace, change, now=now)
-    found = next(artifact for artifact in listed(project, side) if artifact.path == path)
-    if found is not added:
-        words = f"{side.value.capitalize()} added: {path} ({kind})"
-        log_change(workspace.project, words, ARTIFACT, by, now=now)
-    return found
+    words = f"{side.value.capitalize()} added: {path} ({kind})"
+    entry = change_entry(words, ARTIFACT, by, now=now)
+    project = change_project(workspace, change, now=now, entries=lambda: [entry])
+    return next(artifact for artifact in listed(project, side) if artifact.path == path)
 
 
 def remove_artifact(
@@ -148,9 +147,11 @@ def remove_artifact(
             raise NotListed(side, path, there)
         return {side.field: as_data([artifact for artifact in there if artifact.path != path])}
 
-    change_project(workspace, change, now=now)
-    words = f"{side.value.capitalize()} removed: {path} ({removed[0].type})"
-    log_change(workspace.project, words, ARTIFACT, by, now=now)
+    def entries() -> list[LogEntry]:
+        words = f"{side.value.capitalize()} removed: {path} ({removed[0].type})"
+        return [change_entry(words, ARTIFACT, by, now=now)]
+
+    change_project(workspace, change, now=now, entries=entries)
     return removed[0]
 
 

@@ -4,7 +4,7 @@ Owns what each changes there, under the project's lock. What may happen is
 `sow.lifecycle`; who may do it, and how the project stands, the caller has found out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import UNSET
@@ -24,11 +24,12 @@ from sow.schema.project import (
 from sow.schema.task import ReviewVerdict, Task
 from sow.state.artifacts import Side, as_data, content_of, listed
 from sow.state.authors import Author
+from sow.state.log_writing import LogEntry
 from sow.state.places import find_task
 from sow.state.project_feedback import as_data as feedback_data
 from sow.state.project_feedback import feedback_of, write_words
 from sow.state.projects import change_project, read_project
-from sow.state.status_entries import APPROVAL, STATE, log_change
+from sow.state.status_entries import APPROVAL, STATE, change_entry
 from sow.state.tasks import list_tasks
 from sow.state.transitions import moment
 from sow.yamlfile import REMOVE
@@ -72,12 +73,18 @@ def enter_state(
             raise ChangedMeanwhile
         return {"state": event.target, **_effects(project, event)}
 
-    project = change_project(workspace, change, now=now)
     words = f"State: {event.source} to {event.target} ({event.name})"
     if event.effect is Effect.NEW_ITERATION:
-        words = f"{words}, iteration {project.round}"
-    log_change(workspace.project, words, STATE, by, now=now)
-    return project
+        words = f"{words}, iteration {seen.round + 1}"
+    entries = _entry(words, STATE, by, now=now)
+    return change_project(workspace, change, now=now, entries=entries)
+
+
+def _entry(
+    action: str, event: str, by: Author, *, now: float, text: str = ""
+) -> Callable[[], list[LogEntry]]:
+    """Return what gives the entry about a change."""
+    return lambda: [change_entry(action, event, by, now=now, text=text)]
 
 
 def _statuses(tasks: Sequence[Task]) -> dict[str, str]:
@@ -141,10 +148,9 @@ def approve_plan(workspace: Workspace, *, by: Author, now: float) -> Project:
             return {}
         return {"plan": {"by": by.agent, "at": moment(now), "content": content}}
 
-    project = change_project(workspace, change, now=now)
     ids = ", ".join(task.id for task in tasks)
-    log_change(workspace.project, f"Plan approved: {ids}", APPROVAL, by, now=now)
-    return project
+    entries = _entry(f"Plan approved: {ids}", APPROVAL, by, now=now)
+    return change_project(workspace, change, now=now, entries=entries)
 
 
 def _refuse_without_plan(project: Project) -> None:
@@ -182,9 +188,8 @@ def approve_documents(
                 fields[side.field] = data
         return fields
 
-    project = change_project(workspace, change, now=now)
-    log_change(workspace.project, f"Approved: {', '.join(paths)}", APPROVAL, by, now=now)
-    return project
+    entries = _entry(f"Approved: {', '.join(paths)}", APPROVAL, by, now=now)
+    return change_project(workspace, change, now=now, entries=entries)
 
 
 def refuse_without_units(project: Project, tasks: Sequence[Task]) -> None:
@@ -216,9 +221,8 @@ def approve_units(
         kept = [_unit_data(unit) for unit in there if unit.id not in fresh]
         return {"units": sorted([*kept, *fresh.values()], key=lambda unit: str(unit["id"]))}
 
-    project = change_project(workspace, change, now=now)
-    log_change(workspace.project, f"Approved: {', '.join(fresh)}", APPROVAL, by, now=now)
-    return project
+    entries = _entry(f"Approved: {', '.join(fresh)}", APPROVAL, by, now=now)
+    return change_project(workspace, change, now=now, entries=entries)
 
 
 def _unit_data(unit: UnitApproval) -> dict[str, object]:
@@ -241,10 +245,9 @@ def finish_phase(
         wanted = [*others, phase] if is_finished else others
         return {} if wanted == there else {"finished_phases": wanted}
 
-    project = change_project(workspace, change, now=now)
     words = f"Phase {phase} {'finished' if is_finished else 'reopened'}"
-    log_change(workspace.project, words, STATE, by, now=now)
-    return project
+    entries = _entry(words, STATE, by, now=now)
+    return change_project(workspace, change, now=now, entries=entries)
 
 
 def accept_whole(
@@ -254,9 +257,9 @@ def accept_whole(
     review = ProjectReview(
         verdict=ReviewVerdict.ACCEPTED, by=by.agent, at=moment(now), work=work, summary=summary
     )
-    project = change_project(workspace, lambda _: {"review": _review_data(review)}, now=now)
-    log_change(workspace.project, "The whole is accepted", APPROVAL, by, now=now, text=summary)
-    return project
+    entries = _entry("The whole is accepted", APPROVAL, by, now=now, text=summary)
+    fields = {"review": _review_data(review)}
+    return change_project(workspace, lambda _: fields, now=now, entries=entries)
 
 
 def correct_whole(
@@ -280,11 +283,12 @@ def correct_whole(
         )
         return {"feedback": feedback_data([*there, note]), "review": _review_data(review)}
 
-    project = change_project(workspace, change, now=now)
-    text = findings.decode("utf-8", "replace")
-    words = f"Corrections of the whole are asked for, in feedback {number}"
-    log_change(workspace.project, words, APPROVAL, by, now=now, text=text)
-    return project, number
+    def entries() -> list[LogEntry]:
+        words = f"Corrections of the whole are asked for, in feedback {number}"
+        text = findings.decode("utf-8", "replace")
+        return [change_entry(words, APPROVAL, by, now=now, text=text)]
+
+    return change_project(workspace, change, now=now, entries=entries), number
 
 
 def _review_data(review: ProjectReview) -> dict[str, object]:

@@ -15,6 +15,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from sow.errors import StateError
 from sow.files import NotWritten, append_durably, locked_once, open_regular
 from sow.state.kept.copies import appended, size_of
 from sow.terminal_text import readable
@@ -27,6 +28,8 @@ ENDING = re.compile(r"<!-- ([0-9a-f]{12}) -->")
 """The first line of an entry, below its fence; what stands after every third key and the last one,
 a comment to YAML; and what ends a text, a comment to Markdown."""
 KEYS_BETWEEN_SEAMS = 3
+LAST_BYTES = 1 << 16
+"""How much of a log's end is looked at for an entry that is there already."""
 MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 """How the lines begin that git leaves in a conflict."""
 
@@ -74,6 +77,18 @@ def write_entry(folder: Path, entry: LogEntry) -> Path:
         append_durably(path, piece)
         appended(path, piece, size)
     return path
+
+
+def has_entry(folder: Path, entry_id: str) -> bool:
+    """Whether the log in `folder` has an entry of this id near its end."""
+    try:
+        descriptor = open_regular(folder / LOG_FILE)
+    except (OSError, StateError):
+        return False
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - LAST_BYTES))
+        return f"\nid: {entry_id}\n".encode() in file.read()
 
 
 def _gap(path: Path) -> bytes:

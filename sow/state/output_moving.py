@@ -17,8 +17,9 @@ from sow.paths import Workspace
 from sow.schema.project import Artifact, Project
 from sow.state.artifacts import LARGEST, NotListable, NotListed, Side, as_data, is_contents, listed
 from sow.state.authors import Author
+from sow.state.log_writing import LogEntry
 from sow.state.projects import change_project
-from sow.state.status_entries import ARTIFACT, log_change
+from sow.state.status_entries import ARTIFACT, change_entry
 
 Also = Callable[[Project, Path, Path], Mapping[str, object]]
 """Given the project, and where the file lies and will lie, returns what else changes with it."""
@@ -65,9 +66,11 @@ def move_output(
         ]
         return {Side.OUTPUT.field: as_data(moved), **also(project, root / path, target)}
 
-    project = change_project(workspace, change, now=now)
+    def entries() -> list[LogEntry]:
+        return [change_entry(f"Output moved: {path} to {inside}", ARTIFACT, by, now=now)]
+
+    project = change_project(workspace, change, now=now, entries=entries)
     (root / path).unlink(missing_ok=True)
-    log_change(workspace.project, f"Output moved: {path} to {inside}", ARTIFACT, by, now=now)
     return _of(project, inside)
 
 

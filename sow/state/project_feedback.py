@@ -14,9 +14,10 @@ from sow.files import NotAFile, read_regular
 from sow.paths import Workspace
 from sow.schema.project import NoteStatus, Project, ProjectFeedback
 from sow.state.authors import Author
+from sow.state.log_writing import LogEntry
 from sow.state.numbered_feedback import FEEDBACK_LIMIT, write_next
 from sow.state.projects import change_project
-from sow.state.status_entries import FEEDBACK, log_change
+from sow.state.status_entries import FEEDBACK, change_entry
 from sow.state.transitions import moment
 
 
@@ -61,9 +62,11 @@ def add_feedback(workspace: Workspace, words: bytes, *, by: Author, now: float) 
         added[:] = [note]
         return {"feedback": as_data([*there, note])}
 
-    change_project(workspace, change, now=now)
-    text = words.decode("utf-8", "replace")
-    log_change(workspace.project, f"Feedback {added[0].id} added", FEEDBACK, by, now=now, text=text)
+    def entries() -> list[LogEntry]:
+        text = words.decode("utf-8", "replace")
+        return [change_entry(f"Feedback {added[0].id} added", FEEDBACK, by, now=now, text=text)]
+
+    change_project(workspace, change, now=now, entries=entries)
     return added[0]
 
 
@@ -83,9 +86,12 @@ def settle_feedback(
         changed = [_settled(note, by, now) if note.id in wanted else note for note in there]
         return {"feedback": as_data(changed)} if wanted else {}
 
-    project = change_project(workspace, change, now=now)
-    for number in settled:
-        log_change(workspace.project, f"Feedback {number} settled", FEEDBACK, by, now=now)
+    def entries() -> list[LogEntry]:
+        return [
+            change_entry(f"Feedback {number} settled", FEEDBACK, by, now=now) for number in settled
+        ]
+
+    project = change_project(workspace, change, now=now, entries=entries)
     return [note for note in feedback_of(project) if note.id in numbers]
 
 

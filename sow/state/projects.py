@@ -7,6 +7,7 @@ has. Its tasks are `state.tasks`.
 import os
 from collections.abc import Callable, Mapping, Sequence
 
+from sow.clock import format_time
 from sow.errors import StateError
 from sow.files import (
     NotWritten,
@@ -20,8 +21,10 @@ from sow.ids import PhaseName, ProjectId, TaskId, parse_phase
 from sow.lifecycle.types import LIFECYCLES, ProjectType
 from sow.paths import Workspace
 from sow.schema.project import Project, ProjectState
+from sow.state.due_entries import owed
 from sow.state.kept.putback import adopt
 from sow.state.kept.store import kept_for
+from sow.state.log_writing import LogEntry
 from sow.state.places import first_file, has_project, is_missing
 from sow.state.state_errors import NoProject, ProjectWithoutState
 from sow.state.statefiles import (
@@ -168,13 +171,20 @@ def _keep(workspace: Workspace) -> None:
         adopt(kept)
 
 
-def change_project(workspace: Workspace, change: Change, *, now: float) -> Project:
+def change_project(
+    workspace: Workspace,
+    change: Change,
+    *,
+    now: float,
+    entries: Callable[[], Sequence[LogEntry]] = tuple,
+) -> Project:
     """Change the project under its lock and return it as it then stands.
 
     `change` sees the project as it is under the lock; what it raises passes
     through. Values that are there already are not written, and `updated_at`
-    moves only with another field. Raises what `read_project` does, StateLocked,
-    RefusedChange and NotWritten; in every case the file is as it was.
+    moves only with another field. Where something has changed, the project's
+    log gets `entries`, which are asked for after `change`. Raises what `read_project`
+    does, StateLocked, RefusedChange and NotWritten; in every case the file is as it was.
     """
     check_version(workspace)
     _refuse_missing(workspace)
@@ -185,7 +195,8 @@ def change_project(workspace: Workspace, change: Change, *, now: float) -> Proje
         changes = effective(project, change(project), key="project")
         if changes:
             changes[("project", "updated_at")] = moment(now)
-            project = rewrite_state(path, text, changes, ProjectState).project
+            with owed(workspace.project, entries(), text, at=format_time(now)):
+                project = rewrite_state(path, text, changes, ProjectState).project
         return project
 
 

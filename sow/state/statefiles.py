@@ -11,6 +11,7 @@ from typing import TypeVar
 from msgspec import UNSET
 
 from sow.files import read_regular, write_atomically
+from sow.state.due_entries import settle
 from sow.state.kept.copies import read, wrote
 from sow.state.kept.guard import has_changed
 from sow.state.kept.store import Kept, kept_for
@@ -43,6 +44,7 @@ def read_bytes(path: Path, kept: Kept | None = None) -> bytes:
     `kept` is where the copies lie; whoever reads many files looks that up once.
     Raises MissingState, NotAFile.
     """
+    settle(path.parent)
     data, kept = _read(path), kept or kept_for(path)
     if kept is not None and has_changed(kept, path, data):
         data = kept.put_back.get(kept.name(path)) or _read(path)

@@ -4,6 +4,7 @@ Owns their words. A log that takes no entry keeps nobody from the change: the
 state stands in `state.yaml`, and the entry only tells how it came to that.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,14 +19,17 @@ ARTIFACT, FEEDBACK, APPROVAL = "artifact", "feedback", "approval"
 """What an entry of sow's own tells of."""
 
 
-def log_status(folder: Path, before: Task, task: Task, by: Author, *, now: float) -> None:
-    """Tell in a task's log that its status has changed, if it has; its folder's lock is held."""
-    if before.status is task.status:
-        return
-    again = task.iteration != before.iteration
-    iteration = f", iteration {task.iteration}" if again else ""
-    action = f"Status: {before.status.value} to {task.status.value}{iteration}"
-    log_change(folder, action, STATUS, by, now=now)
+def status_entry(
+    before: Task, changes: Mapping[tuple[str, ...], object], by: Author, *, now: float
+) -> list[LogEntry]:
+    """Return the entry that tells of a change of a task's status; none where it stays."""
+    status = changes.get(("task", "status"))
+    if status is None:
+        return []
+    iteration = changes.get(("task", "iteration"))
+    again = f", iteration {iteration}" if iteration is not None else ""
+    action = f"Status: {before.status.value} to {status}{again}"
+    return [change_entry(action, STATUS, by, now=now)]
 
 
 def log_change(

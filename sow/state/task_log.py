@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sow.files import open_regular, read_regular, unreadable
+from sow.state.due_entries import settle
 from sow.state.kept.copies import end_of
 from sow.state.kept.guard import see_to
 from sow.state.kept.store import kept_for
@@ -30,6 +31,7 @@ def append_entry(folder: Path, entry: LogEntry) -> Path:
     What git took of the log is put back first. Raises StateLocked, NotWritten.
     """
     _look_at(folder / LOG_FILE)
+    settle(folder)
     return write_entry(folder, entry)
 
 
@@ -46,8 +48,10 @@ def _look_at(path: Path) -> None:
 def read_entries(path: Path) -> list[LogEntry]:
     """Return the whole entries of a log in their order; none if there is no file.
 
-    What is no entry (a torn one, lines of a person) is passed over. Raises NotAFile.
+    What is no entry (a torn one, lines of a person) is passed over. What a killed command
+    owes the log is written first. Raises NotAFile.
     """
+    settle(path.parent)
     try:
         text = read_regular(path, LOG_LIMIT).decode("utf-8", "replace")
     except FileNotFoundError:
@@ -60,6 +64,7 @@ def last_entries(path: Path, count: int) -> list[LogEntry]:
 
     Of a long log only the end is read. Raises NotAFile.
     """
+    settle(path.parent)
     try:
         size = path.stat().st_size
     except OSError:

@@ -8,6 +8,7 @@ may follow which is `state.transitions`; which field takes what text is
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from sow.clock import format_time
 from sow.errors import StateError
 from sow.files import locked_folder
 from sow.ids import PhaseName, TaskId, parse_phase, parse_task_id
@@ -15,11 +16,12 @@ from sow.paths import Workspace
 from sow.schema.task import Task, TaskState, TaskStatus
 from sow.state.authors import SOW, Author
 from sow.state.dependencies import refuse_circle, refuse_unknown
+from sow.state.due_entries import owed
 from sow.state.kept.store import Kept, kept_at
 from sow.state.places import TaskPlace, all_places, find_task
 from sow.state.state_errors import Misplaced, TaskExists, UnknownPhase
 from sow.state.statefiles import effective, parse_state, read_bytes, rewrite_state
-from sow.state.status_entries import log_status
+from sow.state.status_entries import status_entry
 from sow.state.status_notes import note_status
 from sow.state.transitions import FieldChanges, enter, moment
 from sow.state.transitions import reopen as reopened
@@ -122,13 +124,14 @@ def change_task(
     place = find_task(workspace, task_id)
     with locked_folder(place.folder):
         text = read_bytes(place.state)
-        task = before = _parse(place, text)
+        task = _parse(place, text)
         changes = effective(task, change(task), key="task")
         if changes:
             changes[("task", "updated_at")] = moment(now)
-            task = rewrite_state(place.state, text, changes, TaskState).task
-            note_status(workspace, place.state, task, now=now)
-            log_status(place.folder, before, task, by, now=now)
+            entries = status_entry(task, changes, by, now=now)
+            with owed(place.folder, entries, text, at=format_time(now)):
+                task = rewrite_state(place.state, text, changes, TaskState).task
+                note_status(workspace, place.state, task, now=now)
         then(task)
         return task
 

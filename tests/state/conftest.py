@@ -37,6 +37,7 @@ def script(workspace: Workspace) -> Callable[..., subprocess.Popen]:
     def start(code: str, *arguments: str) -> subprocess.Popen:
         return subprocess.Popen(
             [sys.executable, "-P", "-c", prelude + code, *arguments],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
