@@ -69,14 +69,24 @@ class Workspace:
         return self.refs / "index.yaml"
 
     @property
+    def knowledge(self) -> Path:
+        """The folder of what outlives projects."""
+        return self.sow / "knowledge"
+
+    @property
+    def knowledge_index(self) -> Path:
+        """The folder of the entries for what projects have left behind, a file each."""
+        return self.knowledge / "index"
+
+    @property
     def archive(self) -> Path:
         """The folder of the projects that have ended."""
-        return self.sow / "knowledge" / "projects"
+        return self.knowledge / "projects"
 
     @property
     def breakdowns(self) -> Path:
         """The folder of the work units that breakdowns have published."""
-        return self.sow / "knowledge" / "breakdown"
+        return self.knowledge / "breakdown"
 
     @property
     def phases(self) -> Path:
@@ -101,6 +111,11 @@ class Workspace:
     @property
     def status_notes(self) -> Path:
         return self.run / "statuses.jsonl"
+
+    @property
+    def knowledge_text(self) -> Path:
+        """The words of what is known, for searching; made anew whenever it does not fit."""
+        return self.run / "knowledge.db"
 
     @property
     def workers(self) -> Path:

@@ -26,6 +26,7 @@ from sow.ids import BatchId, JobId, ProjectId
 from sow.jobs import batches, doorbell_of_batches, jobs
 from sow.jobs.database import Database, open_queue
 from sow.jobs.end_entries import log_ends
+from sow.knowledge.filling import fill_index, take_back
 from sow.lifecycle.types import COMPLETED
 from sow.paths import Workspace
 from sow.schema.batch import BatchState
@@ -225,20 +226,22 @@ def _refuse_live(database: Database, project: Project, *, besides: JobId | None 
 
 
 def _move(workspace: Workspace, project: Project, ending: Ending) -> str | None:
-    """Take the folder away by one rename."""
+    """Write the index of what it leaves behind, then take the folder away by one rename."""
+    archive = None if ending.remove else _archive_of(workspace, project, ending)
+    target = archive or workspace.sow / REMOVED.format(project.id)
+    filled = fill_index(workspace, project, ending, archive)
     try:
-        if ending.remove:
-            workspace.project.rename(workspace.sow / REMOVED.format(project.id))
-            sync_folder(workspace.sow)
-            return None
-        target = _archive_of(workspace, project, ending)
         target.parent.mkdir(parents=True, exist_ok=True)
         workspace.project.rename(target)
+    except OSError as error:
+        take_back(filled)
+        raise NotWritten(workspace.project, error) from error
+    try:
         sync_folder(target.parent)
         sync_folder(workspace.sow)
     except OSError as error:
         raise NotWritten(workspace.project, error) from error
-    return target.relative_to(workspace.root).as_posix()
+    return None if archive is None else archive.relative_to(workspace.root).as_posix()
 
 
 def _archive_of(workspace: Workspace, project: Project, ending: Ending) -> Path:

@@ -106,6 +106,13 @@ def _breakdowns(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice
     return [(folder.name, "") for folder in folders]
 
 
+def _knowledge(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+    from sow.cli.arguments import here
+    from sow.knowledge.index import read_entries
+
+    return [(filed.id, filed.entry.title) for filed in read_entries(here())[0]]
+
+
 def _project_fields(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
     return [("name", ""), ("description", "")]
 
@@ -118,4 +125,5 @@ documents = completer(_documents)
 approvable = completer(_approvable)
 open_feedback = completer(_open_feedback)
 breakdowns = completer(_breakdowns)
+knowledge = completer(_knowledge)
 project_fields = completer(_project_fields)

@@ -25,6 +25,9 @@ COMMANDS = {
     "job": LazyCommand("sow.cli.job:job", "See what was queued, run, and how it ended."),
     "clone": LazyCommand("sow.cli.clone:clone", "See and remove the clones that tasks have."),
     "refs": LazyCommand("sow.cli.refs:refs", "Link outside repositories for agents to read."),
+    "knowledge": LazyCommand(
+        "sow.cli.knowledge:knowledge", "Read what earlier projects have left behind."
+    ),
     "cost": LazyCommand("sow.cli.cost:cost", "See what agents used: tokens, money, time."),
     "start": LazyCommand("sow.cli.start:start", "Begin an orchestrator's session here."),
     "status": LazyCommand("sow.cli.status:status", "See where the project stands, on one screen."),

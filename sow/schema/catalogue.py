@@ -11,6 +11,7 @@ import msgspec
 
 from sow.errors import UsageError
 from sow.schema.config import RepositoryConfigFile, UserConfigFile
+from sow.schema.knowledge import KnowledgeEntry
 from sow.schema.log_entry import LogFrontmatter
 from sow.schema.notification import Notification
 from sow.schema.output.commands import ERROR, OUTPUTS
@@ -24,6 +25,7 @@ FILES: Mapping[str, tuple[type[msgspec.Struct], str]] = {
     "task": (TaskState, "a task's state.yaml"),
     "project": (ProjectState, "the project's state.yaml"),
     "references": (ReferenceIndex, "the index of references, .sow/refs/index.yaml"),
+    "knowledge": (KnowledgeEntry, "an entry of the index, .sow/knowledge/index/ID.yaml"),
     "log": (LogFrontmatter, "the frontmatter of an entry in log.md"),
     "config": (UserConfigFile, "the user's config.yaml"),
     "notification": (Notification, "what a command of `notify:` reads from its standard input"),

@@ -23,6 +23,7 @@ from sow.state.version import VERSION_FILE
 from sow.validation.field_merge import merge_states
 from sow.validation.history import History
 from sow.validation.kinds import Defect, Kind
+from sow.validation.knowledge import later_entry
 from sow.validation.leftovers import is_leftover
 from sow.validation.log_entries import is_within_entry
 from sow.validation.marks import Conflict, conflict_in, kept_by_union
@@ -35,6 +36,7 @@ SKIPPED = ("run", "refs", "worktrees")
 """The folders of `.sow` that belong to this machine; the first sow had the last of them."""
 LINES = (".gitattributes", ".gitignore")
 REFERENCE_INDEX = (".sow", "refs", "index.yaml")
+KNOWLEDGE_INDEX = (".sow", "knowledge", "index")
 TASK_FOLDER = re.compile(r"phases/[a-z][a-z0-9-]*/tasks/[0-9]{3,}$")
 
 
@@ -132,6 +134,11 @@ def solve(marked: Marked, history: History) -> Solution:
         if isinstance(answer, str):
             return Solution(None, answer)
         return Solution(answer, "the references of both sides are kept")
+    if path.parts[-4:-1] == KNOWLEDGE_INDEX:
+        answer = later_entry(path, conflict)
+        if isinstance(answer, str):
+            return Solution(None, answer)
+        return Solution(answer, "the entry of the later end is kept")
     return Solution(None, "")
 
 

@@ -24,6 +24,7 @@ from sow.validation.conflicts import (
 from sow.validation.foundation import foundation_defects, known_checks
 from sow.validation.history import History
 from sow.validation.kinds import Defect, Kind
+from sow.validation.knowledge import knowledge_defects
 from sow.validation.log_entries import log_defects
 from sow.validation.reading import Hold, held, read_tree, unheld
 from sow.validation.records import record_defects
@@ -69,6 +70,7 @@ def _look(workspace: Workspace, user_config: Path, hold: Hold) -> Examined:
         *foundation_defects(tree, user_config),
         *archive_defects(tree),
         *reference_defects(tree),
+        *knowledge_defects(workspace),
     ]
     if project is not None:
         present = [pair for pair in added if pair.folder.is_relative_to(workspace.project)]

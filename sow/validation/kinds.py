@@ -47,6 +47,7 @@ class Kind(StrEnum):
     SETTINGS = "settings"
     PROMPT = "prompt"
     ARCHIVE = "archive"
+    KNOWLEDGE_MISSING = "knowledge-missing"
 
 
 class Meaning(Struct, frozen=True):
@@ -77,7 +78,8 @@ MEANINGS: Mapping[Kind, Meaning] = {
         "Both sides of a log are kept, of `.version` the higher number, of `.gitignore` and"
         " `.gitattributes` the lines of both. In a state file what one side alone has changed is"
         " taken, of lists the additions of both, of `updated_at` the later. Where both have changed"
-        " the same field, nothing is done. The index of references is merged by its entries.",
+        " the same field, nothing is done. The index of references is merged by its entries; of"
+        " two ends of one project, the later entry of the index of knowledge is kept.",
     ),
     Kind.FORM: Meaning(
         "the file is no YAML, or does not have the form that it should have",
@@ -248,6 +250,11 @@ MEANINGS: Mapping[Kind, Meaning] = {
         "a project in the archive was not ended, or lies there and is the present one too",
         "Two branches have ended it and gone on with it.",
         "Keep one of the two folders.",
+    ),
+    Kind.KNOWLEDGE_MISSING: Meaning(
+        "an entry of the index of knowledge names what is not there",
+        "`sow knowledge show` has nothing to show, and a search does not find its text.",
+        "Correct its path, or remove the entry's file.",
     ),
 }
 

@@ -38,7 +38,12 @@ def test_sql_stands_in_the_package_of_the_queue_alone() -> None:
     files = [path for package in ("sow", "worker") for path in (ROOT / package).rglob("*.py")]
     queue = ROOT / "sow" / "jobs"
     assert len(found_in(path for path in files if path.is_relative_to(queue))) > 20
-    assert found_in(path for path in files if not path.is_relative_to(queue)) == []
+    others = (path for path in files if not path.is_relative_to(queue))
+    assert {place.partition(":")[0] for place in found_in(others)} == {OWN_FILE}
+
+
+OWN_FILE = "sow/knowledge/text_index.py"
+"""It has a file of its own for searching, on which nothing depends."""
 
 
 DOOR_OF_MCP = {"sow/mcp_server/server.py", "sow/mcp_server/stdio.py"}

@@ -679,3 +679,25 @@ def an_archived_task_of_another_form(workspace, dice):
         return None
     path = dice.choice(found)
     return Expected(Kind.FORM, path, change(path, "^  status: .*", "  status: dreaming"))
+
+
+def an_entry(workspace: Workspace, path: str) -> Path:
+    file = workspace.knowledge_index / "design-x-0b5f4b7e.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    project = "{id: 0b5f4b7e-2d1a-4b58-9d8e-0e0e0e0e0e0e, name: X, type: design, ended: finished}"
+    lines = (
+        *("kind: design", "title: X", f"path: {path}", "at: 2026-01-31T12:00:00Z"),
+        f"project: {project}",
+    )
+    file.write_text("".join(f"{line}\n" for line in lines))
+    return file
+
+
+@damage
+def an_entry_of_knowledge_that_names_what_is_not_there(workspace, dice):
+    return Expected(Kind.KNOWLEDGE_MISSING, an_entry(workspace, "docs/nothing.md"), 3)
+
+
+@damage
+def an_entry_of_knowledge_that_leads_out(workspace, dice):
+    return Expected(Kind.FORM, an_entry(workspace, "../../etc/passwd"), 3)

@@ -17,6 +17,7 @@ from sow.schema.output import (
     differences,
     house,
     jobs,
+    knowledge,
     projects,
     references,
     situation,
@@ -97,6 +98,9 @@ OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "refs remove": (references.ReferenceRemoved,),
     "refs init": (references.ReferenceUpdated, references.ReferenceFailed),
     "refs prune": (references.CachePruned,),
+    "knowledge list": (knowledge.KnowledgeItem,),
+    "knowledge search": (knowledge.KnowledgeFound,),
+    "knowledge show": (knowledge.KnowledgeShown,),
     "cost": (costs.Costs,),
     "log": (tasks.LogLine,),
     **{

@@ -1,0 +1,53 @@
+"""What can go wrong with knowledge, in words that name the remedy."""
+
+from collections.abc import Sequence
+
+from sow.errors import StateError, UsageError
+
+
+class UnknownKnowledge(StateError):
+    """Nothing of this name is known, or several things whose ids begin so."""
+
+    def __init__(self, name: str, known: Sequence[str], beginning: Sequence[str]) -> None:
+        from difflib import get_close_matches  # heavy, and for an error's hint alone
+
+        if beginning:
+            message = f"{len(beginning)} entries begin with {name!r}"
+            hint = f"Write one of them out: {', '.join(beginning[:5])}."
+        else:
+            near = get_close_matches(name, known, n=1)
+            guess = f"Did you mean {near[0]}? " if near else ""
+            message = f"nothing is known by the name {name!r}"
+            hint = f"{guess}`sow knowledge list` shows all; `sow knowledge search` looks for words."
+        super().__init__(message, hint=hint)
+
+
+class NothingThere(StateError):
+    """An entry names what is not there any more."""
+
+    def __init__(self, name: str, path: str) -> None:
+        super().__init__(
+            f"{name} names {path}, and nothing is there",
+            hint=f"Correct `path` in .sow/knowledge/index/{name}.yaml, or remove that file.",
+        )
+
+
+class NoWords(UsageError):
+    """A search without a word."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no word to look for",
+            hint="Name some, such as: sow knowledge search session token",
+        )
+
+
+class NoTextSearch(StateError):
+    """This Python's SQLite cannot search text."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"SQLite cannot search here: {why}",
+            hint="Use a Python whose SQLite has FTS5, as those of Debian and python.org do;"
+            " `sow knowledge list` works without.",
+        )

@@ -1,0 +1,171 @@
+"""The search: what it finds, and that its file is never depended on."""
+
+import os
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from journeys.json_contract import hold
+from knowledge.knowledge_site import KnowledgeSite
+
+from sow.knowledge import text_index
+from sow.knowledge.items import known_items
+from sow.knowledge.knowledge_errors import NoTextSearch, NoWords
+from sow.knowledge.text_index import search
+
+
+@pytest.fixture
+def filled(site: KnowledgeSite) -> KnowledgeSite:
+    """Documents of two kinds."""
+    site.write(".sow/knowledge/designs/sessions.md", "# Sessions\n\nA tokén a row.\n\nFirst é.\n")
+    site.write(".sow/knowledge/designs/other.md", "# Other\n\nSays sessions, late.\n")
+    site.write(".sow/knowledge/decisions/db.md", "# Use SQLite\n\nNo server is needed.\n")
+    return site
+
+
+def paths(site: KnowledgeSite, *words: str) -> list[str]:
+    items = known_items(site.workspace, {}).items
+    return [Path(hit.path).name for hit in search(site.workspace, items, words)]
+
+
+def test_words_are_found_by_their_beginnings_without_accents_and_titles_first(filled) -> None:
+    assert paths(filled, "session") == ["sessions.md", "other.md"]
+    assert paths(filled, "TOKEN") == ["sessions.md"]
+    assert paths(filled, "token", "sqlite") == []
+    assert paths(filled, "server sql") == ["db.md"]
+
+
+@pytest.mark.parametrize("words", ['"', "NEAR(", "a* OR", "title:", "-", "''; --", "(", "AND"])
+def test_no_word_is_taken_for_a_command_of_the_search(filled, words: str) -> None:
+    try:
+        paths(filled, words, "sessions")
+    except NoWords:
+        pytest.fail("there is a word")
+
+
+def test_a_search_without_a_word_is_refused(filled) -> None:
+    assert "there is no word" in filled.sow("knowledge", "search", "--", "!?", code=2)
+
+
+def test_a_hit_names_file_line_and_excerpt(filled) -> None:
+    rows = filled.rows("knowledge", "search", "server")
+    hold("knowledge search", rows)
+    (row,) = rows
+    assert (row["file"], row["line"]) == (".sow/knowledge/decisions/db.md", 3)
+    assert "No server is needed." in row["excerpt"]
+    assert filled.rows("knowledge", "search", "sessions", "--limit", "1")[0]["title"] == "Sessions"
+    assert filled.rows("knowledge", "search", "sessions", "--kind", "decision") == []
+
+
+def test_what_has_changed_is_found_and_what_has_not_is_not_made_anew(filled) -> None:
+    assert paths(filled, "walrus") == []
+    before = filled.workspace.knowledge_text.stat()
+    assert paths(filled, "sqlite") == ["db.md"]
+    assert filled.workspace.knowledge_text.stat().st_ino == before.st_ino
+    filled.write(".sow/knowledge/decisions/new.md", "# The walrus\n")
+    assert paths(filled, "walrus") == ["new.md"]
+    (filled.workspace.root / ".sow/knowledge/decisions/new.md").unlink()
+    assert paths(filled, "walrus") == []
+
+
+def _another(path: Path) -> None:
+    path.unlink()
+    with sqlite3.connect(path) as connection:
+        connection.execute("create table job (id)")
+
+
+DAMAGES = {
+    "deleted": lambda path: path.unlink(),
+    "no database": lambda path: path.write_bytes(b"words " * 5000),
+    "cut off": lambda path: path.write_bytes(path.read_bytes()[:5000]),
+    "empty": lambda path: path.write_bytes(b""),
+    "another one": _another,
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_file_that_is_damaged_changes_no_answer(filled, damage: str) -> None:
+    assert paths(filled, "session") == ["sessions.md", "other.md"]
+    DAMAGES[damage](filled.workspace.knowledge_text)
+    assert paths(filled, "session") == ["sessions.md", "other.md"]
+    assert list(filled.workspace.run.glob(".knowledge.*")) == []
+
+
+def test_where_nothing_can_be_written_it_searches_in_memory(filled, tmp_path: Path) -> None:
+    filled.workspace.run.symlink_to(tmp_path)  # as a hostile repository may bring it along
+    assert paths(filled, "session") == ["sessions.md", "other.md"]
+    assert not list(tmp_path.glob("*knowledge*"))
+
+
+def test_many_at_once_have_the_same_answer(filled) -> None:
+    def one_search(number: int) -> list[str]:
+        if number % 3 == 0:
+            filled.workspace.knowledge_text.unlink(missing_ok=True)
+        return paths(filled, "session")
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(map(tuple, pool.map(one_search, range(60)))) == {("sessions.md", "other.md")}
+
+
+def test_a_draft_of_somebody_who_was_killed_goes_and_a_new_one_stays(filled) -> None:
+    filled.workspace.run.mkdir()
+    old, new = (filled.workspace.run / f".knowledge.{name}.tmp" for name in ("old", "new"))
+    for draft in (old, new):
+        draft.write_bytes(b"")
+    os.utime(old, (1, 1))
+    paths(filled, "session")
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_a_sqlite_that_cannot_search_is_told_in_words(
+    filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_index, "TABLES", "create virtual table words using fts9 (body);")
+    with pytest.raises(NoTextSearch, match="no such module"):
+        paths(filled, "session")
+
+
+def test_a_project_is_found_by_its_tasks_and_its_log(site: KnowledgeSite) -> None:
+    site.begin("Sign-in")
+    site.sow("task", "add", "Hash it", "--agent", "implementer", "--description", "Use argon2.")
+    site.sow("agent", "log", "Measured the zebra", "--task", "010")
+    site.finish()
+    (row,) = site.rows("knowledge", "search", "argon2")
+    assert row["file"].endswith("phases/implementation/tasks/010/description.md")
+    assert [row["title"] for row in site.rows("knowledge", "search", "zebra")] == ["Sign-in"]
+
+
+def test_shown_by_id_by_its_beginning_and_by_path(filled, site: KnowledgeSite) -> None:
+    site.begin("Sign-in", about="Signs in.")
+    site.write("docs/x.md", "# X\n\nText \x1b[31mred\n")
+    site.sow("output", "add", "docs/x.md", "--type", "design")
+    site.finish()
+    (shown,) = site.rows("knowledge", "show", "design-x-")
+    hold("knowledge show", [shown])
+    assert shown["text"].startswith("# X\n\nText")
+    assert site.rows("knowledge", "show", "docs/x.md") == [shown]
+    assert site.rows("knowledge", "show", shown["id"]) == [shown]
+    project = site.sow("knowledge", "show", "project-sign-in")
+    assert "Signs in." in project
+    assert "/log.md" in project
+    assert "nothing is known by the name" in site.sow("knowledge", "show", "nonsense", code=4)
+    site.begin("Sign-in again")
+    site.finish()
+    assert "2 entries begin with" in site.sow("knowledge", "show", "project-sign", code=4)
+    (site.workspace.root / "docs/x.md").unlink()
+    assert "nothing is there" in site.sow("knowledge", "show", shown["id"], code=4)
+
+
+def test_agents_read_it(filled) -> None:
+    agent = {
+        "SOW_ROOT": str(filled.workspace.root),
+        "SOW_JOB_ID": "7",
+        "SOW_TASK_ID": "010",
+        "SOW_AGENT": "researcher",
+    }
+    assert "Sessions" in filled.sow("knowledge", "list", **agent)
+    assert "sessions.md" in filled.sow("knowledge", "search", "token", **agent)
+    assert "A tok" in filled.sow("knowledge", "show", ".sow/knowledge/designs/sessions.md", **agent)
