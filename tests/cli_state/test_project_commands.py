@@ -143,8 +143,9 @@ def test_an_unknown_schema_names_what_there_is(sow):
     assert (done.code, done.err) == (
         2,
         "Error: there is no schema called 'tsk'\n\n"
-        "Of files there are: task, project, references, log, config, notification, repository."
-        " What a command prints with --json has the command's words for its name, such as"
+        "Of files there are: task, project, references, knowledge, log, config, notification,"
+        " repository. What a command prints with --json has the command's words for its name,"
+        " such as"
         " `sow schema task show`;"
         " `sow schema` lists them all.\n",
     )

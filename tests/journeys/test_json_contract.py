@@ -21,6 +21,10 @@ ELSEWHERE = {
     "notify test": "needs a command of the user's: test_notify",
     "config edit": "needs a terminal: tests/config/test_config_edit",
     "demo": "a journey of its own: test_demo",
+    **{
+        f"knowledge {verb}": "needs something known: tests/knowledge"
+        for verb in ("list", "search", "show")
+    },
     "output move": "tests/cli_state/test_lifecycle_commands",
     "approve": "needs a terminal, or a setting: tests/cli_state/test_lifecycle_commands",
     "project publish": "needs a breakdown: tests/cli_state/test_lifecycle_commands",
@@ -86,9 +90,6 @@ WALK: list[tuple[str, str]] = [
     ("review show", "030"),
     ("clone remove", "030 --discard"),
     ("cost", ""),
-    ("knowledge list", ""),
-    ("knowledge search", "settings"),
-    ("knowledge show", "nothing"),
     ("input add", ".sow/config.yaml --type settings"),
     ("input list", ""),
     ("refs add", ". --id style"),
