@@ -27,10 +27,12 @@ class NoSdk(ConfigurationError):
     """The SDK of the protocol is not installed where sow is."""
 
     def __init__(self, missing: str) -> None:
+        # Not for a server that serves.
+        from sow.doctor.mcp_package import how_to_install
+
         super().__init__(
             f"`sow mcp` needs the Python package mcp; beside sow, {missing} is not installed",
-            hint="Installed with pipx: `pipx inject sow-agents mcp`. Else, in sow's environment:"
-            f" `{sys.executable} -m pip install mcp`.",
+            hint=how_to_install(),
         )
 
 
@@ -43,10 +45,18 @@ class NoSdk(ConfigurationError):
     show_default=True,
     help="How long a tool waits at most: less than your client lets a call take.",
 )
+@click.option(
+    "--tools",
+    "which",
+    type=click.Choice(["orchestrator", "all"]),
+    default="orchestrator",
+    show_default=True,
+    help="What is offered: what leads a project from its beginning to its end, or all.",
+)
 @click.option("--list", "lists", is_flag=True, help="Print the tools, and serve nobody.")
 @json_option
 @click.pass_context
-def mcp(context: click.Context, bound: str, lists: bool, as_json: bool) -> None:
+def mcp(context: click.Context, bound: str, which: str, lists: bool, as_json: bool) -> None:
     """Serve sow's commands as tools to an MCP client, on standard input and output.
 
     The client starts it, in a folder of the repository (docs/mcp.md says how),
@@ -54,11 +64,15 @@ def mcp(context: click.Context, bound: str, lists: bool, as_json: bool) -> None:
     has started it offers the reports on its own task only, unless its role
     orchestrates.
     """
+    from sow.cli.mcp_caller import environment_of_caller
     from sow.cli.mcp_tools import tools_for
 
     root = context.find_root().command
     assert isinstance(root, click.Group)  # noqa: S101 - `sow` is one
-    tools = tools_for(root, calling_agent(os.environ), _seconds(bound))
+    folder = working_folder()
+    environ = environment_of_caller(os.environ, folder)
+    agent, seconds = calling_agent(environ), _seconds(bound)
+    tools = tools_for(root, agent, seconds, leading=which == "orchestrator")
     if lists:
         _print(tools, as_json=as_json)
         return
@@ -70,15 +84,15 @@ def mcp(context: click.Context, bound: str, lists: bool, as_json: bool) -> None:
         raise NoSdk(error.name or "mcp") from error
     from sow.cli.mcp_progress import words_of_waiting
 
-    folder = working_folder()
     if sys.stdin.isatty():
         click.echo("Waiting for an MCP client on standard input; clients start this.", err=True)
     serve(
         tools,
-        calling_agent(os.environ),
-        environ=os.environ,
+        agent,
+        others={tool.name for tool in tools_for(root, agent, seconds)},
+        environ=environ,
         folder=folder,
-        words_of_waiting=lambda given: words_of_waiting(os.environ, folder, given),
+        words_of_waiting=lambda given: words_of_waiting(environ, folder, given),
     )
 
 

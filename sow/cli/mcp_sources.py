@@ -136,6 +136,26 @@ SOURCES: tuple[Source, ...] = (
 )
 """For a person's client, and for an agent whose role orchestrates, as far as it has the right."""
 
+LEADING: frozenset[str] = frozenset(
+    {
+        *("status", "next", "prompt", "log", "validate", "queue resume"),
+        *("knowledge search", "knowledge show"),
+        *("project new", "project status", "project check", "project publish", "project finish"),
+        *("advance", "approve", "phase list", "phase finish"),
+        *("input add", "input list", "output add", "output list", "output remove", "output move"),
+        *("feedback add", "feedback list", "feedback settle"),
+        *("task add", "task import", "task list", "task show", "task set", "task log", "task diff"),
+        *("task abandon", "task reopen"),
+        *("agent spawn", "agent resume", "agent answer", "agent review", "agent wait"),
+        *("agent cancel", "agent log", "review accept", "review correct", "review show"),
+        *("merge", "clone update", "job logs", "job wait", "job cancel"),
+        *("batch run", "batch show", "batch wait", "batch resume", "batch cancel"),
+    }
+)
+"""The commands of SOURCES that take a project from its beginning to its end: all that `sow next`
+and the guards of a project name, and what shows how an agent or a batch fares. A client that has
+more tools has more to read with each request, and more to choose from."""
+
 _SHOW = Source("task show", "description", own="task_options")
 _LOG = Source("agent log", "text result files body", own="task")
 _VERDICT = Source("review show", own="task_option")

@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 import click
 
 from sow.agents.rights import REVIEWING, RIGHTS, CallingAgent, Right, may_run
-from sow.cli.mcp_sources import JUDGING, JUDGING_WHOLE, MEANINGS, REPORTING, SOURCES, Source
+from sow.cli.mcp_sources import (
+    JUDGING,
+    JUDGING_WHOLE,
+    LEADING,
+    MEANINGS,
+    REPORTING,
+    SOURCES,
+    Source,
+)
 from sow.config.durations import parse_duration, write_duration
 from sow.mcp_server.tool import Arguments, Line, Tool, fit_text, fit_word
 
@@ -46,12 +54,17 @@ class Taken(NamedTuple):
         return several and not (self.is_word or self.from_stdin)
 
 
-def tools_for(root: click.Group, agent: CallingAgent | None, bound: float) -> list[Tool]:
+def tools_for(
+    root: click.Group, agent: CallingAgent | None, bound: float, *, leading: bool = False
+) -> list[Tool]:
     """Return the tools of who asks: a person's client (None), or an agent's own.
 
+    With `leading`, of those that are for orchestrators, only what leads a project.
     No call of a tool waits longer than `bound`, in seconds.
     """
     sources = _sources_for(agent)
+    if leading and (agent is None or (agent.orchestrates and not agent.reviews)):
+        sources = [source for source in sources if source.command in LEADING]
     return [tool_of(root, source, agent.task_id if agent else "", bound) for source in sources]
 
 

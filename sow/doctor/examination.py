@@ -11,6 +11,7 @@ from sow.config.validation import validate
 from sow.doctor.executors import examine_executors
 from sow.doctor.filesystem import examine_filesystem
 from sow.doctor.inheritance import examine_inheritance
+from sow.doctor.mcp_package import examine_mcp
 from sow.doctor.queue import examine_queue, live_workers
 from sow.doctor.references import examine_references
 from sow.doctor.state import examine_state
@@ -52,6 +53,7 @@ def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
         yield Section("Executors", list(found))
     if only:
         return
+    yield Section("MCP", list(examine_mcp()))
     if here.workspace is None:
         text = "No .sow folder here or above: queue, workers and disk were not looked at"
         yield Section("Repository", [Finding(check="repository", level=Level.NOTE, text=text)])

@@ -6,7 +6,7 @@ that one that waits holds up no other, and one that is cancelled ends its own ca
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -33,7 +33,8 @@ sow runs coding agents as queued jobs in this repository. Each tool is the sow c
 name, with `_` between the words: what `next` and hints call `sow agent spawn implementer 010` is
 agent_spawn with agent and tasks. Begin with `status` and `next`. A call answers with exit_code,
 results (what the command prints with --json) and notes. Where exit_code is 75 the work goes on:
-make the call in continue_with."""
+make the call in continue_with. Where a command that is named is no tool of yours, tell the person:
+`sow mcp --tools all` offers them all."""
 OF_AGENTS = """\
 You are the agent of a sow job; these tools are about your own task alone. Log what you did with
 agent_log, and end with your report."""
@@ -66,6 +67,8 @@ class Offer(Struct, frozen=True):
     words_of_waiting: Callable[[Arguments], str]
     """How the jobs stand that a call waits for, in a few words."""
     progress_seconds: float = PROGRESS_SECONDS
+    others: Collection[str] = ()
+    """The names of tools that exist and are not offered here."""
 
 
 def make_server(offer: Offer, calls: Calls) -> Server[Any]:
@@ -137,7 +140,8 @@ async def _answer(
     """Run a tool. Raises MCPError where there is none of this name."""
     tool = offer.tools.get(name)
     if tool is None:
-        raise MCPError(types.INVALID_PARAMS, f"no such tool: {name}")
+        more = "; `sow mcp --tools all` offers it" if name in offer.others else ""
+        raise MCPError(types.INVALID_PARAMS, f"no such tool: {name}{more}")
     try:
         line = tool.line(fitting(tool, arguments))
     except SowError as error:

@@ -9,7 +9,7 @@ left in good order first.
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import anyio
@@ -29,24 +29,29 @@ def offer_of(
     tools: Sequence[Tool],
     agent: CallingAgent | None,
     words_of_waiting: Callable[[Arguments], str] = lambda _: "",
+    others: Collection[str] = (),
 ) -> Offer:
-    """Return what is offered to a person's client (no agent), or to an agent of a job."""
+    """Return what is offered to a person's client (no agent), or to an agent of a job.
+
+    `others` are the names of tools that `--tools all` would offer as well.
+    """
     is_own = agent is not None and (agent.reviews or not agent.orchestrates)
     own_task = agent.task_id if agent is not None and is_own else None
     by_name = {tool.name: tool for tool in tools}
-    return Offer(by_name, forms_for(own_task=own_task), is_own, words_of_waiting)
+    return Offer(by_name, forms_for(own_task=own_task), is_own, words_of_waiting, others=others)
 
 
 def serve(
     tools: Sequence[Tool],
     agent: CallingAgent | None,
     *,
+    others: Collection[str],
     environ: Mapping[str, str],
     folder: Path,
     words_of_waiting: Callable[[Arguments], str],
 ) -> None:
     """Serve one client on this process's standard streams until it has gone."""
-    offer = offer_of(tools, agent, words_of_waiting)
+    offer = offer_of(tools, agent, words_of_waiting, others)
     anyio.run(_serve, offer, Calls(environ, folder, sys.stdout.encoding))
 
 

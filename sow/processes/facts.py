@@ -19,6 +19,7 @@ from sow.schema.job import ProcessIdentity
 __all__ = [
     "Life",
     "age_seconds",
+    "ancestors",
     "carriers",
     "identify",
     "is_of_another_boot",
@@ -143,4 +144,10 @@ def packages() -> Path | None:
 def variables(pid: int) -> dict[str, str] | None:
     """Return the environment that `pid` started with; None where it may not be read."""
     found: dict[str, str] | None = _backend().variables(pid)
+    return found
+
+
+def ancestors(pid: int) -> list[int]:
+    """Return the pids of the processes above `pid`, its parent first, as far as can be seen."""
+    found: list[int] = _backend().ancestors(pid)
     return found

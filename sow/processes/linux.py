@@ -39,6 +39,16 @@ def variables(pid: int) -> dict[str, str] | None:
     return found or None
 
 
+def ancestors(pid: int) -> list[int]:
+    """Return the pids above a process, its parent first."""
+    found: list[int] = []
+    stat = procfs.read_stat(pid)
+    while stat is not None and stat.parent > 0 and stat.parent not in found:
+        found.append(stat.parent)
+        stat = procfs.read_stat(stat.parent)
+    return found
+
+
 def is_open_somewhere(path: str) -> bool:
     """Whether any process that may be looked into has a file open."""
     real = os.path.realpath(path)

@@ -152,6 +152,14 @@ def carriers(name: str, value: str) -> list[int]:
     return found
 
 
+def ancestors(pid: int) -> list[int]:
+    """Return the pids above a process, its parent first."""
+    try:
+        return [parent.pid for parent in psutil.Process(pid).parents()]
+    except psutil.Error:
+        return []
+
+
 def variables(pid: int) -> dict[str, str] | None:
     """Return the environment that `pid` started with; None where it may not be read."""
     try:

@@ -228,6 +228,20 @@ def test_a_server_that_goes_leaves_no_call_and_every_job(
     assert (outcome["owed"], outcome["status"]) == (True, "needs_review")
 
 
+def test_a_call_that_is_killed_is_an_error_and_its_job_goes_on(site: Site) -> None:
+    server = waiting_server(site)
+    (caller,) = spawning(site)
+    site.kill(caller)
+    answer = hear(server)
+    assert (answer["id"], answer["result"]["isError"]) == (2, True)
+    assert answer["result"]["structuredContent"]["exit_code"] == 128 + signal.SIGKILL
+    open_gate(site, "go")
+    asked = {"name": "agent_wait", "arguments": {"tasks": ["010"]}}
+    say(server, id=3, method="tools/call", params=asked)
+    (outcome,) = hear(server)["result"]["structuredContent"]["results"]
+    assert outcome["status"] == "needs_review"
+
+
 def test_it_says_so_where_the_sdk_is_missing(site: Site) -> None:
     hidden = "import sys; sys.modules['mcp'] = None; from sow.cli.root import run;"
     program = f"{hidden} sys.exit(run(['mcp', '--json']))"

@@ -9,18 +9,23 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "mcp.md"
-HEAD = "| tool | arguments |\n|---|---|\n"
+HEAD = "| tool | arguments | with |\n|---|---|---|\n"
 AFTER = "\n## Resources\n"
 
 if __name__ == "__main__":
     sys.path.insert(0, str(PAGE.parents[1]))
 
-from sow.mcp_server.tool import Tool  # noqa: E402 - the path comes first
+from sow.cli.mcp_sources import LEADING  # noqa: E402 - the path comes first
+from sow.mcp_server.tool import Tool  # noqa: E402 - the same
 
 
 def rows(tools: Iterable[Tool]) -> str:
     """Return a row for each tool; what has to be given is in bold."""
-    return "".join(f"| `{tool.name}` | {_arguments(tool)} |\n" for tool in tools)
+    return "".join(f"| `{tool.name}` | {_arguments(tool)} | {_with(tool)} |\n" for tool in tools)
+
+
+def _with(tool: Tool) -> str:
+    return "" if " ".join(tool.command) in LEADING else "all"
 
 
 def _arguments(tool: Tool) -> str:

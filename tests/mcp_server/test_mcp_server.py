@@ -198,3 +198,18 @@ def test_a_client_over_stdio(place: Place) -> None:
             assert answer["results"] == place.json("task", "show", "010")
 
     run(work)
+
+
+def test_what_is_not_offered_is_named_with_the_option_that_offers_it(place: Place) -> None:
+    async def work() -> None:
+        async with place.over_stdio() as client:
+            offered = {tool.name for tool in (await client.list_tools()).tools}
+            assert "refs_add" not in offered
+            with pytest.raises(MCPError, match="no such tool: refs_add; `sow mcp --tools all`"):
+                await client.call_tool("refs_add", {"url": "x"})
+            with pytest.raises(MCPError, match=r"no such tool: rm$"):
+                await client.call_tool("rm", {})
+        async with place.over_stdio("--tools", "all") as client:
+            assert offered < {tool.name for tool in (await client.list_tools()).tools}
+
+    run(work)

@@ -1,6 +1,7 @@
 """The tools as values: what they take, which command line comes of it, and who is offered them."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from repository.command_tree import COMMANDS
 
 from sow.agents.rights import RIGHTS, CallingAgent, Right
-from sow.cli.mcp_sources import SOURCES
+from sow.cli.mcp_sources import LEADING, SOURCES
 from sow.cli.mcp_tools import tools_for
 from sow.cli.root import root
 from sow.errors import UsageError
@@ -223,6 +224,41 @@ def test_an_agents_own_server_reports_on_its_task_alone(role: str) -> None:
     for tool in tools.values():
         assert not {"task", "tasks", "project", "id"} & set(tool.schema["properties"])
         assert any(word in tool.line(example_for(tool)).words for word in NAMES_OWN), tool.name
+
+
+NAMED = re.compile(r"\bsow ([a-z]+(?: [a-z]+)?)")
+
+
+def named_in(folder: str) -> set[str]:
+    """Return the commands with tools that the modules of a folder name."""
+    package = Path(__file__).parents[2] / "sow" / folder
+    words = {word for file in package.glob("*.py") for word in NAMED.findall(file.read_text())}
+    commands = {source.command for source in SOURCES}
+    return (words | {word.split()[0] for word in words}) & commands
+
+
+def test_what_leads_a_project_has_all_that_comes_next() -> None:
+    """`sow next`, the guards, and where a call says with which tool it goes on."""
+    named = named_in("situation") | named_in("lifecycle")
+    assert len(named) > 30
+    assert named <= LEADING | {"cost", "task remove", "job list", "project list"}
+    assert {"agent wait", "batch wait", "job wait"} <= LEADING
+    assert {source.command for source in SOURCES} > LEADING
+
+
+@pytest.mark.parametrize("agent", [None, CallingAgent("010", "orchestrator")])
+def test_whoever_leads_is_offered_what_leads(agent: CallingAgent | None) -> None:
+    offered = {tool.name for tool in tools_for(root, agent, BOUND, leading=True)}
+    everything = {tool.name for tool in tools_for(root, agent, BOUND)}
+    assert offered < everything
+    assert offered == {name for name in everything if " ".join(TOOLS[name].command) in LEADING}
+
+
+@pytest.mark.parametrize("reviews", [False, True])
+def test_to_report_an_agent_needs_all_of_its_tools(reviews: bool) -> None:
+    agent = CallingAgent("010", "reviewer", reviews=reviews)
+    names = [tool.name for tool in tools_for(root, agent, BOUND)]
+    assert [tool.name for tool in tools_for(root, agent, BOUND, leading=True)] == names
 
 
 NAMES_OWN = ("--id=010", "--task=010", "--project")

@@ -400,3 +400,11 @@ def test_the_environment_that_a_process_started_with(backend: str, start: Start)
 
 def test_the_environment_of_nobody(backend: str) -> None:
     assert facts.variables(NOBODY) is None
+
+
+@pytest.mark.usefixtures("backend")
+def test_the_processes_above_one_are_named_from_its_parent_on() -> None:
+    found = facts.ancestors(os.getpid())
+    assert found[:1] == [os.getppid()]
+    assert len(set(found)) == len(found)
+    assert facts.ancestors(NOBODY) == []

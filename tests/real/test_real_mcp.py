@@ -41,10 +41,14 @@ ORDERS = (
 )
 
 
-def write_config(sandbox: Sandbox) -> Path:
-    """Write the file that names `sow mcp` as a server; its calls may take as long as a journey."""
+def write_config(sandbox: Sandbox, *before: str) -> Path:
+    """Write the file that names `sow mcp` as a server; its calls may take as long as a journey.
+
+    `before` are words of a program that starts it.
+    """
     file = sandbox.home / "mcp.json"
-    server = {"command": str(PROGRAMS / "sow"), "args": ["mcp", "--wait", "100s"]}
+    command, *words = (*before, str(PROGRAMS / "sow"), "mcp", "--wait", "100s")
+    server = {"command": command, "args": words}
     file.write_text(json.dumps({"mcpServers": {"sow": server}}))
     return file
 
@@ -88,10 +92,14 @@ def test_it_spawns_waits_and_reviews_by_tools_alone(journey: Journey) -> None:
     assert sandbox.failures() == []
 
 
-def test_an_agent_reports_by_tools_of_its_own(journey: Journey) -> None:
-    """Its server knows the job by the variables that Claude Code hands on."""
+WITHOUT_OURS = ("env", "--unset=SOW_JOB_ID", "--unset=SOW_ROOT", "--unset=SOW_TASK_ID")
+
+
+@pytest.mark.parametrize("before", [(), WITHOUT_OURS], ids=["handed on", "left out"])
+def test_an_agent_reports_by_tools_of_its_own(journey: Journey, before: tuple[str, ...]) -> None:
+    """Its server knows the job by the variables that Claude Code hands on, or has itself."""
     sandbox, task_id = journey.sandbox, journey.task_id
-    words = ["--mcp-config", str(write_config(sandbox)), "--strict-mcp-config"]
+    words = ["--mcp-config", str(write_config(sandbox, *before)), "--strict-mcp-config"]
     journey.configure(settings={"allowed_tools": ["mcp__sow"]}, custom_args=words)
     sandbox.behave(
         commands=(
