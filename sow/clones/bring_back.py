@@ -7,9 +7,10 @@ written, no other ref moves.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from sow.clones.facts import CloneFacts
 from sow.clones.large_files import bring_large_files
@@ -58,8 +59,7 @@ class BranchInTheWay(StateError):
         super().__init__(f"the branch {branch} {why}", hint=hint)
 
 
-@dataclass(frozen=True)
-class BroughtBack:
+class BroughtBack(Struct, frozen=True):
     """A task's branch as it is in the main repository now."""
 
     commit: str

@@ -12,9 +12,10 @@ import shutil
 import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from msgspec import Struct
 
 from sow.clones.deleting import delete_folder
 from sow.clones.work_tree import GITLINK
@@ -24,8 +25,7 @@ from sow.git.view import View, as_records
 NOTHING = "000000"
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """One path in two commits. A mode of NOTHING means that it is not there."""
 
     path: str
@@ -66,12 +66,20 @@ def foreign_paths(view: View, changes: Sequence[Change]) -> tuple[str, ...]:
 
     Also what lies in the way of a new one. Raises GitRefused.
     """
+    return _foreign_and_unlike_new(view, changes)[0]
+
+
+def _foreign_and_unlike_new(
+    view: View, changes: Sequence[Change]
+) -> tuple[tuple[str, ...], set[str]]:
+    """Return what is somebody else's, and all that is not as the newer commit has it."""
     files = [change for change in changes if not change.is_repository]
     unlike_old = _unlike(view, [(c.path, c.old_mode, c.old) for c in files])
     unlike_new = _unlike(view, [(c.path, c.new_mode, c.new) for c in files])
     ours = {change.path for change in files if change.was_there}
     ways = (_in_the_way(view.folder, c.path, ours) for c in files if c.will_be_there)
-    return tuple(sorted({*(unlike_old & unlike_new), *(way for way in ways if way)}))
+    foreign = {*(unlike_old & unlike_new), *(way for way in ways if way)}
+    return tuple(sorted(foreign)), unlike_new
 
 
 def write_files(view: View, changes: Sequence[Change], draft: Path) -> tuple[str, ...]:
@@ -80,9 +88,8 @@ def write_files(view: View, changes: Sequence[Change], draft: Path) -> tuple[str
     `draft` is a folder to use, on the same disk if possible; it is gone
     afterwards. Raises GitRefused, NotDeleted, OSError.
     """
-    foreign = foreign_paths(view, changes)
+    foreign, unlike = _foreign_and_unlike_new(view, changes)
     files = [c for c in changes if not c.is_repository and c.path not in foreign]
-    unlike = _unlike(view, [(c.path, c.new_mode, c.new) for c in files])
     wanted = [c for c in files if c.path in unlike]
     written = [c for c in wanted if c.will_be_there]
     delete_folder(draft)  # an agent may have put a link there

@@ -6,9 +6,8 @@ Brings each branch into the repository; moves nothing else.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from sow.clones.base import ProjectBranchGone
 from sow.clones.bring_back import bring_back
@@ -47,8 +46,7 @@ class NoProjectBranch(StateError):
         )
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A task that may be merged."""
 
     task: Task

@@ -5,7 +5,8 @@ committed by it is brought into the repository. The git of it is `update`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sow.clones.bring_back import bring_back
 from sow.clones.candidates import project_branch
@@ -24,8 +25,7 @@ from sow.state.tasks import read_task
 MERGE_HEAD_LIMIT = 4096
 
 
-@dataclass(frozen=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """A merge that is under way in a clone."""
 
     branch: str

@@ -8,9 +8,10 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from sow.clones.mark import is_real_folder
 from sow.config.clones import pattern_fault
@@ -21,8 +22,7 @@ NEVER = frozenset({".git", ".sow"})
 """What belongs to git and to sow is found by no pattern."""
 
 
-@dataclass(frozen=True)
-class Copied:
+class Copied(Struct, frozen=True):
     """What became of the patterns."""
 
     paths: tuple[str, ...]

@@ -5,7 +5,8 @@ touch it is told.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sow.clones.facts import CloneFacts
 from sow.clones.steering import steering_files
@@ -19,8 +20,7 @@ WITH_PATTERNS = {"GIT_LITERAL_PATHSPECS": "0"}
 STAT_WIDTH = "--stat=100"
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A task's own change."""
 
     base: str

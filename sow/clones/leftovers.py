@@ -6,8 +6,10 @@ which then only holds what is about to be committed.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sow.clones.facts import CloneFacts
 from sow.clones.steps import no_step
@@ -34,8 +36,7 @@ others may be."""
 TEXT_LIMIT = 1 << 20
 
 
-@dataclass(frozen=True)
-class Leftovers:
+class Leftovers(Struct, frozen=True):
     """What became of an agent's uncommitted work."""
 
     commit: str | None

@@ -6,11 +6,10 @@ Reads only.
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from sow.clones.copying import files_to_copy
@@ -63,8 +62,7 @@ class CloneState(StrEnum):
     """Something that is not the clone that sow has made."""
 
 
-@dataclass(frozen=True)
-class FoundClone:
+class FoundClone(Struct, frozen=True):
     """A task's clone, and what stands against removing it."""
 
     place: Place

@@ -9,8 +9,10 @@ the caller's, under the same lock.
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
+from msgspec import Struct
 
 from sow.clone_mark import CloneMark
 from sow.clones.base import Dependency, begin_branch
@@ -50,8 +52,7 @@ class PlaceTaken(StateError):
         )
 
 
-@dataclass(frozen=True)
-class CloneOrder:
+class CloneOrder(Struct, frozen=True):
     """What a clone is made of."""
 
     place: Place
@@ -65,8 +66,7 @@ class CloneOrder:
     """Whether a session has begun in the clone: one that is there is kept then, whole or not."""
 
 
-@dataclass(frozen=True)
-class MadeClone:
+class MadeClone(Struct, frozen=True):
     """A task's clone as it is now."""
 
     mark: CloneMark
@@ -80,14 +80,13 @@ class MadeClone:
         return self.mark.stage == Stage.WHOLE
 
 
-@dataclass
-class Making:
+class Making(Struct):
     """A clone on its way: what the steps find out."""
 
     order: CloneOrder
     draft: Path
     mark: CloneMark | None = None
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
 
 
 def make_clone(order: CloneOrder, *, step: Callable[[str], None] = no_step) -> MadeClone:

@@ -8,9 +8,8 @@ is merged is found merged, and only what is missing is done.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from sow.clones.candidates import Candidate, branch_tip, candidates, project_branch
 from sow.clones.main_checkout import MainCheckout, main_checkout
@@ -64,8 +63,7 @@ def _named(file: ConflictingFile) -> str:
     return f"{file.path} (task {', '.join(file.tasks)})" if file.tasks else file.path
 
 
-@dataclass(frozen=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """What has become of a merge."""
 
     into: str
@@ -77,8 +75,7 @@ class Merged:
     """What a person should know, in sentences."""
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """One task's part of a merge."""
 
     candidate: Candidate

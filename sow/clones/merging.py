@@ -5,8 +5,9 @@ project's. The main repository's own settings hold here, as for a merge by hand.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from tempfile import TemporaryDirectory
+
+from msgspec import Struct
 
 from sow.clones.facts import CloneFacts
 from sow.clones.merge_marks import mark_lines, marks_since
@@ -19,8 +20,7 @@ from sow.git.view import View, view_of
 from sow.schema.job_terms import MergeWay
 
 
-@dataclass(frozen=True)
-class TaskCommit:
+class TaskCommit(Struct, frozen=True):
     """What is to be merged."""
 
     task: str
@@ -31,16 +31,14 @@ class TaskCommit:
     facts: CloneFacts
 
 
-@dataclass(frozen=True)
-class ConflictingFile:
+class ConflictingFile(Struct, frozen=True):
     """A file that cannot be merged, and the merged tasks that changed it on the project's side."""
 
     path: str
     tasks: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Merge:
+class Merge(Struct, frozen=True):
     """What a merge comes to: a commit, or the files in conflict. Nothing is changed by it."""
 
     onto: str

@@ -7,8 +7,9 @@ the reason to refuse, after it they are left and named.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sow.clones.bringing_along import (
     Change,
@@ -70,8 +71,7 @@ class IndexInUse(StateError):
         )
 
 
-@dataclass(frozen=True)
-class Moved:
+class Moved(Struct, frozen=True):
     """Where the branch is now, and what its working tree lacks."""
 
     commit: str
@@ -137,7 +137,7 @@ def _bring_along(
     """Bring files and index from `old` to `new`, save for what changed on the way to `tip`."""
     view = view_of(folder)
     _refuse_index_in_use(view)
-    since = {change.path for change in changes_between(view, new, tip)}
+    since = {change.path for change in changes_between(view, new, tip)} if tip != new else set()
     changes = [c for c in changes_between(view, old, new) if c.path not in since]
     own = set(staged_paths(view, changes))
     changes = [change for change in changes if change.path not in own]

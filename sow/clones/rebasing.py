@@ -7,8 +7,9 @@ brings nothing. Writes objects alone.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from tempfile import TemporaryDirectory
+
+from msgspec import Struct
 
 from sow.clones.merge_marks import marked, marks_since
 from sow.errors import StateError
@@ -34,8 +35,7 @@ class NotOneByOne(StateError):
         )
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(Struct, frozen=True):
     """What is to be made anew."""
 
     task: str
@@ -50,8 +50,7 @@ class Series:
     """The project's state, which stays as the project has it."""
 
 
-@dataclass(frozen=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """One of the task's own."""
 
     name: str

@@ -8,8 +8,9 @@ for the caller to ask.
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sow.clones.deleting import NotDeleted, delete_clone, delete_folder
 from sow.clones.listing import ENDED, all_clone_places, standing_of
@@ -41,8 +42,7 @@ class WorkWouldBeLost(StateError):
         )
 
 
-@dataclass(frozen=True)
-class Removed:
+class Removed(Struct, frozen=True):
     """What was removed, or stays."""
 
     task: str
@@ -51,8 +51,7 @@ class Removed:
     """Why it stays; for one that was removed, what was discarded."""
 
 
-@dataclass(frozen=True)
-class Pruned:
+class Pruned(Struct, frozen=True):
     """What pruning has done."""
 
     removed: tuple[Removed, ...]

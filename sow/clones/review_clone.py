@@ -10,9 +10,9 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from sow.clones.copying import copy_files
@@ -40,8 +40,7 @@ def review_place(place: Place, job: int) -> Place:
     return replace(place, path=place.path.with_name(f"{PREFIX}{job}"))
 
 
-@dataclass(frozen=True)
-class Making:
+class Making(Struct, frozen=True):
     """A throw-away clone on its way."""
 
     draft: Path

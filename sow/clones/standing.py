@@ -7,8 +7,9 @@ view, and its refs are read as files.
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sow.clones.merging import is_merged
 from sow.clones.place import Place
@@ -26,8 +27,7 @@ OWN_REFS = ("heads", "tags", "stash", "notes")
 """What agents make; `refs/remotes` came from elsewhere."""
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """What would be lost with a clone, or is not merged. All empty: it can go."""
 
     uncommitted: tuple[str, ...] = ()

@@ -7,8 +7,9 @@ people's changes lie together.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sow.clones.difference import (
     difference,
@@ -39,8 +40,7 @@ class BranchGone(StateError):
         )
 
 
-@dataclass(frozen=True)
-class TaskChange:
+class TaskChange(Struct, frozen=True):
     """What a task has changed, or, where `is_tasks_own` is False, everybody together."""
 
     is_tasks_own: bool

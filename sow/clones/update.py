@@ -7,8 +7,9 @@ next call, and by whoever commits the clone's leftovers.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sow.clones.bringing_along import changes_between, foreign_paths, write_files
 from sow.clones.facts import CloneFacts
@@ -51,8 +52,7 @@ class CannotUpdate(StateError):
         )
 
 
-@dataclass(frozen=True)
-class Updated:
+class Updated(Struct, frozen=True):
     """How a clone stands after the project's branch was brought in."""
 
     commit: str

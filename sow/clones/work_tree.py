@@ -8,9 +8,10 @@ change. Nested repositories are never entered: git would run their monitors.
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from msgspec import Struct
 
 from sow.clones.facts import CloneFacts
 from sow.git.private_view import is_sparse
@@ -25,16 +26,14 @@ COPIED = "copied into the clone by sow (clones.copy): they stay out of every com
 SPECIAL = "neither files nor links, or not readable"
 
 
-@dataclass(frozen=True)
-class Untaken:
+class Untaken(Struct, frozen=True):
     """Work that was left where it lies, and why."""
 
     reason: str
     paths: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class WorkTree:
+class WorkTree(Struct, frozen=True):
     """What differs from a commit: what can be taken into the next one, and what cannot."""
 
     commit: str

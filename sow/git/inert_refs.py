@@ -9,8 +9,9 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sow.errors import StateError
 
@@ -33,8 +34,7 @@ class UnsafeClone(StateError):
         )
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(Struct, frozen=True):
     """What is checked out: a branch (without `refs/heads/`), a commit, both, or neither."""
 
     branch: str | None

@@ -12,7 +12,7 @@ settings hold, as everywhere.
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +21,7 @@ from sow.files import NotAFile, read_regular
 from sow.git.inert_refs import UnsafeClone, read_text
 from sow.git.repository import Repository
 from sow.git.run import git
-from sow.git.settings_text import LOCAL, as_lines, quoted, settings_of
+from sow.git.settings_text import LOCAL, as_lines, quoted, settings_in, settings_of
 from sow.git.special_files import refuse_special_files
 from sow.git.view import View, view_of
 
@@ -34,6 +34,9 @@ STORING = re.compile(
     r"|checkroundtripencoding|bigfilethreshold|filemode|symlinks|ignorecase)$"
 )
 """The settings of the main repository without which the same files would be other contents."""
+
+ELSEWHERE = re.compile(rb"include|worktreeconfig", re.IGNORECASE)
+"""Stands in a repository's settings where others lie in another file."""
 
 SETTINGS = """\
 [core]
@@ -146,7 +149,6 @@ def _make(folder: Path, git_dir: Path, main: Repository) -> None:
     (folder / "HEAD").write_text("ref: refs/heads/nothing\n")
     for name in ("info/exclude", "info/attributes", "shallow"):
         _copy(main.common_dir / name, folder / name)
-    object_format = git(main.top, "rev-parse", "--show-object-format")
     sparse = _sparse_patterns(git_dir)
     if sparse is not None:
         (folder / "info" / "sparse-checkout").write_bytes(sparse)
@@ -154,7 +156,7 @@ def _make(folder: Path, git_dir: Path, main: Repository) -> None:
         _storing_settings(main)
         + SETTINGS.format(
             sparse=str(sparse is not None).lower(),
-            object_format=object_format,
+            object_format=main.object_format,
             lfs=quoted(str(main.common_dir / "lfs")),
         ),
         "utf-8",
@@ -163,13 +165,25 @@ def _make(folder: Path, git_dir: Path, main: Repository) -> None:
 
 
 def _storing_settings(main: Repository) -> str:
-    """Return the main repository's settings that `STORING` names, as lines of our own file."""
-    settings = settings_of(view_of(main.top))
-    return as_lines(
+    """Return the main repository's settings that `STORING` names, as lines of our own file.
+
+    Of the same text git is asked once in a process. What includes other files is asked each time.
+    """
+    try:
+        text = read_regular(main.common_dir / "config", LIST_LIMIT)
+    except (FileNotFoundError, NotAFile):
+        text = b""
+    if text and not ELSEWHERE.search(text):
+        return _storing_lines(settings_in(text))
+    return _storing_lines(
         (setting.name, setting.value)
-        for setting in settings
-        if setting.scope == LOCAL and STORING.match(setting.name)
+        for setting in settings_of(view_of(main.top))
+        if setting.scope == LOCAL
     )
+
+
+def _storing_lines(settings: Iterable[tuple[str, str]]) -> str:
+    return as_lines((name, value) for name, value in settings if STORING.match(name))
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -190,7 +204,7 @@ def _sparse_patterns(git_dir: Path) -> bytes | None:
     answers = []
     for name in ("config.worktree", "config"):
         text = read_text(git_dir, name, LIST_LIMIT)
-        if text is not None:
+        if text is not None and "sparsecheckout" in text.lower():
             words = ("config", "--file", "-", "--no-includes", "--type=bool", "core.sparseCheckout")
             stdin = text.encode("utf-8", "surrogateescape")
             answer = git(Path("/"), *words, stdin=stdin, accepted=range(256))

@@ -16,7 +16,13 @@ NEEDED_VERSION = (2, 38)
 
 BARE = "lies in a bare repository, or in git's own folder"
 PATHS = ("rev-parse", "--path-format=absolute")
-QUESTIONS = ("--show-toplevel", "--git-dir", "--git-common-dir", "--is-shallow-repository")
+QUESTIONS = (
+    "--show-toplevel",
+    "--git-dir",
+    "--git-common-dir",
+    "--is-shallow-repository",
+    "--show-object-format",
+)
 HEAD = ("HEAD^{commit}", "--symbolic-full-name", "HEAD")
 """A commit, then the branch; `HEAD` itself where it is detached."""
 
@@ -35,6 +41,8 @@ class Repository(Struct, frozen=True):
     commit: str
     """The commit that HEAD names."""
     is_shallow: bool = False
+    object_format: str = "sha1"
+    """How its objects are named."""
 
 
 def git_version() -> tuple[int, ...]:
@@ -74,7 +82,7 @@ def repository_of(folder: Path) -> Repository:
     *paths, commit, branch = answers
     if len(paths) != len(QUESTIONS):  # a path holds a line break
         paths = [git(folder, *PATHS, question) for question in QUESTIONS]
-    top, git_dir, common_dir, shallow = paths
+    top, git_dir, common_dir, shallow, object_format = paths
     return Repository(
         top=Path(top).resolve(),
         git_dir=Path(git_dir).resolve(),
@@ -82,6 +90,7 @@ def repository_of(folder: Path) -> Repository:
         branch=None if branch == "HEAD" else branch.removeprefix("refs/heads/"),
         commit=commit,
         is_shallow=shallow == "true",
+        object_format=object_format,
     )
 
 

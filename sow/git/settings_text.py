@@ -1,10 +1,12 @@
 """Settings in git's own form: read from a repository at once, and written as lines of a file."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from sow.git.view import View
+from sow.git.run import git_bytes
+from sow.git.view import View, split_records
 
 LOCAL = "local"
 """The scope of a repository's own settings, and of what they include."""
@@ -24,9 +26,21 @@ def settings_of(view: View) -> list[Setting]:
     records = view.records("config", "--includes", "--list", "--show-scope", "-z")
     found = []
     for scope, record in zip(records[::2], records[1::2], strict=True):
-        name, has_value, value = record.partition("\n")
-        found.append(Setting(scope, name, value if has_value else "true"))
+        found.append(Setting(scope, *_name_and_value(record)))
     return [setting for setting in found if setting.scope != "command"]  # what we say ourselves
+
+
+@lru_cache(maxsize=16)
+def settings_in(text: bytes) -> tuple[tuple[str, str], ...]:
+    """Return the settings in a file's text, and in nothing that it includes. Raises GitRefused."""
+    words = ("config", "--file", "-", "--no-includes", "--list", "-z")
+    records = split_records(git_bytes(Path("/"), *words, stdin=text))
+    return tuple(_name_and_value(record) for record in records)
+
+
+def _name_and_value(record: str) -> tuple[str, str]:
+    name, has_value, value = record.partition("\n")
+    return name, value if has_value else "true"
 
 
 def as_lines(settings: Iterable[tuple[str, str]]) -> str:

@@ -84,6 +84,8 @@ class View(Struct, frozen=True):
 
     def is_ancestor(self, older: str, newer: str) -> bool:
         """Whether one commit is an ancestor of another, or the same. Raises GitRefused."""
+        if older == newer:
+            return True
         code, _, complaint = self.answer("merge-base", "--is-ancestor", older, newer)
         if code not in (0, 1):
             raise GitRefused(self.folder, ("merge-base",), code, complaint)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from clones.clone_site import name_author, plain
+from msgspec import structs
 
 from sow.clones.base import project_commit
 from sow.clones.checkout_id import checkout_id
@@ -61,7 +62,7 @@ class Home:
         order = self.order(task, **more)
         with locked_place(order.place, timeout_seconds=20):
             made = make_clone(order, **({"step": step} if step else {}))
-            return replace(made, mark=finish_clone(order.place)) if whole else made
+            return structs.replace(made, mark=finish_clone(order.place)) if whole else made
 
     def with_settings(self, **settings) -> "Home":
         return replace(self, settings=CloneSettings(**settings))

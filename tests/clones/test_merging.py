@@ -1,12 +1,12 @@
 """A task's commit is merged without a working tree, and the result is moved into place."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from clones.clone_site import add_clone, make_site, plain
 from clones.killed import killed_at
+from msgspec.structs import replace
 
 from sow.clones.bring_back import bring_back
 from sow.clones.merging import TaskCommit, compute_merge, is_merged
