@@ -174,6 +174,22 @@ def test_a_task_with_a_clone_is_checked_there(checks: CheckSite, cloned: Path) -
     assert checks.run("unit", task="").cause is Cause.CHECK_FAILED, "the project has no such file"
 
 
+def test_a_clone_off_its_branch_is_red_since_its_branch_is_what_is_merged(
+    checks: CheckSite, cloned: Path
+) -> None:
+    """An agent could so have an old commit checked, and merge a new one that no check has seen."""
+    tip = plain(cloned, "rev-parse", "HEAD")
+    plain(cloned, "checkout", "-q", "--detach", "HEAD")
+    assert checks.run("unit").cause is Cause.PASSED, "the same commit, by another name"
+    plain(cloned, "checkout", "-q", "--detach", "HEAD~1")
+    job = checks.run("unit")
+    assert job.cause is Cause.CHECK_FAILED
+    assert f"is at {tip[:12]}: check the branch out" in job.reason
+    assert checks.check()["passed"] is False
+    log = checks.site.workspace.attempt(job.id, 1).check_log("unit")
+    assert not log.exists(), "nothing was run"
+
+
 def test_what_a_clone_says_by_its_settings_acts_in_no_check(
     checks: CheckSite, cloned: Path
 ) -> None:

@@ -12,25 +12,23 @@ from pathlib import Path
 
 import msgspec
 
-from sow.clones.main_checkout import main_checkout
-from sow.clones.trial import checked_out
-from sow.clones.whole_work import work_of
 from sow.config.checks import CheckCommand
 from sow.config.durations import write_duration
-from sow.paths import AttemptPaths, Workspace
+from sow.paths import AttemptPaths
 from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
 from sow.schema.task import CheckRecord, CommandResult
-from sow.state.tasks import read_task
 from sow.terminal_text import printable_lines, without_sequences
 from worker.output import read_tail
 from worker.steps.command_line import Ended, Runner
-from worker.steps.judged import judged
+from worker.steps.judged import judged, off_branch
 from worker.steps.program_input import BaseOrders, CheckOrders
 
 MOST_LINES = 20
 """How many lines of a red check are kept for people and prompts."""
 LONGEST_LINE = 300
+BRANCH = "branch"
+"""Stands for the command lines where another commit is checked out than the one that is merged."""
 CHANGED_MEANWHILE = "0" * 64
 """Stands for work that changed while it was checked: it is like no other."""
 
@@ -42,9 +40,13 @@ def run(data: bytes) -> tuple[str, StepResult]:
         return orders.folder, _on_base(orders, orders.base)
     paths = AttemptPaths(Path(orders.folder))
     before = judged(Path(orders.cwd), orders.clone)
-    work = work_of(Path(orders.whole)) if orders.whole else ""
+    work = _work_of(orders.whole)
     runner = Runner(orders.folder, orders.packages)
-    results = [run_command(runner, command, paths) for command in orders.commands]
+    astray = off_branch(orders.clone, before)
+    if astray:
+        results = [CommandResult(name=BRANCH, passed=False, reason=astray)]
+    else:
+        results = [run_command(runner, command, paths) for command in orders.commands]
     after = judged(Path(orders.cwd), orders.clone)
     record = CheckRecord(
         passed=all(result.passed for result in results),
@@ -54,13 +56,28 @@ def run(data: bytes) -> tuple[str, StepResult]:
         results=results,
     )
     cause = Cause.PASSED if record.passed else Cause.CHECK_FAILED
-    if orders.whole and work_of(Path(orders.whole)) != work:
+    if _work_of(orders.whole) != work:
         work = CHANGED_MEANWHILE
     return orders.folder, StepResult(cause=cause, reason=words_of(results), check=record, work=work)
 
 
+def _work_of(whole: str) -> str:
+    """Return what a check of the whole judges; empty for a check of a task."""
+    if not whole:
+        return ""
+    from sow.clones.whole_work import work_of  # a task's check does without it
+
+    return work_of(Path(whole))
+
+
 def _on_base(orders: CheckOrders, base: BaseOrders) -> StepResult:
     """Run the command lines on the commit that a task began at; its record stays as it is."""
+    # A check in a clone, which each task has, does without these.
+    from sow.clones.main_checkout import main_checkout
+    from sow.clones.trial import checked_out
+    from sow.paths import Workspace
+    from sow.state.tasks import read_task
+
     runner = Runner(orders.folder, orders.packages)
     paths = AttemptPaths(Path(orders.folder))
     main = main_checkout(Workspace(Path(base.root)), base.settings)

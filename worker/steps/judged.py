@@ -12,7 +12,7 @@ import msgspec
 from sow.clones.facts import CloneFacts
 from sow.clones.work_tree import work_tree
 from sow.git.git_errors import GitMissing, GitRefused, NoRepository
-from sow.git.inert_refs import UnsafeClone, read_head
+from sow.git.inert_refs import UnsafeClone, read_head, read_ref
 from sow.git.private_view import private_view, real_git_dir
 from sow.git.repository import commit_of, repository_of
 from sow.git.run import LONG_SECONDS, git
@@ -48,6 +48,23 @@ def judged(folder: Path, clone: ClonePlace | None) -> Judged:
         return _in_repository(folder) if clone is None else _in_clone(clone)
     except (GitMissing, GitRefused, NoRepository, UnsafeClone):
         return Judged(None, dirty=False)
+
+
+def off_branch(clone: ClonePlace | None, here: Judged) -> str:
+    """Return why a clone's check would say nothing of the task's work; empty where it would.
+
+    What is reviewed and merged is the last commit of the task's branch. An agent may have
+    checked out another one: a check of that would let what nobody has checked be merged.
+    """
+    if clone is None or here.commit is None:
+        return ""
+    tip = read_ref(real_git_dir(Path(clone.path)), f"refs/heads/{clone.branch}")
+    if tip is None or tip == here.commit:
+        return ""
+    return (
+        f"the clone has {here.commit[:12]} checked out, and the task's branch {clone.branch} is at"
+        f" {tip[:12]}: check the branch out, with all work on it"
+    )
 
 
 def _in_repository(folder: Path) -> Judged:
