@@ -13,7 +13,7 @@ from sow.agent_clis.description import Metering
 from sow.agent_clis.known import AGENT_CLIS
 from sow.calls.budgeting import BudgetIsReached
 from sow.executors.base import Verdict
-from sow.jobs import budgets, jobs, leases, spending
+from sow.jobs import budgets, jobs, leases, spending, workers
 from sow.jobs.budgets import Account
 from sow.reports.budgets import account_words, raise_words, scope_words, warning_words
 from sow.schema.budget import Amounts, Measure
@@ -117,6 +117,24 @@ def tell_of_budget(
             reason = f"{account_words(account)}\n{raise_words(account)}"
             return structs.replace(verdict, reason=reason)
     return verdict
+
+
+def let_go_on(context: WorkerContext) -> None:
+    """Let the first job go on that waits for a budget's rest, and need wait no longer.
+
+    Its start reserves a share, or finds that nothing will be left; the next one is looked at after
+    that. So none is taken only to be put back.
+    """
+    for job in jobs.waiting_for_budget(context.database):
+        try:
+            share_for(context, job)
+        except RestIsReserved:
+            continue
+        except BudgetIsReached:
+            pass  # nobody runs who could leave something: its start says so
+        leases.let_go_on(context.database, job.id, now=context.now())
+        workers.wake(context.workspace)
+        return
 
 
 def is_left(context: WorkerContext, job: Job) -> bool:

@@ -14,6 +14,7 @@ from sow.jobs.pruning import Limits, prune
 from sow.state.kept.store import project_id_at
 from worker import launch
 from worker.batch_driver import BatchDriver
+from worker.budgeting import let_go_on
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
 from worker.holding import release_if_trusted
@@ -73,6 +74,7 @@ class Housekeeping:
         self._room.look(now=time.monotonic())
         self.recover_if_due()
         self._notify()
+        self._let_go_on()
         self.drive_batches()
         if not self._monitor.count and time.monotonic() >= self._prune_after:
             self._prune()
@@ -109,6 +111,11 @@ class Housekeeping:
         """Have events told; the boundary around it."""
         with suppress(SowError, OSError):  # a queue that cannot be read is told of by others
             self._notifier.look()
+
+    def _let_go_on(self) -> None:
+        """Let a job go on that waits for a budget's rest; the boundary around it."""
+        with suppress(SowError, OSError):  # a queue that cannot be read is told of by others
+            let_go_on(self._context)
 
     def _release_ready(self) -> None:
         """Queue the jobs whose tasks' dependencies are met by now."""

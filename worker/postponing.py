@@ -5,9 +5,11 @@ nobody knows of is at work on its task. Owns the wait before the next try. None
 of this is a retry, and the job never fails for it.
 """
 
+from typing import Any
+
 from sow.clock import format_duration
 from sow.jobs import leases
-from sow.schema.job import Job, JobState, Lease
+from sow.schema.job import HeldFor, Job, JobState, Lease
 from sow.state.projects import read_project
 from sow.state.state_errors import NoProject
 from worker.context import WorkerContext, tell
@@ -16,8 +18,8 @@ FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 60.0
 ELSEWHERE_SECONDS = 30.0
 """How often it is looked whether a project is checked out again."""
-BUDGET_SECONDS = 3.0
-"""How often it is looked whether agents that ended have left something of a budget."""
+BUDGET_SECONDS = 5.0
+"""When it is looked at the latest whether agents that ended have left something of a budget."""
 STRAY_SECONDS = 3.0
 """How often it is looked whether an agent that nobody knows of has ended."""
 
@@ -38,8 +40,12 @@ def wait_for_stray(context: WorkerContext, job: Job, lease: Lease, reason: str) 
 
 
 def wait_for_budget(context: WorkerContext, job: Job, lease: Lease, reason: str) -> None:
-    """Queue a job again for which the agents that run have left nothing of a budget."""
-    _wait(context, job, lease, reason, BUDGET_SECONDS)
+    """Queue a job again for which the agents that run have left nothing of a budget.
+
+    Nobody takes it until `budgeting.let_go_on` has seen that it may begin, or has to end: so the
+    record of changes tells once that it waits, and once that it goes on.
+    """
+    _wait(context, job, lease, reason, BUDGET_SECONDS, held_for=HeldFor.BUDGET)
 
 
 def is_checked_out(context: WorkerContext, job: Job) -> bool:
@@ -73,7 +79,7 @@ def wait_before(postponements: int) -> float:
 
 
 def _wait(
-    context: WorkerContext, job: Job, lease: Lease, reason: str, seconds: float, **changes: int
+    context: WorkerContext, job: Job, lease: Lease, reason: str, seconds: float, **changes: Any
 ) -> None:
     now = context.now()
     tell(job, f"cannot be started now: {reason}; again in {format_duration(seconds)}")

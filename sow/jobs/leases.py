@@ -98,7 +98,7 @@ CLAIMABLE = f"""
     where task.queue = :queue
       and not exists (select 1 from control where name = 'paused')
       and (job.id is null or (
-        job.retry_at <= :now and not ({PAUSED_BATCH})
+        job.retry_at <= :now and job.held_for is not 'budget' and not ({PAUSED_BATCH})
         and (:most is null
             or (select count(*) from lease where worker_id = :worker and {COUNTED}) < :most)
         and case job.executor_name when '' then
@@ -331,6 +331,13 @@ def requeue(
         database.run("delete from lease where job_id = ?", (lease.job_id,))
         change_job(database, lease.job_id, retry_at=retry_at, waits_since=now, **changes)
         enqueue_message(database, job_message(lease.job_id), priority=None, now=now, state=state)
+
+
+def let_go_on(database: Database, job_id: JobId, *, now: float) -> None:
+    """Have a job taken again that waits in the queue for a budget's rest."""
+    fields = {"held_for": None, "retry_at": now}
+    key = {"id": job_id, "state": JobState.BACKOFF, "held_for": HeldFor.BUDGET}
+    records.update(database, "job", key, fields)
 
 
 def hold(database: Database, lease: Lease, *, reason: str) -> None:

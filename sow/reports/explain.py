@@ -13,7 +13,7 @@ from sow.reports.advice import advice
 from sow.reports.prospects import Obstacle, Surroundings, obstacle_of
 from sow.reports.wording import asked_of
 from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause, RetryRule
-from sow.schema.job import Attempt, Job, JobState
+from sow.schema.job import Attempt, HeldFor, Job, JobState
 from sow.schema.kinds import kind_of
 
 NO_AGENT_YET = (Cause.SETUP_FAILED, Cause.SETUP_PREVENTED)
@@ -245,6 +245,8 @@ def _limits(job: Job, attempts: Sequence[Attempt], times: Times) -> str:
 
 
 def _waiting(job: Job, around: Surroundings, times: Times) -> list[str]:
+    if job.held_for is HeldFor.BUDGET:
+        return [f"Now: it waits: {job.reason}.", "Next: it goes on when one of those has ended."]
     if job.retry_at <= times.now:
         return [f"Its time to go on has come. Next: {_start(job, around, times)}"]
     when = f"in {format_duration(job.retry_at - times.now)}, at {times.at(job.retry_at)}"

@@ -6,7 +6,7 @@ Owns those words. `explain` tells the same at length, by the same rules
 
 from sow.clock import format_duration
 from sow.reports.prospects import Obstacle, Surroundings, obstacle_of
-from sow.schema.job import Job, JobState
+from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.kinds import kind_of
 
 
@@ -24,6 +24,8 @@ def words_of(job: Job, around: Surroundings, now: float) -> str:
             return _held(job)
         case JobState.QUEUED:
             return _in_the_way(job, around)
+        case JobState.BACKOFF if job.held_for is HeldFor.BUDGET:
+            return job.reason.strip().partition("\n")[0]
         case JobState.BACKOFF | JobState.PARKED:
             if job.retry_at > now:
                 return f"again in {format_duration(job.retry_at - now)}{_because(job)}"

@@ -200,7 +200,7 @@ def _fields(job: Job, attempts: Sequence[Attempt], seen: Seen) -> dict[str, Any]
     status = job.outcome_status if job.state.is_final else TaskStatus.IN_PROGRESS
     if not kind_of(job).marks_task:
         status = None
-    waits = job.state in (JobState.BACKOFF, JobState.PARKED)
+    waits = job.state in (JobState.BACKOFF, JobState.PARKED) and job.held_for is None
     return {
         "task": job.task_id or None,
         "tasks": job.tasks,
