@@ -17,7 +17,7 @@ from sow.ids import TaskId
 from sow.jobs import batches, jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
-from sow.reports.agents_words import agents_words
+from sow.reports.agents_words import agents_words, words_without_job
 from sow.schema.batch import AT_REST, Batch, BatchState, ItemState
 from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
 from sow.schema.task import Task, TaskStatus
@@ -168,7 +168,7 @@ def _item(
         cost_usd=None if total.usd is None else round(total.usd, 4),
         is_estimate=total.is_estimate,
         reason=found.reason,
-        question=_question(workspace, database, batch, TaskId(found.task)) if paused else "",
+        question=_question(workspace, database, batch, task) if paused and task else "",
         command=command,
         steers=tuple(task.review.steers) if task is not None and task.review is not UNSET else (),
     )
@@ -181,6 +181,7 @@ def _read(seen: Seen, task_id: str) -> Task | None:
         return None
 
 
-def _question(workspace: Workspace, database: Database, batch: Batch, task_id: TaskId) -> str:
-    last = jobs.last_job(database, batch.project_id, task_id)
-    return (agents_words(workspace, last) or "") if last is not None else ""
+def _question(workspace: Workspace, database: Database, batch: Batch, task: Task) -> str:
+    last = jobs.last_job(database, batch.project_id, TaskId(task.id))
+    words = words_without_job(workspace, task) if last is None else agents_words(workspace, last)
+    return words or ""

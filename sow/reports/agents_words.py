@@ -7,6 +7,7 @@ resumes, and what was logged before the job began, is not the agent's.
 
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 
 from sow.clock import format_time
 from sow.errors import StateError
@@ -14,9 +15,10 @@ from sow.ids import TaskId
 from sow.paths import Workspace
 from sow.schema.job import Job, JobState
 from sow.schema.output.jobs import Outcome
-from sow.schema.task import TaskStatus
+from sow.schema.task import Task, TaskStatus
 from sow.state.log_writing import LogEntry
 from sow.state.places import find_task
+from sow.state.status_entries import STATUS
 from sow.state.task_log import RESUMED, STARTED_OVER, last_entries
 from sow.terminal_text import printable, printable_lines
 
@@ -38,7 +40,32 @@ def agents_words(workspace: Workspace, job: Job) -> str | None:
     if not _is_telling(job.state, job.outcome_status):
         return None
     entry = last_of_agent(workspace, job)
-    return None if entry is None else f"{entry.action}\n{entry.text}".strip()
+    return None if entry is None else _words_of(entry)
+
+
+def words_without_job(workspace: Workspace, task: Task) -> str | None:
+    """Return what the agent of a task asks of whose job nothing is on record: the queue was lost.
+
+    Its own last entry counts, since the task was last begun. Raises nothing, as `agents_words`.
+    """
+    if task.status not in TELLING:
+        return None
+    try:
+        entries = last_entries(find_task(workspace, TaskId(task.id)).log, LOOKED_AT)
+    except StateError:
+        return None
+    since = list(takewhile(lambda entry: not _begins(entry), reversed(entries)))
+    ours = (e for e in since if e.agent == task.assigned_agent and not _is_sows(e))
+    return next((_words_of(entry) for entry in ours), None)
+
+
+def _begins(entry: LogEntry) -> bool:
+    """Whether an entry tells that a task was begun, or gone on with."""
+    return entry.event == STATUS and f" to {TaskStatus.IN_PROGRESS}" in entry.action
+
+
+def _words_of(entry: LogEntry) -> str:
+    return f"{entry.action}\n{entry.text}".strip()
 
 
 def words_below(outcome: Outcome, *, among_others: bool = False) -> list[str]:

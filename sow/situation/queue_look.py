@@ -142,11 +142,20 @@ class QueueLook:
 
     def _words(self, last: Mapping[TaskId, Job]) -> dict[str, str]:
         """Return what the agents of paused tasks ask, in a line each."""
-        paused = [task.id for task in self._tasks if task.status is TaskStatus.PAUSED]
-        asked = [last[TaskId(task)] for task in paused[:MOST_SEEN] if TaskId(task) in last]
-        if not asked:
+        paused = [task for task in self._tasks if task.status is TaskStatus.PAUSED][:MOST_SEEN]
+        if not paused:
             return {}
-        from sow.reports.agents_words import agents_words  # reads the tasks' logs
+        from sow.reports.agents_words import (  # reads the tasks' logs
+            agents_words,
+            words_without_job,
+        )
 
-        words = {job.task_id: agents_words(self._workspace, job) for job in asked}
+        words = {}
+        for task in paused:
+            job = last.get(TaskId(task.id))
+            words[task.id] = (
+                words_without_job(self._workspace, task)
+                if job is None
+                else agents_words(self._workspace, job)
+            )
         return {task: text.partition("\n")[0] for task, text in words.items() if text}

@@ -1,12 +1,13 @@
 """Resuming a batch: what has come to nothing goes on once, and nothing that lives is forgiven."""
 
 import pytest
-from calls.batch_desk import batch, begin, items, placed, turn
+from calls.batch_desk import batch, begin, items, look, placed, turn
 from calls.desk import Desk
 
 from sow.calls import batch_call
 from sow.calls.batch_call import BatchHasEnded
 from sow.calls.batch_deeds import Work
+from sow.ids import TaskId
 from sow.jobs import batches, jobs
 from sow.schema.batch import BatchState, ItemState
 from sow.schema.job import HeldFor, JobState
@@ -65,6 +66,29 @@ def test_a_failure_that_nobody_was_told_of_yet_is_forgiven(desk: Desk, work: Wor
     resume(work)
     turn(work)
     assert placed(work) == [FIRST, SECOND]
+
+
+def test_a_refusal_that_nobody_was_told_of_yet_is_taken_back(desk: Desk) -> None:
+    desk.task("010")
+    work = begin(desk)
+    batches.change_item(desk.database, work.batch.id, TaskId("010"), refusal="no such executor")
+    assert items(work)["010"] is ItemState.WAITING
+    (found,) = look(work).standings
+    assert found.state is ItemState.NEEDS_PERSON
+    resume(work)
+    turn(work)
+    assert placed(work) == [FIRST]
+
+
+def test_what_is_on_its_way_is_not_forgiven(desk: Desk) -> None:
+    """What its author has been given back counts on, and a person is asked in the end."""
+    desk.task("010")
+    work = begin(desk, review=True)
+    turn(work)
+    desk.end(1, TaskStatus.NEEDS_REVIEW, JobState.DONE)
+    before = batches.items_of(desk.database, work.batch.id)
+    resume(work)
+    assert batches.items_of(desk.database, work.batch.id) == before
 
 
 def test_a_batch_that_its_brake_has_paused_goes_on(desk: Desk, work: Work) -> None:

@@ -286,6 +286,12 @@ def test_what_its_own_caller_s_death_undid_and_a_check_of_the_base_count_for_not
         desk.workspace, desk.database, work.batch, Seen(desk.workspace), NO_FIGURES
     )
     assert (items_found[0].returns, items_found[0].steps) == (1, 3)
+    cut_off = desk.insert(verb=Verb.RESUME, batch_step=4, batch_deed="correct", **asked)
+    jobs.change_job(desk.database, cut_off.id, **ended, started_at=1.0)
+    items_found, _ = gather(
+        desk.workspace, desk.database, work.batch, Seen(desk.workspace), NO_FIGURES
+    )
+    assert items_found[0].returns == 2, "its agent was at work when it was ended"
 
 
 def test_updates_are_counted_until_something_else_is_done(desk: Desk) -> None:
@@ -427,6 +433,11 @@ def test_a_raised_budget_binds_the_jobs_that_live(desk: Desk) -> None:
     bound = desk.job(1).budgets
     assert bound is not None
     assert (bound.batch, batch(work).policy.budget) == (new, new)
+    desk.end(1, TaskStatus.COMPLETED, JobState.DONE)
+    batch_call.give_budget(desk.database, work.batch, Amounts(time=7200.0), unmetered=False)
+    ended = desk.job(1).budgets
+    assert ended is not None
+    assert ended.batch == new, "the figure that it ran under stays on record"
 
 
 def test_work_that_somebody_has_sent_back_meanwhile_is_neither_completed_nor_accepted(

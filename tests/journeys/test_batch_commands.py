@@ -1,14 +1,15 @@
 """What a person does with a batch: pause, resume, cancel, add, remove; and what may befall it."""
 
 import shutil
-import time
+from contextlib import closing
 
 from journeys.batch_site import COMPLETES, YOLO, diamond, of_batch
-from journeys.callers import all_jobs, await_runs, gate, open_gate, report
+from journeys.callers import all_jobs, await_runs, gate, open_gate, queue, report
 from journeys.site import Site, wait_until
 from journeys.staff import shell_executor
 from standins import read_runs
 
+from sow.jobs import batches
 from sow.schema.job import JobState
 
 
@@ -162,6 +163,17 @@ def test_after_the_queue_file_s_loss_the_same_command_skips_what_is_done(site: S
     assert [job.task_id for job in all_jobs(site)] == ["040"]
 
 
+def test_a_question_is_told_in_full_by_the_batch_that_follows_a_lost_queue(site: Site) -> None:
+    site.project("010")
+    asks = {"sow": ["agent", "log", "Which of the two?", "--body", "The first is shorter."]}
+    site.script([[asks, report("paused")]])
+    site.sow("batch", "run", expect=1)
+    site.sow("worker", "stop")
+    shutil.rmtree(site.root / ".sow/run")
+    (item,) = site.sow("batch", "run", "--json", expect=1).json["items"]
+    assert item["question"] == "Which of the two?\nThe first is shorter."
+
+
 def test_a_resume_tries_again_what_was_refused_though_nothing_else_changes(site: Site) -> None:
     program = site.base / "later.sh"
     later = {"type": "command", "settings": {"command": [str(program), "{task_dir}"]}}
@@ -175,6 +187,7 @@ def test_a_resume_tries_again_what_was_refused_though_nothing_else_changes(site:
     shell_executor(
         site, "later", "sed -i 's/status: in_progress/status: completed/' \"$1/state.yaml\""
     )
-    time.sleep(2)  # its worker has looked, and finds nothing more to do
+    with closing(queue(site)) as database:
+        wait_until(lambda: not batches.unheeded(database), "its worker has nothing more to do")
     site.sow("batch", "resume")
     assert "1 done" in site.sow("batch", "wait", "--wait", "60s").out

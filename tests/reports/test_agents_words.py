@@ -9,7 +9,7 @@ from reports.job_cases import EXECUTORS, NOW, ended_job, make_attempt
 from sow.clock import format_time
 from sow.ids import ProjectId, TaskId
 from sow.paths import Workspace
-from sow.reports.agents_words import agents_words, words_below
+from sow.reports.agents_words import agents_words, words_below, words_without_job
 from sow.reports.views import outcome_of
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState
@@ -18,7 +18,7 @@ from sow.state.log_writing import LogEntry
 from sow.state.places import find_task
 from sow.state.projects import new_project
 from sow.state.task_log import RESUMED, STARTED_OVER, append_entry
-from sow.state.tasks import add_task
+from sow.state.tasks import add_task, change_task, read_task
 from sow.state.workspace_init import init_workspace
 
 PROJECT = ProjectId("3f0c0b5e-1111-4222-8333-444455556667")
@@ -156,3 +156,22 @@ def test_a_reason_that_names_the_next_step_is_not_followed_by_it(workspace: Work
     reason = "it is lost. Choose:\n  - `sow agent spawn implementer 010 --fresh` to start over"
     made = ended_job(JobState.FAILED, TaskStatus.FAILED, Cause.SESSION_UNKNOWN, reason=reason)
     assert words_below(outcome_of(made, ())) == []
+
+
+def test_a_question_outlives_the_queues_file(workspace: Workspace) -> None:
+    """Of the last run alone: what its agent has logged before it was begun anew is no question."""
+    assert words_without_job(workspace, read_task(workspace, "010")) is None
+    begun(workspace, at=NOW)
+    log(workspace, "An old question", at=NOW + 1)
+    begun(workspace, at=NOW + 2)
+    change_task(workspace, "010", lambda _: {"status": TaskStatus.PAUSED}, now=NOW + 3)
+    paused = read_task(workspace, "010")
+    assert words_without_job(workspace, paused) is None
+    log(workspace, "Which one?", at=NOW + 4, text="RS256 or\nHS256")
+    log(workspace, "It may be either", at=NOW + 5, agent="reviewer")
+    log(workspace, "Status: in_progress to paused", at=NOW + 6, event="status")
+    assert words_without_job(workspace, paused) == "Which one?\nRS256 or\nHS256"
+
+
+def begun(workspace: Workspace, at: float) -> None:
+    log(workspace, "Status: pending to in_progress, iteration 2", at=at, event="status")
