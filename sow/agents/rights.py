@@ -110,6 +110,8 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("knowledge", "search"): Right.READS,
     ("knowledge", "show"): Right.READS,
     ("cost",): Right.READS,
+    # It writes a file wherever it is told to.
+    ("report",): Right.ORCHESTRATORS,
     ("log",): Right.READS,
     ("status",): Right.READS,
     ("next",): Right.READS,

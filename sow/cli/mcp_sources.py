@@ -121,6 +121,7 @@ SOURCES: tuple[Source, ...] = (
     Source("log", "task agent since last"),
     Source("changes", "since task job limit"),
     Source("cost", "by since"),
+    Source("report", "batch=name"),
     Source("refs add", "url id=name link branch tag path kind tags description summary"),
     Source("refs list"),
     Source("refs status", "references=ids"),

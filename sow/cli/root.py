@@ -29,6 +29,7 @@ COMMANDS = {
         "sow.cli.knowledge:knowledge", "Read what earlier projects have left behind."
     ),
     "cost": LazyCommand("sow.cli.cost:cost", "See what agents used: tokens, money, time."),
+    "report": LazyCommand("sow.cli.report:report", "See what ran when and where time went."),
     "start": LazyCommand("sow.cli.start:start", "Begin an orchestrator's session here."),
     "status": LazyCommand("sow.cli.status:status", "See where the project stands, on one screen."),
     "next": LazyCommand("sow.cli.next:show_next", "Print what to do next, as commands."),

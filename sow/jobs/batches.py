@@ -177,6 +177,12 @@ def all_batches(database: Database, project_id: ProjectId, *, limit: int) -> lis
     return [records.from_row(row, Batch) for row in rows]
 
 
+def beginnings(database: Database, project_id: ProjectId) -> dict[int, float]:
+    """Return when each batch of a project was made, by its number."""
+    rows = database.rows("select id, made_at from batch where project_id = ?", (project_id,))
+    return {row["id"]: row["made_at"] for row in rows}
+
+
 def made_by(database: Database, job_ids: Sequence[JobId]) -> list[Batch]:
     """Return the batches that go on and were made by the agents of some jobs."""
     rows = database.rows("select * from batch where ended_at is null and by_job is not null")

@@ -141,6 +141,27 @@ def used_by_attempts(database: Database, job_id: JobId, *, now: float) -> Mappin
     return {int(row["key"]): records.from_row(row, Used) for row in rows}
 
 
+def used_by_jobs(
+    database: Database, chosen: str, values: Mapping[str, Any]
+) -> tuple[Used, Mapping[str, Used], Mapping[tuple[int, int], float]]:
+    """Return what the attempts of some jobs have used: in all, by task, and each one's money.
+
+    `chosen` is a query of ours for the jobs' numbers, with its `values` and the time `now`.
+    """
+    where = f"job_id in ({chosen})"
+    total = _sum(database, where, **values)
+    rows = database.rows(
+        f"select task_id as key, {_SUMS} from spending where {where} group by 1",  # noqa: S608 - ours
+        values,
+    )
+    money = database.rows(
+        f"select job_id, number, usd from spending where {where} and usd is not null",  # noqa: S608
+        values,
+    )
+    by_task = {row["key"]: records.from_row(row, Used) for row in rows}
+    return total, by_task, {(row["job_id"], row["number"]): row["usd"] for row in money}
+
+
 _OF_JOB = "job_id = :job"
 _KEYS = {
     By.TASK: "task_id",

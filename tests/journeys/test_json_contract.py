@@ -90,6 +90,8 @@ WALK: list[tuple[str, str]] = [
     ("review show", "030"),
     ("clone remove", "030 --discard"),
     ("cost", ""),
+    ("report", ""),
+    ("report", "--html report.html"),
     ("input add", ".sow/config.yaml --type settings"),
     ("input list", ""),
     ("refs add", ". --id style"),

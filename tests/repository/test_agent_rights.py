@@ -41,7 +41,7 @@ feedback settle, init, input add, input remove, job cancel, job prune, job resol
 wait, merge, notify test, output add, output move, output remove, phase add, phase finish, phase
 reopen, project abandon, project check, project finish, project new, project publish, project set,
 queue pause, queue resume, refs add, refs init, refs prune, refs remove, refs status, refs update,
-start, task check, worker, worker stop
+report, start, task check, worker, worker stop
 """
 PEOPLE = "trust"
 

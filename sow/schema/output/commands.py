@@ -20,6 +20,7 @@ from sow.schema.output import (
     knowledge,
     projects,
     references,
+    report,
     situation,
     tasks,
     validation,
@@ -102,6 +103,7 @@ OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "knowledge search": (knowledge.KnowledgeFound,),
     "knowledge show": (knowledge.KnowledgeShown,),
     "cost": (costs.Costs,),
+    "report": (report.Report, report.ReportWritten),
     "log": (tasks.LogLine,),
     **{
         f"{side} {verb}": (projects.ArtifactView,)

@@ -1,0 +1,147 @@
+"""`sow report`: what ran when, where the time went, and what came of it.
+
+Each step imports what it needs: all of it is heavy, and help and completion need none of it.
+"""
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sow.cli import completing_names
+from sow.cli.arguments import here, working_folder
+from sow.cli.output import echo_json, json_option, shown_state, terminal_width
+from sow.clock import utc_now
+from sow.errors import UsageError
+
+if TYPE_CHECKING:
+    from sow.schema.output.report import Report
+
+
+WIDTH = 80
+"""How wide the lines are that go to no terminal."""
+
+
+@click.command()
+@click.option(
+    "--batch",
+    "name",
+    metavar="BATCH",
+    shell_complete=completing_names.batches,
+    help="Only of this batch, by its number or name; otherwise of the whole project.",
+)
+@click.option(
+    "--html",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write it as one page, which needs no other file and asks no server.",
+)
+@click.option(
+    "--open", "opens", is_flag=True, help="Show the page in your browser; without --html a new one."
+)
+@json_option
+def report(name: str | None, html: Path | None, opens: bool, as_json: bool) -> None:
+    """Show what ran when, what waited for what, and where the time went.
+
+    On a terminal in text; with --html as a page to send around. It tells of every
+    attempt, of the critical path, and of each task what it waited for, what it
+    used, what was denied to its agents, its log and what it changed.
+    """
+    found = _report(name)
+    if html is None and not opens:
+        if as_json:
+            echo_json(found)
+        else:
+            _print(found)
+        return
+    _write(found, html, opens=opens, as_json=as_json)
+
+
+def _report(name: str | None) -> "Report":
+    from sow.ids import ProjectId
+    from sow.jobs import batches
+    from sow.jobs.batches import UnknownBatch
+    from sow.jobs.database import open_existing_queue
+    from sow.state.projects import read_project
+    from sow.timeline.building import report_of
+    from sow.timeline.gathering import gather
+
+    workspace = here()
+    with ExitStack() as stack:
+        database = open_existing_queue(workspace)
+        if database is not None:
+            stack.callback(database.close)
+        batch = None
+        if name is not None:
+            if database is None:
+                raise UnknownBatch(name)
+            batch = batches.find_batch(database, ProjectId(read_project(workspace).id), name)
+        return report_of(gather(workspace, database, batch, now=utc_now()))
+
+
+def _print(found: "Report") -> None:
+    from sow.timeline.text import lines_of
+
+    for line in lines_of(found, terminal_width() or WIDTH, shown_state):
+        click.echo(line)
+
+
+def _write(found: "Report", html: Path | None, *, opens: bool, as_json: bool) -> None:
+    from sow.files.writing import write_atomically
+    from sow.schema.output.report import ReportWritten
+    from sow.timeline.page import page_of
+
+    path = _place(html)
+    _refuse_foreign(path)
+    content = page_of(found).encode()
+    write_atomically(path, content, durable=False)
+    opened = opens and _open(path)
+    if as_json:
+        echo_json(ReportWritten(file=str(path), bytes=len(content), opened=opened))
+        return
+    click.echo(f"{path}  ({len(content) / 1024:.0f} KB)")
+    if opens and not opened:
+        click.echo("Note: no browser could be started; open the file yourself.", err=True)
+
+
+def _place(html: Path | None) -> Path:
+    """Return where the page is to lie. Raises UsageError where that cannot be."""
+    if html is None:
+        import tempfile  # only where no file is named
+
+        folder = Path(tempfile.mkdtemp(prefix="sow-report-"))
+        return folder / "report.html"
+    path = Path(os.path.normpath(working_folder() / html))
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"there is no folder {path.parent}", hint="Name a file in a folder that is there."
+        )
+    return path
+
+
+def _refuse_foreign(path: Path) -> None:
+    """Raise where a file lies there that is no report: a slip must not cost anybody a file."""
+    from sow.timeline.page import MARK
+
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(MARK)).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return
+    if begins != MARK:
+        raise UsageError(
+            f"{path} is there, and it is no report",
+            hint="Name another file, or remove that one first.",
+        )
+
+
+def _open(path: Path) -> bool:
+    """Have the user's browser show a page; whether one was started."""
+    import webbrowser  # only for this
+
+    try:
+        return webbrowser.open(path.as_uri())
+    except (webbrowser.Error, OSError):
+        return False

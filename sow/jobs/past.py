@@ -1,0 +1,101 @@
+"""What is on record of a project's or a batch's jobs, read at once for whoever tells of it.
+
+Owns the SQL of these rows. Reads only; a damaged row hides no other.
+"""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from sow.ids import BatchId, JobId, ProjectId
+from sow.jobs import changes, records, spending
+from sow.jobs.database import Database
+from sow.jobs.records import DamagedRecord
+from sow.schema.change import Change, ChangeKind
+from sow.schema.job import Attempt, Job
+from sow.schema.spending import Used
+
+MOST_JOBS = 5000
+"""Of more than so many jobs only the newest are told of."""
+TOLD = records.among(
+    "kind",
+    (
+        *(ChangeKind(word) for word in ("placed", "queued", "running", "backoff", "parked")),
+        *(ChangeKind(word) for word in ("held", "done", "failed", "cancelled", "status")),
+    ),
+)
+"""The changes of which a timeline is made."""
+
+Tell = Callable[[DamagedRecord], None]
+
+
+class Past(Struct, frozen=True):
+    """The records of some jobs."""
+
+    jobs: Sequence[Job]
+    """In the order of their numbers."""
+    attempts: Mapping[JobId, Sequence[Attempt]]
+    changes: Sequence[Change]
+    """Those of these jobs, and the statuses of the project's tasks; in their order."""
+    used: Mapping[str, Used]
+    """What each task's agents used, in all jobs that are told of."""
+    costs: Mapping[tuple[int, int], float]
+    """What each attempt cost, by its job's number and its own, as far as it is known."""
+    total: Used | None
+    left_out: int
+    """How many older jobs are on record besides."""
+
+
+def read_past(
+    database: Database,
+    project_id: ProjectId,
+    batch_id: BatchId | None,
+    *,
+    now: float,
+    on_damaged: Tell,
+) -> Past:
+    """Return what is on record of a project's jobs, or of a batch's.
+
+    No lock is taken: what is written meanwhile is told in part, as anything that still runs is.
+    Raises QueueError.
+    """
+    where, values = "project_id = :project", {"project": project_id, "now": now, "most": MOST_JOBS}
+    if batch_id is not None:
+        where, values = f"{where} and batch = :batch", {**values, "batch": batch_id}
+    chosen = f"select id from job where {where} order by id desc limit :most"  # noqa: S608 - ours
+    rows = database.rows(f"select * from job where id in ({chosen}) order by id", values)  # noqa: S608
+    count = database.rows(f"select count(*) as n from job where {where}", values)[0]["n"]  # noqa: S608
+    tries = database.rows(
+        f"select * from attempt where job_id in ({chosen}) order by job_id, number",  # noqa: S608
+        values,
+    )
+    changed = database.rows(
+        f"select * from change where project = :project and {TOLD}"  # noqa: S608
+        f" and (kind = 'status' or job in ({chosen})) order by seq",
+        values,
+    )
+    total, by_task, costs = spending.used_by_jobs(database, chosen, values)
+    attempts: dict[JobId, list[Attempt]] = defaultdict(list)
+    for attempt in records.readable(tries, Attempt, on_damaged):
+        attempts[attempt.job_id].append(attempt)
+    return Past(
+        jobs=records.readable(rows, Job, on_damaged),
+        attempts=attempts,
+        changes=list(_changes(changed, on_damaged)),
+        used=by_task,
+        costs=costs,
+        total=total,
+        left_out=count - len(rows),
+    )
+
+
+def _changes(rows: Sequence[sqlite3.Row], on_damaged: Tell) -> Sequence[Change]:
+    found: list[Change] = []
+    for row in rows:
+        try:
+            found.append(changes.change_of(row))
+        except DamagedRecord as error:
+            on_damaged(error)
+    return found

@@ -1,0 +1,164 @@
+"""The report of some facts: the read model that page, text and JSON have in common.
+
+Pure. Owns what is told of the whole; how one task's time went is `task_stories`.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from sow.clock import format_time
+from sow.schema.job import Attempt, Job
+from sow.schema.output.report import WORKING, Lane, PathStep, Report, Run, TaskStory, Totals
+from sow.timeline.critical_path import critical_path
+from sow.timeline.facts import Facts
+from sow.timeline.lanes import Bar, lanes_of
+from sow.timeline.longest_chain import longest_chain
+from sow.timeline.outcomes import outcome_of, retries_of
+from sow.timeline.task_stories import beginning, stories_of
+from sow.timeline.used import used_or_none
+
+MONEY_PLACES = 4
+
+
+def report_of(facts: Facts) -> Report:
+    """Return what is to be told of a batch or a project."""
+    zero = float(int(beginning(facts)))
+    runs, lanes = _runs(facts, zero)
+    tasks = stories_of(facts, zero)
+    path = critical_path(tasks)
+    is_live = any(not job.state.is_final for job in facts.past.jobs)
+    last = max([0.0, *(task.end for task in tasks), *(run.end for run in runs)])
+    return Report(
+        project=facts.project_id,
+        name=facts.project_name,
+        batch=facts.batch.id if facts.batch is not None else None,
+        batch_name=facts.batch.name if facts.batch is not None else "",
+        made_at=format_time(facts.now),
+        began_at=format_time(zero),
+        ended_at=None if is_live or not facts.past.jobs else format_time(zero + last),
+        totals=_totals(facts, tasks, runs, lanes, _lengths(path), last),
+        critical_path=path,
+        lanes=lanes,
+        runs=runs,
+        tasks=tasks,
+        notes=_notes(facts),
+    )
+
+
+def _runs(facts: Facts, zero: float) -> tuple[tuple[Run, ...], tuple[Lane, ...]]:
+    """Return every attempt on its lane."""
+    bars = [
+        Bar((job.id, attempt.number), attempt.worker_id, *_when(attempt, facts.now))
+        for job, attempt in _attempts(facts)
+    ]
+    placed, workers = lanes_of(bars)
+    times = {bar.key: (bar.begin, bar.end) for bar in bars}
+    runs = [
+        _run(job, attempt, placed[key], times[key], zero, facts.past.costs.get(key))
+        for job, attempt in _attempts(facts)
+        if (key := (int(job.id), attempt.number)) in placed
+    ]
+    busy: defaultdict[int, float] = defaultdict(float)
+    for run in runs:
+        busy[run.lane] += run.end - run.begin
+    lanes = tuple(
+        Lane(workers=tuple(names), busy_seconds=round(busy[lane], 3))
+        for lane, names in enumerate(workers)
+    )
+    return tuple(sorted(runs, key=lambda run: (run.begin, run.job, run.attempt))), lanes
+
+
+def _attempts(facts: Facts) -> Iterable[tuple[Job, Attempt]]:
+    for job in facts.past.jobs:
+        for attempt in facts.past.attempts.get(job.id, ()):
+            yield job, attempt
+
+
+def _when(attempt: Attempt, now: float) -> tuple[float, float]:
+    begin = attempt.started_at or attempt.created_at
+    end = attempt.ended_at if attempt.ended_at is not None else now
+    return begin, max(begin, end)
+
+
+def _run(
+    job: Job,
+    attempt: Attempt,
+    lane: int,
+    when: tuple[float, float],
+    zero: float,
+    cost: float | None,
+) -> Run:
+    return Run(
+        task=job.task_id or None,
+        job=job.id,
+        attempt=attempt.number,
+        verb=attempt.verb,
+        agent=job.agent or None,
+        executor=job.executor_name or None,
+        worker=attempt.worker_id,
+        lane=lane,
+        begin=round(when[0] - zero, 3),
+        end=round(when[1] - zero, 3),
+        outcome=outcome_of(job, attempt),
+        cause=attempt.cause,
+        reason=attempt.reason,
+        cost_usd=None if cost is None else round(cost, MONEY_PLACES),
+    )
+
+
+def _totals(
+    facts: Facts,
+    tasks: Sequence[TaskStory],
+    runs: Sequence[Run],
+    lanes: Sequence[Lane],
+    path: dict[str, float],
+    last: float,
+) -> Totals:
+    waited: defaultdict[str, float] = defaultdict(float)
+    for task in tasks:
+        for kind, seconds in task.seconds_in.items():
+            if kind not in WORKING:
+                waited[kind] += seconds
+    retries: Counter[str] = Counter()
+    denied: Counter[str] = Counter()
+    for job in facts.past.jobs:
+        retries.update(retries_of(facts.past.attempts.get(job.id, ())))
+        denied.update(set(job.denied_tools))
+    return Totals(
+        tasks=len(tasks),
+        by_status=dict(Counter(task.status or "unknown" for task in tasks)),
+        jobs=len(facts.past.jobs),
+        attempts=len(runs),
+        failed_attempts=sum(run.outcome == "failed" for run in runs),
+        retries=dict(retries.most_common()),
+        lanes=len(lanes),
+        seconds=round(last, 3),
+        working_seconds=round(sum(run.end - run.begin for run in runs), 3),
+        waited_seconds=_rounded(waited),
+        path_seconds=path,
+        unlimited_seconds=round(longest_chain(tasks), 3),
+        used=used_or_none(facts.past.total),
+        denied_tools=dict(denied.most_common()),
+    )
+
+
+def _lengths(path: Sequence[PathStep]) -> dict[str, float]:
+    """Return how long the critical path is, by the kind of its stretches, the longest first."""
+    found: defaultdict[str, float] = defaultdict(float)
+    for step in path:
+        found[step.kind] += step.end - step.begin
+    return _rounded(found)
+
+
+def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
+    longest_first = sorted(seconds.items(), key=lambda item: -item[1])
+    return {name: round(length, 3) for name, length in longest_first}
+
+
+def _notes(facts: Facts) -> tuple[str, ...]:
+    notes = list(facts.notes)
+    if facts.past.left_out:
+        notes.append(
+            f"{facts.past.left_out} older jobs are on record besides; these are the newest."
+        )
+    return tuple(notes)

@@ -1,0 +1,127 @@
+"""What each task has changed, asked of git for all tasks at once.
+
+Owns the graph by which a task's own change is told from what its branch took from the project's:
+the rule is that of `sow.clones.difference`, which asks some ten questions for each task. Three
+answers hold for all of them here.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import UNSET
+
+from sow.clones.main_checkout import known_settings, main_checkout
+from sow.clones.place import inside_of
+from sow.git.git_errors import NoRepository
+from sow.git.run import LONG_SECONDS
+from sow.git.view import View, named, view_of
+from sow.paths import Workspace
+from sow.schema.task import Task
+from sow.terminal_text import printable
+
+MOST_FILES = 40
+"""Of a larger change the first so many files are told by name."""
+
+
+def stats_of(workspace: Workspace, tasks: Sequence[Task]) -> Mapping[str, str]:
+    """Return what the tasks with a branch of their own have changed, a line for each file.
+
+    What a task has in its clone only, and not yet in the repository, is not in it.
+    Raises GitRefused, GitMissing.
+    """
+    apart = {task.id: task.clone for task in tasks if task.clone is not UNSET}
+    if not apart:
+        return {}
+    try:
+        main = main_checkout(workspace, known_settings(workspace))
+    except NoRepository:
+        return {}
+    view = view_of(main.repository.top)
+    tips = _tips(view)
+    branches = {task: f"refs/heads/{clone.branch}" for task, clone in apart.items()}
+    known = {task: tips[name] for task, name in branches.items() if name in tips}
+    if not known:
+        return {}
+    project = tips.get(f"refs/heads/{main.project_branch}", "")
+    bases = {task: str(apart[task].base) for task in known}
+    parents = _parents(view, {*known.values(), project} - {""}, set(bases.values()))
+    pairs = {
+        task: (tip, own_base(parents, bases[task], tip, project)) for task, tip in known.items()
+    }
+    state = f"{inside_of(workspace.root, main.repository.top) or '.'}/.sow/project/"
+    return _numbers(view, pairs, state.removeprefix("./"))
+
+
+def _tips(view: View) -> Mapping[str, str]:
+    lines = view.text("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads")
+    return {name: commit for commit, _, name in (line.partition(" ") for line in lines.split("\n"))}
+
+
+def _parents(view: View, tips: Iterable[str], bases: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    """Return the parents of the commits from the tips back to what all bases have in common."""
+    code, common, _ = view.answer("merge-base", "--octopus", *sorted(bases))
+    since = [f"^{common.decode().split()[0]}^@"] if code == 0 and common else []
+    asked = "".join(f"{tip}\n" for tip in sorted(tips)).encode()
+    words = ("rev-list", "--parents", *since, "--stdin")
+    lines = view.text(*words, stdin=asked, seconds=LONG_SECONDS).splitlines()
+    return {commit: own for commit, *own in (line.split(" ") for line in lines)}
+
+
+def own_base(parents: Mapping[str, Sequence[str]], base: str, tip: str, project: str) -> str:
+    """Return the commit against which a task's change is told.
+
+    That is where its branch began, or the newest commit on the project's own line that the branch
+    has taken in since. Where the branch is on that line itself, the base stays.
+    """
+    inside = _ancestors(parents, tip)
+    at: str | None = project
+    while at and at not in inside:
+        at = next(iter(parents.get(at, ())), None)
+    if not at or at == tip or base not in _ancestors(parents, at):
+        return base
+    return at
+
+
+def _ancestors(parents: Mapping[str, Sequence[str]], commit: str) -> set[str]:
+    found, left = set[str](), [commit]
+    while left:
+        at = left.pop()
+        if at in parents and at not in found:
+            found.add(at)
+            left += parents[at]
+    return found
+
+
+def _numbers(view: View, pairs: Mapping[str, tuple[str, str]], state: str) -> Mapping[str, str]:
+    """Return for each task the lines that its change adds and takes away, file by file.
+
+    What lies below the folder `state` is no task's work.
+    """
+    asked = "".join(f"{tip} {base}\n" for tip, base in pairs.values()).encode()
+    words = ("diff-tree", "--stdin", "--always", "-r", "--numstat", "--no-renames", "--no-ext-diff")
+    text = named(view.raw(*words, "--no-textconv", stdin=asked, seconds=LONG_SECONDS))
+    changes: list[list[str]] = []
+    for line in text.splitlines():
+        if "\t" not in line:  # the commit's own line begins the answer to one question
+            changes.append([])
+        elif not line.split("\t", 2)[2].strip('"').startswith(state):
+            changes[-1].append(line)
+    return {task: _stat(own) for task, own in zip(pairs, changes, strict=True) if own}
+
+
+def _stat(lines: Sequence[str]) -> str:
+    """Return the change as people read it: a line for each file, and the sum."""
+    rows = [line.split("\t", 2) for line in lines if line.count("\t") >= 2]
+    added = sum(int(row[0]) for row in rows if row[0].isdecimal())
+    removed = sum(int(row[1]) for row in rows if row[1].isdecimal())
+    shown = [f"{_count(plus)} {_minus(minus)}  {printable(name)}" for plus, minus, name in rows]
+    more = [f"… and {len(rows) - MOST_FILES} more files"] if len(rows) > MOST_FILES else []
+    files = "1 file" if len(rows) == 1 else f"{len(rows)} files"
+    return "\n".join([*shown[:MOST_FILES], *more, f"{files}, +{added} -{removed}"])
+
+
+def _count(number: str) -> str:
+    return f"{'+' + number if number.isdecimal() else 'binary':>6}"
+
+
+def _minus(number: str) -> str:
+    return f"{'-' + number if number.isdecimal() else '':>6}"

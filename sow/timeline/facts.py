@@ -1,0 +1,38 @@
+"""All that a report is made of, as values: the records, the tasks as they stand, their logs."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from sow.ids import ProjectId
+from sow.jobs.past import Past
+from sow.schema.batch import Batch
+from sow.schema.output.report import LogNote
+from sow.schema.task import Task
+
+
+class Log(Struct, frozen=True):
+    """The end of a task's log."""
+
+    entries: tuple[LogNote, ...] = ()
+    left_out: int = 0
+
+
+class Facts(Struct, frozen=True):
+    """What was found. Times are seconds since the epoch."""
+
+    project_id: ProjectId
+    project_name: str
+    batch: Batch | None
+    items: frozenset[str]
+    """The tasks of the batch; empty without one."""
+    batches: Mapping[int, float]
+    """When each batch of the project was made."""
+    tasks: Sequence[Task]
+    """Those that can be read; the others are known by their jobs alone."""
+    past: Past
+    logs: Mapping[str, Log]
+    stats: Mapping[str, str]
+    """What each task has changed, a line for each file, as far as that is known."""
+    notes: tuple[str, ...]
+    now: float

@@ -1,0 +1,206 @@
+"""The parts of the page: where the time went, the critical path, the lanes, the tasks. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from sow.schema.output.report import WORKING, PathStep, Report
+from sow.timeline.drawing import lanes, path_line, shares, swatch
+from sow.timeline.markup import Content, Markup, tag
+from sow.timeline.page_tasks import task_row
+from sow.timeline.scale import Scale
+from sow.timeline.words import NAMES, NO_TASK, duration, percent, plural, what
+
+FEW_TASKS = 20
+"""So many stories are printed whole; of more those that are open."""
+MOST_STEPS = 12
+BY_LENGTH = "Its longest stretches, in the order in which they came"
+
+
+def section(name: str, heading: str, *parts: Content, class_: str | None = None) -> Markup:
+    """Return a part of the page, which its heading names."""
+    return tag(
+        "section",
+        tag("h2", heading, id=f"{name}-heading"),
+        *parts,
+        id=name,
+        class_=class_,
+        aria_labelledby=f"{name}-heading",
+    )
+
+
+def time_section(report: Report) -> Iterator[Markup]:
+    """Yield what the end was waiting for, as shares of the whole."""
+    seconds = report.totals.path_seconds
+    if not seconds:
+        return
+    waited = {kind: length for kind, length in report.totals.waited_seconds.items() if length >= 1}
+    yield section(
+        "time",
+        "Where the time went",
+        tag("p", "Along the critical path, from the beginning to the end:", class_="hint"),
+        shares(seconds, "The critical path"),
+        legend(seconds),
+        *_waited(waited),
+    )
+
+
+def _waited(waited: Mapping[str, float]) -> Iterator[Markup]:
+    if waited:
+        words = "Waits of all tasks together, most of which cost no time in the end:"
+        yield tag("p", words, class_="hint")
+        yield shares(waited, "Waits of all tasks")
+        yield legend(waited)
+
+
+def legend(seconds: Mapping[str, float]) -> Markup:
+    """Return what each colour of a bar means, with its length and share."""
+    whole = sum(seconds.values())
+    items = [
+        tag(
+            "li",
+            swatch(kind),
+            name,
+            tag("b", duration(seconds[kind])),
+            tag("span", percent(seconds[kind], whole), class_="when"),
+        )
+        for kind, name in NAMES.items()
+        if seconds.get(kind)
+    ]
+    return tag("ul", *items, class_="legend")
+
+
+def path_section(report: Report, scale: Scale) -> Iterator[Markup]:
+    """Yield what the end was waiting for, along the timeline and as a table."""
+    steps = report.critical_path
+    if not steps:
+        return
+    longest = sorted(steps, key=lambda step: step.begin - step.end)[:MOST_STEPS]
+    rows = [
+        tag(
+            "tr",
+            tag("td", duration(step.begin), class_="number"),
+            tag("td", duration(step.end - step.begin), class_="number"),
+            tag("td", percent(step.end - step.begin, report.totals.seconds), class_="number"),
+            tag("td", step.task or NO_TASK),
+            tag("td", swatch(step.kind), " ", what(step)),
+        )
+        for step in steps
+        if step in longest
+    ]
+    heads = [tag("th", word, scope="col", class_="number") for word in ("At", "Took", "Share")]
+    heads += [tag("th", word, scope="col") for word in ("Task", "What")]
+    left = len(steps) - len(rows)
+    caption = f"{BY_LENGTH} ({plural(left, 'short one')} left out)" if left else BY_LENGTH
+    yield section(
+        "path",
+        "Critical path",
+        tag(
+            "p",
+            "What the end was waiting for, back to the beginning. Only a change here would have"
+            " ended it earlier.",
+            class_="hint",
+        ),
+        path_line(steps, scale),
+        tag(
+            "div",
+            tag(
+                "table",
+                tag("caption", caption),
+                tag("thead", tag("tr", *heads)),
+                tag("tbody", *rows),
+                class_="narrow",
+            ),
+            class_="scroll",
+        ),
+    )
+
+
+def lanes_section(report: Report, scale: Scale) -> Iterator[Markup]:
+    """Yield every attempt on its lane."""
+    if not report.runs:
+        return
+    found = {kind for task in report.tasks for kind in task.seconds_in}
+    kinds = [kind for kind in NAMES if kind in WORKING and kind in found]
+    yield section(
+        "workers",
+        "Workers",
+        tag("p", _workers(report), class_="hint"),
+        lanes(report, scale, _on_path(report)),
+        tag("ul", *(tag("li", swatch(kind), NAMES[kind]) for kind in kinds), class_="legend"),
+    )
+
+
+def _on_path(report: Report) -> set[tuple[int, int]]:
+    """Return the attempts that lie on the critical path."""
+    spans = {task.task: task.spans for task in report.tasks}
+    return {
+        (span.job, span.attempt)
+        for step in report.critical_path
+        if step.kind in WORKING
+        for span in spans[step.task]
+        if span.job is not None and span.attempt is not None
+        if span.begin < step.end and step.begin < span.end
+    }
+
+
+def _workers(report: Report) -> str:
+    workers = {name for lane in report.lanes for name in lane.workers}
+    return (
+        f"{plural(report.totals.attempts, 'attempt')} on {plural(len(report.lanes), 'lane')} of"
+        f" {plural(len(workers), 'worker')}. A red foot marks an attempt that failed, a dark edge"
+        " one on the critical path, a shaded stretch a pause that is drawn short."
+    )
+
+
+def tasks_section(report: Report, scale: Scale) -> Iterator[Markup]:
+    """Yield a row for each task, with its story below."""
+    heads = ("Task", "Status", "Its time")
+    more = ("Elapsed", "Iter.", "Cost")
+    found = {kind for task in report.tasks for kind in task.seconds_in}
+    paths: dict[str, list[PathStep]] = {}
+    for step in report.critical_path:
+        paths.setdefault(step.task, []).append(step)
+    rows = [task_row(task, scale, paths.get(task.task, ())) for task in report.tasks]
+    key = [tag("li", swatch(kind), name) for kind, name in NAMES.items() if kind in found]
+    yield section(
+        "tasks",
+        "Tasks",
+        tag("p", "Open a task for its story: its waits, faults, change and log.", class_="hint"),
+        tag("ul", *key, class_="legend") if key else None,
+        tag(
+            "div",
+            tag(
+                "div",
+                *(tag("span", word) for word in heads),
+                *(tag("span", word, class_="number") for word in more),
+                class_="row",
+                aria_hidden="true",
+            ),
+            *rows,
+            class_="rows few" if len(report.tasks) <= FEW_TASKS else "rows",
+        ),
+    )
+
+
+def troubles_section(report: Report) -> Iterator[Markup]:
+    """Yield why jobs were tried again, and which tools were denied."""
+    totals = report.totals
+    yield section(
+        "troubles",
+        "Retries and denials",
+        tag(
+            "div",
+            _counts("Tried again, by cause", totals.retries, "Nothing had to be tried again."),
+            _counts("Denied tools, by jobs that asked", totals.denied_tools, "No tool was denied."),
+            class_="columns",
+        ),
+    )
+
+
+def _counts(heading: str, counts: Mapping[str, int], none: str) -> Markup:
+    if not counts:
+        return tag("div", tag("h3", heading), tag("p", none))
+    rows = [
+        tag("tr", tag("td", word), tag("td", str(count), class_="number"))
+        for word, count in counts.items()
+    ]
+    return tag("div", tag("h3", heading), tag("table", tag("tbody", *rows)))

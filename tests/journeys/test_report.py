@@ -1,0 +1,99 @@
+"""`sow report` of true workers' work: what was waited for, by whom it was held up, and the page."""
+
+from pathlib import Path
+
+import pytest
+from journeys.batch_site import add
+from journeys.callers import await_end, good, report
+from journeys.json_contract import hold
+from journeys.site import Site
+
+from sow.timeline.page import MARK
+
+ASKS = [{"sow": ["agent", "log", "Which <b>one</b>?"]}, report("paused")]
+
+
+@pytest.fixture
+def worked(site: Site) -> Site:
+    """A project in which 010 crashed once, 020 waited for a person, and 030 was never begun."""
+    site.project("010")
+    add(site, {"020": ["010"], "030": ["020"]})
+    site.script([[{"sow": ["agent", "log", "Begun"]}, {"crash": 3}], good()], "010")
+    site.script([ASKS, good()], "020")
+    site.sow("agent", "spawn", "implementer", "010")
+    site.sow("task", "set", "010", "status", "completed")
+    site.sow("agent", "spawn", "implementer", "020")
+    site.sow("agent", "answer", "020", "That one.")
+    await_end(site, "020")
+    return site
+
+
+def test_it_tells_what_was_waited_for(worked: Site) -> None:
+    result = worked.sow("report", "--json")
+    hold("report", result.json_lines)
+    told = result.json
+    assert [task["task"] for task in told["tasks"]] == ["010", "020", "030"]
+    first, second, third = told["tasks"]
+    assert first["retries"] == told["totals"]["retries"]
+    assert first["retries"]["crashed"] == 1
+    assert first["seconds_in"]["retry"] > 0
+    assert "crashed" in first["faults"][0]
+    waits = [span["why"] for span in second["spans"] if span["kind"] == "person"]
+    assert "an answer to its question" in waits
+    assert second["waits_for"] == "a verdict on its work"
+    assert (third["spans"], third["status"]) == ([], "pending")
+    outcomes = [run["outcome"] for run in told["runs"]]
+    assert (outcomes[0], outcomes[-3:]) == ("failed", ["well"] * 3)
+    path = told["critical_path"]
+    assert {step["task"] for step in path} == {"010", "020"}
+    assert path[-1]["end"] == max(task["end"] for task in told["tasks"])
+    assert told["ended_at"] is not None
+    for task in (first, second):
+        lengths = sum(span["end"] - span["begin"] for span in task["spans"])
+        assert lengths == pytest.approx(task["end"] - task["begin"], abs=0.05)
+
+
+def test_text_and_page_say_the_same(worked: Site) -> None:
+    text = worked.sow("report").out
+    assert "waiting for a person" in text
+    assert "waits for a verdict on its work" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert "\x1b" not in text
+    told = worked.sow("report", "--html", "page.html").out
+    page = (worked.root / "page.html").read_text()
+    assert told.startswith(str(worked.root / "page.html"))
+    assert page.startswith(MARK)
+    assert "waiting for a person" in page
+    assert "Which &lt;b&gt;one&lt;/b&gt;?" in page
+    worked.sow("report", "--html", "page.html")  # a report may be made anew
+
+
+def test_a_file_that_is_no_report_is_left_alone(site: Site) -> None:
+    site.project("010")
+    (site.root / "notes.html").write_text("<p>My own</p>")
+    refused = site.sow("report", "--html", "notes.html", expect=2)
+    assert "it is no report" in refused.err
+    assert (site.root / "notes.html").read_text() == "<p>My own</p>"
+    missing = site.sow("report", "--html", "no/such/page.html", expect=2)
+    assert "there is no folder" in missing.err
+    assert "no batch nightly" in site.sow("report", "--batch", "nightly", expect=4).err
+
+
+def test_a_project_that_has_ended_is_told_of_still(worked: Site) -> None:
+    folder = worked.root / ".sow/project"
+    folder.rename(worked.root / ".sow/elsewhere")
+    worked.change_branch("other")
+    told = worked.sow("report", "--json").json
+    assert [task["task"] for task in told["tasks"]] == ["010", "020"]
+    assert told["totals"]["jobs"] == 3
+    assert told["totals"]["attempts"] == len(told["runs"]) >= 4
+
+
+def test_no_other_command_imports_it() -> None:
+    own = Path(__file__).parents[2] / "sow"
+    users = [
+        path.relative_to(own).as_posix()
+        for path in own.rglob("*.py")
+        if "sow.timeline" in path.read_text() and path.parent.name != "timeline"
+    ]
+    assert users == ["cli/report.py"]
