@@ -37,8 +37,8 @@ def import_file(file: Path, new_phase: bool, priority: int | None, as_json: bool
     """Add and change tasks as FILE says; - is standard input. All of it is done, or nothing.
 
     FILE is YAML, a list of tasks, or JSON, a task a line. A task has key, name,
-    agent, description, depends_on (keys or ids), checks, priority and phase; a
-    new one needs key, name and agent. What is left out stays as it is. By its
+    agent, description, depends_on (keys or ids), checks, references, priority and
+    phase; a new one needs key, name and agent. What is left out stays as it is. By its
     key a task is known again: the same file once more changes what is otherwise
     in it, of tasks that have not begun, and names the others.
     """
@@ -57,8 +57,14 @@ def _known(workspace: Workspace, new_phase: bool) -> Known:
     def checks() -> Collection[str]:
         return checks_of(read_repository(workspace.repository_config)).commands
 
+    def references() -> Collection[str]:
+        from sow.refs.index import read_index  # few files of tasks name references
+
+        return [reference.id for reference in read_index(workspace).references]
+
     agents = [agent.name for agent in AGENTS]
-    return Known(agents, read_project(workspace).phases, checks, may_make_phases=new_phase)
+    phases = read_project(workspace).phases
+    return Known(agents, phases, checks, references, may_make_phases=new_phase)
 
 
 def _result(planned: Planned) -> str:

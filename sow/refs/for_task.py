@@ -1,6 +1,6 @@
 """The references that a task names: which they are, and where its agent finds them.
 
-Owns how a task's state names one (`ref:ID` in its list of references). What an agent may read is
+What an agent may read is
 taken from the index and the cache alone: a link that somebody else put into `.sow/refs` leads
 nowhere.
 """
@@ -15,9 +15,7 @@ from sow.paths import Workspace
 from sow.refs.cache import cached
 from sow.refs.index import read_index, reference_named
 from sow.refs.linking import Presence, look
-from sow.schema.references import Reference, ReferenceIndex
-
-PREFIX = "ref:"
+from sow.schema.references import PREFIX, Reference, ReferenceIndex, named_in
 
 
 class TaskReference(Struct, frozen=True):
@@ -35,12 +33,6 @@ class TaskReference(Struct, frozen=True):
         if self.folder is None:
             return None
         return self.folder.parent if self.folder.name == "files" else self.folder
-
-
-def named_in(entries: Iterable[object]) -> list[str]:
-    """Return the ids of references among the entries of a task's list."""
-    texts = (entry for entry in entries if isinstance(entry, str))
-    return [text.removeprefix(PREFIX) for text in texts if text.startswith(PREFIX)]
 
 
 def entries_for(workspace: Workspace, names: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ link elsewhere makes the whole file invalid, and no address holds a secret.
 """
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated
 
@@ -181,3 +182,19 @@ def path_fault(path: str) -> str:
     if any(part in ("", ".", "..") or part.lower() == ".git" for part in parts):
         return "leads out of the repository, or has an empty part: write it such as docs/style"
     return "" if len(path) <= 1000 else "is too long"
+
+
+PREFIX = "ref:"
+"""What a task's list of references has before the id of one; its other entries are people's own."""
+
+
+def named_in(entries: Iterable[object]) -> list[str]:
+    """Return the ids of references among the entries of a task's list."""
+    texts = (entry for entry in entries if isinstance(entry, str))
+    return [text.removeprefix(PREFIX) for text in texts if text.startswith(PREFIX)]
+
+
+def with_references(entries: Iterable[object], ids: Iterable[str]) -> list[object]:
+    """Return a task's list with these references and no others; its other entries stay."""
+    own = [each for each in entries if not (isinstance(each, str) and each.startswith(PREFIX))]
+    return [*own, *(f"{PREFIX}{each}" for each in dict.fromkeys(ids))]

@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from sow.schema.references import ReferenceId
 from sow.schema.task import AgentText, CheckName, PhaseText, Priority, TaskIdText, TaskKeyText
 
 
@@ -35,6 +36,10 @@ class TaskEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ] = None
     checks: Annotated[
         list[CheckName] | None, Meta(description="the checks that it is judged by")
+    ] = None
+    references: Annotated[
+        list[ReferenceId] | None,
+        Meta(description="the references that its agent is to read, by id (sow refs list)"),
     ] = None
     priority: Annotated[
         Priority | None, Meta(description="that of its jobs, from -1000 to 1000; 0 without")

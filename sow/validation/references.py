@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from sow.errors import SowError
 from sow.files import NotAFile, read_regular
 from sow.paths import Workspace
-from sow.refs.for_task import PREFIX
 from sow.refs.index import LIMIT, parse_index, with_references
-from sow.schema.references import Reference, ReferenceIndex
+from sow.schema.references import PREFIX, Reference, ReferenceIndex
 from sow.state.state_errors import InvalidState, NewerState
 from sow.validation.kinds import Defect, Kind
 from sow.validation.marks import Conflict, conflict_in

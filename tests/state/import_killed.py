@@ -46,7 +46,7 @@ def bring(root: Path, dies_at: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(hook)
-    known = Known(["tester"], ["implementation"], list, may_make_phases=True)
+    known = Known(["tester"], ["implementation"], list, list, may_make_phases=True)
     import_tasks(Workspace(root), read_entries(FILE, Path("x.yaml")), known, now=NOON)
 
 

@@ -46,7 +46,10 @@ LAYERS = """
 def known(workspace: Workspace, *, may_make_phases: bool = False) -> Known:
     phases = read_project(workspace).phases
     agents = ["implementer", "tester"]
-    return Known(agents, phases, lambda: ["unit", "lint"], may_make_phases=may_make_phases)
+    return Known(
+        *(agents, phases, lambda: ["unit", "lint"], lambda: ["style", "shop"]),
+        may_make_phases=may_make_phases,
+    )
 
 
 def bring(workspace: Workspace, text: str, **options: Any) -> list[Planned]:
@@ -162,6 +165,10 @@ TWO = "- {key: a, name: A, agent: tester}\n- {key: b, name: B, agent: tester%s}\
         ("- {key: a, name: A, agent: builder}", r"line 1, \[0\]\.agent: unknown agent: builder"),
         ("- {key: a, name: A, agent: tester, priority: 5000}", "an integer <= 1000"),
         ("- {key: a, name: A, agent: tester, checks: [nit]}", r"checks\[0\]: no such check: nit"),
+        (
+            "- {key: a, name: A, agent: tester, references: [style, styel]}",
+            r"references\[1\]: no such reference: styel",
+        ),
         (TWO % ", depends_on: [c]", r"line 2, \[1\]\.depends_on\[0\]: no task has the key or the"),
         (TWO % ", depends_on: ['999']", "no task has the key or the id '999'"),
         (TWO % ", depends_on: [b]", "'b' is the task itself"),
@@ -365,3 +372,19 @@ def test_what_lies_in_a_description_s_place_holds_neither_import_nor_export_up(
     bring(begun, LAYERS)
     there = [(each, read_task(begun, each.task_id)) for each in all_places(begun)]
     assert [entry.name for entry in entries_of(there)] == ["First", "Sign in", "Search"]
+
+
+def test_references_are_named_by_their_ids_and_other_entries_stay(begun: Workspace) -> None:
+    bring(begun, "- {key: a, name: A, agent: tester, references: [style, style]}")
+    assert read_task(begun, TaskId("020")).references == ["ref:style"]
+    own = ["docs/old.md", "ref:style"]
+    change_task(begun, TaskId("020"), lambda _: {"references": own}, now=NOON)
+    (planned,) = bring(begun, "- {key: a, references: [shop]}")
+    assert planned.changes == {"references": ["docs/old.md", "ref:shop"]}
+    assert read_task(begun, TaskId("020")).references == ["docs/old.md", "ref:shop"]
+    exported = entries_of([(place, read_task(begun, place.task_id)) for place in all_places(begun)])
+    assert [entry.references for entry in exported] == [None, ["shop"]]
+    (planned,) = bring(begun, "- {key: a, references: [shop]}")
+    assert planned.changes == {}
+    bring(begun, "- {key: a, references: []}")
+    assert read_task(begun, TaskId("020")).references == ["docs/old.md"]

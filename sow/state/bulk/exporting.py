@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET
 
+from sow.schema.references import named_in
 from sow.schema.task import Task
 from sow.schema.task_entry import TaskEntry
 from sow.state.bulk.importing import description_at
@@ -28,6 +29,7 @@ def _entry(place: TaskPlace, task: Task, names: dict[str, str]) -> TaskEntry:
         phase=task.phase,
         description=description_at(place).rstrip() or None,
         depends_on=[names.get(other, other) for other in task.depends_on] or None,
+        references=named_in(task.references) or None,
         checks=None if task.checks is UNSET else list(task.checks),
         priority=None if task.priority is UNSET else task.priority,
     )

@@ -13,6 +13,7 @@ from sow.faults import passing_fault
 from sow.files import NotAFile, NotWritten, locked_folder, read_regular
 from sow.ids import TaskId, parse_phase
 from sow.paths import Workspace
+from sow.schema.references import PREFIX
 from sow.schema.task import TaskState
 from sow.state import task_folder
 from sow.state.bulk import journal
@@ -124,6 +125,7 @@ def _new(workspace: Workspace, planned: Planned, now: float) -> NewTask:
         description=text_of(entry.description) if entry.description else "",
         depends_on=planned.depends_on or (),
         checks=entry.checks or (),
+        references=[f"{PREFIX}{each}" for each in entry.references or ()],
         key=entry.key,
         priority=entry.priority or None,
     )

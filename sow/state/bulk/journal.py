@@ -9,7 +9,7 @@ that was killed; each step may be made again.
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -30,7 +30,9 @@ LIMIT = 64 << 20
 
 
 FileName = Literal["state.yaml", "description.md", "log.md"]
-FieldName = Literal["key", "name", "assigned_agent", "depends_on", "checks", "priority"]
+FieldName = Literal[
+    "key", "name", "assigned_agent", "depends_on", "checks", "references", "priority"
+]
 
 
 class NewTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +52,7 @@ class ChangedTask(msgspec.Struct, frozen=True, kw_only=True):
 
     id: TaskIdText
     phase: PhaseText
-    changes: dict[FieldName, str | int | list[str]]
+    changes: dict[FieldName, str | int | list[Any]]
     """New values by the field's name."""
     description: str | None = None
 

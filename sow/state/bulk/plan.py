@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from msgspec import UNSET
 
 from sow.ids import TaskId
+from sow.schema.references import with_references
 from sow.schema.task import Task
 from sow.schema.task_entry import TaskEntry
 from sow.state.bulk.entries import GivenTasks
@@ -37,6 +38,8 @@ class Known:
     phases: Collection[str]
     checks: Callable[[], Collection[str]]
     """Asked where the file names a check."""
+    references: Callable[[], Collection[str]]
+    """The ids; asked where the file names a reference."""
     may_make_phases: bool = False
 
 
@@ -165,6 +168,9 @@ def _changes(
         "phase": entry.phase,
         "depends_on": None if depends_on is None else list(depends_on),
         "checks": None if entry.checks is None else list(dict.fromkeys(entry.checks)),
+        "references": None
+        if entry.references is None
+        else with_references(task.references, entry.references),
         "priority": entry.priority,
     }
     absent = {"checks": [], "priority": 0}
@@ -184,9 +190,10 @@ def text_of(description: str) -> str:
 
 
 def _refuse_unknown(given: GivenTasks, index: int, planned: Planned, known: Known) -> None:
-    """Refuse names of no agent, phase or check, where the task is to have them anew."""
+    """Refuse names of no agent, phase, check or reference, where a task is to have them anew."""
     entry = planned.entry
-    wanted = set(planned.changes) if planned.before else {"agent", "phase", "checks"}
+    anew = {"agent", "phase", "checks", "references"}
+    wanted = set(planned.changes) if planned.before else anew
     if planned.is_kept:
         return
     if "agent" in wanted and entry.agent not in known.agents:
@@ -208,6 +215,15 @@ def _refuse_unknown(given: GivenTasks, index: int, planned: Planned, known: Know
                 *(index, "checks", number),
                 reason=f"no such check: {check}",
                 remedy=f"The checks of .sow/config.yaml are: {', '.join(checks) or 'none so far'}.",
+            )
+    for number, name in enumerate(entry.references or () if "references" in wanted else ()):
+        references = known.references()
+        if name not in references:
+            there = f"There are: {', '.join(references)}." if references else "There is none yet."
+            raise given.fault(
+                *(index, "references", number),
+                reason=f"no such reference: {name}",
+                remedy=f"{there} `sow refs add` adds one.",
             )
 
 
