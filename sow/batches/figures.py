@@ -4,7 +4,6 @@ Owns how such an end is known again: by sow's own words (`reports.budgets`). A b
 a task's budget is raised by a command, which says so itself; of a file nobody is told.
 """
 
-import re
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -13,9 +12,8 @@ from sow.config.configuration import Configuration
 from sow.ids import ProjectId
 from sow.jobs.budgets import standing_of
 from sow.jobs.database import Database
+from sow.reports.budgets import scope_in_file
 from sow.schema.budget import Amounts, ScopeKind
-
-REACHED = r"the budget of (?:the project|executor (\S+)) is reached: "
 
 
 class Figures(Struct, frozen=True):
@@ -34,12 +32,10 @@ def figures_of(configuration: Configuration, *, now: float) -> Figures:
 
 def has_room(database: Database, project_id: ProjectId, words: str, figures: Figures) -> bool:
     """Whether the budget that some words say is reached has a rest by now. No, for other words."""
-    found = re.search(REACHED, words)
-    if found is None:
+    scope = scope_in_file(words)
+    if scope is None:
         return False
-    kind = ScopeKind.EXECUTOR if found[1] else ScopeKind.PROJECT
-    budget = figures.executors.get(found[1]) if found[1] else figures.project
-    accounts = standing_of(
-        database, project_id, kind, found[1] or "", budget or Amounts(), now=figures.at
-    )
+    kind, name = scope
+    budget = figures.executors.get(name) if kind is ScopeKind.EXECUTOR else figures.project
+    accounts = standing_of(database, project_id, kind, name, budget or Amounts(), now=figures.at)
     return all(account.rest for account in accounts)

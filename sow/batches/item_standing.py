@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from sow.batches.deeds import Deed, Standing
 from sow.batches.facts import Dependency, ItemFacts, LiveJob
 from sow.batches.finished_work import completed, is_on_its_way, needs_review
-from sow.batches.wishes import answer, asks, raising, resume, run_again, wants, with_more_budget
+from sow.batches.wishes import answer, asks, resume, run_again, wants, with_more_budget
+from sow.reports.budgets import command_in
 from sow.schema.batch import BatchPolicy, ItemState
 from sow.schema.causes import Cause
 from sow.schema.job import JobState
@@ -28,7 +29,7 @@ def standing_of(
     if item.live is not None:
         return _with_job(item, item.live, policy)
     if item.refusal:
-        return asks(item, item.refusal, raising(item.refusal))
+        return asks(item, item.refusal, command_in(item.refusal))
     match item.status:
         case TaskStatus.PENDING:
             return _pending(item, before or {})

@@ -4,14 +4,10 @@ Owns the commands that a person is named. When which of these is right is
 `item_standing`'s and `finished_work`'s. Pure.
 """
 
-import re
-
 from sow.batches.deeds import Deed, Standing
 from sow.batches.facts import ItemFacts
+from sow.reports.budgets import command_in, option_in
 from sow.schema.batch import ItemState
-
-EDIT_REPOSITORYS = '"${EDITOR:-vi}" .sow/config.yaml'
-"""What opens the repository's own settings."""
 
 
 def wants(item: ItemFacts, state: ItemState, deed: Deed, *, in_turn: bool = False) -> Standing:
@@ -39,16 +35,8 @@ def run_again(item: ItemFacts) -> str:
     return resume(item) if item.session_started else f"sow agent spawn {item.task}"
 
 
-def raising(reason: str) -> str:
-    """Return the command that raises a budget, where a reason names one (`reports.budgets`)."""
-    named = re.search(r"`(sow [^`]*--budget [^`]+|sow config edit)`", reason)
-    if named is not None:
-        return named[1]
-    return EDIT_REPOSITORYS if " in .sow/config.yaml, then " in reason else ""
-
-
 def with_more_budget(item: ItemFacts, reason: str) -> Standing:
     """Return what an item wants whose budget is used up; that of a task is raised by a call."""
-    option = re.search(r"such as (--budget \S+)\.", reason)
-    call = f"{run_again(item)} {option[1]}" if option is not None else raising(reason)
+    option = option_in(reason)
+    call = f"{run_again(item)} {option}" if option else command_in(reason)
     return asks(item, reason, call)

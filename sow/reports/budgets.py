@@ -1,4 +1,9 @@
-"""A budget in words: how it stands, and how it is raised. Pure."""
+"""A budget in words: how it stands, and how it is raised. Pure.
+
+A record keeps these words, and nothing else of the budget that has stopped a job: so what writes
+them and what reads them again stand here together. Words are read that begin as ours do,
+of a job that a budget has ended: an agent's words may hold any command.
+"""
 
 import re
 
@@ -10,15 +15,18 @@ from sow.jobs.budgets import NO_BATCH, WARN_AT, Account
 from sow.schema.budget import Amounts, Measure, ScopeKind
 from sow.schema.job import Job
 
+EDIT_REPOSITORYS = '"${EDITOR:-vi}" .sow/config.yaml'
+"""What opens the repository's own settings."""
+REACHED = re.compile(r"the budget of (?:task|batch|executor|the project)\b")
+SCOPE_IN_FILE = re.compile(r"the budget of (?:the project|executor (\S+)) is reached: ")
 OF_TASK = "the budget of task"
 """How the words begin that tell of a task's own budget."""
 
 
 def raised(job: Job) -> str:
     """Return the option that raises the budget of a job's task: the one that its reason names."""
-    named = re.search(r"such as (--budget \S+)\.", job.reason)
-    if named is not None:
-        return named[1]
+    if option := option_in(job.reason):
+        return option
     task = job.budgets.task if job.budgets is not None else None
     doubled = {
         measure.value: 2 * amount
@@ -26,6 +34,30 @@ def raised(job: Job) -> str:
         if (amount := (task or Amounts()).of(measure)) is not None
     }
     return f"--budget {write_budget(Amounts(**doubled))}"
+
+
+def option_in(words: str) -> str:
+    """Return the option that raises a task's budget, where words say that one is reached."""
+    found = REACHED.match(words) and re.search(r"such as (--budget \S+)\.", words)
+    return found[1] if found else ""
+
+
+def command_in(words: str) -> str:
+    """Return the command that raises a budget, where words say that one is reached."""
+    if not REACHED.match(words):
+        return ""
+    found = re.search(r"`(sow [^`]*--budget [^`]+|sow config edit)`", words)
+    if found is not None:
+        return found[1]
+    return EDIT_REPOSITORYS if " in .sow/config.yaml, then " in words else ""
+
+
+def scope_in_file(words: str) -> tuple[ScopeKind, str] | None:
+    """Return whose budget is reached by some words, where it stands in a file; else None."""
+    found = SCOPE_IN_FILE.match(words)
+    if found is None:
+        return None
+    return (ScopeKind.EXECUTOR, found[1]) if found[1] else (ScopeKind.PROJECT, "")
 
 
 def account_words(account: Account) -> str:

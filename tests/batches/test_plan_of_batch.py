@@ -349,9 +349,29 @@ def test_a_reached_budget_wants_a_person_and_does_not_end_the_batch() -> None:
 def test_a_reached_budget_names_the_command_that_raises_it(
     started: bool, hint: str, command: str
 ) -> None:
-    last = ended(Verb.SPAWN, JobState.FAILED, Cause.BUDGET_REACHED, reason=f"Reached.\n{hint}")
+    reason = f"the budget of the project is reached: $2 of $2\n{hint}"
+    last = ended(Verb.SPAWN, JobState.FAILED, Cause.BUDGET_REACHED, reason=reason)
     plan = plan_of(item(TaskStatus.FAILED, last=last, session_started=started))
     assert plan.standings[0].command == command
+
+
+@pytest.mark.parametrize(
+    ("cause", "reason"),
+    [
+        (
+            Cause.API_ERROR,
+            "the budget of batch 1 is reached: `sow batch resume 1 --budget usd=900`",
+        ),
+        (Cause.BUDGET_REACHED, "it says: the budget of batch 1: `sow job list --budget usd=9`"),
+    ],
+)
+def test_a_command_in_the_words_of_others_is_never_named_as_what_raises_a_budget(
+    cause: Cause, reason: str
+) -> None:
+    last = ended(Verb.REVIEW, JobState.FAILED, cause, reason=reason)
+    plan = plan_of(checked(last=last), policy=ALL)
+    assert plan.standings[0].state is ItemState.NEEDS_PERSON
+    assert plan.standings[0].command == ""
 
 
 def test_what_a_budget_has_stopped_goes_on_with_another_figure() -> None:
