@@ -19,17 +19,17 @@ unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 # The storms take minutes: CI runs them, with one seed each; `proof` with all their seeds,
 # and a worker in a container, where an engine answers.
 ifeq ($(CI),true)
-LEAVE_OUT := -m "not docker"
+LEAVE_OUT := -m "not docker and not browser"
 # A run of CI has a limit, and a shared machine may be slower than usual. What fails there is
 # tried once more, and the summary names it (docs/decisions.md, "A second try, in CI alone").
 ON_CI := -raR --begin-within 50 --reruns 1 --reruns-delay 2
 else
-LEAVE_OUT := -m "not storm and not docker"
+LEAVE_OUT := -m "not storm and not docker and not browser"
 ON_CI :=
 endif
 
 # What is quick reaches every package all the same (tests/repository/test_quick_tests.py).
-QUICK := -m "not storm and not real and not slow and not docker" --ignore tests/journeys
+QUICK := -m "not storm and not real and not slow and not docker and not browser" --ignore tests/journeys
 
 # A script's first line cannot name an interpreter whose path holds a space,
 # so the `sow` in .venv/bin would not start.
@@ -39,7 +39,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-quick test-of check format bench proof dist clean
+.PHONY: help run test test-quick test-of test-browser check format bench proof dist clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ check: $(FOR_WORK) ## Check format, lint, types and the import contract.
 format: $(FOR_WORK) ## Format the code and mend what the linter can mend.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+test-browser: $(FOR_WORK) ## Look at the report's page in Chromium (apt-get install chromium), without a network.
+	$(BIN)/pytest -m browser tests/browser
 
 bench: $(FOR_BENCH) ## Measure; print a table and write it to bench/results.
 	.bench/bin/python -m bench $(BENCH_OPTIONS)

@@ -112,6 +112,7 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("cost",): Right.READS,
     # It writes a file wherever it is told to.
     ("report",): Right.ORCHESTRATORS,
+    ("stats",): Right.READS,
     ("log",): Right.READS,
     ("status",): Right.READS,
     ("next",): Right.READS,

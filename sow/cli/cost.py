@@ -55,7 +55,7 @@ def cost(by: str, since: str | None, as_json: bool) -> None:
     """
     now = utc_now()
     workspace = here()
-    begin = None if since is None else _time_of(since, now)
+    begin = None if since is None else time_of(since, now)
     database = open_existing_queue(workspace)
     project = ProjectId(project_id_at(workspace.root))
     total: Used = NOTHING_USED
@@ -105,7 +105,7 @@ def _money(total: CostSum) -> str:
     return f"{mark}${total.cost_usd:.4f}" + (" and more" if total.runs_without_cost else "")
 
 
-def _time_of(text: str, now: float) -> float:
+def time_of(text: str, now: float) -> float:
     """Return the moment that --since names. Raises NotATime."""
     if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text, re.ASCII):
         return _begin_of_day(text)

@@ -122,6 +122,7 @@ SOURCES: tuple[Source, ...] = (
     Source("changes", "since task job limit"),
     Source("cost", "by since"),
     Source("report", "batch=name"),
+    Source("stats", "since by"),
     Source("refs add", "url id=name link branch tag path kind tags description summary"),
     Source("refs list"),
     Source("refs status", "references=ids"),

@@ -4,6 +4,7 @@ Each step imports what it needs: all of it is heavy, and help and completion nee
 """
 
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,12 +13,14 @@ import click
 
 from sow.cli import completing_names
 from sow.cli.arguments import here, working_folder
+from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json, json_option, shown_state, terminal_width
 from sow.clock import utc_now
 from sow.errors import UsageError
 
 if TYPE_CHECKING:
     from sow.schema.output.report import Report
+    from sow.schema.output.stats import Stats
 
 
 WIDTH = 80
@@ -49,23 +52,29 @@ def report(name: str | None, html: Path | None, opens: bool, as_json: bool) -> N
     attempt, of the critical path, and of each task what it waited for, what it
     used, what was denied to its agents, its log and what it changed.
     """
-    found = _report(name)
+    if opens and not is_somebody_there():
+        raise UsageError(
+            "--open shows the page to a person, and nobody is at a terminal here",
+            hint="Write it into a file: sow report --html report.html",
+        )
+    found, figures = _report(name)
     if html is None and not opens:
         if as_json:
             echo_json(found)
         else:
             _print(found)
         return
-    _write(found, html, opens=opens, as_json=as_json)
+    _write(found, figures, html, opens=opens, as_json=as_json)
 
 
-def _report(name: str | None) -> "Report":
+def _report(name: str | None) -> "tuple[Report, Sequence[Stats]]":
     from sow.ids import ProjectId
     from sow.jobs import batches
     from sow.jobs.batches import UnknownBatch
     from sow.jobs.database import open_existing_queue
     from sow.state.projects import read_project
     from sow.timeline.building import report_of
+    from sow.timeline.figures import all_figures
     from sow.timeline.gathering import gather
 
     workspace = here()
@@ -78,7 +87,9 @@ def _report(name: str | None) -> "Report":
             if database is None:
                 raise UnknownBatch(name)
             batch = batches.find_batch(database, ProjectId(read_project(workspace).id), name)
-        return report_of(gather(workspace, database, batch, now=utc_now()))
+        now = utc_now()
+        found = report_of(gather(workspace, database, batch, now=now))
+        return found, all_figures(database, now=now) if database is not None else ()
 
 
 def _print(found: "Report") -> None:
@@ -88,14 +99,16 @@ def _print(found: "Report") -> None:
         click.echo(line)
 
 
-def _write(found: "Report", html: Path | None, *, opens: bool, as_json: bool) -> None:
+def _write(
+    found: "Report", figures: "Sequence[Stats]", html: Path | None, *, opens: bool, as_json: bool
+) -> None:
     from sow.files.writing import write_atomically
     from sow.schema.output.report import ReportWritten
     from sow.timeline.page import page_of
 
     path = _place(html)
     _refuse_foreign(path)
-    content = page_of(found).encode()
+    content = page_of(found, figures).encode()
     write_atomically(path, content, durable=False)
     opened = opens and _open(path)
     if as_json:

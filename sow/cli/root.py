@@ -30,6 +30,7 @@ COMMANDS = {
     ),
     "cost": LazyCommand("sow.cli.cost:cost", "See what agents used: tokens, money, time."),
     "report": LazyCommand("sow.cli.report:report", "See what ran when and where time went."),
+    "stats": LazyCommand("sow.cli.stats:stats", "See success, retries, time, cost in figures."),
     "start": LazyCommand("sow.cli.start:start", "Begin an orchestrator's session here."),
     "status": LazyCommand("sow.cli.status:status", "See where the project stands, on one screen."),
     "next": LazyCommand("sow.cli.next:show_next", "Print what to do next, as commands."),

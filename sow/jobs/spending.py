@@ -109,9 +109,9 @@ def used_in_project(
     """
     rows = _BY_MODEL if by is By.MODEL else "spending"
     where = "project_id = :project and coalesce(ended_at, :since) >= :since"
-    groups = f"select {_KEYS[by]} as key, {_SUMS} from {rows} where {where} group by 1 order by 1"  # noqa: S608 - ours
+    groups = f"select {_KEYS[by]} as key, {SUMS} from {rows} where {where} group by 1 order by 1"  # noqa: S608 - ours
     total, *found = database.rows(
-        f"select '' as key, {_SUMS} from spending where {where}"  # noqa: S608 - ours
+        f"select '' as key, {SUMS} from spending where {where}"  # noqa: S608 - ours
         f" union all select * from ({groups})",
         {"project": project_id, "since": since, "now": now},
     )
@@ -134,7 +134,7 @@ def used_by_job(database: Database, job_id: JobId, *, now: float) -> Used:
 def used_by_attempts(database: Database, job_id: JobId, *, now: float) -> Mapping[int, Used]:
     """Return what each attempt of a job has used, by its number."""
     rows = database.rows(
-        f"select cast(number as text) as key, {_SUMS} from spending where {_OF_JOB}"  # noqa: S608 - ours
+        f"select cast(number as text) as key, {SUMS} from spending where {_OF_JOB}"  # noqa: S608 - ours
         " group by number",
         {"job": job_id, "now": now},
     )
@@ -151,7 +151,7 @@ def used_by_jobs(
     where = f"job_id in ({chosen})"
     total = _sum(database, where, **values)
     rows = database.rows(
-        f"select task_id as key, {_SUMS} from spending where {where} group by 1",  # noqa: S608 - ours
+        f"select task_id as key, {SUMS} from spending where {where} group by 1",  # noqa: S608 - ours
         values,
     )
     money = database.rows(
@@ -187,7 +187,7 @@ _BY_MODEL = """(
     )
 )"""
 """A row for each model of an attempt, and one for an attempt that tells of none."""
-_SUMS = """
+SUMS = """
     count(*) as runs,
     count(*) - count(ended_at) as running,
     total(max(0, coalesce(ended_at, :now) - began_at)) as seconds,
@@ -204,6 +204,6 @@ _SUMS = """
 
 
 def _sum(database: Database, where: str, **values: Any) -> Used:
-    row = database.row(f"select '' as key, {_SUMS} from spending where {where}", values)  # noqa: S608 - ours
+    row = database.row(f"select '' as key, {SUMS} from spending where {where}", values)  # noqa: S608 - ours
     assert row is not None  # noqa: S101 - a sum has one row
     return records.from_row(row, Used)

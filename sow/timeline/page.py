@@ -7,14 +7,16 @@ browser everything but that sheet, known by its hash. Every text goes through `m
 import base64
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from sow import __version__
 from sow.clock import parse_time
 from sow.schema.output.report import Report
+from sow.schema.output.stats import Stats
 from sow.timeline.markup import Markup, tag
 from sow.timeline.page_parts import (
+    figures_section,
     lanes_section,
     path_section,
     tasks_section,
@@ -34,11 +36,11 @@ MARK = "<!DOCTYPE html>\n<!-- a report of sow -->\n"
 """How every page begins: a file that begins otherwise is never written over."""
 
 
-def page_of(report: Report) -> str:
-    """Return the whole page."""
+def page_of(report: Report, figures: Sequence[Stats] = ()) -> str:
+    """Return the whole page, with plots of these figures at its end."""
     style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     head = tag("head", *_head(report, style))
-    body = tag("body", *_body(report))
+    body = tag("body", *_body(report, figures))
     return f"{MARK}{tag('html', head, body, lang='en').text}\n"
 
 
@@ -58,7 +60,7 @@ def _head(report: Report, style: str) -> Iterator[Markup]:
     yield tag("style", Markup(style))
 
 
-def _body(report: Report) -> Iterator[Markup]:
+def _body(report: Report, figures: Sequence[Stats]) -> Iterator[Markup]:
     scale = scale_of(((run.begin, run.end) for run in report.runs), report.totals.seconds)
     yield tag("a", "Skip to the tasks", class_="skip", href="#tasks")
     yield tag(
@@ -68,7 +70,7 @@ def _body(report: Report) -> Iterator[Markup]:
         tag("p", verdict(report), class_="verdict"),
         tag(
             "nav",
-            *(tag("a", words, href=f"#{name}") for name, words in _parts(report).items()),
+            *(tag("a", words, href=f"#{name}") for name, words in _parts(report, figures).items()),
             aria_label="Parts of the report",
         ),
         _tiles(report),
@@ -81,14 +83,16 @@ def _body(report: Report) -> Iterator[Markup]:
         *lanes_section(report, scale),
         *tasks_section(report, scale),
         *troubles_section(report),
+        *figures_section(figures),
     )
     yield tag("footer", f"Made by sow {__version__}, {_local(report.made_at)}.")
 
 
-def _parts(report: Report) -> Mapping[str, str]:
-    parts = {"time": "Where the time went", "path": "Critical path", "workers": "Workers"}
-    shown = parts if report.runs else {}
-    return {**shown, "tasks": "Tasks", "troubles": "Retries and denials"}
+def _parts(report: Report, figures: Sequence[Stats]) -> Mapping[str, str]:
+    names = {"time": "Where the time went", "path": "Critical path", "workers": "Workers"}
+    shown = names if report.runs else {}
+    parts = {**shown, "tasks": "Tasks", "troubles": "Retries and denials"}
+    return {**parts, "figures": "Figures"} if figures else parts
 
 
 def _local(text: str) -> str:

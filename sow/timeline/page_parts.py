@@ -1,11 +1,13 @@
 """The parts of the page: where the time went, the critical path, the lanes, the tasks. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from sow.schema.output.report import WORKING, PathStep, Report
+from sow.schema.output.stats import Stats
 from sow.timeline.drawing import lanes, path_line, shares, swatch
 from sow.timeline.markup import Content, Markup, tag
 from sow.timeline.page_tasks import task_row
+from sow.timeline.plots import plots_of
 from sow.timeline.scale import Scale
 from sow.timeline.words import NAMES, NO_TASK, duration, percent, plural, what
 
@@ -193,6 +195,22 @@ def troubles_section(report: Report) -> Iterator[Markup]:
             _counts("Denied tools, by jobs that asked", totals.denied_tools, "No tool was denied."),
             class_="columns",
         ),
+    )
+
+
+def figures_section(figures: Sequence[Stats]) -> Iterator[Markup]:
+    """Yield plots of how all jobs of this checkout went, those that were pruned too."""
+    if not figures:
+        return
+    words = (
+        "All jobs of agents in this checkout, those of ended projects and pruned records too."
+        " Green ended well, red failed, grey was cancelled; rounds are iterations of a task."
+    )
+    yield section(
+        "figures",
+        "Figures",
+        tag("p", words, class_="hint"),
+        tag("div", *(plot for stats in figures for plot in plots_of(stats)), class_="plots"),
     )
 
 

@@ -137,6 +137,8 @@ def _waits(job: Job, turn: Turn, attempts: Sequence[Attempt]) -> tuple[SpanKind,
             return SpanKind.DEPENDENCY, reason or "the tasks that it depends on"
         case JobState.PARKED:
             return SpanKind.LIMIT, reason or "a usage limit"
+        case JobState.BACKOFF if "budget" in reason:
+            return SpanKind.LIMIT, reason
         case JobState.BACKOFF:
             cause = turn.cause or _last_cause(attempts, turn.at)
             return SpanKind.RETRY, reason or f"another try after {cause or 'a fault'}"

@@ -464,4 +464,7 @@ def test_the_record_of_a_file_of_today_has_its_triggers(database: Database, tmp_
         "change_of_new_item",
         "change_of_item",
         "change_of_removed_item",
+        "history_of_new_job",
+        "history_of_job",
+        "cause_of_spending",
     }

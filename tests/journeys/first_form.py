@@ -1,4 +1,4 @@
-"""The sow that made the queue's first form, as it stands in this repository's own history."""
+"""The sows that made the queue's earlier forms, as they stand in this repository's own history."""
 
 import subprocess
 import sys
@@ -7,6 +7,8 @@ from pathlib import Path
 from capabilities import skip_or_fail
 
 COMMIT = "265a1beee59f1638be8e693f77771af429ebacd9"
+SECOND = "158d64fb59164bd01a4c28888bc9fd4189595ae7"
+"""The last one whose form was the second."""
 REPOSITORY = Path(__file__).parents[2]
 
 PROGRAM = """\
@@ -21,17 +23,17 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
-def install_first_sow(folder: Path) -> Path:
-    """Put that sow's code below `folder`, and return a program that runs it: `folder/sow`."""
+def install_first_sow(folder: Path, commit: str = COMMIT) -> Path:
+    """Put a sow's code below `folder`, and return a program that runs it: `folder/sow`."""
     tree = folder / "tree"
     tree.mkdir(parents=True)
     packed = subprocess.run(
-        ["git", "-C", str(REPOSITORY), "archive", COMMIT, "sow", "worker"],
+        ["git", "-C", str(REPOSITORY), "archive", commit, "sow", "worker"],
         capture_output=True,
         check=False,
     )
     if packed.returncode != 0:
-        skip_or_fail(f"no history here that has commit {COMMIT[:7]}: {packed.stderr.decode()}")
+        skip_or_fail(f"no history here that has commit {commit[:7]}: {packed.stderr.decode()}")
     subprocess.run(["tar", "-x", "-C", str(tree)], input=packed.stdout, check=True)
     program = folder / "sow"
     program.write_text(PROGRAM.format(python=sys.executable, tree=str(tree)))

@@ -90,6 +90,7 @@ WALK: list[tuple[str, str]] = [
     ("review show", "030"),
     ("clone remove", "030 --discard"),
     ("cost", ""),
+    ("stats", ""),
     ("report", ""),
     ("report", "--html report.html"),
     ("input add", ".sow/config.yaml --type settings"),

@@ -45,15 +45,10 @@ def test_there_is_one_of_every_earlier_form() -> None:
     assert {f"format-{number}.tar.gz" for number in range(1, FORMAT)} <= made
 
 
-@pytest.fixture
-def site_of_format_1(site: Site) -> Site:
+@pytest.mark.parametrize("number", range(1, FORMAT))
+def test_all_jobs_of_an_earlier_form_are_finished(site: Site, number: int) -> None:
     site.configure({"worker": QUICK})
-    unpack(site, "format-1.tar.gz")
-    return site
-
-
-def test_all_jobs_of_the_first_form_are_finished(site_of_format_1: Site) -> None:
-    site = site_of_format_1
+    unpack(site, f"format-{number}.tar.gz")
     before = len(read_runs(site.root))
     assert {job.task_id: job.state.value for job in all_jobs(site)} == {
         "010": "done",
@@ -69,10 +64,10 @@ def test_all_jobs_of_the_first_form_are_finished(site_of_format_1: Site) -> None
     worker = drain(site)
     assert "is dead; took over 1 of its jobs" in worker.said
     attempts = {"010": 1, "020": 2, "030": 2, "040": 2, "050": 1}
-    for task, number in attempts.items():
+    for task, count in attempts.items():
         job = await_end(site, task)
         assert (job.state, job.cause) == (JobState.DONE, Cause.REPORTED), (task, worker.said)
-        assert attempt_of(site, job.id).number == number
+        assert attempt_of(site, job.id).number == count
         assert site.task(task)["status"] == "needs_review"
     runs = read_runs(site.root)[before:]
     assert sorted((run.task, run.verb) for run in runs) == [
@@ -82,6 +77,9 @@ def test_all_jobs_of_the_first_form_are_finished(site_of_format_1: Site) -> None
         ("050", "spawn"),
     ]
     nothing_is_taken(site)
-    assert (site.root / ".sow/run/queue.db.format-1").exists()
+    assert (site.root / f".sow/run/queue.db.format-{number}").exists()
+    told = site.sow("stats", "--json").json["total"]
+    assert (told["jobs"], told["well"], told["tasks"]) == (5, 5, 5)
+    assert told["seconds_in"]["running"] > 0
     with closing(queue(site)) as database:
         assert database.rows("pragma user_version")[0][0] == FORMAT

@@ -65,6 +65,7 @@ def test_text_and_page_say_the_same(worked: Site) -> None:
     assert page.startswith(MARK)
     assert "waiting for a person" in page
     assert "Which &lt;b&gt;one&lt;/b&gt;?" in page
+    assert "How jobs ended, by role" in page
     worked.sow("report", "--html", "page.html")  # a report may be made anew
 
 
@@ -76,6 +77,7 @@ def test_a_file_that_is_no_report_is_left_alone(site: Site) -> None:
     assert (site.root / "notes.html").read_text() == "<p>My own</p>"
     missing = site.sow("report", "--html", "no/such/page.html", expect=2)
     assert "there is no folder" in missing.err
+    assert "nobody is at a terminal" in site.sow("report", "--open", expect=2).err
     assert "no batch nightly" in site.sow("report", "--batch", "nightly", expect=4).err
 
 
@@ -96,4 +98,18 @@ def test_no_other_command_imports_it() -> None:
         for path in own.rglob("*.py")
         if "sow.timeline" in path.read_text() and path.parent.name != "timeline"
     ]
-    assert users == ["cli/report.py"]
+    assert sorted(users) == ["cli/report.py", "cli/stats.py"]
+
+
+def test_the_figures_stay_when_records_are_pruned(worked: Site) -> None:
+    before = worked.sow("stats", "--json").json
+    assert before["total"]["retries"]["crashed"] == 1
+    assert before["total"]["seconds_in"]["backoff"] > 0
+    assert [group["key"] for group in before["groups"]] == ["implementer"]
+    worked.sow("task", "set", "020", "status", "completed")
+    worked.sow("job", "prune", "--keep-for", "0s")
+    assert worked.sow("job", "list", "--json").json_lines == []
+    after = worked.sow("stats", "--json").json
+    assert after == before
+    assert worked.sow("stats", "--by", "month").out.startswith("MONTH")
+    assert "ended since" not in worked.sow("stats", "--since", "1h").out

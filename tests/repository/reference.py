@@ -82,6 +82,26 @@ COLUMNS = {
         "ended_at": "When it ended.",
         "queue_row": "Its row in huey's table, while it waits there.",
     },
+    "job_history": {
+        "job_id": "The job's number.",
+        "project_id": "The project's id.",
+        "task_id": "The task's id; empty for the project as a whole.",
+        "batch": "The batch; null for none.",
+        "verb": "What was asked for.",
+        "agent": "The role; empty of a job without an agent.",
+        "executor": "The executor's name; empty likewise.",
+        "state": "Where the job stands, or how it ended.",
+        "cause": "Why its last attempt ended.",
+        "status": "The task's status when it ended.",
+        "iteration": "The task's iteration, as it stood then.",
+        "created_at": "When it was placed.",
+        "ended_at": "When it ended; null before.",
+        "since": "Since when it is in its state.",
+        **{
+            state: f"How many seconds it was {state}."
+            for state in ("preparing", "queued", "running", "backoff", "parked", "held")
+        },
+    },
     "attempt": {
         "job_id": "The job's number.",
         "number": "Its number within the job, from 1.",
@@ -158,6 +178,7 @@ COLUMNS = {
         "data": "More about it.",
     },
     "spending": {
+        "cause": "Why the attempt ended; null of one of which that is not on record.",
         "job_id": "The job's number; it may have been pruned.",
         "number": "The attempt's number within the job.",
         "project_id": "The project's id.",

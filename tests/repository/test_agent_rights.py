@@ -25,10 +25,10 @@ from sow.own_variables import STEP_ROLE
 READS = """
 agent list, batch list, batch show, changes, clone list, clone path, completion, config path, config
 show, config validate, cost, demo, doctor, feedback list, input list, job explain, job list, job
-logs, job show, knowledge list, knowledge search, knowledge show, log, mcp, next,
-notify list, output list, phase list, project list, project status,
-prompt, queue status, refs list, review show, schema, status, task diff, task explain, task export,
-task list, task log, task output, task show, validate, worker list, worker logs, worker unit
+logs, job show, knowledge list, knowledge search, knowledge show, log, mcp, next, notify list,
+output list, phase list, project list, project status, prompt, queue status, refs list, review show,
+schema, stats, status, task diff, task explain, task export, task list, task log, task output, task
+show, validate, worker list, worker logs, worker unit
 """
 OWN_TASK = "agent log, agent task state set-status, task abandon, task reopen, task set"
 PLANNERS = "task add, task import, task remove"

@@ -22,6 +22,7 @@ from sow.schema.output import (
     references,
     report,
     situation,
+    stats,
     tasks,
     validation,
 )
@@ -104,6 +105,7 @@ OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "knowledge show": (knowledge.KnowledgeShown,),
     "cost": (costs.Costs,),
     "report": (report.Report, report.ReportWritten),
+    "stats": (stats.Stats,),
     "log": (tasks.LogLine,),
     **{
         f"{side} {verb}": (projects.ArtifactView,)

@@ -31,7 +31,7 @@ TESTS = Path(__file__).parents[2]
 sys.path.insert(0, str(TESTS))
 
 from journeys.callers import await_runs, gate, good  # noqa: E402
-from journeys.first_form import install_first_sow  # noqa: E402
+from journeys.first_form import COMMIT, install_first_sow  # noqa: E402
 from journeys.site import Site, make_site, wait_until  # noqa: E402
 
 PARKED_SECONDS = 3600
@@ -120,11 +120,11 @@ def plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
     return None if member.isfifo() else member
 
 
-def main(target: Path) -> None:
+def main(target: Path, commit: str = COMMIT) -> None:
     base = Path(tempfile.mkdtemp(prefix="sow-golden-"))
     site = make_site(base)
     try:
-        make(site, install_first_sow(base / "first"))
+        make(site, install_first_sow(base / "first", commit))
         (base / "root.txt").write_text(str(site.root))
         with tarfile.open(target, "w:gz") as archive:
             archive.add(base / "root.txt", "root.txt", filter=plain)
