@@ -70,7 +70,7 @@ def test_systemd_takes_the_unit_of_any_folder(tmp_path, name):
             env={**os.environ, "XDG_RUNTIME_DIR": run},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             check=False,
         )
     assert (done.returncode, done.stderr) == (0, "")

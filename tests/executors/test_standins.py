@@ -39,7 +39,7 @@ def run(
     return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+def wait_until(condition: Callable[[], object], seconds: float = 240.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

@@ -71,7 +71,7 @@ def test_a_kill_while_work_is_gathered_loses_nothing_and_brings_it_once(
         kill(worker["pid"])
     kill(*([supervisor] if who != "worker" else []))
     go.touch()
-    out, err = caller.communicate(timeout=90)
+    out, err = caller.communicate(timeout=240)
     assert caller.returncode == 0, out + err
     task = site.task("010")
     assert (task["status"], task["files_modified"]) == ("needs_review", ["code.txt", "new-010"])
@@ -117,7 +117,7 @@ def test_of_a_merge_and_a_resume_of_one_task_at_once_one_is_refused(site: Site) 
             site.start("merge", "010", "--wait", "1s"),
             site.start("agent", "resume", "010", "Once more.", "--wait", "1s"),
         ]
-        ends = [call.communicate(timeout=60) for call in calls]
+        ends = [call.communicate(timeout=240) for call in calls]
         assert sorted(call.returncode for call in calls) == [4, 75], ends
         assert git(site, "rev-parse", "main") == before
         site.sow("agent", "cancel", "010")

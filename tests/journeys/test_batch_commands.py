@@ -4,7 +4,7 @@ import shutil
 from contextlib import closing
 
 from journeys.batch_site import COMPLETES, YOLO, diamond, of_batch
-from journeys.callers import all_jobs, await_runs, gate, open_gate, queue, report
+from journeys.callers import all_jobs, await_end, await_runs, gate, open_gate, queue, report
 from journeys.site import Site, wait_until
 from journeys.staff import shell_executor
 from standins import read_runs
@@ -61,7 +61,7 @@ def test_a_new_batch_goes_on_with_what_was_cancelled_and_leaves_a_question_to_a_
     site.sow("batch", "run", "--name", "first", "--detach", expect=75)
     await_runs(site, 3)
     assert site.sow("batch", "wait", "first", "--wait", "1ms", expect=75)
-    wait_until(lambda: site.task("020")["status"] == "paused", "its question")
+    await_end(site, "020")
     site.sow("agent", "resume", "020", "The first.", "--detach")
     await_runs(site, 4)
     site.sow("batch", "cancel", "first")

@@ -94,7 +94,7 @@ def test_a_warning_comes_before_the_end(site: Site) -> None:
     assert words.startswith("Note: 83 % of the budget of task 010 is used: $0.0306 of $0.0367")
     assert [f"Note: {change}\n" for change in budget_changes(site)] == [words]
     open_gate(site, "on")
-    assert call.wait(timeout=60) == 0
+    assert call.wait(timeout=240) == 0
     assert len(budget_changes(site)) == 1, "once for each figure"
 
 

@@ -217,7 +217,7 @@ def test_a_server_that_goes_leaves_no_call_and_every_job(
         server.stdin = None
     else:
         server.send_signal(how)
-    out, err = server.communicate(timeout=60)
+    out, err = server.communicate(timeout=240)
     code = {None: 0, signal.SIGKILL: -9}.get(how, 130)
     assert (server.returncode, err) == (code, "")
     assert {json.loads(line)["jsonrpc"] for line in out.splitlines()} <= {"2.0"}

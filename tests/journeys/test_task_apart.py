@@ -182,7 +182,7 @@ def test_a_kill_while_the_clone_is_set_up_leaves_a_clean_second_try(site: Site, 
     if who == "everybody":
         kill(_parent(int(pid.read_text())), int(pid.read_text()))
     (site.root / "go").touch()
-    out, err = caller.communicate(timeout=90)
+    out, err = caller.communicate(timeout=240)
     assert caller.returncode == 0, out + err
     assert site.task("010")["files_modified"] == ["code.txt", "new-010"]
     assert not (clone_of(site, "010") / "half-made").exists()

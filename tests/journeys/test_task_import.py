@@ -80,7 +80,7 @@ def test_an_import_that_is_killed_at_any_moment_is_whole_or_nothing(site: Site, 
         lambda: len(list(folder.glob("*"))) >= tasks or caller.poll() is not None, "it is midway"
     )
     caller.send_signal(signal.SIGKILL)
-    caller.wait(timeout=60)
+    caller.wait(timeout=240)
     found = site.sow("task", "list", "--json").json_lines
     assert len(found) == 60
     assert not journal.exists()

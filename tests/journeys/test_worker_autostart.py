@@ -40,7 +40,7 @@ def test_many_callers_at_once_start_one_worker(site: Site) -> None:
     tasks = [f"{number:03}" for number in range(10, 70, 10)]
     site.project(*tasks)
     callers = [site.start("agent", "spawn", "implementer", task) for task in tasks]
-    ends = [caller.communicate(timeout=120) for caller in callers]
+    ends = [caller.communicate(timeout=240) for caller in callers]
     assert [caller.returncode for caller in callers] == [0] * len(tasks), ends
     assert len(started_workers(site)) == 1
     assert [one["alive"] for one in site.workers()] == [True]

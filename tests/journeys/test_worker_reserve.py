@@ -65,7 +65,7 @@ def test_nothing_is_taken_and_what_runs_goes_on(site: Site, function: str) -> No
     assert await_state(site, "020", JobState.QUEUED)
     assert of_room(site) == ["short"]
     set_free(site, 780)
-    _, err = caller.communicate(timeout=60)
+    _, err = caller.communicate(timeout=240)
     assert caller.returncode == 0
     assert err.count("Note: nothing is started for now: too little") == 1
     assert of_room(site) == ["short", "roomy"]

@@ -250,9 +250,9 @@ def test_the_age_of_a_process_does_not_go_by_the_clock(start: Start) -> None:
 @pytest.mark.usefixtures("backend")
 def test_the_time_of_a_tree_counts_all_below_it(start: Start, tmp_path: Path) -> None:
     """The parent only waits; what its child in another session has used is counted."""
-    busy = f"i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; touch {tmp_path}/done; sleep 60"
+    busy = f"i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; touch {tmp_path}/done; sleep 600"
     process = start("sh", "-c", f"setsid sh -c '{busy}' & wait", start_new_session=True)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 240
     while not (tmp_path / "done").exists():
         assert time.monotonic() < deadline
         os.sched_yield()
@@ -315,7 +315,7 @@ def test_a_child_carries_what_its_parent_closed_its_lock_for(
     """facts/huey: "the lock was free while the child lived": the marker still tells."""
     environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": unique}
     ready = tmp_path / "ready"
-    script = f"setsid sh -c 'exec 3<&- 4<&-; : >{ready}; exec sleep 60' & exit 0"
+    script = f"setsid sh -c 'exec 3<&- 4<&-; : >{ready}; exec sleep 600' & exit 0"
     start("sh", "-c", script, env=environ).wait()
     while not ready.exists():
         os.sched_yield()
@@ -351,8 +351,8 @@ def test_stat_tells_parent_session_and_time_spent(start: Start) -> None:
 @linux_only
 def test_descendants_are_found_through_sessions_of_their_own(start: Start) -> None:
     """§6: "agent CLIs put their shell commands in sessions of their own"."""
-    process = start("sh", "-c", "setsid sh -c 'sleep 60 & wait' & wait", start_new_session=True)
-    deadline = time.monotonic() + 20
+    process = start("sh", "-c", "setsid sh -c 'sleep 600 & wait' & wait", start_new_session=True)
+    deadline = time.monotonic() + 240
     below = procfs.descendants(process.pid)
     while not any(name_of(pid) == "sleep" for pid in below):
         assert time.monotonic() < deadline, "its sleep was never found"

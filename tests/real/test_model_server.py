@@ -30,7 +30,7 @@ def server(tmp_path: Path) -> Iterator[ModelServer]:
 
 def ask(server: ModelServer, *messages: Json, path: str = "/v1/messages", **more: Any) -> Any:
     """Return status and body of a request of the main loop."""
-    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=120)
     fields = {"model": "m", "tools": TOOLS, "metadata": METADATA, "messages": messages, **more}
     try:
         connection.request("POST", path, json.dumps(fields))
@@ -170,7 +170,7 @@ def test_a_cut_stream_has_no_end_and_owes_no_result(server: ModelServer, tmp_pat
 
 def test_soon_is_a_time_in_the_future(server: ModelServer, tmp_path: Path) -> None:
     (tmp_path / "behaviour.json").write_text('{"headers": [["x-reset", "{soon}"]]}')
-    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=120)
     body = {"tools": TOOLS, "messages": [say("task 010")]}
     connection.request("POST", "/v1/messages", json.dumps(body))
     assert float(connection.getresponse().headers["x-reset"]) > time.time()

@@ -19,19 +19,19 @@ except OSError as refused:
 
 
 def test_only_loopback_is_there(namespace: Namespace) -> None:
-    done = namespace.run([sys.executable, "-c", INTERFACES], timeout=30)
+    done = namespace.run([sys.executable, "-c", INTERFACES], timeout=240)
     assert done.stdout.split() == ["lo"]
 
 
 def test_loopback_works_and_the_world_is_out_of_reach(namespace: Namespace) -> None:
-    done = namespace.run([sys.executable, "-c", LISTEN_AND_CONNECT], timeout=30)
+    done = namespace.run([sys.executable, "-c", LISTEN_AND_CONNECT], timeout=240)
     assert done.stdout.strip() == "Network is unreachable", done.stderr
 
 
 def test_whoever_is_inside_is_seen_and_ended(namespace: Namespace) -> None:
     """Also a process of its own session whose parent is gone."""
     script = "setsid sleep 986 >/dev/null 2>&1 & echo $!"
-    done = namespace.run(["/bin/sh", "-c", script], timeout=30)
+    done = namespace.run(["/bin/sh", "-c", script], timeout=240)
     pid = int(done.stdout)
     assert pid in namespace.inhabitants()
     assert pid in namespace.clear()

@@ -46,7 +46,7 @@ class Place:
             input=launch.stdin,
             cwd=launch.cwd,
             env={**self.sandbox.environ, **launch.env},
-            timeout=120,
+            timeout=240,
         )
         assert done.returncode == 0, done.stderr
         assert self.sandbox.failures() == []

@@ -20,7 +20,7 @@ def run_without_tools(tmp_path: Path, **environ: str) -> subprocess.CompletedPro
         cwd=HERE.parents[1],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
 

@@ -10,7 +10,8 @@ import record
 from conversation import complain, install_handlers, new_id, write
 from shell import leave_behind, run_tool
 
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 900.0
+"""Longer than a test may wait for anything: whoever waits at a gate is there until it opens."""
 POLL_SECONDS = 0.01
 
 

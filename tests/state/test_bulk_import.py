@@ -325,7 +325,7 @@ def test_whoever_reads_waits_for_an_import_that_is_under_way(
         )
         assert reader.stdout is not None
         assert reader.stdout.readline() == "begins\n"
-    assert reader.communicate(timeout=60)[0] == "['010', '020']\n"
+    assert reader.communicate(timeout=240)[0] == "['010', '020']\n"
 
 
 def _journal_of_one(workspace: Workspace) -> bytes:

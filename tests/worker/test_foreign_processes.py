@@ -28,7 +28,7 @@ lock.write(f"{pid or os.getpid()} 12345\\n")
 lock.flush()
 open("." + said, "w").write(str(os.getpid()))
 os.rename("." + said, said)
-time.sleep(60)
+time.sleep(600)
 """
 """Holds a lock file that names it, or the pid that it is given."""
 
@@ -58,12 +58,12 @@ def leave(attempt: AttemptSite, command: str) -> int:
 
 def test_a_variable_alone_spares_nobody(attempt: AttemptSite) -> None:
     """Whoever starts a process may give it the id of another attempt."""
-    attempt.script("left", "{pid}; exec sleep 60")
+    attempt.script("left", "{pid}; exec sleep 600")
     assert not is_running(leave(attempt, "SOW_ATTEMPT_ID=1.1.x setsid sh left.sh"))
 
 
 def test_the_variable_of_a_supervisor_alone_spares_nobody(attempt: AttemptSite) -> None:
-    attempt.script("left", "{pid}; exec sleep 60")
+    attempt.script("left", "{pid}; exec sleep 600")
     assert not is_running(leave(attempt, "SOW_ATTEMPT_ID=supervisor setsid sh left.sh"))
 
 
@@ -87,7 +87,7 @@ def test_the_agent_of_another_attempt_is_spared_though_its_supervisor_has_died(
     other = AttemptSite(attempt.workspace, number=2)
     other.prepare()
     record = '{\\"agent_pid\\": ' + ("$$" if is_its_agent else "1")
-    attempt.script("left", f'echo "{record}}}" >{other.paths.started}; {{pid}}; exec sleep 60')
+    attempt.script("left", f'echo "{record}}}" >{other.paths.started}; {{pid}}; exec sleep 600')
     variables = f"SOW_ROOT={attempt.root} SOW_ATTEMPT_ID={other.attempt_id}"
     left = leave(attempt, f"{variables} setsid sh left.sh")
     assert is_running(left) is is_its_agent

@@ -33,7 +33,7 @@ OTHER = "w2-bbbbbb"
 def test_an_attempt_whose_supervisor_lives_has_not_ended(site: WatchSite) -> None:
     job = site.job()
     site.lease(job)
-    site.run(job, "exec sleep 60")
+    site.run(job, "exec sleep 600")
     assert not has_ended(site.adopt(job))
 
 
@@ -54,7 +54,7 @@ def test_an_agent_at_work_has_not_ended_whatever_it_has_made_of_its_records(
     job = site.job()
     site.lease(job)
     folder = site.workspace.attempt(job.id, 1).folder
-    attempt = site.run(job, f"(cd {folder} && {forged}); echo $$ >x; mv x forged; exec sleep 60")
+    attempt = site.run(job, f"(cd {folder} && {forged}); echo $$ >x; mv x forged; exec sleep 600")
     pid = attempt.pid_in("forged")
     running = site.adopt(job)
     assert not has_ended(running)
@@ -66,7 +66,7 @@ def test_an_agent_without_its_supervisor_is_left_running_and_watched(site: Watch
     """ "Supervisor gone but agent alive: left running and watched"."""
     job = site.job()
     site.lease(job)
-    attempt = site.run(job, "exec sleep 60")
+    attempt = site.run(job, "exec sleep 600")
     attempt.started[0].kill()
     attempt.started[0].wait()
     running = site.adopt(job)
@@ -94,7 +94,7 @@ def test_a_free_lock_proves_no_death_while_somebody_carries_the_id(site: WatchSi
     """ "a free one alone does not prove death, since programs close inherited descriptors"."""
     job = site.job()
     site.lease(job)
-    attempt = site.run(job, "exec 3>&- 4>&- 5>&- 6>&-; exec sleep 60")
+    attempt = site.run(job, "exec 3>&- 4>&- 5>&- 6>&-; exec sleep 600")
     attempt.started[0].kill()
     attempt.started[0].wait()
     wait_until(lambda: not is_held(attempt.paths.alive_lock))
@@ -115,7 +115,7 @@ def test_a_supervisor_elsewhere_is_never_called_dead_and_never_signalled(site: W
     """ "another namespace is `unverifiable`: never called dead, never signalled"."""
     job = site.job()
     site.lease(job)
-    attempt = site.run(job, "exec sleep 60")
+    attempt = site.run(job, "exec sleep 600")
     pid = attempt.started[0].pid
     identity = facts.identify(pid)
     assert identity is not None
@@ -153,7 +153,7 @@ def test_an_attempt_that_ended_unseen_is_judged_by_state_and_stream(site: WatchS
     """ "its ending is judged by state and stream"."""
     job = site.job()
     site.lease(job)
-    attempt = site.run(job, "exec sleep 60")
+    attempt = site.run(job, "exec sleep 600")
     attempt.started[0].kill()
     attempt.started[0].wait()
     event = '{"type":"system","subtype":"init","session_id":"33333333-3333-4333-8333-333333333333"}'
@@ -186,7 +186,7 @@ def test_watching_an_orphaned_agent_costs_no_processor_time(site: WatchSite) -> 
     """A pidfd of a dead supervisor stays readable for ever: nobody may wait on it."""
     job = site.job()
     site.lease(job)
-    attempt = site.run(job, "exec sleep 60")
+    attempt = site.run(job, "exec sleep 600")
     running = site.adopt(job)
     monitor = site.start_monitor()
     monitor.watch(running)
@@ -203,7 +203,7 @@ def test_an_orphaned_agent_can_be_cancelled_with_its_tree(site: WatchSite) -> No
     job = site.job()
     site.lease(job)
     attempt = site.attempt(job)
-    attempt.script("tool", "trap '' INT; {pid}; exec sleep 60")
+    attempt.script("tool", "trap '' INT; {pid}; exec sleep 600")
     process = attempt.sh("setsid sh tool.sh & wait")
     identity = facts.identify(process.pid)
     jobs.change_attempt(site.database, job.id, 1, supervisor=identity)
@@ -226,7 +226,7 @@ def test_what_an_orphaned_agent_leaves_behind_is_ended_after_it(site: WatchSite)
     job = site.job()
     site.lease(job)
     attempt = site.attempt(job)
-    attempt.script("tool", "{pid}; exec sleep 60")
+    attempt.script("tool", "{pid}; exec sleep 600")
     process = attempt.sh("setsid sh tool.sh & while [ ! -e go ]; do sleep 0.01; done")
     attempt.agent_pid()
     tool = attempt.pid_in("tool")
@@ -247,7 +247,7 @@ def test_an_agent_whose_supervisor_was_not_put_on_record_can_be_cancelled(site: 
     job = site.job()
     site.lease(job)
     attempt = site.attempt(job)
-    attempt.sh("exec sleep 60")
+    attempt.sh("exec sleep 600")
     agent = attempt.agent_pid()
     monitor = site.start_monitor()
     monitor.watch(site.adopt(job))
@@ -283,7 +283,7 @@ def test_the_session_seen_in_the_output_is_persisted_while_the_agent_runs(site: 
     site.lease(job)
     seen = "44444444-4444-4444-8444-444444444444"
     event = f'{{"type":"system","subtype":"init","session_id":"{seen}"}}'
-    site.run(job, f"echo '{event}'; exec sleep 60")
+    site.run(job, f"echo '{event}'; exec sleep 600")
     monitor = site.start_monitor()
     monitor.watch(site.adopt(job))
     wait_until(lambda: site.task().session_id == seen)
@@ -319,7 +319,7 @@ def test_a_supervisor_that_was_stopped_after_its_last_act_is_not_waited_for(
     """It has written down the end of its agent, and would never leave."""
     job = site.job()
     site.lease(job)
-    attempt = site.run(job, "exec sleep 60")
+    attempt = site.run(job, "exec sleep 600")
     supervisor = attempt.started[0]
     running = site.adopt(job)
     running.process = supervisor
@@ -356,9 +356,9 @@ def test_others_are_seen_to_while_one_is_read(site: WatchSite) -> None:
     chatty, ending, cancelled = jobs_
     for job in jobs_:
         site.lease(job)
-    attempt = site.run(chatty, "exec sleep 60")
+    attempt = site.run(chatty, "exec sleep 600")
     site.run(ending, "while [ ! -e go ]; do sleep 0.01; done")
-    site.run(cancelled, "exec sleep 60")
+    site.run(cancelled, "exec sleep 600")
     monitor = site.start_monitor()
     flood(attempt.paths.output)
     watched = [site.adopt(job) for job in jobs_]
@@ -560,7 +560,7 @@ def test_faults_that_have_passed_are_forgotten(site: WatchSite) -> None:
     """Else an agent that runs long is left alone ever longer at each of them, cancels and all."""
     job = site.job()
     site.lease(job)
-    site.run(job, "exec sleep 60")
+    site.run(job, "exec sleep 600")
     running = site.adopt(job)
     running.failures = 7
     monitor = site.start_monitor()

@@ -95,7 +95,7 @@ def test_a_child_without_the_id_is_ended_with_its_parent(orphaned: Orphaned) -> 
     press_until_gone(running)
 
 
-DAEMON = "(env -i PATH=$PATH setsid sh daemon.sh &); exec sleep 60"
+DAEMON = "(env -i PATH=$PATH setsid sh daemon.sh &); exec sleep 600"
 """Leaves its parents, its session and its environment."""
 
 
@@ -111,7 +111,7 @@ def test_a_daemon_that_has_cleared_its_environment_is_ended_after_its_agent(
         monkeypatch.setattr(tree_linux, "fenced", lambda *_: [])
     attempt = orphaned.attempt
     close = "exec 0<&- 1>&- 2>&- 3>&- 4>&- 5>&- 6>&-;" if keeps == "nothing" else ""
-    attempt.script("daemon", f"{close} {{pid}}; exec sleep 60")
+    attempt.script("daemon", f"{close} {{pid}}; exec sleep 600")
     running = orphaned.start(DAEMON, "daemon")
     agent, daemon = attempt.agent_pid(), attempt.pid_in("daemon")
     press(running, now=0.0)
@@ -135,7 +135,7 @@ def test_whoever_only_reads_an_attempt_s_files_does_not_hold_its_lock(
     orphaned: Orphaned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOW_PROCESSES", "linux")
-    running = orphaned.start("exec sleep 60")
+    running = orphaned.start("exec sleep 600")
     lock = running.paths.alive_lock
     with lock.open() as read:
         reader = subprocess.Popen(["sleep", "60"], pass_fds=[read.fileno()])
@@ -151,7 +151,7 @@ def test_a_registered_worker_with_the_id_is_left_alone_with_all_below_it(
     """As an agent's own `sow worker &` leaves it; it may be the very one that looks."""
     attempt = orphaned.attempt
     attempt.script("worker", "trap 'touch signalled' INT TERM; {pid}; sh below.sh & wait")
-    attempt.script("below", "{pid}; exec sleep 60")
+    attempt.script("below", "{pid}; exec sleep 600")
     running = orphaned.start("setsid sh worker.sh & wait", "worker", "below")
     worker, below = attempt.pid_in("worker"), attempt.pid_in("below")
     identity = facts.identify(worker)

@@ -92,7 +92,7 @@ def test_a_running_attempt_of_a_dead_worker_is_adopted(site: WatchSite, monitor:
     job = site.job()
     old = site.lease(job, DEAD)
     register_dead(site)
-    site.run(job, "exec sleep 60")
+    site.run(job, "exec sleep 600")
     recover_once(site, monitor)
     lease = leases.lease_of(site.database, job.id)
     assert lease is not None
@@ -504,7 +504,7 @@ def test_an_adopted_attempt_knows_job_task_and_place(site: WatchSite) -> None:
 def test_an_attempt_whose_task_is_gone_is_adopted_all_the_same(site: WatchSite) -> None:
     job = site.job()
     lease = site.lease(job)
-    attempt = site.run(job, "exec sleep 60")
+    attempt = site.run(job, "exec sleep 600")
     shutil.rmtree(site.state_file().parent)
     running = adopt(site.context, lease)
     assert running is not None

@@ -193,7 +193,7 @@ def test_the_agent_has_no_blocked_and_no_ignored_signals(attempt: AttemptSite) -
 
 def test_it_runs_in_a_session_of_its_own(attempt: AttemptSite) -> None:
     """ "exec'ed (never forked from the worker …) in its own session"."""
-    process = attempt.sh("sleep 60")
+    process = attempt.sh("sleep 600")
     agent = attempt.agent_pid()
     assert os.getsid(process.pid) == process.pid
     assert os.getsid(agent) == process.pid
@@ -204,7 +204,7 @@ def test_it_runs_in_a_session_of_its_own(attempt: AttemptSite) -> None:
 
 def test_the_lock_is_held_by_supervisor_and_agent(attempt: AttemptSite) -> None:
     """ "`alive.lock` (held by supervisor and agent)"."""
-    process = attempt.sh("sleep 60 & wait")
+    process = attempt.sh("sleep 600 & wait")
     agent = attempt.agent_pid()
     assert is_held(attempt.paths.alive_lock)
     process.kill()
@@ -222,7 +222,7 @@ def test_the_lock_is_free_after_the_end(attempt: AttemptSite) -> None:
 
 
 def test_the_agent_inherits_the_lock_and_nothing_else(attempt: AttemptSite) -> None:
-    process = attempt.sh("sleep 60 & wait")
+    process = attempt.sh("sleep 600 & wait")
     agent = attempt.agent_pid()
     targets = {str(fd.readlink()) for fd in Path(f"/proc/{agent}/fd").iterdir()}
     paths = attempt.paths
@@ -288,7 +288,7 @@ def waits_for_a_lock(pid: int) -> bool:
 
 def test_a_second_supervisor_of_an_attempt_starts_nothing(attempt: AttemptSite) -> None:
     """Two live attempts on one session cannot happen."""
-    first = attempt.sh("touch first; sleep 60")
+    first = attempt.sh("touch first; sleep 600")
     attempt.agent_pid()
     second = attempt.start_prepared("/usr/bin/touch", str(attempt.file("second")))
     wait_until(lambda: waits_for_a_lock(second.pid), "the second waits for the lock")
@@ -406,7 +406,7 @@ def test_a_disk_full_at_the_start_does_not_cost_the_agent_its_supervisor(
 
 
 def test_an_attempt_whose_folder_is_removed_leaves_nothing_behind(attempt: AttemptSite) -> None:
-    attempt.script("left", "trap '' HUP; {pid}; exec sleep 60")
+    attempt.script("left", "trap '' HUP; {pid}; exec sleep 600")
     process = attempt.sh("setsid sh left.sh & while [ ! -e go ]; do sleep 0.01; done")
     left = attempt.pid_in("left")
     shutil.rmtree(attempt.workspace.run)
@@ -419,7 +419,7 @@ def test_an_attempt_whose_folder_is_removed_leaves_nothing_behind(attempt: Attem
 @pytest.mark.storm
 def test_a_gigabyte_of_output_goes_straight_to_its_file(attempt: AttemptSite) -> None:
     """§10: "output of 1 GB"; none of it passes through the supervisor."""
-    process = attempt.sh(f"head -c {2**30} /dev/zero; touch written; sleep 60 & wait")
+    process = attempt.sh(f"head -c {2**30} /dev/zero; touch written; sleep 600 & wait")
     wait_until(attempt.file("written").exists, "it is written")
     peak = peak_memory(process.pid)
     process.terminate()

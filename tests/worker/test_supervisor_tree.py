@@ -50,7 +50,7 @@ def test_asked_to_end_it_interrupts_the_agent_first(
     attempt: AttemptSite, signum: signal.Signals
 ) -> None:
     """ "Ending one: SIGINT, wait, SIGTERM, wait, SIGKILL"."""
-    process = attempt.sh(f"trap 'echo interrupted; exit 9' INT; {say_pid('up')}; sleep 60 & wait")
+    process = attempt.sh(f"trap 'echo interrupted; exit 9' INT; {say_pid('up')}; sleep 600 & wait")
     attempt.pid_in("up")
     process.send_signal(signum)
     assert process.wait(SECONDS) == 0
@@ -60,7 +60,7 @@ def test_asked_to_end_it_interrupts_the_agent_first(
 
 def test_an_interrupt_reaches_the_foreground_of_a_shell_script(attempt: AttemptSite) -> None:
     """§7: "Shell scripts are executors": a shell waits for its child before it heeds ^C."""
-    process = attempt.sh(f"{say_pid('up')}; sleep 60; echo went on")
+    process = attempt.sh(f"{say_pid('up')}; sleep 600; echo went on")
     attempt.pid_in("up")
     process.terminate()
     assert process.wait(SECONDS) == 0
@@ -82,7 +82,7 @@ def test_tools_that_end_themselves_are_not_terminated(attempt: AttemptSite) -> N
 
 
 def test_an_agent_that_ignores_interrupts_is_terminated(attempt: AttemptSite) -> None:
-    script = f"trap '' INT; trap 'echo terminated; exit 8' TERM; {say_pid('up')}; sleep 60 & wait"
+    script = f"trap '' INT; trap 'echo terminated; exit 8' TERM; {say_pid('up')}; sleep 600 & wait"
     process = attempt.sh(script, impatient=True)
     attempt.pid_in("up")
     process.terminate()
@@ -109,7 +109,7 @@ def test_the_whole_tree_is_ended_whatever_it_ignores(attempt: AttemptSite) -> No
 def test_a_daemon_that_left_its_parents_is_still_found(attempt: AttemptSite) -> None:
     """ "The supervisor is a subreaper": an orphan is reparented to it, not to init."""
     attempt.script("daemon", "trap '' INT TERM; {pid}; while :; do sleep 1; done")
-    process = attempt.sh("(setsid sh daemon.sh &); sleep 60", impatient=True)
+    process = attempt.sh("(setsid sh daemon.sh &); sleep 600", impatient=True)
     daemon = attempt.pid_in("daemon")
     process.terminate()
     assert process.wait(SECONDS) == 0
@@ -121,13 +121,13 @@ WAIT_FOR_LEFT = "while [ ! -e left ]; do sleep 0.01; done"
 
 def test_what_an_agent_left_in_the_background_is_ended_after_it(attempt: AttemptSite) -> None:
     """ "The same after an agent that exits by itself: what it left in the background is ended"."""
-    attempt.script("left", "trap '' HUP INT; {pid}; exec sleep 60")
+    attempt.script("left", "trap '' HUP INT; {pid}; exec sleep 600")
     record = attempt.run(f"setsid sh left.sh & {WAIT_FOR_LEFT}; exit 4")
     assert (record["code"], record["by_request"]) == (4, False)
     assert not is_running(attempt.pid_in("left"))
 
 
-CLOSED = "exec 0<&- 1>&- 2>&- 3>&- 4>&-; {pid}; exec sleep 60"
+CLOSED = "exec 0<&- 1>&- 2>&- 3>&- 4>&-; {pid}; exec sleep 600"
 CLEARED = "env -i PATH=$PATH setsid sh left.sh"
 
 
@@ -196,7 +196,7 @@ def test_a_registered_worker_is_spared_with_all_below_it(
     """ "Ending a tree skips registered workers …: a worker that an agent's own `sow` call started
     must not die with that agent"."""
     attempt.script("left", WORKER)
-    attempt.script("below", "{pid}; exec sleep 60")
+    attempt.script("below", "{pid}; exec sleep 600")
     process = attempt.sh("setsid sh left.sh & while [ ! -e go ]; do sleep 0.01; done")
     pids = attempt.pid_in("left"), attempt.pid_in("below")
     register(attempt, pids[0], "w1.lock" if registered else "w1.note")
@@ -210,7 +210,7 @@ def test_a_registered_worker_beside_the_agent_is_not_even_interrupted(
 ) -> None:
     """As `sow worker &` in a shell script leaves it: in the agent's own process group."""
     attempt.script("left", f"trap 'touch signalled' INT TERM\n{WORKER}")
-    attempt.script("below", "{pid}; exec sleep 60")
+    attempt.script("below", "{pid}; exec sleep 600")
     process = attempt.sh("sh left.sh & while :; do sleep 0.1; done")
     worker, below = attempt.pid_in("left"), attempt.pid_in("below")
     assert os.getpgid(worker) == attempt.agent_pid()
@@ -225,7 +225,7 @@ def test_a_registration_of_a_reused_pid_spares_nobody(attempt: AttemptSite) -> N
     """ "Identity of a process = pid, raw start ticks, …"."""
     workers = attempt.workspace.workers
     workers.mkdir(parents=True)
-    attempt.script("left", f"echo $$ 12345 >{workers}/w1.lock; {{pid}}; exec sleep 60")
+    attempt.script("left", f"echo $$ 12345 >{workers}/w1.lock; {{pid}}; exec sleep 600")
     attempt.run(f"setsid sh left.sh & {WAIT_FOR_LEFT}")
     assert not is_running(attempt.pid_in("left"))
 
@@ -234,7 +234,7 @@ def test_another_attempt_s_supervisor_is_spared(attempt: AttemptSite) -> None:
     """ "… other attempts' supervisors and everything below them"."""
     other = AttemptSite(attempt.workspace, number=2)
     other.prepare()
-    attempt.file("orders").write_bytes(other.orders("/bin/sh", "-c", "sleep 60"))
+    attempt.file("orders").write_bytes(other.orders("/bin/sh", "-c", "sleep 600"))
     attempt.run(
         f"SOW_ATTEMPT_ID={NO_ATTEMPT} setsid {sys.executable} -I -S {SUPERVISOR} <orders & "
         f"while [ ! -e {other.paths.started} ]; do sleep 0.01; done"
@@ -252,7 +252,7 @@ def test_a_worker_of_the_other_back_end_is_spared_by_its_lock(
     """Its start is told in other words; that it holds its lock proves it."""
     attempt = AttemptSite(workspace, packages=packages)
     workspace.workers.mkdir(parents=True)
-    attempt.script("left", "{pid}; exec sleep 60")
+    attempt.script("left", "{pid}; exec sleep 600")
     process = attempt.sh(
         f"setsid sh left.sh & {WAIT_FOR_LEFT}; while [ ! -e go ]; do sleep 0.01; done"
     )
@@ -336,7 +336,7 @@ def test_a_stopped_process_is_woken_to_be_terminated(attempt: AttemptSite) -> No
         "left", "trap 'touch terminated; exit' TERM; {pid}; while :; do sleep 0.05 & wait $!; done"
     )
     process = attempt.sh(
-        f"setsid sh left.sh & {WAIT_FOR_LEFT}; kill -STOP $!; touch stopped; sleep 60 & wait"
+        f"setsid sh left.sh & {WAIT_FOR_LEFT}; kill -STOP $!; touch stopped; sleep 600 & wait"
     )
     left = attempt.pid_in("left")
     wait_until(attempt.file("stopped").exists, "it is stopped")
@@ -347,7 +347,7 @@ def test_a_stopped_process_is_woken_to_be_terminated(attempt: AttemptSite) -> No
 
 
 def test_an_agent_that_stops_itself_runs_on_and_can_be_ended(attempt: AttemptSite) -> None:
-    process = attempt.sh("trap 'exit 9' INT; kill -STOP $$; sleep 60 & wait")
+    process = attempt.sh("trap 'exit 9' INT; kill -STOP $$; sleep 600 & wait")
     agent = attempt.agent_pid()
     wait_until(lambda: state_of(agent) == "T", "it has stopped")
     process.terminate()
@@ -361,8 +361,8 @@ def state_of(pid: int) -> str:
 
 
 def test_a_loop_that_forks_without_end_is_ended(attempt: AttemptSite) -> None:
-    attempt.script("loop", "trap '' TERM INT; {pid}; while :; do sleep 60 & sleep 0.02; done")
-    process = attempt.sh("setsid sh loop.sh & sleep 60 & wait", impatient=True)
+    attempt.script("loop", "trap '' TERM INT; {pid}; while :; do sleep 600 & sleep 0.02; done")
+    process = attempt.sh("setsid sh loop.sh & sleep 600 & wait", impatient=True)
     attempt.pid_in("loop")
     process.terminate()
     assert process.wait(SECONDS) == 0
@@ -372,7 +372,7 @@ def test_a_loop_that_forks_without_end_is_ended(attempt: AttemptSite) -> None:
 def test_a_chain_that_forks_faster_than_one_look_is_ended(linux: AttemptSite) -> None:
     """Each has ended when it is looked at, and has left a child: their group is killed."""
     linux.script("chain", "trap '' TERM INT; {pid}; next() { next & }; next")
-    process = linux.sh("setsid sh chain.sh & sleep 60 & wait", impatient=True)
+    process = linux.sh("setsid sh chain.sh & sleep 600 & wait", impatient=True)
     group = linux.pid_in("chain")
     process.terminate()
     assert process.wait(SECONDS) == 0

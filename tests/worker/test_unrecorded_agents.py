@@ -30,7 +30,7 @@ def carry(site: WatchSite) -> Iterator[Carry]:
             "SOW_ROOT": str(root or site.workspace.root),
             "SOW_ATTEMPT_ID": attempt,
         }
-        command = ["/bin/sh", "-c", "echo up; sleep 60 & wait"]
+        command = ["/bin/sh", "-c", "echo up; sleep 600 & wait"]
         process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, process_group=0)
         assert process.stdout is not None
         assert process.stdout.readline() == b"up\n"

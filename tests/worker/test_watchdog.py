@@ -196,7 +196,7 @@ def test_the_monitor_ends_an_agent_that_has_reported_with_its_background_tasks(
     monkeypatch.setattr(watchdog, "HANG_SECONDS", 0.5)
     job = site.job()
     site.lease(job)
-    site.run(job, "exec sleep 60")
+    site.run(job, "exec sleep 600")
     running = site.adopt(job)
     say(running, INIT, IN_BACKGROUND, RESULT)
     site.change_task(status=TaskStatus.NEEDS_REVIEW)
