@@ -19,10 +19,10 @@ settings.register_profile("quick", settings.get_profile("anywhere"), max_example
 settings.load_profile("anywhere")
 """Nothing timed is asserted: a machine may be busy. `make test-quick` asks for `quick`."""
 
-LEAVE_SECONDS = 20.0
+LEAVE_SECONDS = 60.0
 """How long a process that was told to leave may take."""
 KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "CI", "TERM")
-
+KEPT_FAMILIES = ("PYTEST_", "COV_")
 
 NUMBERS = count()
 """A number for each folder: finding a free one by itself, pytest looks at all that are there."""
@@ -48,12 +48,36 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
+    """Hand out quick tests a file at a time, where tests are handed out by their groups."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from handing_out import ByFile
+
+    return ByFile(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Name a test that fails at once: a run that is cut off prints no summary."""
     if report.failed and hasattr(report, "node") and (stream := sys.__stderr__) is not None:
         stream.write(f"\nFAILED {report.nodeid}\n")
         stream.flush()
+
+
+def is_kept(name: str) -> bool:
+    """Whether a variable of the user's environment is left to the tests."""
+    return name in KEPT or name.startswith(KEPT_FAMILIES)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def environment_of_nobody() -> Iterator[None]:
+    """Take the user's environment away once: a test then has its own few to take back."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if not is_kept(name)]:
+            patch.delenv(name)
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -63,9 +87,8 @@ def poisoned_home(
     """Give the test a HOME of its own and nothing else of the user's environment."""
     home = tmp_path_factory.getbasetemp() / "homes" / str(next(NUMBERS))
     home.mkdir(parents=True)
-    for name in list(os.environ):
-        if name not in KEPT and not name.startswith(("PYTEST_", "COV_")):
-            monkeypatch.delenv(name)
+    for name in [name for name in os.environ if not is_kept(name)]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     return home
 
@@ -89,35 +112,43 @@ def surroundings_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OURS, "tell", fresh.tell)
 
 
+@pytest.fixture(scope="session")
+def pids_seen() -> set[str]:
+    """Return who was there after the last test: of those, nobody works in the next one's folder."""
+    return set()
+
+
 @pytest.fixture(autouse=True)
-def nothing_left_running(request: pytest.FixtureRequest) -> Iterator[None]:
+def nothing_left_running(request: pytest.FixtureRequest, pids_seen: set[str]) -> Iterator[None]:
     """Fail a test that leaves a process behind which works in its folder."""
     if "tmp_path" not in request.fixturenames:
         yield
         return
     folder = str(request.getfixturevalue("tmp_path"))
-    before = _pids()
     yield
     deadline = time.monotonic() + LEAVE_SECONDS
-    while (left := _working_in(folder, before)) and time.monotonic() < deadline:
+    there = _pids()
+    while (left := _working_in(folder, there - pids_seen)) and time.monotonic() < deadline:
         time.sleep(0.02)
+        there = _pids()
+    pids_seen.clear()
+    pids_seen.update(there)
     for pid in left:
         os.kill(pid, 9)
     assert not left, f"left running: {[_command(pid) for pid in left] or left}"
 
 
 def _pids() -> frozenset[str]:
-    """Return the names in /proc; where there is none, nothing. Asked twice a test: no `Path`."""
+    """Return the names in /proc; where there is none, nothing. Asked after each test: no `Path`."""
     try:
         return frozenset(os.listdir("/proc"))  # noqa: PTH208
     except OSError:
         return frozenset()
 
 
-def _working_in(folder: str, before: frozenset[str]) -> list[int]:
-    """Return who works in a folder, of those that were not there before it."""
-    new = [int(name) for name in _pids() - before if name.isdigit()]
-    return [pid for pid in new if _works_in(pid, folder)]
+def _working_in(folder: str, names: frozenset[str]) -> list[int]:
+    """Return which of these processes work in a folder."""
+    return [pid for pid in map(int, filter(str.isdigit, names)) if _works_in(pid, folder)]
 
 
 def _works_in(pid: int, folder: str) -> bool:

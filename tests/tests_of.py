@@ -7,13 +7,12 @@ on up to a command, which has the tests that run it most. To a text belong the
 tests of the repository. Reads files alone; imports no product.
 """
 
-import ast
 import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from repository.sources import nodes_of, text_of
+from repository.sources import imports_of, text_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PRODUCT = ("sow", "worker", "proof", "bench")
@@ -102,7 +101,7 @@ def _users(folder: str) -> dict[str, set[Path]]:
     """Return who imports each module: the modules of a folder of the product, or the tests."""
     users: dict[str, set[Path]] = {}
     for path in _tests() if folder == "tests" else (ROOT / folder).rglob("*.py"):
-        for module in _imports(path):
+        for module in imports_of(path):
             users.setdefault(module, set()).add(path)
     return users
 
@@ -110,18 +109,6 @@ def _users(folder: str) -> dict[str, set[Path]]:
 @cache
 def _tests() -> frozenset[Path]:
     return frozenset((ROOT / "tests").rglob("test_*.py"))
-
-
-@cache
-def _imports(path: Path) -> frozenset[str]:
-    """Return the modules that a file names in its imports, wherever they stand."""
-    names: set[str] = set()
-    for node in nodes_of(path):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return frozenset(names)
 
 
 def _is_test(path: Path) -> bool:
@@ -140,7 +127,7 @@ def _test_module(path: Path) -> str:
 
 
 def _imported_alone(name: str) -> bool:
-    return any(name in _imports(test) for test in _tests())
+    return any(name in imports_of(test) for test in _tests())
 
 
 def _name(path: Path) -> str:

@@ -11,6 +11,7 @@ import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from sow import __version__
@@ -25,6 +26,8 @@ from sow.paths import Workspace
 
 LOCK_SECONDS = 20.0
 DRAFT = ".queue-draft-"
+NEW_NAME = "update control set value = lower(hex(randomblob(6))) where name = 'file_id'"
+"""A cursor names the file that it was told of, by this: each file has its own."""
 
 
 def make_queue(workspace: Workspace) -> None:
@@ -127,19 +130,33 @@ def _draft(run: Path) -> Iterator[Path]:
 
 
 def _write_new(draft: Path, workspace: Workspace) -> None:
-    from huey.storage import SqliteStorage  # heavy, and for a new file alone
-
+    draft.write_bytes(_blank())
     with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
         connection.execute("pragma journal_mode=wal")
         connection.execute("begin")
-        for statement in (*SqliteStorage.ddl, *TABLES.split(";\n")):
-            connection.execute(statement)
-        for number in range(FIRST_FORMAT + 1, FORMAT + 1):
-            take_step(connection, number)
+        connection.execute(NEW_NAME)
         _start_ids_after_folders(connection, workspace)
         note_maker(connection)
         begin_count(connection)
         connection.execute("commit")
+
+
+@cache
+def _blank() -> bytes:
+    """Return a file of this form without a record.
+
+    It is put together in memory, so that the disk sees each page once, and a
+    process that makes many queues runs the statements once. What no two files
+    may have in common is not of it: whoever takes it gives that to the file.
+    """
+    from huey.storage import SqliteStorage  # heavy, and for a new file alone
+
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for statement in (*SqliteStorage.ddl, *TABLES.split(";\n")):
+            connection.execute(statement)
+        for number in range(FIRST_FORMAT + 1, FORMAT + 1):
+            take_step(connection, number)
+        return connection.serialize()
 
 
 def _start_ids_after_folders(connection: sqlite3.Connection, workspace: Workspace) -> None:

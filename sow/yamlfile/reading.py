@@ -185,4 +185,10 @@ def _loader() -> Any:
                     seen.add(key_node.value)
             return super().construct_mapping(node, deep)
 
+        def descend_resolver(self, _node: Any, _index: Any) -> None:
+            """Do nothing: sow has no types that go by a node's place, and this is asked of each."""
+
+        def ascend_resolver(self) -> None:
+            """Do nothing, as above."""
+
     return Loader

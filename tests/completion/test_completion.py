@@ -1,5 +1,6 @@
 """What the Tab key offers: asked for as the shells' scripts ask, in process, and by bash itself."""
 
+import json
 import shlex
 import shutil
 import subprocess
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from capabilities import skip_or_fail
-from in_process import run_in_process
+from in_process import Ended, run_in_process
 from journeys.callers import await_runs, gate, open_gate
 from journeys.site import Site
 
@@ -26,6 +27,13 @@ def asked(site: Site, *words: str, shell: str = "bash", **env: str) -> str:
     done = run_in_process(env=site.environment({**question, **env}), cwd=site.root)
     assert (done.code, done.err) == (0, ""), done
     return done.out
+
+
+def run(site: Site, *words: str, code: int = 0) -> Ended:
+    """Run a command in this process."""
+    done = run_in_process(*words, env=site.environment(), cwd=site.root)
+    assert done.code == code, done
+    return done
 
 
 def offered(site: Site, *words: str, **env: str) -> list[str]:
@@ -130,18 +138,18 @@ def test_other_names(site: Site) -> None:
 
 
 def test_events_of_the_state_in_which_the_project_is(site: Site) -> None:
-    site.sow("init")
-    site.sow("project", "new", "Sign-in")
+    run(site, "init")
+    run(site, "project", "new", "Sign-in")
     assert offered(site, "advance", "") == ["execute"]
     assert offered(site, "approve", "") == ["plan"]
 
 
 def test_documents_as_they_are_named_from_here(site: Site) -> None:
-    site.sow("init")
-    site.sow("project", "new", "Sign-in", "--type", "design")
+    run(site, "init")
+    run(site, "project", "new", "Sign-in", "--type", "design")
     (site.root / "docs").mkdir()
     (site.root / "docs/design.md").write_text("One key.")
-    site.sow("output", "add", "docs/design.md", "--type", "design")
+    run(site, "output", "add", "docs/design.md", "--type", "design")
     assert asked(site, "output", "add", "do", "--type") == "plain,--type\n"
     assert asked(site, "output", "add", "do") == "file,do\n"
     assert offered(site, "output", "remove", "") == ["docs/design.md"]
@@ -152,10 +160,10 @@ def test_documents_as_they_are_named_from_here(site: Site) -> None:
 
 
 def test_units_feedback_phases_and_fields_of_a_project(site: Site) -> None:
-    site.sow("init")
-    site.sow("project", "new", "Big", "--type", "breakdown")
-    site.sow("task", "add", "Tokens", "--agent", "implementer")
-    site.sow("feedback", "add", "Too large")
+    run(site, "init")
+    run(site, "project", "new", "Big", "--type", "breakdown")
+    run(site, "task", "add", "Tokens", "--agent", "implementer")
+    run(site, "feedback", "add", "Too large")
     assert offered(site, "approve", "0") == ["010"]
     assert offered(site, "feedback", "settle", "") == ["001"]
     assert offered(site, "phase", "finish", "") == ["units"]
@@ -237,14 +245,14 @@ def test_with_a_pythonpath_too(site: Site) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_is_the_shells_own(site: Site, shell: str) -> None:
-    script = site.sow("completion", shell).out
+    script = run(site, "completion", shell).out
     assert f"_SOW_COMPLETE={shell}_complete" in script
-    told = site.sow("completion", shell, "--json").json
+    told = json.loads(run(site, "completion", shell, "--json").out)
     assert (told["shell"], told["script"].strip()) == (shell, script.strip())
 
 
 def test_another_shell_is_refused_with_the_choices(site: Site) -> None:
-    refused = site.sow("completion", "tcsh", expect=2)
+    refused = run(site, "completion", "tcsh", code=2)
     assert "'bash', 'zsh', 'fish'" in refused.err
 
 
@@ -280,6 +288,7 @@ def by_bash(site: Site, words: list[str], source: str = FROM_SOW) -> list[str]:
     return [word for word in words if word]
 
 
+@pytest.mark.slow
 def test_bash_itself(site: Site) -> None:
     site.project("010", "020")
     assert by_bash(site, ["agent", "spawn", "impl"]) == ["implementer"]
@@ -288,6 +297,7 @@ def test_bash_itself(site: Site) -> None:
     assert by_bash(site, ["job", "show", ""]) == []
 
 
+@pytest.mark.slow
 def test_bash_with_the_file_that_the_wheel_brings(site: Site) -> None:
     assert by_bash(site, ["agent", "spawn", "impl"], FROM_WHEEL) == ["implementer"]
 

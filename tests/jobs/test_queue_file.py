@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from capabilities import skip_or_fail
+from in_process import Ended, run_in_process
 from queue_cases import NOW, insert, make_job, start_python
 
 from sow.errors import ExitCode, QueueError
@@ -33,30 +34,30 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def sow(
-    workspace: Workspace, *words: str, without_powers: bool = False
-) -> subprocess.CompletedProcess[str]:
-    """Run the true command in the workspace, with a `claude` on PATH that does nothing.
+def sow(workspace: Workspace, *words: str, without_powers: bool = False) -> Ended:
+    """Run a command in the workspace, with a `claude` on PATH that does nothing.
 
     `without_powers`: root, too, may write only what its permissions allow.
     """
-    argv = [sys.executable, "-P", "-m", "sow", *words]
-    if without_powers and os.geteuid() == 0:
-        if shutil.which("setpriv") is None:
-            skip_or_fail("running as root, without setpriv to lay its powers down")
-        argv = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--", *argv]
     claude = workspace.root / "bin/claude"
     claude.parent.mkdir(exist_ok=True)
     claude.write_text("#!/bin/sh\n")
     claude.chmod(0o755)
-    return subprocess.run(
-        argv,
+    environ = {**os.environ, "PATH": f"{claude.parent}:{os.environ['PATH']}"}
+    if not (without_powers and os.geteuid() == 0):
+        return run_in_process(*words, env=environ, cwd=workspace.root)
+    if shutil.which("setpriv") is None:
+        skip_or_fail("running as root, without setpriv to lay its powers down")
+    powers = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--")
+    done = subprocess.run(
+        [*powers, sys.executable, "-P", "-m", "sow", *words],
         cwd=workspace.root,
-        env={**os.environ, "PATH": f"{claude.parent}:{os.environ['PATH']}"},
+        env=environ,
         capture_output=True,
         text=True,
         check=False,
     )
+    return Ended(done.returncode, done.stdout, done.stderr)
 
 
 def add_task_010(workspace: Workspace) -> None:
@@ -201,8 +202,8 @@ def test_waiting_on_it_is_exit_6(workspace: Workspace, bad_file: Path) -> None:
     add_task_010(workspace)
     before = digest(bad_file)
     done = sow(workspace, "agent", "wait", "010")
-    assert (done.returncode, done.stdout) == (6, "")
-    assert done.stderr.startswith(f"Error: the queue file {bad_file} ")
+    assert (done.code, done.out) == (6, "")
+    assert done.err.startswith(f"Error: the queue file {bad_file} ")
     assert digest(bad_file) == before
 
 
@@ -216,8 +217,8 @@ def test_every_command_that_needs_the_queue_says_so(
     add_task_010(workspace)
     before = digest(bad_file)
     done = sow(workspace, *words)
-    assert (done.returncode, done.stdout) == (6, "")
-    assert "is not a SQLite database; it was left untouched" in done.stderr
+    assert (done.code, done.out) == (6, "")
+    assert "is not a SQLite database; it was left untouched" in done.err
     assert digest(bad_file) == before
 
 
@@ -279,8 +280,8 @@ def test_a_read_only_queue_is_told_with_exit_6(workspace: Workspace, what: str) 
     target.chmod(0o400 if what == "file" else 0o500)
     done = sow(workspace, "agent", "spawn", "implementer", "010", without_powers=True)
     target.chmod(0o700)
-    assert done.returncode == 6, done.stderr
-    assert "queue file" in done.stderr
+    assert done.code == 6, done.err
+    assert "queue file" in done.err
     database = open_existing_queue(workspace)
     if database is not None:
         assert not jobs.has_active_jobs(database)
@@ -296,6 +297,6 @@ def test_a_task_is_shown_without_its_costs_where_the_records_are_somebody_elses(
     shown = sow(workspace, "task", "show", "010", without_powers=True)
     as_json = sow(workspace, "task", "show", "010", "--json", without_powers=True)
     workspace.run.chmod(0o700)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert "implementer" in shown.stdout
-    assert as_json.returncode == 0
+    assert (shown.code, shown.err) == (0, "")
+    assert "implementer" in shown.out
+    assert as_json.code == 0

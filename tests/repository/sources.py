@@ -14,6 +14,8 @@ SOURCES = {
     for path in sorted((ROOT / package).rglob("*.py"))
 }
 """Every module by its name."""
+BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Where a node has statements."""
 
 
 def nodes_of(path: Path) -> tuple[ast.AST, ...]:
@@ -31,3 +33,29 @@ def text_of(path: Path) -> str:
 def nodes_in(source: str) -> tuple[ast.AST, ...]:
     """Return all nodes of a text, the whole of it first."""
     return tuple(ast.walk(ast.parse(source)))
+
+
+@cache
+def statements_of(path: Path) -> tuple[ast.stmt, ...]:
+    """Return all statements of a file, those inside others too, and none of their expressions."""
+    found: list[ast.stmt] = []
+    waiting: list[ast.AST] = [ast.parse(text_of(path))]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.stmt):
+            found.append(node)
+        for name in BODIES:
+            waiting.extend(getattr(node, name, ()))
+    return tuple(found)
+
+
+@cache
+def imports_of(path: Path) -> frozenset[str]:
+    """Return the modules that a file names in its imports, wherever they stand."""
+    names: set[str] = set()
+    for node in statements_of(path):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(names)

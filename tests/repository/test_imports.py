@@ -82,6 +82,7 @@ AGENT = {"SOW_JOB_ID": "7", "SOW_TASK_ID": "010", "SOW_AGENT": "tester"}
 """Besides SOW_ROOT: what makes a call an agent's, which is asked for its right."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_agent", [False, True], ids=["by a person", "by an agent"])
 @pytest.mark.parametrize("words", MAY_IMPORT, ids=" ".join)
 def test_a_command_imports_no_more_than_it_needs(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from repository.sources import nodes_in, text_of
+from repository.sources import imports_of, nodes_in, text_of
 
 import sow
 
@@ -54,21 +54,15 @@ BEHIND_IT = {"sow/mcp_server/calls.py", *DOOR_OF_MCP}
 
 def importers_of(*names: str) -> set[str]:
     """Return the modules of ours that import one of these packages, early or late."""
-    found = set()
-    for path in (path for package in ("sow", "worker") for path in (ROOT / package).rglob("*.py")):
-        for node in nodes_in(text_of(path)):
-            modules: list[str] = []
-            if isinstance(node, ast.Import):
-                modules = [each.name for each in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                modules = [node.module or ""]
-            if any(
-                module == name or module.startswith(f"{name}.")
-                for module in modules
-                for name in names
-            ):
-                found.add(path.relative_to(ROOT).as_posix())
-    return found
+    return {
+        path.relative_to(ROOT).as_posix()
+        for package in ("sow", "worker")
+        for path in (ROOT / package).rglob("*.py")
+        if any(
+            f"{module}.".startswith(tuple(f"{name}." for name in names))
+            for module in imports_of(path)
+        )
+    }
 
 
 def test_the_sdk_of_mcp_is_imported_by_its_server_alone() -> None:

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from repository.sources import ROOT, SOURCES, nodes_of
+from repository.sources import ROOT, SOURCES, imports_of, text_of
 from repository.test_makefile import make
 
 pytestmark = pytest.mark.xdist_group("sources")
@@ -29,8 +29,7 @@ def test_the_whole_run_leaves_out_nothing_for_its_seconds(ci: bool) -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_it_reaches_every_package(package: str) -> None:
-    reaching = [path for path in TESTS if is_quick(path) and package in packages_of(path)]
-    assert reaching
+    assert any(package in packages_of(path) and is_quick(path) for path in TESTS)
 
 
 def test_whatever_is_slow_is_seen_to_be_left_out() -> None:
@@ -45,15 +44,14 @@ def test_whatever_is_slow_is_seen_to_be_left_out() -> None:
 @cache
 def is_quick(path: Path) -> bool:
     """Whether some test of a file is run."""
-    tree = nodes_of(path)[0]
-    assert isinstance(tree, ast.Module)
-    if path.is_relative_to(ROOT / "tests/journeys") or any(map(marks_the_file, tree.body)):
+    body = ast.parse(text_of(path)).body
+    if path.is_relative_to(ROOT / "tests/journeys") or any(map(marks_the_file, body)):
         return False
     return any(
         isinstance(node, ast.FunctionDef)
         and node.name.startswith("test_")
         and not any(map(is_left_out, node.decorator_list))
-        for node in tree.body
+        for node in body
     )
 
 
@@ -74,10 +72,5 @@ def is_left_out(mark: ast.expr) -> bool:
 def packages_of(path: Path) -> set[str]:
     """Return the packages of which a file, or what tests share beside it, imports something."""
     beside = {other for other in path.parent.glob("*.py") if not other.name.startswith("test_")}
-    modules = {
-        node.module
-        for file in {path, *beside}
-        for node in nodes_of(file)
-        if isinstance(node, ast.ImportFrom) and node.module
-    }
+    modules = {module for file in {path, *beside} for module in imports_of(file)}
     return {".".join(module.split(".")[:2]) for module in modules}

@@ -12,6 +12,8 @@ from situation.happenings import something_happens
 from sow.jobs.database import open_queue
 
 KINDS = ("standard", "exploration", "design", "breakdown")
+SLOW = pytest.mark.slow
+"""A standard project has more steps than the three others have together."""
 HAPPENINGS = 12
 """After how many steps nothing happens any more by itself."""
 
@@ -45,7 +47,9 @@ def lead(desk: Desk, kind: str, seed: int, *, eventful: bool) -> FirstLine:
     return leader
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=SLOW if kind == "standard" else ()) for kind in KINDS]
+)
 def test_the_first_line_leads_to_the_end(desk: Desk, kind: str) -> None:
     leader = lead(desk, kind, 0, eventful=False)
     assert not desk.workspace.project.exists()

@@ -83,6 +83,7 @@ def statuses_logged(folder) -> list[LogEntry]:
     return [entry for entry in read_entries(folder / LOG_FILE) if entry.event == "status"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("following", NEXT)
 def test_a_change_of_status_is_logged_once_wherever_its_command_is_killed(workspace, following):
     add_task(workspace, name="A", agent="implementer", now=NOON)
@@ -130,6 +131,7 @@ PROJECTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", PROJECTS)
 def test_a_change_of_the_project_is_logged_once_wherever_its_command_is_killed(workspace, what):
     act, mark = PROJECTS[what]

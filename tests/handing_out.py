@@ -1,0 +1,21 @@
+"""Which tests a process of xdist is given together.
+
+`--dist loadgroup` gives each test away by itself unless a mark names its group, and after each
+test counts through all that were given away: for six thousand tests that takes seven seconds of a
+processor. What takes a moment goes a file at a time, so that what a module makes once is made in
+one process. A journey, or a test of a real agent, takes seconds or minutes, and goes by itself.
+"""
+
+from xdist.scheduler import LoadGroupScheduling
+
+BY_THEMSELVES = ("tests/journeys/", "tests/real/", "tests/fuzz/", "tests/containers/")
+
+
+class ByFile(LoadGroupScheduling):
+    """Hands tests out by their groups, and those without a group by their files."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        group: str = super()._split_scope(nodeid)
+        if group != nodeid or nodeid.startswith(BY_THEMSELVES):
+            return group
+        return nodeid.partition("::")[0]
