@@ -1,9 +1,11 @@
 """What an agent may do with `sow`: one row for every command, asked before any command runs.
 
 An agent is told by its environment: sow gives it SOW_JOB_ID, SOW_ROOT,
-SOW_TASK_ID and SOW_AGENT. Whoever sets other values is taken for what they
-say. So this is no wall against malice; it keeps an agent from changing by
-accident, or on the word of a text that it has read, what is not its own.
+SOW_TASK_ID and SOW_AGENT. For what not every agent may do, its role is the one
+on its job's record (`sow.calls.recorded_agent`). Whoever sets another job's
+number, or none, is taken for what they say. So this is no wall against malice;
+it keeps an agent from changing by accident, or on the word of a text that it
+has read, what is not its own.
 
 Owns the table, the refusal, and which commands a role's CLI is to let it run.
 Imports nothing heavy and opens nothing, for `sow agent log` and `sow task set`
@@ -306,6 +308,14 @@ def refuse_without_right(
                 raise NotItsTask(command, agent, other)
     elif agent.role not in ROLES_WITH.get(right, ()):
         raise NotForThisAgent(command, agent)
+
+
+def takes_role(agent: CallingAgent, words: tuple[str, ...], parameters: Mapping[str, Any]) -> bool:
+    """Whether not every agent may run a command, so that it matters which one calls."""
+    right = _right_to(words, parameters)
+    if right is Right.OWN_TASK:
+        return any(other != agent.task_id for other in _tasks_named(parameters))
+    return right is not Right.READS
 
 
 def _right_to(words: tuple[str, ...], parameters: Mapping[str, Any]) -> Right:

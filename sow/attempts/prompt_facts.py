@@ -10,7 +10,7 @@ from functools import cache
 
 from msgspec import UNSET
 
-from sow.files import NotAFile, read_regular
+from sow.files import NotAFile, read_inside
 from sow.paths import Workspace
 from sow.prompts.compose import quoted
 from sow.prompts.variables import Facts
@@ -81,7 +81,8 @@ def _goal(project: Project) -> str:
 def _description(workspace: Workspace, task: Task) -> str:
     data = b""
     with suppress(FileNotFoundError, NotAFile):
-        data = read_regular(find_task(workspace, task.id).description, DESCRIPTION_LIMIT)
+        path = find_task(workspace, task.id).description
+        data = read_inside(path, workspace.root, DESCRIPTION_LIMIT)
     return data.decode("utf-8", "replace")
 
 

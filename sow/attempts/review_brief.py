@@ -14,7 +14,7 @@ from sow.attempts.references import named_references
 from sow.clones.judged import judged_change
 from sow.clones.steering import steering_files
 from sow.executors.base import Executor
-from sow.files import NotAFile, read_regular
+from sow.files import NotAFile, read_inside
 from sow.ids import TaskId
 from sow.paths import Workspace
 from sow.prompts.compose import ReviewBrief, TaskBrief
@@ -51,7 +51,8 @@ def _of_task(workspace: Workspace, job: Job, task: Task) -> ReviewBrief:
     folder = task_folder(workspace, task)
     description = b""
     with suppress(FileNotFoundError, NotAFile):
-        description = read_regular(folder / "description.md", DESCRIPTION_LIMIT)
+        path = folder / "description.md"
+        description = read_inside(path, workspace.root, DESCRIPTION_LIMIT)
     awaited = (FeedbackStatus.OPEN, FeedbackStatus.ADDRESSED)
     return ReviewBrief(
         task=TaskBrief(

@@ -14,7 +14,8 @@ from sow.cli.arguments import here, named_task
 from sow.cli.output import echo_json, echo_json_lines, json_option
 from sow.cli.task_options import id_option
 from sow.clock import local_time, parse_time
-from sow.files import NotAFile, read_regular, unreadable
+from sow.files import NotAFile, read_inside, unreadable
+from sow.paths import Workspace
 from sow.schema.output.tasks import Description, LogEntryView
 from sow.state.log_writing import LogEntry
 from sow.state.places import TaskPlace, find_task
@@ -84,10 +85,11 @@ def end_of_log(place: TaskPlace) -> list[str]:
     return [head_line(entry) for entry in shown[-SHOWN_ENTRIES:]]
 
 
-def print_description(place: TaskPlace, *, as_json: bool) -> None:
+def print_description(workspace: Workspace, place: TaskPlace, *, as_json: bool) -> None:
     """Print what is to be done, as the file has it. Raises NotAFile."""
     try:
-        text = read_regular(place.description, DESCRIPTION_LIMIT).decode("utf-8", "replace")
+        data = read_inside(place.description, workspace.root, DESCRIPTION_LIMIT)
+        text = data.decode("utf-8", "replace")
     except FileNotFoundError as error:
         raise unreadable(place.description, error) from error
     if as_json:

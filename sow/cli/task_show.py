@@ -56,7 +56,7 @@ def _show(workspace: "Workspace", task_id: str, *, description: bool, as_json: b
     from sow.state.tasks import find_task, read_task
 
     if description:
-        print_description(find_task(workspace, task_id), as_json=as_json)
+        print_description(workspace, find_task(workspace, task_id), as_json=as_json)
         return
     found = read_task(workspace, task_id)
     if as_json:

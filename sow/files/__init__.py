@@ -5,7 +5,7 @@ The one door to them; knows nothing of what the files hold.
 
 from sow.files.file_errors import FolderMissing, NotAFile, NotWritten, StateLocked, unreadable
 from sow.files.locking import holds_a_lock, locked_folder, locked_once
-from sow.files.reading import open_regular, read_regular
+from sow.files.reading import open_regular, read_inside, read_regular
 from sow.files.writing import (
     append_durably,
     remove_empty,
@@ -24,6 +24,7 @@ __all__ = [
     "locked_folder",
     "locked_once",
     "open_regular",
+    "read_inside",
     "read_regular",
     "remove_empty",
     "sync_folder",

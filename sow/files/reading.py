@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sow.files.file_errors import NotAFile, unreadable
 
+COPY_IT = "Put a copy of the file in its place: what lies outside may be anything of its user's."
 KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),
@@ -67,6 +68,17 @@ def read_regular(path: Path, limit: int) -> bytes:
     if not left:
         raise _too_large(path, limit)
     return b"".join(parts)
+
+
+def read_inside(path: Path, root: Path, limit: int) -> bytes:
+    """Return all of a regular file that lies below `root`, links followed, as `read_regular` does.
+
+    What it holds goes to an agent's CLI: a repository chooses none of its user's own files
+    for that. Raises FileNotFoundError, NotAFile.
+    """
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise NotAFile(path, "it is a link that leads out of the repository", hint=COPY_IT)
+    return read_regular(path, limit)
 
 
 def _too_large(path: Path, limit: int) -> NotAFile:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow.errors import StateError
-from sow.files import NotAFile, read_regular
+from sow.files import NotAFile, read_inside
 from sow.paths import Workspace
 from sow.schema.project import NoteStatus, Project, ProjectFeedback
 from sow.state.authors import Author
@@ -45,7 +45,8 @@ def open_feedback(project: Project) -> list[ProjectFeedback]:
 def words_of(workspace: Workspace, note: ProjectFeedback) -> str:
     """Return the words of some feedback; that they are gone, where they are."""
     try:
-        data = read_regular(workspace.project_feedback / note.file, FEEDBACK_LIMIT)
+        path = workspace.project_feedback / note.file
+        data = read_inside(path, workspace.root, FEEDBACK_LIMIT)
     except (FileNotFoundError, NotAFile):
         return f"({note.file} cannot be read any more)"
     return data.decode("utf-8", "replace").strip()

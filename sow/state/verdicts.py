@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow.errors import StateError
-from sow.files import NotAFile, read_regular
+from sow.files import NotAFile, read_inside
 from sow.paths import Workspace
 from sow.schema.job import Job
 from sow.schema.job_terms import ReviewTerms
@@ -163,7 +163,7 @@ def feedback_in(workspace: Workspace, task: Task, status: FeedbackStatus) -> lis
     place = find_task(workspace, task.id)
     entries = [_entry(found) for found in task.feedback]
     names = [entry.file for entry in entries if entry and entry.status is status]
-    return [(name, _words(place.feedback / name)) for name in names]
+    return [(name, _words(place.feedback / name, workspace)) for name in names]
 
 
 def refuse_unjudged(task: Task) -> None:
@@ -218,9 +218,9 @@ def _write(place: TaskPlace, task: Task, findings: bytes) -> Path:
     return write_next(place.feedback, on_record, findings)
 
 
-def _words(path: Path) -> str:
+def _words(path: Path, workspace: Workspace) -> str:
     """Return the words of a feedback file; that it is gone, where it is."""
     try:
-        return read_regular(path, FEEDBACK_LIMIT).decode("utf-8", "replace").strip()
+        return read_inside(path, workspace.root, FEEDBACK_LIMIT).decode("utf-8", "replace").strip()
     except (FileNotFoundError, NotAFile):
         return f"({path.name} cannot be read any more)"

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from sow.agents.roles import AGENTS
-from sow.files import NotAFile, read_regular
+from sow.files import NotAFile, read_inside
 from sow.paths import Workspace
 from sow.validation.archives import archive_defects
 from sow.validation.conflicts import (
@@ -84,7 +84,7 @@ def _look(workspace: Workspace, user_config: Path, hold: Hold) -> Examined:
         for folder in (each.folder, *(task.folder for task in each.tasks)):
             with hold(folder):
                 found += log_defects(folder / "log.md")
-            found += _unreadable(folder)
+            found += _unreadable(workspace.root, folder)
     return Examined(tree, history, marked, added, pairs, in_order(found))
 
 
@@ -97,13 +97,13 @@ def in_order(defects: Collection[Defect]) -> list[Defect]:
     )
 
 
-def _unreadable(folder: Path) -> Iterator[Defect]:
+def _unreadable(root: Path, folder: Path) -> Iterator[Defect]:
     """Yield the descriptions and feedback that agents are to read and nobody can."""
     feedback = folder / "feedback"
     words = sorted(feedback.glob("*.md")) if feedback.is_dir() else []
     for path in (folder / "description.md", *words):
         try:
-            read_regular(path, TEXT_LIMIT)
+            read_inside(path, root, TEXT_LIMIT)
         except FileNotFoundError:
             continue
         except NotAFile as error:

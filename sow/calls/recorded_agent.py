@@ -1,0 +1,52 @@
+"""Who the agent of a call is by its job's record, whatever its variables say.
+
+Owns that the record decides where there is one. It is asked before what agents of
+certain roles alone may do, and not before what every agent may: an agent logs all the time.
+"""
+
+from collections.abc import MutableMapping
+from contextlib import closing
+from pathlib import Path
+
+from sow import own_variables
+from sow.agents.rights import CallingAgent
+from sow.errors import SowError
+from sow.ids import JobId
+from sow.jobs import jobs
+from sow.jobs.database import open_existing_queue
+from sow.paths import Workspace
+from sow.schema.job import Job, Verb
+from sow.schema.kinds import kind_of
+from sow.state.authors import LONGEST_NUMBER
+
+
+def by_record(agent: CallingAgent, environ: MutableMapping[str, str]) -> CallingAgent:
+    """Return the calling agent as its job's record has it; without one, as its variables do.
+
+    The variables are put right, so that what the call writes names the same.
+    """
+    job = _recorded(environ)
+    if job is None:
+        return agent
+    role = job.agent if kind_of(job).is_agents else own_variables.STEP_ROLE
+    found = CallingAgent(job.task_id or agent.task_id, role, reviews=job.verb is Verb.REVIEW)
+    if found != agent:
+        environ[own_variables.AGENT] = found.role
+        environ[own_variables.TASK_ID] = found.task_id
+        environ[own_variables.REVIEW] = "1" if found.reviews else ""
+    return found
+
+
+def _recorded(environ: MutableMapping[str, str]) -> Job | None:
+    """Return the job whose agent calls; None where it is on no record that can be read."""
+    number = environ[own_variables.JOB_ID]
+    if len(number) > LONGEST_NUMBER:
+        return None
+    try:
+        database = open_existing_queue(Workspace(Path(environ[own_variables.ROOT])))
+        if database is None:
+            return None
+        with closing(database):
+            return jobs.get_job(database, JobId(int(number)))
+    except SowError:
+        return None
