@@ -1,6 +1,7 @@
 """`sow agent review`."""
 
 import click
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
@@ -19,9 +20,10 @@ from sow.clones.whole_work import work_of
 from sow.errors import ExitCode, UsageError
 from sow.ids import TaskId
 from sow.schema.job import Verb
-from sow.schema.task import TaskStatus
+from sow.schema.task import ReviewVerdict, TaskStatus
+from sow.state.projects import read_project
 from sow.state.tasks import read_task
-from sow.terminal_text import readable
+from sow.terminal_text import printable, readable
 
 
 @click.command("review")
@@ -105,10 +107,21 @@ def _review_whole(caller: Caller, request: Request, options: WaitOptions) -> int
         return code
     task = read_task(caller.workspace, request.task_id)
     if task.status is not TaskStatus.NEEDS_REVIEW:
+        if not options.as_json:
+            _say_verdict(caller)
         return code
     words = f"task {task.id} has ended without a verdict: `sow task log {task.id}`"
     click.echo(f"Note: {words}. The same call again asks for one.", err=True)
     return int(ExitCode.FAILED)
+
+
+def _say_verdict(caller: Caller) -> None:
+    """Print the verdict on the whole, where there is one."""
+    review = read_project(caller.workspace).review
+    if review is not UNSET:
+        verdict = "accepted" if review.verdict is ReviewVerdict.ACCEPTED else "to be corrected"
+        summary = f": {printable(review.summary)}" if review.summary else ""
+        click.echo(f"  The whole is {verdict}, says {review.by}{summary}")
 
 
 def _of_whole(caller: Caller, agent: str | None, prompt: str, *, again: bool) -> Request:

@@ -91,6 +91,8 @@ class Facts(Struct, frozen=True):
     """Whether whoever gave it may accept for the project."""
     verdict_holds: bool = False
     """Whether the work outside of `.sow` is still what was judged."""
+    vain_reviews: tuple[str, ...] = ()
+    """The tasks of the reviews of the whole, in this iteration, that ended without a verdict."""
     has_checks: bool = False
     """Whether the repository has checks that are run by default."""
     check_is_green: bool = False

@@ -12,6 +12,7 @@ from sow.lifecycle import task_ways
 from sow.lifecycle.circles import in_circles
 from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
 from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.whole_verdict import CORRECT, review_accepts, review_corrects
 
 
 class Guard(Struct, frozen=True):
@@ -95,24 +96,6 @@ def _of_phase(tasks: Sequence[TaskFacts], phase: str) -> Sequence[TaskFacts]:
 def _plan_approved(facts: Facts) -> Sequence[Remedy]:
     why = "nobody has approved the plan as it stands"
     return _either(facts.plan_is_approved, Remedy("sow approve plan", why))
-
-
-def _review_accepts(facts: Facts) -> Sequence[Remedy]:
-    is_met = facts.verdict == "accepted" and facts.verdict_holds and facts.verdict_counts
-    if facts.verdict == "accepted" and facts.verdict_holds:
-        why = "an agent has accepted the whole; somebody who may has still to"
-        return _either(is_met, Remedy(ACCEPT, why))
-    if facts.verdict and not facts.verdict_holds:
-        return (Remedy(REVIEW, "the work has changed since the whole was judged"),)
-    if facts.verdict:
-        event = "correct" if facts.state == "reviewing" else "review"
-        return (Remedy(f"sow advance {event}", "the review asks for corrections"),)
-    return (Remedy(REVIEW, "nobody has judged the whole yet"),)
-
-
-def _review_corrects(facts: Facts) -> Sequence[Remedy]:
-    why = "no review of the whole asks for corrections"
-    return _either(facts.verdict == "corrections", Remedy(CORRECT, why))
 
 
 def _checks_green(facts: Facts) -> Sequence[Remedy]:
@@ -206,12 +189,9 @@ def _quoted(path: str) -> str:
 IMPORT_TASKS = 'sow task import "<file of tasks>"'
 ADD_TASK = 'sow task add "<name>" --agent "<role>" --description "<what is to be done>"'
 MEND_TASK = 'sow task add "<name>" --agent "<role>" --description "<what mends the check>"'
-REVIEW = "sow agent review --project"
 CHECK = "sow project check"
 LOOK = Remedy("sow task list", "its tasks wait for each other in a way that nobody has foreseen")
 """No facts lead to it, and the walks show that: it stands for what no rule covers."""
-ACCEPT = 'sow review accept --project --summary "<what you think of it>"'
-CORRECT = 'sow review correct --project --file "<file>"'
 
 ADDING = ("sow task import", "sow task add")
 HAS_TASK = Guard("has_task", "there is a task", _has_task, ADDING)
@@ -248,13 +228,13 @@ PLAN_APPROVED = Guard(
 REVIEW_ACCEPTS = Guard(
     "review_accepts",
     "the whole is accepted, by somebody who may, as the work is now",
-    _review_accepts,
+    review_accepts,
     ("sow agent review --project", "sow review accept --project"),
 )
 REVIEW_CORRECTS = Guard(
     "review_corrects",
     "a review of the whole asks for corrections",
-    _review_corrects,
+    review_corrects,
     ("sow agent review --project", "sow review correct --project"),
 )
 CHECKS_GREEN = Guard(

@@ -216,10 +216,12 @@ def _merges(task: TaskFacts) -> bool:
 def merges(tasks: Sequence[TaskFacts]) -> list[Remedy]:
     """Return what brings accepted and completed work into the project's branch."""
     found = _with_dependencies(tasks)
-    plain = [task.id for task in found if task.ended != REFUSED]
+    late = _behind_refused(found)
+    plain = [task.id for task in found if task.id not in late]
     refused = [task for task in found if task.ended == REFUSED]
-    if plain:
-        refused = [task for task in refused if not set(plain) & set(task.depends_on)]
+    refused = [task for task in refused if not ({*plain, *late} - {task.id}) & {*task.depends_on}]
+    if not plain and not refused:
+        plain = list(late)  # they depend on each other in a circle
     words = f"accepted, and not merged: {', '.join(plain)}"
     return [
         *([Remedy(f"sow merge {' '.join(plain)}", words)] if plain else []),
@@ -229,6 +231,16 @@ def merges(tasks: Sequence[TaskFacts]) -> list[Remedy]:
         ),
         *(_made_mergeable(task) for task in tasks if _is_stuck(task)),
     ]
+
+
+def _behind_refused(found: Sequence[TaskFacts]) -> Sequence[str]:
+    """Return the tasks whose merge was refused, and those that depend on one of them."""
+    late = [task.id for task in found if task.ended == REFUSED]
+    while more := [
+        task.id for task in found if task.id not in late and set(late) & set(task.depends_on)
+    ]:
+        late += more
+    return late
 
 
 def _is_stuck(task: TaskFacts) -> bool:

@@ -10,6 +10,7 @@ from sow.lifecycle import guards, task_ways
 from sow.lifecycle.facts import Facts
 from sow.lifecycle.remedy import Remedy
 from sow.lifecycle.types import WHOLE_PHASE
+from sow.lifecycle.whole_verdict import REVIEW
 from sow.situation.situation import BatchNow, Situation
 from sow.situation.step import By, Step
 from sow.situation.whole_steps import LEADS, is_review
@@ -159,7 +160,7 @@ def _wait_for(tasks: Sequence[str], now: Situation) -> Iterator[Remedy]:
 
 def is_running(now: Situation, command: str) -> bool:
     """Whether what a command would begin runs already, or waits: that is waited for instead."""
-    if command == guards.REVIEW:
+    if command == REVIEW:
         reviews = {task.id for task in now.tasks if is_review(task)}
         return any(reviews & set(job.tasks) for job in now.queue.live)
     return command == guards.CHECK and any(not job.tasks for job in now.queue.live)

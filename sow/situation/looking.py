@@ -18,6 +18,7 @@ from sow.calls.shell_bound import shell_bound
 from sow.config.configuration import Configuration
 from sow.errors import SowError
 from sow.git.checked_out import branch_at
+from sow.lifecycle.types import ProjectType
 from sow.paths import Workspace
 from sow.schema.config import ApproveRule
 from sow.schema.project import Project
@@ -25,6 +26,7 @@ from sow.schema.task import Task
 from sow.situation.project_facts import counted, project_facts
 from sow.situation.situation import Ended, Queue, Reader, Situation
 from sow.situation.task_facts import Branches, TaskLook, is_left
+from sow.situation.whole_steps import is_review
 from sow.state.places import has_project
 from sow.state.projects import read_project
 from sow.state.tasks import scan_tasks
@@ -116,7 +118,13 @@ def _with_project(
     look_at_tasks = TaskLook(workspace, project, queue, configuration, branches)
     whole = counted(tasks)
     facts = project_facts(
-        workspace, project, whole, look_at_tasks.facts(whole), configuration, errors.append
+        workspace,
+        project,
+        whole,
+        look_at_tasks.facts(whole),
+        configuration,
+        errors.append,
+        reviews=[task for task in tasks if is_review(task)],
     )
     return Situation(
         reader=found.reader,
@@ -152,12 +160,19 @@ def _queue(
     if database is None:
         return Queue()
     with closing(database):
-        if not has_left and is_quiet(database):
+        if not (has_left or _has_budgets(configuration)) and is_quiet(database):
             return Queue()
         from sow.situation.queue_look import QueueLook  # the records' forms
 
         look = QueueLook(caller, database, configuration, project, tasks)
         return look.queue(branches, tell, closely=closely)
+
+
+def _has_budgets(configuration: Configuration | None) -> bool:
+    """Whether a budget stands in a file."""
+    if configuration is None:
+        return False
+    return configuration.project_budget is not None or bool(configuration.budgets)
 
 
 def _reader(caller: Caller, configuration: Configuration | None, *, is_at_terminal: bool) -> Reader:
@@ -185,4 +200,10 @@ def _last_ended(workspace: Workspace, branch: str) -> Ended | None:
     if last is None or last.project.ending is UNSET:
         return None
     ending, folder = last.project.ending, last.folder.relative_to(workspace.root).as_posix()
-    return Ended(last.project.name, ending.how.value, ending.at.timestamp(), folder)
+    units = ""
+    if last.project.kind is ProjectType.BREAKDOWN:
+        from sow.state.units import folder_of  # only where there is none at work
+
+        published = workspace.root / folder_of(last.project)
+        units = published.name if published.is_dir() else ""
+    return Ended(last.project.name, ending.how.value, ending.at.timestamp(), folder, units)

@@ -15,22 +15,25 @@ from sow.lifecycle.facts import Facts
 from sow.lifecycle.machine import Refusal, awaited_event, obvious_event, refusals
 from sow.lifecycle.remedy import Remedy
 from sow.lifecycle.types import COMPLETED
+from sow.lifecycle.whole_verdict import REVIEW
 from sow.schema.config import ApproveRule
 from sow.schema.project import Ending, EndingWord
 from sow.situation import job_steps
+from sow.situation.budget_steps import within_budgets
 from sow.situation.repairs import repairs
 from sow.situation.situation import Ended, Situation
 from sow.situation.step import PERSONS_WORD, Step, addressed
 from sow.situation.whole_steps import answers_about_whole, leader, of_leader
 
 ABOUT_TASKS = (guards.TASKS_ENDED, guards.MERGED)
-READ_ALL = (*PERSONS_WORD, guards.REVIEW, guards.CHECK)
+READ_ALL = (*PERSONS_WORD, REVIEW, guards.CHECK)
 """What is refused while a state or the settings cannot be read."""
 
 
 def next_steps(now: Situation) -> list[Step]:
     """Return the commands that bring the project on."""
     found = _each_once(_steps(now)) or _each_once(job_steps.held(now))
+    found = _each_once(within_budgets(found, now))
     steps = [addressed(_on_a_branch(remedy, now), now.reader) for remedy in found]
     return [*steps, *job_steps.pause_of_asker(now, steps)]
 
@@ -59,6 +62,9 @@ def _steps(now: Situation) -> Iterator[Remedy]:
     if now.project is None or now.facts is None:
         if not now.has_project:
             yield Remedy('sow project new "<name>"', _why_none(now.ended))
+            if now.ended is not None and now.ended.units:
+                command = f'sow project new "<name>" --from-breakdown {now.ended.units}'
+                yield Remedy(command, "or this, and its work units are the first tasks")
     elif now.project.ending is not UNSET:
         yield from _ended(now, now.project.ending)
     elif now.facts.state == COMPLETED:

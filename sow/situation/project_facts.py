@@ -17,7 +17,7 @@ from sow.lifecycle.types import PEOPLES_PHASES, WHOLE_PHASE, ProjectType
 from sow.paths import SOW_FOLDER, Workspace
 from sow.schema.config import ApproveRule
 from sow.schema.project import Artifact, Project, ProjectCheck
-from sow.schema.task import Task
+from sow.schema.task import Task, TaskStatus
 from sow.state.artifacts import Side, is_approved, listed
 from sow.state.authors import PERSON
 from sow.state.lifecycle import plan_content
@@ -27,6 +27,8 @@ PROJECT_FOLDER = f"{SOW_FOLDER}/project/"
 JUDGED = ("reviewing", "finalizing")
 """The states in which it matters whether the work is still what was judged, or checked."""
 PLANNING = "planning"
+REVIEW_OF = "review_of"
+"""The key of a task's metadata that names the work under review (`sow.calls.whole_review`)."""
 
 
 def counted(tasks: Sequence[Task]) -> list[Task]:
@@ -41,8 +43,13 @@ def project_facts(
     task_facts: tuple[TaskFacts, ...],
     configuration: Configuration | None,
     tell: Callable[[SowError], None],
+    *,
+    reviews: Sequence[Task] = (),
 ) -> Facts:
-    """Return how a project stands; `tell` hears of what cannot be found out."""
+    """Return how a project stands; `tell` hears of what cannot be found out.
+
+    `tasks` are those that the guards count, `reviews` those of the reviews of the whole.
+    """
     work = _work(workspace, project, tell)
     review = None if project.review is UNSET else project.review
     check = None if project.check is UNSET else project.check
@@ -63,9 +70,22 @@ def project_facts(
         verdict=review.verdict.value if review else "",
         verdict_counts=review is not None and (agents_may or review.by == PERSON),
         verdict_holds=review is not None and review.work == work,
+        vain_reviews=_vain_reviews(project, reviews),
         has_checks=bool(default),
         check_is_green=is_checked and _is_green(default, check),
         check_is_red=is_checked and check is not None and not check.passed,
+    )
+
+
+def _vain_reviews(project: Project, reviews: Sequence[Task]) -> tuple[str, ...]:
+    """Return the reviews of the whole that ended without a verdict, where one is wanted."""
+    if project.standing not in JUDGED:
+        return ()
+    return tuple(
+        task.id
+        for task in reviews
+        if task.status in (TaskStatus.NEEDS_REVIEW, TaskStatus.FAILED)
+        and str(task.metadata[REVIEW_OF]).split(" ")[0] == str(project.round)
     )
 
 

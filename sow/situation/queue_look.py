@@ -5,6 +5,7 @@ for that. Changes nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
@@ -12,12 +13,16 @@ from sow.errors import SowError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
+from sow.schema.budget import ScopeKind
 from sow.schema.job import Job, JobState
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskStatus
 from sow.situation.job_steps import MOST_NAMED
 from sow.situation.situation import BatchNow, Doing, Queue
 from sow.situation.task_facts import Branches, is_left
+
+if TYPE_CHECKING:  # of projects that have a budget
+    from sow.jobs.budgets import Account
 
 MOST_SEEN = 100
 """How many live jobs are looked at closely: more agents at once is no machine's."""
@@ -60,6 +65,7 @@ class QueueLook:
             paused_since=self._paused_since() if is_needed else "",
             is_staffed=not is_needed or self._is_staffed(),
             in_doubt=[job.id for job in live if self._is_in_doubt(job)],
+            reached=self._reached(),
             cursor=self._cursor() if len(live) > MOST_NAMED else "0",
             doing=self._doing(live) if closely else {},
             words=self._words(last) if closely else {},
@@ -106,6 +112,24 @@ class QueueLook:
         return look_at_batches(
             self._caller, self._database, self._configuration, found, self._tasks, tell
         )
+
+    def _reached(self) -> "list[Account]":
+        """Return the budgets in files of which nothing is left."""
+        config = self._configuration
+        if config is None:
+            return []
+        from sow.jobs.budgets import standing_of  # few have a budget
+
+        bound = [(ScopeKind.EXECUTOR, name, amounts) for name, amounts in config.budgets.items()]
+        if config.project_budget is not None:
+            bound.insert(0, (ScopeKind.PROJECT, "", config.project_budget))
+        now = self._caller.now()
+        return [
+            account
+            for kind, name, amounts in bound
+            for account in standing_of(self._database, self._project, kind, name, amounts, now=now)
+            if account.is_reached
+        ]
 
     def _paused_since(self) -> str:
         from sow.jobs import control  # only where something waits

@@ -19,6 +19,7 @@ from sow.state.waiting import Among
 
 if TYPE_CHECKING:  # of projects that have a queue
     from sow.batches.deeds import Plan
+    from sow.jobs.budgets import Account
     from sow.schema.batch import Batch
     from sow.schema.job import Job
 
@@ -72,6 +73,8 @@ class Queue(Struct, frozen=True):
     """Whether a worker lives, or one may be started."""
     in_doubt: Sequence[JobId] = ()
     """The jobs of which nobody here can tell whether they still run."""
+    reached: "Sequence[Account]" = ()
+    """The budgets in files, the project's and the executors', of which nothing is left."""
     cursor: str = "0"
     """The newest change."""
     doing: "Mapping[JobId, Doing]" = {}
@@ -89,6 +92,8 @@ class Ended(Struct, frozen=True):
     """Seconds since the epoch."""
     folder: str
     """From the workspace's root."""
+    units: str = ""
+    """What the folder of its published work units is called, where it was a breakdown."""
 
 
 class Situation(Struct, frozen=True):

@@ -27,7 +27,11 @@ class Step(Struct, frozen=True):
 PERSONS_WORD = ("sow approve", "sow review accept --project", "sow review correct --project")
 """What whoever may approve decides."""
 EDITOR = '"${EDITOR:-vi}"'
-AT_TERMINAL = ("sow trust", "sow config edit", "sow job resolve", EDITOR)
+RESTORE = "git restore --source=HEAD --staged --worktree"
+AT_TERMINAL = (
+    *("sow trust", "sow config edit", "sow job resolve"),
+    *(EDITOR, RESTORE, "mv ", "mkdir "),
+)
 """What a person decides, whatever the configuration says."""
 BLOCKING = (
     "sow agent spawn",

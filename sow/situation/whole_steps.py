@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sow.lifecycle.remedy import Remedy
 from sow.lifecycle.types import WHOLE_PHASE
 from sow.schema.task import Task, TaskStatus
-from sow.situation.project_facts import JUDGED
+from sow.situation.project_facts import JUDGED, REVIEW_OF
 from sow.situation.situation import Situation
 
 if TYPE_CHECKING:  # of projects that have a queue
@@ -14,8 +14,6 @@ if TYPE_CHECKING:  # of projects that have a queue
 
 LEADS = "orchestrator"
 ENDED = (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
-WORK = "review_of"
-"""The key of a task's metadata that names the work under review (`sow.calls.whole_review`)."""
 
 
 def answers_about_whole(now: Situation) -> Iterator[Remedy]:
@@ -77,4 +75,4 @@ def _counts(now: Situation, task: Task) -> bool:
 
 def is_review(task: Task) -> bool:
     """Whether a task is a review of the whole."""
-    return task.phase == WHOLE_PHASE and WORK in task.metadata
+    return task.phase == WHOLE_PHASE and REVIEW_OF in task.metadata

@@ -52,7 +52,7 @@ class MissingState(StateError):
         self.path = path
         super().__init__(
             f"{path} does not exist",
-            hint="Restore it with git, or remove its folder if it was left by an accident.",
+            hint="`sow next` names what brings it back, or takes its folder out of the way.",
         )
 
 

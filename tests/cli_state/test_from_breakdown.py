@@ -32,6 +32,8 @@ def published(sow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert sow("advance").code == 0
     done = sow("project", "finish")
     assert "sow project new NAME --from-breakdown big-move-" in done.out
+    commands = [line["command"] for line in sow("next", "--json").lines]
+    assert commands[1].startswith('sow project new "<name>" --from-breakdown big-move-')
     return sow
 
 

@@ -165,3 +165,31 @@ def test_an_executors_budget_binds_all_its_tasks(site: Site) -> None:
 def test_a_budget_is_written_in_one_way(site: Site, wrong: str) -> None:
     site.project("010")
     assert "not a budget" in site.sow(*SPAWN, "--budget", wrong, expect=2).err
+
+
+@pytest.mark.parametrize("whose", ["project", "executor"])
+def test_what_a_used_up_budget_refuses_is_not_what_comes_next(site: Site, whose: str) -> None:
+    """The file that raises it is, and after that the commands are right again."""
+    site.project("010", "020")
+    repository = site.root / ".sow/config.yaml"
+
+    def bound_by(usd: float) -> None:
+        if whose == "project":
+            repository.write_text(f"budget: {{usd: {usd}}}\n")
+        else:
+            site.configure({"agents": {"executors": {"claude-code": {"budget": {"usd": usd}}}}})
+
+    bound_by(0.02)
+    site.script([[NEW, USE, *say(9)], good(NEW, USE, *say(2))], task="010")
+    assert site.sow(*SPAWN, "--json", expect=1).json["cause"] == "budget_reached"
+    first, *others = site.sow("next", "--json").json_lines
+    file = ".sow/config.yaml" if whose == "project" else "sow config edit"
+    assert file in first["command"]
+    assert "is reached: $0.0204 of $0.0200" in first["why"]
+    begin = ("sow agent ", "sow batch run", "sow start")
+    assert not [line for line in others if line["command"].startswith(begin)]
+    bound_by(1)
+    commands = [line["command"] for line in site.sow("next", "--json").json_lines]
+    assert commands[0].startswith("sow agent resume 010 ")
+    assert commands[1].startswith("sow agent spawn 020")
+    assert site.sow(*GO_ON, "--json").json["status"] == "needs_review"

@@ -54,7 +54,9 @@ def test_a_review_of_the_whole_without_a_verdict_is_told_and_exits_with_1(site: 
     site.script([[{"sow": ["task", "set", "status", "needs_review"]}], [accepts]], task="020")
     ended = site.sow("agent", "review", "--project", expect=1)
     assert "task 020 has ended without a verdict: `sow task log 020`" in ended.err
-    assert site.sow("agent", "review", "--project").out.startswith("020 completed")
+    second = site.sow("agent", "review", "--project")
+    assert second.out.startswith("020 completed")
+    assert second.out.endswith("  The whole is accepted, says reviewer: Good.\n")
 
 
 def test_no_review_of_the_whole_is_begun_for_a_preview_or_by_a_wrong_budget(
@@ -93,6 +95,18 @@ def test_a_reviewer_that_changes_the_work_gives_no_verdict(site: Site) -> None:
     site.script([changes], task="020")
     site.sow("agent", "review", "--project", expect=1)
     assert site.sow("project", "status", "--json").json["review"] is None
+    first, second, _ = site.sow("next", "--json").json_lines
+    assert first["command"].startswith("sow agent review --project")
+    assert "a review has ended without a verdict: `sow task log 020`" in first["why"]
+    assert second["command"].startswith("sow review accept --project")
+
+    site.script([[{"write": ["changed.txt", "y"]}, *changes[1:]]], task="030")
+    site.sow("agent", "review", "--project", expect=1)
+    commands = [line["command"] for line in site.sow("next", "--json").json_lines]
+    starts = ("sow review accept --project", "sow review correct --project", "sow agent review")
+    assert [command.startswith(start) for command, start in zip(commands, starts, strict=True)]
+    site.sow("review", "accept", "--project", "--summary", "Seen by myself.")
+    assert site.sow("next", "--json").json_lines[0]["command"] == "sow advance"
 
 
 def test_an_orchestrator_that_ends_its_own_project_is_let_finish_first(site: Site) -> None:

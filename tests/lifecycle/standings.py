@@ -98,6 +98,7 @@ def random_facts(chance: random.Random, kind: ProjectType) -> Facts:
         verdict=verdict,
         verdict_counts=chance.choice(maybe),
         verdict_holds=chance.choice(maybe),
+        vain_reviews=("900", "910")[: chance.choice((0, 0, 1, 2))],
         has_checks=has_checks,
         check_is_green=has_checks and outcome == "green",
         check_is_red=has_checks and outcome == "red",

@@ -13,7 +13,7 @@ from lifecycle.standings import random_document, random_facts, random_task
 from msgspec.structs import replace
 
 from sow.lifecycle import guards, task_ways
-from sow.lifecycle.facts import Facts
+from sow.lifecycle.facts import Facts, TaskFacts
 from sow.lifecycle.guards import LOOK, Guard
 from sow.lifecycle.machine import awaited_event, find_event, next_events, refusals
 from sow.lifecycle.types import COMPLETED, LIFECYCLES, Event, ProjectType
@@ -134,6 +134,31 @@ def test_nothing_is_named_for_what_something_is_at_work_on(seed: int) -> None:
         for remedy in task_ways.ways_on(tasks, chance.choice(("never", "parallel", "always"))):
             named = [word for word in remedy.command.partition('"')[0].split() if word in busy]
             assert not named, (remedy, tasks)
+
+
+@pytest.mark.parametrize(
+    ("refused", "depends_on", "named"),
+    [
+        ("010", {"020": ("010",)}, ["sow merge 010"]),
+        ("010", {"010": ("020",)}, ["sow merge 020"]),
+        ("010", {}, ["sow merge 020", "sow merge 010"]),
+        ("010", {"010": ("020",), "020": ("010",)}, ["sow merge 010 020"]),
+    ],
+    ids=["it comes first", "it comes after", "it stands by itself", "a circle"],
+)
+def test_what_depends_on_a_refused_merge_is_not_merged_before_it(refused, depends_on, named):
+    tasks = [
+        TaskFacts(
+            id=task,
+            status="completed",
+            is_unmerged=True,
+            has_clone=True,
+            ended="merge_refused" if task == refused else "",
+            depends_on=depends_on.get(task, ()),
+        )
+        for task in ("010", "020")
+    ]
+    assert [remedy.command for remedy in task_ways.merges(tasks)] == named
 
 
 @pytest.mark.parametrize("seed", range(5))
