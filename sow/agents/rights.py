@@ -111,6 +111,10 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("knowledge", "list"): Right.READS,
     ("knowledge", "search"): Right.READS,
     ("knowledge", "show"): Right.READS,
+    # It speaks to everybody in the user's name.
+    ("pr", "create"): Right.PEOPLE,
+    # It asks a server in the user's name.
+    ("pr", "status"): Right.ORCHESTRATORS,
     ("cost",): Right.READS,
     # It writes a file wherever it is told to.
     ("report",): Right.ORCHESTRATORS,
@@ -166,6 +170,10 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
 """Every command, by its words. A command without a row is refused to agents, and fails a test."""
 RIGHTS_WITH: Mapping[tuple[tuple[str, ...], str], Right] = {
     (("validate",), "fix"): Right.ORCHESTRATORS,
+    # It asks a server in the user's name.
+    (("task", "add"), "issue"): Right.ORCHESTRATORS,
+    # It speaks to everybody in the user's name.
+    (("project", "publish"), "elsewhere"): Right.PEOPLE,
 }
 """The right that a command takes with a flag, where that is more than without it."""
 
@@ -225,8 +233,8 @@ class NotForAnyAgent(StateError):
     def __init__(self, command: str, agent: CallingAgent) -> None:
         super().__init__(
             f"`{command}` is not for agents, and the agent of task {agent.task_id} calls it",
-            hint="Only the person at this machine may accept what runs here. Log what has to be"
-            ' accepted with `sow agent log "…"`; if you cannot go on without it, set `paused`.',
+            hint="Only the person at this machine may decide this. Log what has to be"
+            ' decided with `sow agent log "…"`; if you cannot go on without it, set `paused`.',
         )
 
 

@@ -34,7 +34,11 @@ SOURCES: tuple[Source, ...] = (
     Source("status"),
     Source("next"),
     Source("prompt", "name=path list=as_list"),
-    Source("project new", "name description phases type=kind from_breakdown=breakdown"),
+    Source(
+        "project new",
+        "name description phases type=kind from_breakdown=breakdown from_issue=issue"
+        " repo=repository",
+    ),
     Source("project status"),
     Source("project list"),
     Source("project set", "field value"),
@@ -64,7 +68,7 @@ SOURCES: tuple[Source, ...] = (
     Source(
         "task add",
         "name agent id=task_option description=description_file< phase new_phase depends_on checks"
-        " references",
+        " references from_issue=issue repo=repository",
     ),
     Source("task import", "entries=file!< new_phase priority"),
     Source("task list", "status phase ready waiting blocked"),
@@ -120,6 +124,7 @@ SOURCES: tuple[Source, ...] = (
     Source("clone remove", "task discard"),
     Source("log", "task agent since last"),
     Source("changes", "since task job limit"),
+    Source("pr status", "branch repo=repository"),
     Source("cost", "by since"),
     Source("report", "batch=name"),
     Source("stats", "since by"),

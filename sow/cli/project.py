@@ -25,6 +25,9 @@ TYPES = ("standard", "exploration", "design", "breakdown")
 """The words of `ProjectType`; a test compares."""
 
 COMMANDS = {
+    "publish": LazyCommand(
+        "sow.cli.project_publish:publish", "Write the units of a breakdown as files, or issues."
+    ),
     "list": LazyCommand("sow.cli.project_end:list_all", "List this project and those that ended."),
     "finish": LazyCommand("sow.cli.project_end:finish", "End the completed project; archive it."),
     "abandon": LazyCommand("sow.cli.project_end:abandon", "End an unwanted project."),
@@ -38,7 +41,7 @@ def project() -> None:
 
 
 @project.command()
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option("--description", default="", help="What it is for.")
 @click.option(
     "--phase", "phases", multiple=True, help="A phase; repeat it. Default: as its type has them."
@@ -56,16 +59,29 @@ def project() -> None:
     shell_complete=completing_names.breakdowns,
     help="Begin with the work units that a breakdown has published there, as tasks.",
 )
+@click.option(
+    "--from-issue",
+    "issue",
+    metavar="ISSUE",
+    help="Begin with an issue of GitHub, by its number or address: its title, and its text quoted.",
+)
+@click.option("--repo", "repository", metavar="OWNER/NAME", help="The repository of that issue.")
 @json_option
 def new(
-    name: str,
+    *,
+    name: str | None,
     description: str,
     phases: tuple[str, ...],
     kind: str | None,
     breakdown: str | None,
+    issue: str | None,
+    repository: str | None,
     as_json: bool,
 ) -> None:
     """Begin the project NAME on this branch.
+
+    With --from-issue NAME may be left out: it is the issue's title then. What
+    the issue says is quoted behind the description.
 
     With --from-breakdown it is a standard one, and its first tasks are the work
     units in FOLDER, below .sow/knowledge/breakdown/: names, roles, descriptions,
@@ -88,12 +104,22 @@ def new(
 
         chosen = ProjectType.STANDARD
         begun = first_of(workspace, breakdown, kind, phases, now=time.time())
+    text = readable(description)
+    if issue is not None:
+        # Few projects are begun so.
+        from sow.cli.from_issue import taken_from
+
+        source = taken_from(workspace, issue, repository)
+        name, text = source.name if name is None else name, source.below(text)
+        begun["metadata"] = source.metadata
+    if name is None:
+        raise click.MissingParameter(param_type="argument", param_hint="'NAME'")
     made = new_project(
         workspace,
         name=readable(name),
         project_id=ProjectId(str(uuid.uuid4())),
         now=time.time(),
-        description=readable(description),
+        description=text,
         branch=branch,
         phases=phases or None,
         kind=chosen,
@@ -149,49 +175,6 @@ def set_field(field: str, value: str, as_json: bool) -> None:
         echo_json(project_view(changed))
     else:
         click.echo(f"Project: {field} is {text}")
-
-
-@project.command()
-@json_option
-def publish(as_json: bool) -> None:
-    """Write the approved work units of a breakdown as files into .sow/knowledge/breakdown/.
-
-    `sow project new NAME --from-breakdown FOLDER` begins a project with them.
-
-    Exit: 0 written, 4 refused: there is no unit, or one is not approved as it stands.
-    """
-    from sow.errors import StateError
-    from sow.lifecycle.types import ProjectType
-    from sow.schema.output.projects import Published
-    from sow.schema.task import TaskStatus
-    from sow.state import units
-    from sow.state.lifecycle import approved_units, counted_tasks, unit_content
-    from sow.state.projects import read_project
-
-    workspace = here()
-    current = read_project(workspace)
-    if current.kind is not ProjectType.BREAKDOWN:
-        raise StateError(
-            f"a project of the type {current.kind} has no work units",
-            hint="`sow project new NAME --type breakdown` begins one that has.",
-        )
-    wanted = [task for task in counted_tasks(workspace) if task.status is not TaskStatus.ABANDONED]
-    if not wanted:
-        raise StateError("there is no work unit yet", hint='sow task add "<name>" --agent "<role>"')
-    approved = approved_units(current)
-    unapproved = [
-        task.id for task in wanted if approved.get(task.id) != unit_content(workspace, task)
-    ]
-    if unapproved:
-        raise StateError(
-            f"not approved as they stand: {', '.join(unapproved)}",
-            hint=f"`sow approve {' '.join(unapproved)}` approves them.",
-        )
-    files = units.publish(workspace, current, wanted)
-    if as_json:
-        echo_json(Published(files=tuple(files)))
-    for path in [] if as_json else files:
-        click.echo(path)
 
 
 def _show(current: "Project", counts: dict[str, dict[str, int]]) -> None:

@@ -28,6 +28,7 @@ COMMANDS = {
     "knowledge": LazyCommand(
         "sow.cli.knowledge:knowledge", "Read what earlier projects have left behind."
     ),
+    "pr": LazyCommand("sow.cli.pr:pr", "Ask on GitHub that a finished project is taken in."),
     "cost": LazyCommand("sow.cli.cost:cost", "See what agents used: tokens, money, time."),
     "report": LazyCommand("sow.cli.report:report", "See what ran when and where time went."),
     "stats": LazyCommand("sow.cli.stats:stats", "See success, retries, time, cost in figures."),

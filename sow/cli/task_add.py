@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option(
     "--agent",
     required=True,
@@ -66,10 +66,17 @@ if TYPE_CHECKING:
     help="A reference (sow refs list) that its agent is to read; repeat it, or write a,b.",
     shell_complete=completing.references,
 )
+@click.option(
+    "--from-issue",
+    "issue",
+    metavar="ISSUE",
+    help="An issue of GitHub, by its number or address: its title, and its text quoted.",
+)
+@click.option("--repo", "repository", metavar="OWNER/NAME", help="The repository of that issue.")
 @json_option
 def add(
     *,
-    name: str,
+    name: str | None,
     agent: str,
     task_option: str | None,
     description: str | None,
@@ -79,27 +86,45 @@ def add(
     depends_on: tuple[str, ...],
     checks: tuple[str, ...],
     references: tuple[str, ...],
+    issue: str | None,
+    repository: str | None,
     as_json: bool,
 ) -> None:
-    """Add the task NAME to the project."""
+    """Add the task NAME to the project.
+
+    With --from-issue NAME may be left out: it is the issue's title then. What
+    the issue says is quoted behind the description.
+    """
     workspace = here()
     names = [item for text in checks for item in parse_list(readable(text))]
     if names:
         from sow.config.checks import refuse_unknown  # few tasks name checks
 
         refuse_unknown(workspace.repository_config, names)
+    text, metadata = _description(description, description_file), None
+    role = get_agent(agent).name
+    if issue is not None:
+        # Few tasks are issues.
+        from sow.cli.from_issue import taken_from
+
+        source = taken_from(workspace, issue, repository)
+        name = source.name if name is None else name
+        text, metadata = source.below(text), source.metadata
+    if name is None:
+        raise click.MissingParameter(param_type="argument", param_hint="'NAME'")
     added = add_task(
         workspace,
         name=readable(name),
-        agent=get_agent(agent).name,
+        agent=role,
         now=time.time(),
         task_id=task_option,
         phase=phase,
         new_phase=new_phase,
-        description=_description(description, description_file),
+        description=text,
         depends_on=[item for text in depends_on for item in parse_list(text)],
         checks=names,
         references=_entries(workspace, references),
+        metadata=metadata,
     )
     if as_json:
         echo_json(task_view(workspace, added))

@@ -21,7 +21,7 @@ from sow.state import task_folder
 from sow.state.artifacts import LARGEST
 from sow.state.dependencies import in_circles
 from sow.state.log_writing import FENCE
-from sow.state.units import UNIT_FILE
+from sow.state.units import ISSUE, UNIT_FILE
 from sow.yamlfile import YamlProblem, read_yaml
 
 Files = Mapping[str, bytes]
@@ -35,6 +35,8 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     name: Annotated[str, Meta(min_length=1)]
     agent: AgentText
     depends_on: list[TaskIdText] = []
+    issue: str = ""
+    """The address of its issue, where it was published as one."""
 
 
 class PublishedUnit(msgspec.Struct, frozen=True):
@@ -141,6 +143,7 @@ def first_tasks(units: Sequence[PublishedUnit], phase: str, *, now: float) -> di
             now=now,
             description=found.description,
             depends_on=found.depends_on,
+            metadata={ISSUE: found.unit.issue} if found.unit.issue else None,
         )
         for found in units
     }

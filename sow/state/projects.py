@@ -75,6 +75,7 @@ def new_project(
     kind: ProjectType | None = None,
     tasks: FirstTasks | None = None,
     inputs: Sequence[Mapping[str, object]] = (),
+    metadata: Mapping[str, str] | None = None,
 ) -> Project:
     """Make the project's folder, whole or not at all, and return what stands in its state.
 
@@ -99,7 +100,7 @@ def new_project(
         "created_at": moment(now),
         "updated_at": moment(now),
         **({"inputs": [dict(found) for found in inputs]} if inputs else {}),
-        "metadata": {},
+        "metadata": dict(metadata or {}),
     }
     text = new_state({"project": fields}, ProjectState, path=workspace.project_state)
     share_logs(workspace)

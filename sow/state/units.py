@@ -17,6 +17,8 @@ from sow.state.log_writing import FENCE, quote
 from sow.state.places import find_task
 
 LONGEST_SLUG = 60
+ISSUE = "issue"
+"""The key of metadata that holds the address of the issue that a task, or a project, is."""
 UNIT_FILE = re.compile(r"[0-9]{3,}-.*\.md")
 """The name of a unit's file."""
 
@@ -43,12 +45,14 @@ def text_of(workspace: Workspace, task: Task) -> bytes:
         description = read_regular(find_task(workspace, task.id).description, LARGEST)
     except FileNotFoundError:
         description = f"# {task.name}\n".encode()
+    issue = task.metadata.get(ISSUE)
     head = [
         FENCE,
         f"unit: {quote(task.id)}",
         f"name: {quote(task.name)}",
         f"agent: {quote(task.assigned_agent)}",
         f"depends_on: [{', '.join(map(quote, task.depends_on))}]",
+        *([f"issue: {quote(issue)}"] if isinstance(issue, str) else []),
         FENCE,
         "",
         "",

@@ -25,6 +25,7 @@ ELSEWHERE = {
         f"knowledge {verb}": "needs something known: tests/knowledge"
         for verb in ("list", "search", "show")
     },
+    **{f"pr {verb}": "needs GitHub: tests/with_github" for verb in ("create", "status")},
     "output move": "tests/cli_state/test_lifecycle_commands",
     "approve": "needs a terminal, or a setting: tests/cli_state/test_lifecycle_commands",
     "project publish": "needs a breakdown: tests/cli_state/test_lifecycle_commands",

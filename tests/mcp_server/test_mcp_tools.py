@@ -21,7 +21,7 @@ BOUND = 50.0
 TOOLS = {tool.name: tool for tool in tools_for(root, None, BOUND)}
 
 NO_TOOLS = {
-    "a person's word": {("trust",)},
+    "a person's word": {("trust",), ("pr", "create")},
     "needs a terminal": {("start",), ("agent", "open"), ("config", "edit"), ("demo",)},
     "serves until it is stopped": {("mcp",), ("worker",)},
     "the user's own settings and machine": {

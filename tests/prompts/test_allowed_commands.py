@@ -8,7 +8,7 @@ from sow.cli.named_commands import Named, commands_of
 from sow.prompts.library import all_parts, list_prompts
 
 WHOEVER_LEADS = ("guidance/orchestrator/", "states/", "greeting/no-", "greeting/orchestrator")
-PEOPLES = {("doctor",), ("trust",), ("start",), ("project", "list"), ("prompt",)}
+PEOPLES = {("doctor",), ("trust",), ("pr",), ("start",), ("project", "list"), ("prompt",)}
 """What a text for whoever leads names for the person: no rule of an agent's is needed."""
 
 

@@ -39,11 +39,11 @@ wait, approve, batch add, batch cancel, batch pause, batch remove, batch resume,
 wait, clone prune, clone remove, clone update, config edit, config init, config reset, feedback add,
 feedback settle, init, input add, input remove, job cancel, job prune, job resolve, job retry, job
 wait, merge, notify test, output add, output move, output remove, phase add, phase finish, phase
-reopen, project abandon, project check, project finish, project new, project publish, project set,
-queue pause, queue resume, refs add, refs init, refs prune, refs remove, refs status, refs update,
-report, start, task check, worker, worker stop
+reopen, pr status, project abandon, project check, project finish, project new, project publish,
+project set, queue pause, queue resume, refs add, refs init, refs prune, refs remove, refs status,
+refs update, report, start, task check, worker, worker stop
 """
-PEOPLE = "trust"
+PEOPLE = "pr create, trust"
 
 
 def words_of(text: str) -> set[tuple[str, ...]]:

@@ -32,6 +32,13 @@ def install_standins(
         _write_launcher(bin_dir / name, [python, "-E", "-s", "-S", str(PROGRAM), role])
 
 
+def install_gh(bin_dir: Path, python: str) -> None:
+    """Write a launcher named `gh`: the stand-in for GitHub's own program."""
+    bin_dir.mkdir(parents=True, exist_ok=True)
+    program = PROGRAM.with_name("gh_cli.py")
+    _write_launcher(bin_dir / "gh", [python, "-E", "-s", "-S", str(program)])
+
+
 def _write_launcher(path: Path, argv: list[str]) -> None:
     path.write_text(f'#!/bin/sh\nexec {shlex.join(argv)} "$@"\n', encoding="utf-8")
     path.chmod(0o755)

@@ -179,10 +179,22 @@ class WholeJudged(msgspec.Struct, frozen=True, kw_only=True):
     ]
 
 
+class PublishedIssue(msgspec.Struct, frozen=True, kw_only=True):
+    """A work unit as an issue of GitHub."""
+
+    unit: Annotated[str, Meta(description="the unit's id")]
+    number: Annotated[int, Meta(description="the issue's number")]
+    url: Annotated[str, Meta(description="the issue's address")]
+    is_new: Annotated[bool, Meta(description="whether this call has opened it")]
+
+
 class Published(msgspec.Struct, frozen=True, kw_only=True):
-    """The files in which the work units are published."""
+    """The files in which the work units are published, and their issues."""
 
     files: Annotated[tuple[str, ...], Meta(description="the files, from the workspace's root")]
+    issues: Annotated[
+        tuple[PublishedIssue, ...], Meta(description="with --to github: each unit's issue")
+    ]
 
 
 class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):

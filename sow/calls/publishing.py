@@ -1,0 +1,189 @@
+"""The work units of a breakdown as issues of GitHub, each once.
+
+Owns the order: what is on record, what GitHub has already, then what is missing, each put on
+record before the next is made. Whoever is killed between an issue and its record finds the issue
+again by the marker at its end, if somebody has opened it who may.
+"""
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from sow.clock import format_time
+from sow.errors import StateError
+from sow.files import NotWritten, read_regular
+from sow.github.answers import Issue
+from sow.github.quoting import LONGEST_BODY, fitting
+from sow.github.requests import Place, create_issue, issues_since, own_login
+from sow.jobs.private_folders import make_private
+from sow.paths import Workspace
+from sow.schema.project import Project
+from sow.schema.task import Task
+from sow.state.artifacts import LARGEST
+from sow.state.places import find_task
+from sow.state.tasks import change_task
+from sow.state.units import ISSUE, path_of
+
+MARK = re.compile(r"<!-- sow:unit (?P<project>[0-9a-f-]{36})/(?P<task>[0-9]{3,}) -->")
+TRUSTED = ("OWNER", "MEMBER", "COLLABORATOR")
+"""Whose issues may be taken for ours, besides those of the account that asks."""
+LOCK = "publishing.lock"
+DAY_SECONDS = 86_400.0
+
+
+class UnitIssue(msgspec.Struct, frozen=True):
+    """A unit, and the issue that it is."""
+
+    unit: str
+    number: int
+    url: str
+    is_new: bool
+
+
+class AlreadyPublishing(StateError):
+    """Another process is opening issues for this workspace."""
+
+    passes = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            "another process is publishing from this folder",
+            hint="Wait until it has ended, then call again: nothing is published twice.",
+        )
+
+
+def publish_issues(
+    workspace: Workspace,
+    place: Place,
+    project: Project,
+    units: Sequence[Task],
+    *,
+    labels: Sequence[str],
+    now: float,
+) -> Iterator[UnitIssue]:
+    """Have an issue for each unit, and yield them; a unit comes after those it depends on.
+
+    Raises AlreadyPublishing, and what `gh` raises; what was yielded stands.
+    """
+    with _alone(workspace):
+        known = {unit.id: number for unit in units if (number := number_on_record(unit, place))}
+        missing = [unit for unit in units if unit.id not in known]
+        there = _made_before(place, project) if missing else {}
+        numbers: dict[str, int] = dict(known)
+        for unit in _in_order(units):
+            if unit.id in known:
+                address = issue_address(place, known[unit.id])
+                yield UnitIssue(unit.id, known[unit.id], address, is_new=False)
+                continue
+            issue = there.get(unit.id)
+            is_new = issue is None
+            if issue is None:
+                body = _body(workspace, project, unit, numbers)
+                issue = create_issue(place, unit.name, body, labels)
+            address = issue_address(place, issue.number)
+            _record(workspace, unit, address, now=now)
+            numbers[unit.id] = issue.number
+            yield UnitIssue(unit.id, issue.number, address, is_new=is_new)
+
+
+def number_on_record(task: Task | Project, place: Place) -> int | None:
+    """Return the number of the issue that a task, or a project, is said to be in a repository."""
+    found = re.fullmatch(
+        rf"{re.escape(place.url)}/issues/([1-9][0-9]*)", str(task.metadata.get(ISSUE, ""))
+    )
+    return int(found[1]) if found else None
+
+
+def _record(workspace: Workspace, unit: Task, address: str, *, now: float) -> None:
+    change_task(workspace, unit.id, lambda _: {f"metadata.{ISSUE}": address}, now=now)
+
+
+def issue_address(place: Place, number: int) -> str:
+    """Return the address of an issue, as it is put on record."""
+    return f"{place.url}/issues/{number}"
+
+
+def _made_before(place: Place, project: Project) -> Mapping[str, Issue]:
+    """Return the issues of this project that are there and on no record, by their units.
+
+    Anybody may copy a marker: an issue counts that somebody has opened who may write to the
+    repository, or the account that asks; of several the first.
+    """
+    since = format_time(project.created_at.timestamp() - DAY_SECONDS)
+    found = sorted(issues_since(place, since), key=lambda issue: issue.number)
+    marked = [(issue, mark) for issue in found if (mark := _mark_of(issue)) is not None]
+    ours = [(issue, mark["task"]) for issue, mark in marked if mark["project"] == project.id]
+    if not ours:
+        return {}
+    login = own_login(place)
+    result: dict[str, Issue] = {}
+    for issue, task in ours:
+        is_own = issue.user is not None and issue.user.login == login
+        if issue.author_association in TRUSTED or is_own:
+            result.setdefault(task, issue)
+    return result
+
+
+def _mark_of(issue: Issue) -> "re.Match[str] | None":
+    """Return the marker that an issue ends with; one within its text was quoted by somebody."""
+    lines = (issue.body or "").rstrip().splitlines()
+    return MARK.fullmatch(lines[-1].strip()) if lines else None
+
+
+def _body(workspace: Workspace, project: Project, unit: Task, numbers: Mapping[str, int]) -> str:
+    """Return what an issue says: the unit's description, what comes first, and the marker."""
+    try:
+        words = read_regular(find_task(workspace, unit.id).description, LARGEST)
+    except FileNotFoundError:
+        words = b""
+    first = ", ".join(f"#{numbers[other]}" for other in unit.depends_on if other in numbers)
+    end = [
+        "---",
+        *([f"Comes after {first}."] if first else []),
+        f"Unit {unit.id}, for the role {unit.assigned_agent}; `{path_of(project, unit)}`",
+        "",
+        f"<!-- sow:unit {project.id}/{unit.id} -->",
+    ]
+    behind = "\n".join(end)
+    text = fitting(words.decode("utf-8", "replace").strip(), LONGEST_BODY - len(behind) - 2)
+    return f"{text}\n\n{behind}"
+
+
+def _in_order(units: Sequence[Task]) -> list[Task]:
+    """Return the units so that each comes after those it depends on; there is no circle."""
+    by_id = {unit.id: unit for unit in units}
+    placed: dict[str, Task] = {}
+
+    def visit(unit: Task, above: frozenset[str]) -> None:
+        for other in unit.depends_on:
+            if other in by_id and other not in placed and other not in above:
+                visit(by_id[other], above | {unit.id})
+        placed.setdefault(unit.id, unit)
+
+    for unit in units:
+        visit(unit, frozenset())
+    return list(placed.values())
+
+
+@contextmanager
+def _alone(workspace: Workspace) -> Iterator[None]:
+    """Be the only one who publishes from this workspace. Raises AlreadyPublishing, NotWritten."""
+    path: Path = workspace.run / LOCK
+    try:
+        make_private(workspace.run, below=workspace.sow)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise NotWritten(path, error) from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise AlreadyPublishing from error
+        yield
+    finally:
+        os.close(descriptor)

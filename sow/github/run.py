@@ -1,0 +1,169 @@
+"""Running `gh` so that it asks nothing, and telling by its ending what has happened.
+
+Owns its variables, its time limit, and what its words and exit codes mean (gh 2.23: 0 done, 1
+failed, 2 cancelled, 4 not logged in).
+"""
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from sow.errors import SowError
+from sow.github.github_errors import (
+    GhKilled,
+    GhMissing,
+    GhTookTooLong,
+    GhTooOld,
+    GithubRefused,
+    GithubUnreachable,
+    NoRemote,
+    NotFound,
+    NotLoggedIn,
+    RateLimited,
+)
+
+SECONDS = 90.0
+"""How long a request may take; `gh` itself sets no limit."""
+NOT_LOGGED_IN = 4
+DROPPED = ("GH_DEBUG", "DEBUG", "GH_FORCE_TTY", "CLICOLOR_FORCE", "GH_PAGER", "PAGER")
+VARIABLES = {
+    "GH_PROMPT_DISABLED": "1",
+    "GH_NO_UPDATE_NOTIFIER": "1",
+    "GH_PAGER": "cat",
+    "NO_COLOR": "1",
+    "CLICOLOR": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+STATUS = re.compile(r"\(HTTP (\d{3})\)")
+TOO_OLD = ("unknown flag:", "unknown command", "unknown shorthand flag")
+NO_REMOTE = (
+    "no git remotes",
+    "not a git repository",
+    "none of the git remotes",
+    "unable to expand placeholder",
+    "unable to determine",
+)
+NO_NETWORK = (
+    *("error connecting to", "dial tcp", "dial unix", "no such host", "connection refused"),
+    *("connection reset", "network is unreachable", "i/o timeout", "TLS handshake", "x509:"),
+    *("certificate", "EOF", "context deadline exceeded"),
+)
+LIMITED = ("rate limit", "abuse detection", "submitted too quickly")
+TROUBLE = 500
+
+
+def gh_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables for a `gh` of ours: it asks nothing, and prints plain words."""
+    return {**{name: value for name, value in environ.items() if name not in DROPPED}, **VARIABLES}
+
+
+def gh(
+    folder: Path,
+    *words: str,
+    what: str,
+    stdin: bytes | None = None,
+    seconds: float = SECONDS,
+    environ: Mapping[str, str] | None = None,
+) -> bytes:
+    """Run `gh` in `folder` and return what it prints. `what` is the request in words.
+
+    `environ` replaces `os.environ`. Raises GhMissing, GhTooOld, NotLoggedIn, NoRemote, NotFound,
+    RateLimited, GithubUnreachable, GithubRefused, GhTookTooLong and GhKilled.
+    """
+    given = os.environ if environ is None else environ
+    code, output, complaint = _run(folder, words, what, stdin, seconds, given)
+    if code == 0:
+        return output
+    if any(sign in complaint for sign in TOO_OLD):
+        raise GhTooOld(_version(folder, given), complaint.splitlines()[0])
+    raise failure(what, code, complaint, output.decode("utf-8", "replace"))
+
+
+def failure(what: str, code: int, complaint: str, output: str = "") -> SowError:
+    """Return the error that an ending of `gh` stands for."""
+    lines = complaint.strip().splitlines()
+    first = lines[0] if lines else ""
+    found = STATUS.search(complaint)
+    status = int(found[1]) if found else None
+    if status is None and any(sign in complaint for sign in NO_REMOTE):
+        return NoRemote(first)
+    if code == NOT_LOGGED_IN or (status is None and "gh auth login" in complaint):
+        return NotLoggedIn("no account is known for this host")
+    if status == 401:
+        return NotLoggedIn("GitHub does not accept its token (HTTP 401)")
+    words = f"{complaint} {output}".lower()
+    if status == 429 or (status == 403 and any(sign in words for sign in LIMITED)):
+        return RateLimited(first)
+    if status == 404:
+        return NotFound(what)
+    if status is not None and status >= TROUBLE:
+        return GithubUnreachable(first)
+    if status is None and any(sign in complaint for sign in NO_NETWORK):
+        return GithubUnreachable(first)
+    why = " ".join([*lines, *_details(output, complaint)])
+    return GithubRefused(what, why or f"gh ended with exit code {code}", status)
+
+
+def _details(output: str, complaint: str) -> list[str]:
+    """Return what GitHub's own answer says of a refusal, where `gh` has not said it."""
+    # Few requests are refused.
+    import json
+
+    try:
+        errors = json.loads(output).get("errors", ())
+        found = [str(each.get("message") or each.get("code") or "") for each in errors]
+    except (ValueError, AttributeError, TypeError):
+        return []
+    return [words for words in found if words and words not in complaint]
+
+
+def _run(
+    folder: Path,
+    words: Sequence[str],
+    what: str,
+    stdin: bytes | None,
+    seconds: float,
+    environ: Mapping[str, str],
+) -> tuple[int, bytes, str]:
+    """Run `gh` in a process group of its own, so that a time-out ends what it has started."""
+    try:
+        process = subprocess.Popen(
+            ["gh", *words],
+            cwd=folder,
+            env=gh_environment(environ),
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+        )
+    except OSError as error:
+        raise GhMissing from error
+    try:
+        output, complaint = process.communicate(stdin, timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        _end(process)
+        raise GhTookTooLong(what, seconds) from error
+    except BaseException:
+        _end(process)
+        raise
+    if process.returncode < 0:
+        raise GhKilled(what, -process.returncode)
+    return process.returncode, output, complaint.decode("utf-8", "replace")
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def _version(folder: Path, environ: Mapping[str, str]) -> str:
+    """Return the version of the installed `gh`, in its own words."""
+    _, output, _ = _run(folder, ("--version",), "its version", None, SECONDS, environ)
+    found = re.search(rb"\d+(\.\d+)+", output)
+    return found[0].decode() if found else "(of no version)"
