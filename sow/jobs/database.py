@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sow.errors import QueueError
+from sow.jobs.copied_queue import note_place, refuse_copied
 from sow.jobs.faults import NewerQueue, NumberTooLarge, QueueReplaced, damaged, unusable
 from sow.jobs.making import bring_up_to_date, format_of, make_queue, maker_of
 from sow.jobs.migrations import FIRST_FORMAT, FORMAT
@@ -162,7 +163,7 @@ def open_queue(workspace: Workspace) -> Database:
     """Open the queue of a workspace and make it first where there is none.
 
     An older file is brought up to date. Raises QueueError when the file is not
-    a queue that this sow can use; it is left untouched.
+    a queue that this sow can use, or is another checkout's; it is left untouched.
     """
     if not _is_there(workspace.queue_db):
         make_queue(workspace)
@@ -173,12 +174,12 @@ def open_queue(workspace: Workspace) -> Database:
     for folder in (workspace.run, workspace.jobs):
         with suppress(OSError):
             close_to_others(folder)
-    return _open(workspace.queue_db)
+    return _open(workspace, to_write=True)
 
 
 def open_existing_queue(workspace: Workspace) -> Database | None:
     """Open the queue of a workspace, or return None where nothing was ever queued."""
-    return _open(workspace.queue_db) if _is_there(workspace.queue_db) else None
+    return _open(workspace) if _is_there(workspace.queue_db) else None
 
 
 def _is_there(path: Path) -> bool:
@@ -189,7 +190,8 @@ def _is_there(path: Path) -> bool:
         return True
 
 
-def _open(path: Path) -> Database:
+def _open(workspace: Workspace, *, to_write: bool = False) -> Database:
+    path = workspace.queue_db
     try:
         refuse_unfit(path)
         connection = connect(path, seconds=BUSY_SECONDS)
@@ -201,6 +203,9 @@ def _open(path: Path) -> Database:
                 raise NewerQueue(path, version, FORMAT, maker_of(connection))
             elif version < FIRST_FORMAT:
                 raise damaged(path, f"has format {version}, which no sow makes")
+            refuse_copied(connection, workspace)
+            if to_write:
+                note_place(connection, workspace)
             return Database(path, connection)
         except BaseException:
             connection.close()

@@ -17,6 +17,7 @@ from pathlib import Path
 from sow import __version__
 from sow.errors import QueueError, StateError
 from sow.files import locked_folder, sync_folder
+from sow.jobs.copied_queue import put_place
 from sow.jobs.faults import SUFFIXES, aside_folder
 from sow.jobs.migrations import FIRST_FORMAT, FORMAT, TABLES, take_step
 from sow.jobs.private_folders import make_private
@@ -137,6 +138,7 @@ def _write_new(draft: Path, workspace: Workspace) -> None:
         connection.execute(NEW_NAME)
         _start_ids_after_folders(connection, workspace)
         note_maker(connection)
+        put_place(connection, workspace)
         begin_count(connection)
         connection.execute("commit")
 
