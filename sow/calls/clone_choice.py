@@ -42,7 +42,8 @@ def with_clone(
     """Whether the call's agent is to work in a clone, which can be made then.
 
     Raises HasItsClone, FolderOutside; NoRepository, GitMissing, GitTooOld, GitRefused,
-    FolderInRepository and BranchInPlaceOfFolder where one is wanted and cannot be made.
+    FolderInRepository, BranchInPlaceOfFolder and ClonedElsewhere where one is wanted and cannot
+    be made.
     """
     request = resolved.request
     if not request.begins_session:
@@ -64,6 +65,7 @@ def with_clone(
 def _refuse_impossible(caller: Caller, config: Configuration, resolved: Resolved) -> None:
     """Refuse what is known now to keep the clone from being made. Writes nothing."""
     # Only a call that makes a clone asks git.
+    from sow.clones.elsewhere import refuse_cloned_elsewhere
     from sow.clones.place import branch_of, clones_folder, refuse_branch_in_the_way
     from sow.git.repository import refuse_old_git, repository_of
     from sow.state.projects import read_project
@@ -72,6 +74,7 @@ def _refuse_impossible(caller: Caller, config: Configuration, resolved: Resolved
     refuse_old_git()
     clones_folder(caller.workspace, repository, config.clones)
     project = read_project(caller.workspace)
+    refuse_cloned_elsewhere(repository, project.id, resolved.task.id)
     refuse_branch_in_the_way(repository, branch_of(repository, project, resolved.task))
 
 

@@ -60,6 +60,12 @@ def checkout_id(repository: Repository) -> str:
         return fresh
 
 
+def recorded_path(file: Path) -> str | None:
+    """Return where the checkout lies whose record this is; None where that cannot be told."""
+    record = _read(file)
+    return record.path if record is not None else None
+
+
 def _read(path: Path) -> CheckoutRecord | None:
     """Return the record; None where there is none, or one that cannot be used."""
     try:

@@ -147,3 +147,33 @@ def test_a_session_of_one_checkout_is_not_gone_on_with_in_another(
     assert "--fresh" in lost.err
     first.sow("agent", "resume", "010", "Go on")
     assert [run.verb for run in read_runs(first.root)] == ["spawn", "resume"]
+
+
+def branches(site: Site) -> list[str]:
+    return git(site, "for-each-ref", "--format=%(refname:short)", "refs/heads/sow").split()
+
+
+def test_a_second_working_tree_does_not_work_on_the_tasks_of_the_first(
+    first: Site, second: Site
+) -> None:
+    """They share the branches; with a project of its own its tasks have others."""
+    lay_out(first, second, "work tree")
+    for site in (first, second):
+        site.script([good()])
+    first.sow("agent", "spawn", "implementer", "010", "--clone")
+    (branch,) = branches(first)
+    made = git(first, "rev-parse", branch)
+    refused = second.sow("agent", "spawn", "implementer", "010", "--clone", expect=4)
+    assert f"by the working tree {first.root}, which has this project as well" in refused.err
+    assert all_jobs(second) == []
+    for words in (
+        ("project", "abandon", "--remove"),
+        ("project", "new", "Another"),
+        ("task", "add", "Its own", "--agent", "implementer"),
+        ("agent", "spawn", "implementer", "010", "--clone"),
+    ):
+        assert words[0] in refused.err or words[0] in ("task", "agent")
+        second.sow(*words)
+    assert len(branches(first)) == 2
+    assert git(first, "rev-parse", branch) == made
+    assert first.task("010")["status"] == second.task("010")["status"] == "needs_review"
