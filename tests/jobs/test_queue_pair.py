@@ -46,6 +46,7 @@ def left(workspace: Workspace, tmp_path: Path) -> Workspace:
             insert(database, task)
         shutil.copy(other.queue_db, workspace.queue_db)
         shutil.copy(log_of(other), log_of(workspace))
+    other.run.rename(tmp_path / "moved")  # beside its original a copy would be refused
     return workspace
 
 

@@ -260,10 +260,14 @@ def test_a_file_that_was_put_in_the_place_of_another_is_told_from_it(
     assert all_jobs(dead)[-1].id == 3, "a number is not given twice"
 
 
-def test_a_checkout_that_is_copied_whole_goes_on_where_it_was(dead: Site) -> None:
+def test_a_checkout_that_is_copied_whole_goes_on_where_it_was_and_not_in_the_copy(
+    dead: Site,
+) -> None:
     copy = dead.base / "copy"
     subprocess.run(["cp", "-R", str(dead.root), str(copy)], check=True)
-    listed = dead.sow("job", "list", "--json", cwd=copy).json_lines
+    refused = dead.sow("job", "list", cwd=copy, expect=6)
+    assert f"is a copy of the one of {dead.root}" in refused.err
+    listed = dead.sow("job", "list", "--json").json_lines
     assert sorted(job["task"] for job in listed) == ["000", "010"]
     start_worker(dead, "--drain").wait()
     assert await_state(dead, "010", JobState.DONE)

@@ -2,8 +2,10 @@
 
 import shlex
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ from journeys.callers import (
     open_gate,
 )
 from journeys.gitsite import commit, git, make_repository
-from journeys.site import Site
+from journeys.site import Site, wait_until
 from standins import read_runs
 
 from sow.schema.job import JobState
@@ -54,15 +56,39 @@ def lay_out(first: Site, second: Site, how: str) -> None:
     elif how == "work tree":
         git(first, "worktree", "add", "-q", "-b", "second", str(second.root))
     else:
-        shutil.copytree(first.root, second.root, symlinks=True)
+        first.sow("queue", "pause")
+        first.sow("queue", "resume")  # so that there is a queue
+        copy_whole(first, second)
         put_aside(second)
+
+
+def copy_whole(first: Site, second: Site) -> None:
+    """Copy a checkout while somebody works in it: the queue's file by SQLite's own means."""
+    wait_until(lambda: copy_tree(first.root, second.root), "a copy of all files")
+    queue = Path(".sow/run/queue.db")
+    (second.root / queue).parent.mkdir(mode=0o700)
+    with (
+        closing(sqlite3.connect(first.root / queue)) as source,
+        closing(sqlite3.connect(second.root / queue)) as copy,
+    ):
+        source.backup(copy)
+
+
+def copy_tree(source: Path, target: Path) -> bool:
+    """Copy all but the queue; false where a file went while it was copied."""
+    shutil.rmtree(target, ignore_errors=True)
+    try:
+        ignored = shutil.ignore_patterns("run", ".*.tmp")
+        shutil.copytree(source, target, symlinks=True, ignore=ignored)
+    except (shutil.Error, FileNotFoundError):
+        return False
+    return True
 
 
 def put_aside(site: Site) -> None:
     """Do as the refusal of a copied queue says."""
-    if (site.root / ".sow/run/queue.db").exists():
-        refused = site.sow("job", "list", expect=6)
-        subprocess.run(["/bin/sh", "-c", command_in(refused.err)], check=True)
+    refused = site.sow("job", "list", expect=6)
+    subprocess.run(["/bin/sh", "-c", command_in(refused.err)], check=True)
 
 
 def command_in(refusal: str) -> str:
@@ -109,7 +135,8 @@ def test_a_folder_that_is_copied_while_an_agent_runs_leaves_that_agent_alone(
     first.script([good(gate("go"))])
     first.sow("agent", "spawn", "implementer", "010", "--detach")
     await_runs(first)
-    shutil.copytree(first.root, second.root, symlinks=True, ignore=shutil.ignore_patterns("*.lock"))
+    await_state(first, "010", JobState.RUNNING)
+    copy_whole(first, second)
     for words in (
         ("agent", "cancel", "010"),
         ("agent", "spawn", "implementer", "020"),
