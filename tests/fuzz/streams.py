@@ -57,6 +57,8 @@ ARGUMENTS = {
     ("review", "accept"): ("010", "--summary", "Good."),
     ("review", "correct"): ("010", "--file", ".sow/config.yaml"),
     ("review", "show"): ("010",),
+    ("knowledge", "search"): ("word",),
+    ("knowledge", "show"): ("nothing",),
     ("merge",): ("010", "--detach"),
     ("advance",): ("--list",),
     ("approve",): ("plan",),
