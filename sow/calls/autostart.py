@@ -7,7 +7,6 @@ worker is started as a process, so that nothing here imports it.
 import fcntl
 import os
 import select
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -122,6 +121,8 @@ def start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> None:
 
 
 def _start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> None:
+    import subprocess  # most calls find a worker
+
     named = caller.environ.get(own_variables.CONFIG)
     where = ["--config", str(user_config_path(caller.environ))] if named else []
     alive, held = os.pipe()

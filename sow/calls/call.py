@@ -8,6 +8,7 @@ raises ends the call. Its jobs go on then, and their outcomes are owed to it.
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -26,11 +27,10 @@ from sow.errors import SowError
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
-from sow.reports.agents_words import agents_words
-from sow.reports.task_now import look_at_task
-from sow.reports.views import outcome_of, see_job
 from sow.schema.job import Job
-from sow.schema.output.jobs import Outcome
+
+if TYPE_CHECKING:
+    from sow.schema.output.jobs import Outcome
 
 NO_TASK = TaskId("")
 """Stands where a refusal is about a job that was named by its number."""
@@ -60,7 +60,7 @@ class Listener(Struct, frozen=True):
     """What was queued waits for a worker that somebody else has to start; only with `detach`."""
     progress: Callable[[Progress], None] = lambda _: None
     """The call goes on waiting; told when it begins to, and whenever it has looked again."""
-    ended: Callable[[Outcome], None] = lambda _: None
+    ended: Callable[["Outcome"], None] = lambda _: None
     """A job has ended. Its outcome is delivered when this returns, and stays owed if it raises."""
 
 
@@ -68,8 +68,8 @@ class Result(Struct, frozen=True):
     """How a call ended."""
 
     placed: tuple[Placed, ...]
-    ended: tuple[Outcome, ...] = ()
-    left: tuple[Outcome, ...] = ()
+    ended: tuple["Outcome", ...] = ()
+    left: tuple["Outcome", ...] = ()
     """The jobs that still run: time was up, or one outcome was enough."""
     refused: tuple[SowError, ...] = ()
 
@@ -213,10 +213,13 @@ def _wait(
     seconds: float | None,
     listener: Listener,
     course: Course,
-) -> tuple[tuple[Outcome, ...], tuple[Outcome, ...]]:
+) -> "tuple[tuple[Outcome, ...], tuple[Outcome, ...]]":
     """Wait for the placed jobs and deliver their outcomes; return those, and what still runs."""
     if not placed:
         return (), ()
+    # It takes as long as a fifth of the placing, and the jobs are queued by now.
+    from sow.calls import delivery
+
     database, owed = waiter.database, {found.job.id: found for found in placed if found.owed}
     ended: list[Outcome] = []
 
@@ -229,7 +232,7 @@ def _wait(
         listener.progress(progress)
 
     def deliver(job: Job) -> None:
-        outcome = _outcome(waiter.caller, database, job, owed.get(job.id))
+        outcome = delivery.outcome_for(waiter.caller, database, job, owed.get(job.id))
         ended.append(outcome)
         listener.ended(outcome)
         course.delivered.add(job.id)
@@ -239,24 +242,7 @@ def _wait(
 
     waiter.take_up([found.job.id for found in placed])
     left = waiter.wait(seconds=seconds, any_one=terms.any_one, on_tick=tick, on_end=deliver)
-    return tuple(ended), tuple(_as_it_stands(waiter.caller, database, job) for job in left)
-
-
-def _outcome(caller: Caller, database: Database, job: Job, owed: Placed | None = None) -> Outcome:
-    return outcome_of(
-        job,
-        jobs.attempts(database, job.id),
-        owed=owed is not None,
-        anew_with=owed.anew_with if owed else None,
-        task=look_at_task(caller.workspace, job),
-        agent_says=agents_words(caller.workspace, job),
-    )
-
-
-def _as_it_stands(caller: Caller, database: Database, job: Job) -> Outcome:
-    """Return what is known of a job that goes on, with what it does or waits for."""
-    seen = see_job(caller.workspace, database, job, caller.now())
-    return outcome_of(job, jobs.attempts(database, job.id), seen=seen)
+    return tuple(ended), tuple(delivery.as_it_stands(waiter.caller, database, job) for job in left)
 
 
 def _staff_without_waiting(staffing: Staffing, listener: Listener) -> None:

@@ -3,14 +3,12 @@
 Owns the running of an executor's own command. No lock is held meanwhile.
 """
 
-import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import UNSET
 
-from sow.attempts.launch import executor_variables
 from sow.calls.caller import Caller
 from sow.calls.request import Resolved
 from sow.environment import agent_environment
@@ -65,6 +63,9 @@ def _command_environment(caller: Caller, job: Job) -> dict[str, str]:
 
     A `${NAME}` in `env` may be set for the worker alone; then the command goes without.
     """
+    # Most executors choose their ids: few calls run a command, and this needs all of an attempt.
+    from sow.attempts.launch import executor_variables
+
     environ = agent_environment(caller.environ)
     with suppress(ConfigurationError):
         environ |= executor_variables(job, caller.environ)
@@ -76,6 +77,8 @@ def run_command(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> s
 
     Raises ExecutorError when it fails or takes longer than a minute.
     """
+    import subprocess  # few calls run one
+
     try:
         done = subprocess.run(
             list(argv),

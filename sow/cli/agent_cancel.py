@@ -4,10 +4,10 @@ import click
 
 from sow.cli import completing
 from sow.cli.arguments import all_or_named
-from sow.cli.calling import this_caller
 from sow.cli.cancelling import cancel_tasks, keep_children_option, with_batches_option
 from sow.cli.output import json_option
 from sow.cli.task_options import ids_option
+from sow.cli.this_caller import this_caller
 
 
 @click.command()

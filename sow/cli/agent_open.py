@@ -9,9 +9,9 @@ from sow.calls.admission import ENDED
 from sow.calls.open import open_session
 from sow.cli import completing
 from sow.cli.arguments import named_task
-from sow.cli.calling import this_caller
 from sow.cli.output import echo_json, json_option, shown_state
 from sow.cli.task_options import id_option
+from sow.cli.this_caller import this_caller
 from sow.errors import ExitCode, UsageError
 from sow.ids import parse_task_id
 from sow.jobs import jobs

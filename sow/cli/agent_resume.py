@@ -9,9 +9,10 @@ from sow.cli import completing
 from sow.cli.agent_words import Kind, read_words, split_words
 from sow.cli.arguments import named_task
 from sow.cli.budget_options import budget_options, given_budget
-from sow.cli.calling import place_and_wait, this_caller
+from sow.cli.calling import place_and_wait
 from sow.cli.output import json_option
 from sow.cli.task_options import id_option, priority_option
+from sow.cli.this_caller import this_caller
 from sow.cli.wait_options import call_options, wait_option
 from sow.errors import UsageError
 from sow.ids import parse_task_id

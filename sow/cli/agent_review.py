@@ -12,9 +12,10 @@ from sow.calls.whole_review import review_task as task_of_review
 from sow.cli import completing
 from sow.cli.arguments import named_tasks
 from sow.cli.budget_options import budget_options, given_budget
-from sow.cli.calling import place_and_wait, this_caller
+from sow.cli.calling import place_and_wait
 from sow.cli.output import json_option
 from sow.cli.task_options import ids_option
+from sow.cli.this_caller import this_caller
 from sow.cli.wait_options import WaitOptions, call_options, wait_option
 from sow.clones.whole_work import work_of
 from sow.errors import ExitCode, UsageError

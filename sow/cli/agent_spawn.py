@@ -10,9 +10,10 @@ from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import named_tasks
 from sow.cli.budget_options import budget_options, given_budget
-from sow.cli.calling import place_and_wait, this_caller
+from sow.cli.calling import place_and_wait
 from sow.cli.output import json_option
 from sow.cli.task_options import ids_option, priority_option
+from sow.cli.this_caller import this_caller
 from sow.cli.wait_options import call_options, wait_option
 from sow.errors import UsageError
 from sow.paths import display_path, user_config_path

@@ -14,8 +14,8 @@ from sow.cli import completing, completing_names
 from sow.cli.arguments import about_tasks
 from sow.cli.batch_words import short_of
 from sow.cli.budget_options import budget_options, given_budget
-from sow.cli.calling import this_caller
 from sow.cli.output import echo_json, json_option, shown_state
+from sow.cli.this_caller import this_caller
 from sow.errors import ExitCode
 from sow.ids import parse_task_id
 from sow.jobs import batches, jobs

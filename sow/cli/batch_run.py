@@ -12,8 +12,8 @@ from sow.cli import completing
 from sow.cli.arguments import about_tasks
 from sow.cli.batch_words import wait_and_print
 from sow.cli.budget_options import budget_options, given_budget
-from sow.cli.calling import this_caller
 from sow.cli.output import COUNT, echo_json, json_option
+from sow.cli.this_caller import this_caller
 from sow.cli.wait_options import call_options, wait_option
 from sow.config.batches import policy_of
 from sow.config.checks import read_repository

@@ -12,9 +12,9 @@ from sow.calls.caller import Caller
 from sow.cli import completing_names
 from sow.cli.batch_words import short_of, wait_and_print
 from sow.cli.batch_words import show as show_batch
-from sow.cli.calling import this_caller
 from sow.cli.cursor_wait import since_option, wait_since
 from sow.cli.output import COUNT, echo_json_lines, echo_table, json_option
+from sow.cli.this_caller import this_caller
 from sow.cli.wait_options import WaitOptions, call_options, wait_option
 from sow.ids import ProjectId
 from sow.jobs import batches

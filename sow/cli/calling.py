@@ -1,24 +1,21 @@
 """The commands that call: spawn, resume and wait, as a person or a program sees them.
 
-Owns the options of a call, what it prints and when, and its exit code. The
-steps of the call are `sow.calls.call`; how it goes away is `detaching`.
+Owns when something is printed. The steps of the call are `sow.calls.call`, what is
+printed of outcomes is `call_outcomes`; how it goes away is `detaching`.
 """
 
-import os
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from sow.calls.autostart import NoWorker
 from sow.calls.call import Listener, Result, Terms, call, wait_for_jobs, wait_for_tasks
-from sow.calls.caller import Caller, find_caller
+from sow.calls.caller import Caller
 from sow.calls.course import Course, begin
 from sow.calls.request import Placed, Request
 from sow.calls.wait import Progress
-from sow.cli.arguments import working_folder
 from sow.cli.detaching import (
     GONE,
     detaching_signals,
@@ -27,23 +24,14 @@ from sow.cli.detaching import (
     say_detached,
 )
 from sow.cli.failure import show_refusal
-from sow.cli.output import echo_json, shown_state
 from sow.cli.progress import ProgressLine
 from sow.cli.wait_options import WaitOptions, bound_of
-from sow.clock import utc_now
 from sow.errors import SowError
 from sow.ids import JobId, TaskId
-from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
-from sow.reports.agents_words import words_below
-from sow.reports.outcome import combined_exit_code, line_of
-from sow.reports.views import outcome_of
-from sow.schema.output.jobs import Outcome
 
-
-def this_caller() -> Caller:
-    """Return the surroundings of this process's call. Raises StateError without a workspace."""
-    return find_caller(os.environ, working_folder())
+if TYPE_CHECKING:
+    from sow.schema.output.jobs import Outcome
 
 
 def place_and_wait(caller: Caller, requests: Sequence[Request], options: WaitOptions) -> int:
@@ -131,77 +119,21 @@ def _listener(options: WaitOptions, line: ProgressLine, *, several: bool) -> Lis
     def progress(progress: Progress) -> None:
         line.show(progress)
         leave_if_unread()
+        # What the outcomes need takes a tenth of the placing to import: now there is time.
+        from sow.cli import call_outcomes  # noqa: F401
 
-    def ended(outcome: Outcome) -> None:
+    def ended(outcome: "Outcome") -> None:
+        # Imported by now, unless the job had ended before we could begin to wait.
+        from sow.cli.call_outcomes import print_ended
+
         line.clear()
-        _print(outcome, options)
-        for words in [] if options.as_json else words_below(outcome, among_others=several):
-            click.echo(words, err=True)  # standard output has a line for each outcome
-        if sys.stdout is not None:  # whoever started us may have closed it
-            sys.stdout.flush()
+        print_ended(outcome, options, among_others=several)
 
     return Listener(placed, refused, unstaffed, progress, ended)
 
 
 def _conclude(database: Database, result: Result, options: WaitOptions) -> int:
-    """Print what a call has left, and return its exit code."""
-    refused = [int(error.exit_code) for error in result.refused]
-    if options.detach:
-        _print_queued(database, result.placed, options)
-        return combined_exit_code((), refused)
-    codes = [outcome.exit_code or 0 for outcome in result.ended]
-    if result.left and options.any_one and codes:
-        _note_going_on(result.left, options)
-    elif result.left:
-        codes += _print_running(result.left, options)
-    return combined_exit_code(codes, refused)
+    # As in `_listener`.
+    from sow.cli.call_outcomes import conclude
 
-
-def _print(outcome: Outcome, options: WaitOptions) -> None:
-    if options.as_json:
-        echo_json(outcome)
-        return
-    click.echo(line_of(outcome, now=utc_now(), paint=shown_state))
-    for warning in outcome.warnings:
-        if not (outcome.reason and warning.endswith(outcome.reason)):  # it stands in the line
-            click.echo(f"Warning: {outcome.task or 'project'}: {warning}", err=True)
-    rest = outcome.reason.strip().splitlines()[1:]
-    if rest:
-        click.echo("\n".join(rest), err=True)
-
-
-def _print_running(left: Sequence[Outcome], options: WaitOptions) -> list[int]:
-    """Print what still runs, and last the command that goes on waiting; return the exit codes."""
-    command = _waiting(left, options)
-    for outcome in left:
-        _print(msgspec.structs.replace(outcome, continue_with=command), options)
-    if not options.as_json:
-        click.echo(command)
-    return [outcome.exit_code or 0 for outcome in left]
-
-
-def _note_going_on(left: Sequence[Outcome], options: WaitOptions) -> None:
-    """Say how to wait for the others, where one that has ended was enough.
-
-    On stderr: a last line on stdout is the command of a call that exits with 75.
-    """
-    command = _waiting(left, options)
-    click.echo(f"Note: the others go on; to wait for them: `{command}`", err=True)
-
-
-def _waiting(left: Sequence[Outcome], options: WaitOptions) -> str:
-    """Return the command that goes on waiting for what is left, as this call did."""
-    return options.command_for([each.task for each in left], [each.job for each in left])
-
-
-def _print_queued(database: Database, placed: Sequence[Placed], options: WaitOptions) -> None:
-    found_jobs = [found.job for found in placed]
-    command = options.command_for(
-        [job.task_id for job in found_jobs], [job.id for job in found_jobs]
-    )
-    for job in found_jobs:
-        if options.as_json:
-            attempts = jobs.attempts(database, job.id)
-            echo_json(outcome_of(job, attempts, continue_with=command, waited=False))
-        else:
-            click.echo(f"{job.task_id or 'project'} {job.state} (job {job.id})")
+    return conclude(database, result, options)

@@ -13,9 +13,10 @@ from sow.calls.caller import Caller
 from sow.calls.request import Request
 from sow.cli import completing_names
 from sow.cli.arguments import named_task
-from sow.cli.calling import place_and_wait, this_caller
+from sow.cli.calling import place_and_wait
 from sow.cli.output import json_option
 from sow.cli.task_options import id_option
+from sow.cli.this_caller import this_caller
 from sow.cli.wait_options import WaitOptions, wait_option
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.ids import TaskId, parse_task_id

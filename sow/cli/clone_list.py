@@ -7,9 +7,9 @@ from msgspec import UNSET
 
 from sow.cli import completing
 from sow.cli.arguments import named_task
-from sow.cli.calling import this_caller
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
 from sow.cli.task_options import id_option
+from sow.cli.this_caller import this_caller
 from sow.cli.verdict_words import steering_note
 from sow.clones.listing import CloneState, FoundClone, NoClone, found_clones, state_of
 from sow.clones.main_checkout import MainCheckout, main_checkout

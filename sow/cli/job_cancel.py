@@ -3,10 +3,10 @@
 import click
 
 from sow.cli import completing
-from sow.cli.calling import this_caller
 from sow.cli.cancelling import cancel_and_wait, keep_children_option, with_batches_option
 from sow.cli.job_record import find_job
 from sow.cli.output import json_option
+from sow.cli.this_caller import this_caller
 
 
 @click.command()

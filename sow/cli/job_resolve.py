@@ -7,9 +7,9 @@ import click
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.declare_gone import declare_gone
 from sow.cli import completing
-from sow.cli.calling import this_caller
 from sow.cli.job_record import find_job
 from sow.cli.output import echo_json_lines, json_option
+from sow.cli.this_caller import this_caller
 from sow.jobs.database import open_queue
 from sow.reports.views import read_views
 

@@ -6,11 +6,12 @@ import click
 
 from sow.calls.retrying import request_again
 from sow.cli import completing
-from sow.cli.calling import place_and_wait, this_caller
+from sow.cli.calling import place_and_wait
 from sow.cli.check import detach_option
 from sow.cli.job_record import find_job
 from sow.cli.output import json_option
 from sow.cli.task_options import priority_option
+from sow.cli.this_caller import this_caller
 from sow.cli.wait_options import WaitOptions, wait_option
 from sow.jobs.database import open_queue
 

@@ -3,9 +3,10 @@
 import click
 
 from sow.cli import completing
-from sow.cli.calling import this_caller, wait_for_numbers
+from sow.cli.calling import wait_for_numbers
 from sow.cli.job_record import job_id_of
 from sow.cli.output import json_option
+from sow.cli.this_caller import this_caller
 from sow.cli.wait_options import WaitOptions, wait_option
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from sow.cli.progress import forms_of
+from sow.cli.progress_words import forms_of
 from sow.errors import SowError
 from sow.ids import ProjectId
 from sow.jobs import jobs

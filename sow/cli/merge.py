@@ -5,9 +5,10 @@ import click
 from sow.calls.step_admission import merge_request
 from sow.cli import completing
 from sow.cli.arguments import about_tasks
-from sow.cli.calling import place_and_wait, this_caller
+from sow.cli.calling import place_and_wait
 from sow.cli.check import again_option, detach_option
 from sow.cli.output import json_option
+from sow.cli.this_caller import this_caller
 from sow.cli.wait_options import call_options, wait_option
 from sow.errors import UsageError
 from sow.ids import parse_task_id

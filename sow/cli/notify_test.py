@@ -9,8 +9,8 @@ import msgspec
 
 from sow.calls.caller import Caller
 from sow.calls.notice import deliver
-from sow.cli.calling import this_caller
 from sow.cli.output import echo_json, json_option
+from sow.cli.this_caller import this_caller
 from sow.config.notify import NotifyCommand
 from sow.errors import ConfigurationError, ExitCode
 from sow.paths import display_path

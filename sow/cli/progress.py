@@ -6,31 +6,23 @@ once, to whoever waits, for only a person can end that.
 """
 
 import sys
-import textwrap
 import time
-from collections.abc import Sequence
 from types import TracebackType
 
 import click
 
 from sow.calls.wait import Progress
 from sow.cli.streams import steer
-from sow.clock import format_duration
 from sow.ids import JobId
 from sow.jobs import budgets, control, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import get_job
 from sow.paths import Workspace
-from sow.reports.prospects import Surroundings, look_around
-from sow.reports.standing import words_of
-from sow.schema.job import Job, JobState
+from sow.schema.job import JobState
 from sow.terminal_text import without_steering
 
 MOST_SHOWN = 5
 """How many jobs the line tells of; of the others it gives the number."""
-GAP = "  "
-FORMS = 5
-"""In how many lengths a job can be told."""
 
 
 class ProgressLine:
@@ -63,8 +55,14 @@ class ProgressLine:
         self._say_if_held(progress)
         self._say_if_short(progress)
         self._say_of_budgets(progress)
-        if not self.enabled:
-            return
+        if self.enabled:
+            self._write(progress)
+
+    def _write(self, progress: Progress) -> None:
+        # Agents and programs, which call far more often than people, have no terminal.
+        from sow.cli.progress_words import fitted, forms_of
+        from sow.reports.prospects import look_around
+
         width = click.get_current_context().terminal_width or _terminal_width()
         now = time.time()
         shown = [get_job(self.database, job_id) for job_id in progress.job_ids[:MOST_SHOWN]]
@@ -89,7 +87,9 @@ class ProgressLine:
         if since is None or since == self._told_of_pause:
             return
         jobs = [get_job(self.database, job_id) for job_id in progress.job_ids]
-        held = [job.task_id for job in jobs if not (job.state.is_final or runs(job))]
+        held = [
+            job.task_id for job in jobs if not (job.state.is_final or job.state is JobState.RUNNING)
+        ]
         if not held:
             return
         self._told_of_pause = since
@@ -103,7 +103,7 @@ class ProgressLine:
         if short_of == self._told_of_shortage:
             return
         jobs = [get_job(self.database, job_id) for job_id in progress.job_ids]
-        if short_of and all(job.state.is_final or runs(job) for job in jobs):
+        if short_of and all(job.state.is_final or job.state is JobState.RUNNING for job in jobs):
             return
         self._told_of_shortage = short_of
         if short_of:
@@ -131,57 +131,6 @@ class ProgressLine:
                     self._warnings.add((job_id, words))
                     self.clear()
                     click.echo(f"Note: {words}", err=True)
-
-
-def runs(job: Job) -> bool:
-    """Whether a worker has taken the job."""
-    return job.state is JobState.RUNNING
-
-
-def forms_of(job: Job, around: Surroundings, now: float) -> tuple[str, ...]:
-    """Return a job in words in FORMS lengths, the longest first."""
-    if not runs(job) or job.started_at is None or around.activity is None:
-        words = words_of(job, around, now)
-        plain = f"{job.task_id or 'project'} {job.state}"
-        longest = f"{plain}: {words}" if words else plain
-        return longest, _cut(longest, 76), _cut(longest, 38), plain, plain
-    activity, took = around.activity, format_duration(now - job.started_at)
-    what, who = job.task_id or "project", job.agent or job.verb.value
-    does = f": {activity.words}" if activity.words else ""
-    quiet = format_duration(activity.quiet_seconds)
-    pause = "" if activity.is_hindered else f", quiet {quiet}"
-    longest = f"{what} {who} runs {took}{pause}{does}"
-    shorter = f"{what} {took}{does}"
-    shortest = f"{what} {'fails' if activity.is_hindered else took}"
-    return longest, _cut(longest, 76), _cut(shorter, 38), _cut(shorter, 24), shortest
-
-
-def _cut(text: str, width: int) -> str:
-    """Return a text that fits a width, whole words only."""
-    return textwrap.shorten(text, width, placeholder=" …")
-
-
-def fitted(forms_by_job: Sequence[tuple[str, ...]], hidden: int, width: int) -> str:
-    """Return a line of at most `width` columns: all jobs in the longest form that fits.
-
-    Where not even the shortest does, the last jobs are counted instead; `hidden`
-    more are counted in any case.
-    """
-    for form in range(FORMS):
-        line = _joined([forms[form] for forms in forms_by_job], hidden)
-        if len(line) <= width:
-            return line
-    for count in range(len(forms_by_job) - 1, 0, -1):
-        line = _joined(
-            [forms[-1] for forms in forms_by_job[:count]], hidden + len(forms_by_job) - count
-        )
-        if len(line) <= width:
-            return line
-    return f"+{hidden + len(forms_by_job)}"
-
-
-def _joined(entries: Sequence[str], hidden: int) -> str:
-    return GAP.join([*entries, *([f"+{hidden}"] if hidden else [])])
 
 
 def _terminal_width() -> int:

@@ -8,8 +8,8 @@ from msgspec import UNSET
 from sow.calls.caller import Caller
 from sow.calls.ending import end_project
 from sow.cli.arguments import here
-from sow.cli.calling import this_caller
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
+from sow.cli.this_caller import this_caller
 from sow.clock import format_time
 from sow.errors import SowError
 from sow.paths import Workspace

@@ -10,7 +10,7 @@ import click
 
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.readiness import release_ready
-from sow.cli.calling import this_caller
+from sow.cli.this_caller import this_caller
 from sow.jobs import jobs
 from sow.jobs.database import open_existing_queue
 

@@ -70,7 +70,7 @@ def accept(
         accept_whole(_one_text(summary, "--summary"), as_json=as_json)
         return
     from sow.calls.judging import judgement_of
-    from sow.cli.calling import this_caller
+    from sow.cli.this_caller import this_caller
     from sow.state import verdicts
 
     caller = this_caller()
@@ -117,7 +117,7 @@ def correct(
     """
     from sow.calls.batch_stir import stir_batch
     from sow.calls.judging import judgement_of
-    from sow.cli.calling import this_caller
+    from sow.cli.this_caller import this_caller
     from sow.state import verdicts
 
     findings = read_given(None if str(file) == "-" else file, "--file")

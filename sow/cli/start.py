@@ -15,10 +15,11 @@ from sow.calls.request import Request
 from sow.calls.start import Opening, prepare_opening, run_opening
 from sow.cli.arguments import working_folder
 from sow.cli.budget_options import budget_options, given_budget
-from sow.cli.calling import place_and_wait, this_caller
+from sow.cli.calling import place_and_wait
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json, json_option
 from sow.cli.prompt_here import composed_for
+from sow.cli.this_caller import this_caller
 from sow.cli.wait_options import call_options, wait_option
 from sow.errors import ExitCode, StateError, UsageError
 from sow.ids import ProjectId, TaskId

@@ -8,9 +8,9 @@ import click
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.caller import Caller
 from sow.calls.held_jobs import release_accepted
-from sow.cli.calling import this_caller
 from sow.cli.confirming import confirm
 from sow.cli.output import echo_json, echo_table, json_option
+from sow.cli.this_caller import this_caller
 from sow.config.checks import checks_of, read_repository
 from sow.ids import JobId
 from sow.jobs import workers

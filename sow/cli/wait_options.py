@@ -15,7 +15,7 @@ from sow.calls.caller import Caller
 from sow.calls.shell_bound import shell_bound
 from sow.config.durations import parse_duration
 from sow.errors import UsageError
-from sow.reports.outcome import waiting_command
+from sow.reports.wait_commands import waiting_command
 
 F = TypeVar("F", bound=Callable[..., Any])
 

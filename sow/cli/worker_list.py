@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from sow.cli.calling import this_caller
 from sow.cli.output import echo_json_lines, echo_table, json_option
+from sow.cli.this_caller import this_caller
 from sow.clock import Times, format_time, utc_now
 from sow.jobs import leases, workers
 from sow.jobs.database import Database, open_existing_queue

@@ -7,8 +7,8 @@ import time
 import click
 
 from sow.cli import completing
-from sow.cli.calling import this_caller
 from sow.cli.output import echo_json_lines, json_option
+from sow.cli.this_caller import this_caller
 from sow.errors import QueueError, StateError
 from sow.jobs import workers
 from sow.jobs.database import open_existing_queue

@@ -5,10 +5,11 @@ events in Claude Code's or Cursor's shapes is understood, any other line is text
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 from uuid import uuid4
+
+from msgspec import Struct
 
 from sow.agent_clis.command import CLI
 from sow.executors.base import (
@@ -37,8 +38,7 @@ from sow.schema.executor import ExecutorConfig
 SESSION_ID = "{session_id}"
 
 
-@dataclass(frozen=True)
-class CommandExecutor:
+class CommandExecutor(Struct, frozen=True):
     """Drives the program that the user names."""
 
     config: ExecutorConfig

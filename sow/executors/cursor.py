@@ -7,10 +7,11 @@ recordings, not run by us: today's CLI makes a chat by `create-chat` and has no
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 from uuid import uuid4
+
+from msgspec import Struct
 
 from sow.agent_clis.cursor import CLI, Dialect
 from sow.errors import ExecutorError
@@ -38,8 +39,7 @@ INSTALL = "Install cursor-agent: see https://cursor.com/cli"
 CHAT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{7,199}")
 
 
-@dataclass(frozen=True)
-class CursorExecutor:
+class CursorExecutor(Struct, frozen=True):
     """Drives cursor-agent."""
 
     config: ExecutorConfig

@@ -6,8 +6,6 @@ Owns the order of guessing; knows no program.
 from msgspec.structs import replace
 
 from sow.executors.base import Event, EventKind
-from sow.executors.claude_stream import read_claude_line
-from sow.executors.cursor_stream import read_cursor_line
 from sow.executors.lines import lines_of_types
 from sow.executors.stream import excerpt
 
@@ -22,6 +20,10 @@ LINE_LIMIT = 16_000
 def read_plain_line(line: bytes) -> tuple[Event, ...]:
     """Return what a line tells. Never raises."""
     if line.lstrip().startswith(b"{"):
+        # Who only places a job for such a program reads nothing of it.
+        from sow.executors.claude_stream import read_claude_line
+        from sow.executors.cursor_stream import read_cursor_line
+
         events = read_claude_line(line) or read_cursor_line(line)
         if events:
             return events

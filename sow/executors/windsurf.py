@@ -5,9 +5,10 @@ Owns its command line. Not run by us: no headless `windsurf` could be had.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
+
+from msgspec import Struct
 
 from sow.agent_clis.windsurf import CLI
 from sow.executors.base import (
@@ -34,8 +35,7 @@ from sow.executors.plain import EVENT_LINES, read_plain_line, without_sessions
 from sow.schema.executor import ExecutorConfig
 
 
-@dataclass(frozen=True)
-class WindsurfExecutor:
+class WindsurfExecutor(Struct, frozen=True):
     """Drives `windsurf`, or what `settings.command` names."""
 
     config: ExecutorConfig

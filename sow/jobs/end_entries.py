@@ -10,6 +10,7 @@ import sqlite3
 from contextlib import suppress
 
 from sow.clock import format_time
+from sow.digest import sha256
 from sow.errors import SowError, StateError
 from sow.faults import passing_fault
 from sow.files import locked_once
@@ -114,10 +115,8 @@ def _words(job: Job, state: JobState, reason: str) -> str:
 
 
 def _entry_id(database: Database, job: Job) -> str:
-    from hashlib import sha256  # heavy, and for the ends of jobs alone
-
     name = f"{job.project_id} {file_id(database)} {job.id}"
-    return sha256(name.encode()).hexdigest()[:12]
+    return str(sha256(name.encode()).hexdigest()[:12])
 
 
 def _remember(database: Database, project: ProjectId, seq: int) -> None:

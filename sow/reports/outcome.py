@@ -3,7 +3,6 @@
 Pure: a job record and its attempts come in.
 """
 
-import shlex
 from collections.abc import Callable, Sequence
 
 from sow.clock import Times, format_duration
@@ -29,26 +28,6 @@ def exit_code_of(job: Job) -> ExitCode:
             return CAUSES[job.cause or Cause.INTERNAL].exit_code
         case _:
             return ExitCode.STILL_RUNNING
-
-
-def waiting_command(
-    *task_ids: str,
-    jobs: Sequence[int] = (),
-    any_one: bool = False,
-    wait: str | None = None,
-    as_json: bool = False,
-) -> str:
-    """Return the command that waits for these tasks, or jobs, as the call at hand does."""
-    words = ["sow", "job", "wait", *map(str, jobs)] if jobs else ["sow", "agent", "wait", *task_ids]
-    words += ["--any"] if any_one else []
-    words += ["--wait", wait] if wait else []
-    words += ["--json"] if as_json else []
-    return shlex.join(words)
-
-
-def wait_for_job(job: Job) -> str:
-    """Return the command that waits for a job: by its task, or by its number where it has none."""
-    return waiting_command(job.task_id) if job.task_id else waiting_command(jobs=[job.id])
 
 
 def warnings_of(job: Job, attempts: Sequence[Attempt]) -> tuple[str, ...]:

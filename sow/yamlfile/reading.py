@@ -61,14 +61,14 @@ def decode(text: bytes, path: Path) -> str:
 
 def load(source: str, path: Path) -> object:
     """Return what `source` says, in Python's own types. Raises YamlProblem."""
-    import yaml
+    from sow.yamlfile.library import yaml  # heavy: see there
 
     try:
         if _may_be_deep(source) and _is_too_deep(source):
             raise YamlProblem("nested too deeply", path=path)
         if "&" in source and _expands_too_far(compose(source)):
             raise YamlProblem("its aliases refer to themselves, or expand too far", path=path)
-        data = yaml.load(source, Loader=_loader())  # noqa: S506 - a safe loader of ours
+        data = yaml.load(source, Loader=_loader())
     except yaml.MarkedYAMLError as error:
         raise problem_at(_syntax_reason(error), source, error.problem_mark, path=path) from None
     except yaml.YAMLError as error:
@@ -86,7 +86,7 @@ def _may_be_deep(source: str) -> bool:
 
 def _is_too_deep(source: str) -> bool:
     """Whether `source` is nested so deep that libyaml's composer would overrun the C stack."""
-    import yaml
+    from sow.yamlfile.library import yaml  # heavy: see there
 
     depth = 0
     try:
@@ -154,14 +154,14 @@ def _scalars(node: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
 
 def compose(source: str) -> Any:
     """Return the tree of nodes, with their places, of text that loads."""
-    import yaml
+    from sow.yamlfile.library import yaml  # heavy: see there
 
     return yaml.compose(source, Loader=_loader())
 
 
 def reads_as_string(text: str) -> bool:
     """Whether `text`, written without quotes, is read as a string and not as `yes` or `010` are."""
-    import yaml
+    from sow.yamlfile.library import yaml  # heavy: see there
 
     tag = _loader()("").resolve(yaml.ScalarNode, text, (True, False))
     return bool(tag == "tag:yaml.org,2002:str")
@@ -170,7 +170,7 @@ def reads_as_string(text: str) -> bool:
 @cache
 def _loader() -> Any:
     """Return PyYAML's safe C loader, taught to refuse a key that stands twice in a mapping."""
-    import yaml
+    from sow.yamlfile.library import yaml  # heavy: see there
 
     class Loader(yaml.CSafeLoader):
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:

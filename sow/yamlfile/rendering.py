@@ -49,7 +49,7 @@ def _lined(value: object) -> object:
 
 
 def _dump(data: object) -> str:
-    import yaml  # heavy: see `reading`
+    from sow.yamlfile.library import yaml  # heavy: see there
 
     text: str = yaml.dump(
         data, Dumper=_dumper(), sort_keys=False, width=NO_WRAP, allow_unicode=True
@@ -71,7 +71,7 @@ class _BlockList(list[Any]):
 
 @cache
 def _dumper() -> Any:
-    import yaml  # heavy: see `reading`
+    from sow.yamlfile.library import yaml  # heavy: see there
 
     class Dumper(yaml.CSafeDumper):
         def ignore_aliases(self, _: Any) -> bool:

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 from reports.job_cases import NOW, make_job
 
-from sow.cli.progress import FORMS, fitted, forms_of
+from sow.cli.progress_words import FORMS, fitted, forms_of
 from sow.ids import TaskId
 from sow.reports.activity import Activity
 from sow.reports.prospects import Surroundings

@@ -43,15 +43,12 @@ CLI = AgentCli(
 
 MODULE = '''"""Drives it."""
 
-from dataclasses import dataclass
-
 from sow.agent_clis.newcomer import CLI
 from sow.executors.base import Executor, Launch
 from sow.executors.endings import classify_ending
 from sow.executors.windsurf import WindsurfExecutor
 
 
-@dataclass(frozen=True)
 class NewcomerExecutor(WindsurfExecutor):
     @property
     def binary(self):

@@ -153,6 +153,21 @@ def test_a_spawn_without_a_clone_imports_nothing_of_clones(
     assert [name for name in modules if name.startswith(of_clones)] == []
 
 
+NOT_FOR_PLACING = (
+    ("sow.attempts", "sow.prompts", "sow.refs"),
+    ("_hashlib", "dataclasses", "logging", "shutil", "subprocess", "tempfile"),
+)
+
+
+def test_a_spawn_imports_nothing_of_attempts_and_prompts(
+    at_spawn: tuple[list[str], list[str]],
+) -> None:
+    """A worker plans and starts; who places a job waits for every import of its own."""
+    modules, _ = at_spawn
+    names = tuple(name for group in NOT_FOR_PLACING for name in group)
+    assert [name for name in modules if name.startswith(names)] == []
+
+
 def test_a_spawn_makes_no_dataclass(at_spawn: tuple[list[str], list[str]]) -> None:
     """Each one's methods are compiled at import: a Struct costs a tenth (docs/decisions.md)."""
     _, found = at_spawn

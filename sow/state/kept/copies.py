@@ -145,9 +145,9 @@ def end_of(path: str) -> tuple[int, bytes] | None:
 
 def digest(data: bytes) -> str:
     """Return the short name of a version."""
-    from hashlib import sha256  # heavy: an entry in a log needs none
+    from sow.digest import sha256  # an entry in a log needs none
 
-    return sha256(data).hexdigest()[:32]
+    return str(sha256(data).hexdigest()[:32])
 
 
 def versions(kept: Kept, name: str) -> list[tuple[str, str]]:
