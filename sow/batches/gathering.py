@@ -32,7 +32,7 @@ from sow.schema.causes import Cause
 from sow.schema.job import NOT_BROUGHT_BACK, WAITING_STATES, HeldFor, JobState
 from sow.schema.kinds import KINDS
 from sow.schema.task import FeedbackStatus, ReviewVerdict, Task, TaskReview, TaskStatus
-from sow.state.tasks import find_task, read_task
+from sow.state.tasks import find_task, read_task_at
 from sow.state.verdicts import feedback_status
 
 Version = tuple[int, int, int]
@@ -54,7 +54,7 @@ class Seen:
         known = self._tasks.get(task_id)
         if known is not None and version is not None and known[0] == version:
             return known[1]
-        task = read_task(self._workspace, task_id)
+        task = read_task_at(place)
         if version is not None:
             self._tasks[task_id] = (version, task)
         return task

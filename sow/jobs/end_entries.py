@@ -8,6 +8,7 @@ that is written twice (by two at once, or again after a kill) is read once.
 
 import sqlite3
 from contextlib import suppress
+from typing import NamedTuple
 
 from sow.clock import format_time
 from sow.digest import sha256
@@ -45,23 +46,50 @@ def author_of_job(job: Job, attempt: int | None = None) -> Author:
     return Author(role=job.agent, job=job.id, attempt=attempt)
 
 
+class Logged(NamedTuple):
+    """How far the logs of a project tell of ends by now."""
+
+    project: ProjectId
+    seq: int
+
+
 def log_ends(workspace: Workspace, database: Database) -> None:
     """Tell in the logs of each job of this project that has ended since the last look.
 
     Nothing is told of a task that is gone. What cannot be written now is left
     to the next look. Raises nothing.
     """
+    remember(database, write_ends(workspace, database))
+
+
+def write_ends(workspace: Workspace, database: Database) -> Logged | None:
+    """Do as `log_ends`, and return how far the logs tell of ends: that is for `remember`.
+
+    In between whoever waits may be rung: an end that is in a log and not remembered costs the
+    next look a glance at that log, and remembering costs a commit.
+    """
+    logged = None
     with suppress(SowError, OSError):
         project = ProjectId(project_id_at(workspace.root))
         if not project or not _ends_after(database, project):
-            return
+            return None
         with locked_once(workspace.project):
             for row in _ends_after(database, project):
                 if project_id_at(workspace.root) != project:
-                    return  # another branch was checked out meanwhile
+                    break  # another branch was checked out meanwhile
                 with suppress(DamagedRecord):  # it keeps no other end from being told
                     _log_end(workspace, database, change_of(row))
-                _remember(database, project, row["seq"])
+                logged = Logged(project, row["seq"])
+    return logged
+
+
+def remember(database: Database, logged: Logged | None) -> None:
+    """Have the next look begin behind what the logs tell of. Raises nothing."""
+    if logged is None:
+        return
+    with suppress(SowError, OSError), database.transaction():
+        if _position(database, logged.project) < logged.seq:  # somebody may have come further
+            _remember(database, logged.project, logged.seq)
 
 
 def end_entry(
@@ -85,11 +113,15 @@ def end_entry(
 
 def _ends_after(database: Database, project: ProjectId) -> list[sqlite3.Row]:
     """Return the next ends of jobs that no log tells of yet, oldest first."""
-    position = database.row("select value from control where name = ?", (_name(project),))
     return database.rows(
         f"select * from change where seq > ? and project = ? and {ENDS} order by seq limit ?",  # noqa: S608
-        (int(position["value"]) if position is not None else 0, project, AT_ONCE),
+        (_position(database, project), project, AT_ONCE),
     )
+
+
+def _position(database: Database, project: ProjectId) -> int:
+    row = database.row("select value from control where name = ?", (_name(project),))
+    return int(row["value"]) if row is not None else 0
 
 
 def _log_end(workspace: Workspace, database: Database, end: Change) -> None:

@@ -110,6 +110,6 @@ def _remove(note: Path) -> None:
 
 
 def _digest(data: bytes) -> str:
-    from hashlib import sha256  # heavy, and for changes alone
+    from sow.digest import sha256  # for changes alone
 
-    return sha256(data).hexdigest()
+    return str(sha256(data).hexdigest())

@@ -14,7 +14,7 @@ from msgspec import to_builtins
 
 from sow.yamlfile.changes import REMOVE, Changes, Keys
 from sow.yamlfile.problems import YamlProblem
-from sow.yamlfile.reading import compose, decode, load
+from sow.yamlfile.reading import compose, decode, load, unshared
 from sow.yamlfile.rendering import render, render_item
 
 _ENTANGLED = "cannot be changed without disturbing the rest; write it as plain nested keys"
@@ -52,17 +52,10 @@ def edit_yaml(text: bytes, changes: Changes, *, path: Path) -> bytes:
 
 
 def _load(source: str, path: Path) -> dict[str, Any]:
-    data = _unshared(load(source, path))
+    data = unshared(load(source, path))
     if not isinstance(data, dict):
         raise YamlProblem("expected a mapping", path=path)
     return data
-
-
-def _unshared(data: Any) -> Any:
-    """Return `data` with each alias a value of its own, so that a change of one is of that one."""
-    if isinstance(data, dict):
-        return {key: _unshared(value) for key, value in data.items()}
-    return [_unshared(item) for item in data] if isinstance(data, list) else data
 
 
 def dump_yaml(data: Mapping[str, object]) -> bytes:
@@ -146,7 +139,7 @@ def _with_parent(source: str, keys: Keys, value: object) -> str:
 
 
 def _data(source: str, keys: Keys) -> Any:
-    data: Any = _unshared(load(source, Path()))
+    data: Any = unshared(load(source, Path()))
     for key in keys:
         data = data[key]
     return data

@@ -6,7 +6,7 @@ this module for its types and errors alone.
 """
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -68,7 +68,7 @@ def load(source: str, path: Path) -> object:
             raise YamlProblem("nested too deeply", path=path)
         if "&" in source and _expands_too_far(compose(source)):
             raise YamlProblem("its aliases refer to themselves, or expand too far", path=path)
-        data = yaml.load(source, Loader=_loader())
+        data = unshared(_data_of(source)) if len(source) <= SMALL else _data_of.__wrapped__(source)
     except yaml.MarkedYAMLError as error:
         raise problem_at(_syntax_reason(error), source, error.problem_mark, path=path) from None
     except yaml.YAMLError as error:
@@ -76,6 +76,25 @@ def load(source: str, path: Path) -> object:
     except ValueError as error:
         raise _unreadable_value(source, str(error), path) from None
     return {} if data is None else data
+
+
+@lru_cache(maxsize=64)
+def _data_of(source: str) -> object:
+    """Return what a text says; the same text, which is read again and again, is parsed once.
+
+    Settling a job reads its task's and its project's state some eighteen times, 0.6 ms each.
+    """
+    from sow.yamlfile.library import yaml  # heavy: see there
+
+    data: object = yaml.load(source, Loader=_loader())
+    return data
+
+
+def unshared(data: Any) -> Any:
+    """Return `data` with each alias a value of its own, so that a change of one is of that one."""
+    if isinstance(data, dict):
+        return {key: unshared(value) for key, value in data.items()}
+    return [unshared(item) for item in data] if isinstance(data, list) else data
 
 
 def _may_be_deep(source: str) -> bool:

@@ -15,12 +15,20 @@ from sow.state.kept.store import Kept, kept_at
 def has_changed(kept: Kept | None, path: Path, data: bytes | None) -> bool:
     """Whether a file that was just read has to be read again: what was taken is put back by now.
 
-    `data` is None for a file that is missing. However much differs, one look
-    by the same `kept` sees to all of it.
+    `data` is None for a file that is missing. An agent that writes its state by hand
+    makes one file differ, so the first one is seen to alone, and all of them where git has
+    taken it. However much differs, two looks by the same `kept` see to all of it.
     """
     if kept is None or kept.is_seen_to or agrees(kept, kept.name(path), data):
         return False
-    see_to(kept)
+    if kept.has_found_one:
+        see_to(kept)
+    else:
+        # Needed where something differs, as in `see_to`.
+        from sow.state.kept.putback import sweep_from
+
+        kept.has_found_one = True
+        sweep_from(kept, kept.name(path))
     return True
 
 

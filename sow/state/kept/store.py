@@ -60,6 +60,8 @@ class Kept:
         self.folder = f"{checkout.branch_folder}/{project_id}"
         self.is_seen_to = False
         """Whether one look has been taken by this reader at all that differs."""
+        self.has_found_one = False
+        """Whether this reader has come upon a file that differs, and has looked at it alone."""
         self.put_back: dict[str, bytes] = {}
         """What that look has put back: it counts though git may have taken it once more by now."""
 
