@@ -10,12 +10,13 @@ from typing import NamedTuple
 from sow.schema.causes import Cause
 from sow.schema.change import Change, ChangeKind
 from sow.schema.job import Attempt, HeldFor, Job, JobState, Verb
+from sow.schema.kinds import KINDS
 from sow.schema.output.report import Span, SpanKind
 
 SHORTEST = 0.001
 """What is shorter is no span: nobody could see it."""
 STARTS = "sow places it and starts it"
-KINDS = {
+SPAN_KINDS = {
     Verb.REVIEW: SpanKind.REVIEW,
     Verb.OPEN: SpanKind.OPEN,
     Verb.CHECK: SpanKind.STEP,
@@ -95,7 +96,7 @@ def job_stays(
 def _running(job: Job, attempts: Sequence[Attempt], begin: float, end: float) -> Iterator[Stay]:
     """Yield the attempts within a stretch in which a worker had the job, and what lies between."""
     at = begin
-    if job.verb is Verb.OPEN:
+    if not KINDS[job.verb].is_leased:
         yield Stay(begin, end, SpanKind.OPEN, "open on a terminal", job.id)
         return
     before: Attempt | None = None
@@ -106,7 +107,7 @@ def _running(job: Job, attempts: Sequence[Attempt], begin: float, end: float) ->
             continue
         if first > at:
             yield Stay(at, first, *_between(before), job.id)
-        kind = KINDS.get(job.verb, SpanKind.WORK)
+        kind = SPAN_KINDS.get(job.verb, SpanKind.WORK)
         yield Stay(first, last, kind, _work_words(job, attempt), job.id, attempt.number)
         at, before = last, attempt
     if end > at:
@@ -121,7 +122,7 @@ def _between(before: Attempt | None) -> tuple[SpanKind, str]:
 
 
 def _work_words(job: Job, attempt: Attempt) -> str:
-    verb = job.verb if job.verb in KINDS else attempt.verb
+    verb = job.verb if job.verb in SPAN_KINDS else attempt.verb
     return f"{verb} by {job.agent}" if job.agent else str(verb)
 
 

@@ -12,6 +12,7 @@ from mcp_server.place import SOW, Place
 from sow.cli.mcp_tools import tools_for
 from sow.cli.root import root
 
+pytestmark = pytest.mark.slow
 AGENT = {
     "SOW_JOB_ID": "7",
     "SOW_TASK_ID": "010",
