@@ -118,6 +118,11 @@ class Workspace:
         return self.run / "knowledge.db"
 
     @property
+    def sessions(self) -> Path:
+        """Up to where each session that leads was told what has changed (`sow news`)."""
+        return self.run / "sessions"
+
+    @property
     def workers(self) -> Path:
         return self.run / "workers"
 

@@ -161,6 +161,14 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("trust",): Right.PEOPLE,
     ("doctor",): Right.READS,
     ("schema",): Right.READS,
+    ("install", "status"): Right.READS,
+    # They change what a person's own session may do unasked.
+    ("install", "claude"): Right.PEOPLE,
+    ("install", "agents-md"): Right.PEOPLE,
+    ("uninstall", "claude"): Right.PEOPLE,
+    ("uninstall", "agents-md"): Right.PEOPLE,
+    # To an agent of a job it says nothing.
+    ("news",): Right.READS,
     # What it offers to an agent is no more than what that may run.
     ("mcp",): Right.READS,
     ("completion",): Right.READS,
@@ -187,7 +195,9 @@ WITHOUT_RULE: frozenset[tuple[str, ...]] = frozenset(
         # They need a person: a terminal, or eyes.
         *(("start",), ("agent", "open"), ("config", "show"), ("demo",), ("completion",)),
         # They show or try what belongs to the user, not to the project.
-        *(("notify", "list"), ("notify", "test"), ("worker", "unit")),
+        *(("notify", "list"), ("notify", "test"), ("worker", "unit"), ("install", "status")),
+        # The plugin's hook runs it.
+        ("news",),
     }
 )
 """The commands that no agent's CLI is told to let it run, though sow would not refuse some of them
@@ -269,6 +279,16 @@ def commands_for(role: str, *, reviews: bool = False) -> list[tuple[str, ...]]:
     """
     agent = CallingAgent("", role, reviews=reviews)
     return [words for words in RIGHTS if words not in WITHOUT_RULE and may_run(agent, words)]
+
+
+def commands_denied(role: str, *, reviews: bool = False) -> list[tuple[str, ...]]:
+    """Return the commands that no CLI of an agent with this role is to let run: all others.
+
+    Somebody who has allowed them to their own session (`sow install claude`) has not meant the
+    agents that sow starts.
+    """
+    allowed = set(commands_for(role, reviews=reviews))
+    return [words for words in RIGHTS if words not in allowed]
 
 
 def may_run(agent: CallingAgent, words: tuple[str, ...]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sow import own_variables
-from sow.agents.rights import commands_for
+from sow.agents.rights import commands_denied, commands_for
 from sow.attempts.plan import Plan
 from sow.attempts.references import readable_references, unwritable_links
 from sow.config.environment import read_executor_env
@@ -68,6 +68,7 @@ def launch_of(
         as_root=os.geteuid() == 0,
         environ=environ or {},
         commands=commands_of_role(job.agent),
+        denied=denied_to_role(job.agent),
         readable=readable_to(workspace, task, is_apart=clone is not None),
         unwritable=unwritable_links(workspace, task),
         checkout=None if clone is None else workspace.root / job.cwd,
@@ -78,6 +79,11 @@ def launch_of(
 def commands_of_role(role: str, *, reviews: bool = False) -> tuple[str, ...]:
     """Return the commands of sow that the CLI of an agent is to let it run, each by its words."""
     return tuple(map(" ".join, commands_for(role, reviews=reviews)))
+
+
+def denied_to_role(role: str, *, reviews: bool = False) -> tuple[str, ...]:
+    """Return the commands of sow that the CLI of an agent is to refuse it, likewise."""
+    return tuple(map(" ".join, commands_denied(role, reviews=reviews)))
 
 
 def readable_to(workspace: Workspace, task: Task, *, is_apart: bool) -> tuple[Path, ...]:

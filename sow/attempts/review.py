@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET
 
-from sow.attempts.launch import commands_of_role, executor_variables, task_folder
+from sow.attempts.launch import commands_of_role, denied_to_role, executor_variables, task_folder
 from sow.attempts.plan import Plan, choose_verb, session_of, why_of
 from sow.attempts.references import readable_references, unwritable_links
 from sow.attempts.role_template import role_template
@@ -77,6 +77,7 @@ def launch_review(
         readable=((folder,) if is_apart else ()) + readable_references(workspace, task),
         unwritable=unwritable_links(workspace, task),
         commands=commands_of_role(job.agent, reviews=True),
+        denied=denied_to_role(job.agent, reviews=True),
         is_isolated=is_apart,
     )
     start = {Verb.SPAWN: executor.spawn, Verb.RESUME: executor.resume}[plan.verb]

@@ -17,6 +17,7 @@ from msgspec import UNSET
 
 from sow.attempts.launch import (
     commands_of_role,
+    denied_to_role,
     environment_of,
     readable_to,
     task_folder,
@@ -109,6 +110,7 @@ def _launch(caller: Caller, config: Configuration, resolved: Resolved) -> Launch
             as_root=os.geteuid() == 0,
             environ=agent_environment(caller.environ),
             commands=commands_of_role(resolved.agent),
+            denied=denied_to_role(resolved.agent),
             readable=readable_to(caller.workspace, resolved.task, is_apart=clone is not None),
             unwritable=unwritable_links(caller.workspace, resolved.task),
             checkout=root / resolved.cwd if clone else None,

@@ -54,6 +54,11 @@ COMMANDS = {
         "sow.cli.validate:validate", "Check all files of .sow; mend what has one right answer."
     ),
     "doctor": LazyCommand("sow.cli.doctor:doctor", "Check what agents need to run here."),
+    "install": LazyCommand(
+        "sow.cli.install:install", "Bring sow into the agent CLI you lead from."
+    ),
+    "uninstall": LazyCommand("sow.cli.install:uninstall", "Take out what `sow install` brought."),
+    "news": LazyCommand("sow.cli.news:news", "Print what has ended, or waits, since last asked."),
     "mcp": LazyCommand("sow.cli.mcp:mcp", "Serve these commands as tools to an MCP client."),
     "schema": LazyCommand("sow.cli.schema:schema", "Print the JSON Schema of a file or an output."),
     "completion": LazyCommand(

@@ -17,6 +17,7 @@ from sow.doctor.references import examine_references
 from sow.doctor.state import examine_state
 from sow.errors import QueueError
 from sow.findings import Finding, Level
+from sow.install.standing import examine_installed
 from sow.paths import Workspace, display_path, user_config_path
 
 
@@ -54,6 +55,7 @@ def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
     if only:
         return
     yield Section("MCP", list(examine_mcp()))
+    yield Section("Plugin", list(examine_installed(here.agents_folder, here.environ)))
     if here.workspace is None:
         text = "No .sow folder here or above: queue, workers and disk were not looked at"
         yield Section("Repository", [Finding(check="repository", level=Level.NOTE, text=text)])

@@ -64,6 +64,9 @@ class LaunchRequest(Struct, frozen=True):
     has allowed there holds in the clone too."""
     commands: tuple[str, ...] = ()
     """The commands of sow that its CLI is to let the agent run, each by its words: `task show`."""
+    denied: tuple[str, ...] = ()
+    """The commands of sow that its CLI is to refuse to the agent, whatever the user's own settings
+    allow, likewise; empty for a person's session."""
     instructions: str = ""
     """What stands above a conversation that begins on a terminal; `prompt` is its first message."""
     is_isolated: bool = False

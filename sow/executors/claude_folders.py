@@ -1,6 +1,6 @@
-"""What Claude Code is told of folders besides the one it runs in, as settings of the command line.
+"""What Claude Code is told as settings of the command line: of folders, and of what it refuses.
 
-Owns four facts of Claude Code 2.1.330, measured:
+Owns six facts of Claude Code 2.1.330, measured:
 * It trusts exact paths, and ignores the allow rules of `.claude/settings.json` in any other. Those
   of `settings.local.json` count even there, which an agent may have written.
 * `--add-dir` lets an agent read a folder, but also write there. A deny rule holds against that, in
@@ -8,6 +8,8 @@ Owns four facts of Claude Code 2.1.330, measured:
 * Hooks, helpers and servers of a project act whether it is trusted or not, unless only the
   user's settings count.
 * With `user` as the only source of settings, nothing of the folder that it runs in acts.
+* A deny rule holds against any allow rule, those of the user's own settings among them.
+* A plugin that the user has enabled is off where these settings say so: with its hooks and skills.
 Reads Claude Code's own files, and writes none.
 """
 
@@ -30,6 +32,9 @@ RULES = ("allow", "ask", "deny")
 SETTINGS, SOURCES = "--settings", "--setting-sources"
 ONLY_THE_USERS = (SOURCES, "user", "--strict-mcp-config")
 """Nothing of the folder that it runs in acts by itself then: no hook, helper, rule or server."""
+PLUGIN = "sow@sow"
+"""The plugin that `sow install claude` enables, as Claude Code names it. It is for who leads, and
+is switched off in agents that sow starts: they have texts of their own."""
 WITHOUT_LOCAL = (SOURCES, "user,project")
 """The folder's committed settings count, those that somebody has put beside them do not."""
 
@@ -40,7 +45,7 @@ def last_arguments(request: LaunchRequest, custom_args: Sequence[str]) -> tuple[
     Of a flag that is given twice Claude Code takes the last, so the user's `--settings` become
     part of ours, and which sources of settings count is for sow to say.
     """
-    outside = request.readable or request.unwritable
+    outside = request.readable or request.unwritable or request.denied
     if request.checkout is None and not outside and not request.is_isolated:
         return tuple(custom_args)
     own, rest = take_option(custom_args, SETTINGS)
@@ -60,7 +65,10 @@ def last_arguments(request: LaunchRequest, custom_args: Sequence[str]) -> tuple[
 
 
 def _settings(request: LaunchRequest) -> dict[str, Any]:
-    """Return the rules that go along: the trusted checkout's, and against writing outside."""
+    """Return what goes along: the trusted checkout's rules, and those against writing outside.
+
+    And for an agent of sow's: against the commands of sow that are not its own, and no plugin.
+    """
     rules: dict[str, list[str]] = {}
     for permissions in _trusted_permissions(request):
         for kind in RULES:
@@ -69,8 +77,24 @@ def _settings(request: LaunchRequest) -> dict[str, Any]:
         f"Edit(/{os.path.abspath(folder)}/**)"  # noqa: PTH100 - a link in the path is kept
         for folder in (*request.readable, *request.unwritable)
     )
+    rules["deny"].extend(denying_rules(request.denied, request.commands))
     kept = {kind: list(dict.fromkeys(words)) for kind, words in rules.items() if words}
-    return {"permissions": kept} if kept else {}
+    settings: dict[str, Any] = {"permissions": kept} if kept else {}
+    return {**settings, "enabledPlugins": {PLUGIN: False}} if request.denied else settings
+
+
+def denying_rules(denied: Sequence[str], allowed: Sequence[str]) -> Iterable[str]:
+    """Yield the rules that refuse commands of sow, each by its words.
+
+    A rule for `sow worker` with anything behind it would refuse `sow worker list` too: where that
+    is allowed, the bare command is refused, and what has an option behind it.
+    """
+    for command in denied:
+        if any(other.startswith(f"{command} ") for other in allowed):
+            yield f"Bash(sow {command})"
+            yield f"Bash(sow {command} -*)"
+        else:
+            yield f"Bash(sow {command}:*)"
 
 
 def take_option(arguments: Sequence[str], flag: str) -> tuple[str, list[str]]:
@@ -104,7 +128,11 @@ def _merged(own: dict[str, Any], ours: dict[str, Any]) -> dict[str, Any]:
     permissions = dict(mine) if isinstance(mine, dict) else {}
     for kind, words in more.items():
         permissions[kind] = list(dict.fromkeys([*_texts(permissions.get(kind)), *words]))
-    return {**own, "permissions": permissions} if permissions else own
+    merged = {**own, "permissions": permissions} if permissions else dict(own)
+    if plugins := ours.get("enabledPlugins"):
+        theirs = own.get("enabledPlugins")
+        merged["enabledPlugins"] = {**(theirs if isinstance(theirs, dict) else {}), **plugins}
+    return merged
 
 
 def _added_folders(request: LaunchRequest) -> list[str]:
@@ -124,7 +152,7 @@ def _trusted_permissions(request: LaunchRequest) -> Iterable[Mapping[str, Any]]:
     """Yield the permissions of the main checkout's settings, if the user trusts that folder."""
     if request.checkout is None or request.is_isolated:
         return
-    if not _is_trusted(request.checkout, request.environ):
+    if not is_trusted(request.checkout, request.environ):
         return
     for name in PROJECT_SETTINGS:
         permissions = _read(request.checkout / name).get("permissions")
@@ -132,7 +160,7 @@ def _trusted_permissions(request: LaunchRequest) -> Iterable[Mapping[str, Any]]:
             yield permissions
 
 
-def _is_trusted(folder: Path, environ: Mapping[str, str]) -> bool:
+def is_trusted(folder: Path, environ: Mapping[str, str]) -> bool:
     """Whether the user has told Claude Code to trust exactly this folder."""
     home = environ.get("CLAUDE_CONFIG_DIR") or environ.get("HOME") or "/"
     projects = _read(Path(home) / ".claude.json").get("projects")

@@ -45,6 +45,10 @@ its output. Cursor's and Windsurf's CLIs could not be had, so nothing of theirs 
 `sow` that its role has a right to, each by its name ([what an agent may
 do](guide.md#what-an-agent-may-do)). The prompt always comes on standard input.
 
+Each agent of sow's gets `--settings` besides (real CLI run), with a deny rule for every command of
+`sow` that is not its role's, whatever you have allowed to yourself, and with sow's own plugin
+([plugin.md](plugin.md)) switched off.
+
 In a task's clone ([apart](apart.md)) Claude Code gets more (real CLI run): `--setting-sources
 user,project`, `--settings` with the rules of the checkout that the user has told it to trust and
 with rules against writing into the task's folder, and `--add-dir` for reading it. A reviewer gets

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from sow.agents.rights import RIGHTS, commands_denied, commands_for
+from sow.agents.roles import AGENTS
 from sow.executors.base import LaunchRequest, Session
-from sow.executors.claude_folders import last_arguments
+from sow.executors.claude_folders import denying_rules, last_arguments
 
 
 @pytest.fixture
@@ -120,3 +122,35 @@ def test_an_isolated_run_takes_no_rule_of_the_project_whatever_the_user_says(
     assert arguments[:3] == ("--setting-sources", "user", "--strict-mcp-config")
     assert arguments.count("--setting-sources") == 1
     assert set(settings_of(arguments)["permissions"]) == {"deny"}
+
+
+def test_an_agent_s_cli_refuses_what_is_not_its_own_and_has_no_plugin(request_):
+    """`sow worker list` stays allowed, though `sow worker` is not."""
+    bare = replace(request_, readable=(), checkout=None)
+    agents = replace(bare, commands=("worker list",), denied=("worker", "agent spawn"))
+    own = ("--settings", json.dumps({"enabledPlugins": {"x@y": True, "sow@sow": True}}))
+    settings = settings_of(last_arguments(agents, own))
+    assert settings["enabledPlugins"] == {"x@y": True, "sow@sow": False}
+    assert settings["permissions"] == {
+        "deny": ["Bash(sow worker)", "Bash(sow worker -*)", "Bash(sow agent spawn:*)"]
+    }
+    assert last_arguments(bare, own) == own, "a person's session keeps the plugin"
+
+
+@pytest.mark.parametrize("role", [agent.name for agent in AGENTS])
+@pytest.mark.parametrize("reviews", [False, True])
+def test_no_rule_of_a_role_refuses_what_another_of_it_allows(role, reviews):
+    allowed = [" ".join(words) for words in commands_for(role, reviews=reviews)]
+    denied = [" ".join(words) for words in commands_denied(role, reviews=reviews)]
+    assert sorted(allowed + denied) == sorted(" ".join(words) for words in RIGHTS)
+    prefixes = [
+        rule.removeprefix("Bash(sow ").removesuffix(":*)")
+        for rule in denying_rules(denied, allowed)
+        if rule.endswith(":*)")
+    ]
+    assert [
+        (prefix, command)
+        for prefix in prefixes
+        for command in allowed
+        if f"{command} ".startswith(f"{prefix} ")
+    ] == []

@@ -27,9 +27,12 @@ NO_TOOLS = {
     "the user's own settings and machine": {
         *(("config", "init"), ("config", "path"), ("config", "show"), ("config", "validate")),
         *(("config", "reset"), ("notify", "list"), ("notify", "test"), ("completion",)),
+        *(("install", "claude"), ("install", "agents-md"), ("install", "status")),
+        *(("uninstall", "claude"), ("uninstall", "agents-md")),
         *(("worker", "list"), ("worker", "stop"), ("worker", "logs"), ("worker", "unit")),
     },
     "a person sees to what was lost": {("job", "resolve"), ("job", "prune"), ("clone", "prune")},
+    "a hook runs it": {("news",)},
     "begins before there is anything": {("init",), ("schema",)},
     "another command says the same": {
         ("agent", "task", "state", "set-status"),

@@ -9,12 +9,14 @@ import pytest
 from sow.agents.roles import AGENTS, TEMPLATES
 from sow.cli.named_commands import Named, commands_of, fault_of
 from sow.cli.root import root
+from sow.install.places import MARKETPLACE
 from sow.prompts.library import FOLDER, is_prompt
 
 REPOSITORY = Path(__file__).parents[2]
 TEXTS = [
     *sorted(TEMPLATES.glob("*.md")),
     *sorted(FOLDER.rglob("*.md")),
+    *sorted(MARKETPLACE.rglob("*.md")),
     *sorted(set((REPOSITORY / "docs").rglob("*.md")) - {REPOSITORY / "docs/reference.md"}),
     *sorted(REPOSITORY.glob("*.md")),
 ]

@@ -12,12 +12,21 @@ pytestmark = pytest.mark.real
 WORK = "work-{task_id}.txt"
 LOOP = (
     f'if [ -n "$SOW_REVIEW" ]; then cat {WORK}; else echo line >> {WORK}; fi',
-    'if [ -z "$SOW_REVIEW" ]; then sow agent log Done && sow task set status needs_review; '
-    f"elif [ $(wc -l < {WORK}) = 1 ]; then echo 'Say it twice.' > findings.md; "
-    "sow review correct {task_id} --file findings.md; "
-    "else sow review accept {task_id} --summary 'It does what was asked.'; fi",
+    'sh "$HOME/report.sh" {task_id}',
 )
-"""What either role runs: the reviewer sends the first work of each task back."""
+"""What either role runs."""
+REPORT_SCRIPT = """
+if [ -z "$SOW_REVIEW" ]; then
+  sow agent log Done && sow task set status needs_review
+elif [ $(wc -l < "work-$1.txt") = 1 ]; then
+  echo 'Say it twice.' > findings.md
+  sow review correct "$1" --file findings.md
+else
+  sow review accept "$1" --summary 'It does what was asked.'
+fi
+"""
+"""The reviewer sends the first work of each task back. In a file, for a line that names what a role
+may not run is refused to it as a whole."""
 ASK_ONCE = (
     'asked="$HOME/asked-{task_id}"; if [ -e "$asked" ]; then sow task set status needs_review; '
     'else touch "$asked"; sow agent log "Which colour is it to be?"; '
@@ -30,6 +39,7 @@ def night(journey: Journey) -> Journey:
     """A journey in a repository with a commit, of four tasks, whose agents have a shell."""
     sandbox = journey.sandbox
     journey.configure(settings={"allowed_tools": ["Bash"]})
+    (sandbox.home / "report.sh").write_text(REPORT_SCRIPT)
     tasks = [{"key": key, "name": key, "agent": "implementer"} for key in ("two", "three", "four")]
     (sandbox.home / "tasks.yaml").write_text("".join(json.dumps(task) + "\n" for task in tasks))
     done = sandbox.sow("task", "import", str(sandbox.home / "tasks.yaml"))

@@ -11,14 +11,18 @@ from sandbox import PROGRAMS, Json, Sandbox, end_of
 pytestmark = pytest.mark.real
 
 LEADER = "You lead by tools alone"
-WORK = (
-    'if [ -z "$SOW_REVIEW" ]; then echo line >> work.txt; sow agent log Done && '
-    "sow task set status needs_review; "
-    "elif [ $(wc -l < work.txt) = 1 ]; then echo 'Say it twice.' > findings.md; "
-    "sow review correct {task_id} --file findings.md; "
-    "else sow review accept {task_id} --summary 'It does what was asked.'; fi",
-)
-"""What the author and the reviewer run: the first work goes back."""
+WORK = """
+if [ -z "$SOW_REVIEW" ]; then
+  echo line >> work.txt
+  sow agent log Done && sow task set status needs_review
+elif [ $(wc -l < work.txt) = 1 ]; then
+  echo 'Say it twice.' > findings.md
+  sow review correct "$1" --file findings.md
+else
+  sow review accept "$1" --summary 'It does what was asked.'
+fi
+"""
+"""What the author and the reviewer run, from a file: the first work goes back."""
 
 
 def tool(name: str, **arguments: Any) -> str:
@@ -66,7 +70,8 @@ def answers(request: Json) -> list[Json]:
 def test_it_spawns_waits_and_reviews_by_tools_alone(journey: Journey) -> None:
     sandbox, task_id = journey.sandbox, journey.task_id
     journey.configure(settings={"allowed_tools": ["Bash"]})
-    sandbox.behave(commands=WORK, leader=LEADER, orders=ORDERS)
+    (sandbox.home / "work.sh").write_text(WORK)
+    sandbox.behave(commands=('sh "$HOME/work.sh" {task_id}',), leader=LEADER, orders=ORDERS)
     config = ("--mcp-config", str(write_config(sandbox)), "--strict-mcp-config")
     words = ("claude", "-p", *config, "--allowedTools", "mcp__sow")
     done = end_of(sandbox.start(*words, stdin=f"{LEADER}. Do task {task_id}."))

@@ -24,11 +24,11 @@ from sow.own_variables import STEP_ROLE
 
 READS = """
 agent list, batch list, batch show, changes, clone list, clone path, completion, config path, config
-show, config validate, cost, demo, doctor, feedback list, input list, job explain, job list, job
-logs, job show, knowledge list, knowledge search, knowledge show, log, mcp, next, notify list,
-output list, phase list, project list, project status, prompt, queue status, refs list, review show,
-schema, stats, status, task diff, task explain, task export, task list, task log, task output, task
-show, validate, worker list, worker logs, worker unit
+show, config validate, cost, demo, doctor, feedback list, input list, install status, job explain,
+job list, job logs, job show, knowledge list, knowledge search, knowledge show, log, mcp, news,
+next, notify list, output list, phase list, project list, project status, prompt, queue status, refs
+list, review show, schema, stats, status, task diff, task explain, task export, task list, task log,
+task output, task show, validate, worker list, worker logs, worker unit
 """
 OWN_TASK = "agent log, agent task state set-status, task abandon, task reopen, task set"
 PLANNERS = "task add, task import, task remove"
@@ -43,7 +43,9 @@ reopen, pr status, project abandon, project check, project finish, project new, 
 project set, queue pause, queue resume, refs add, refs init, refs prune, refs remove, refs status,
 refs update, report, start, task check, worker, worker stop
 """
-PEOPLE = "pr create, trust"
+PEOPLE = """
+install agents-md, install claude, pr create, trust, uninstall agents-md, uninstall claude
+"""
 
 
 def words_of(text: str) -> set[tuple[str, ...]]:
@@ -107,8 +109,8 @@ def test_the_roles_named_are_roles() -> None:
 
 
 NO_RULE = """
-agent open, completion, config edit, config init, config reset, config show, demo, mcp, notify
-list, notify test, start, worker, worker unit
+agent open, completion, config edit, config init, config reset, config show, demo, install status,
+mcp, news, notify list, notify test, start, worker, worker unit
 """
 
 

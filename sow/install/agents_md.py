@@ -1,0 +1,117 @@
+"""`AGENTS.md`, which CLIs other than Claude Code read: sow's text between markers.
+
+Owns the writing. Line ends stay those of the file; a link is followed, as long as it stays in the
+repository.
+"""
+
+import difflib
+import os
+from pathlib import Path
+
+from sow.install.agents_block import (
+    Block,
+    Unclear,
+    find_block,
+    text_of_skill,
+    with_block,
+    without_block,
+)
+from sow.install.documents import Written, change_document, read_document
+from sow.install.install_errors import EditedByHand, NothingOnRecord, UnfitFile
+from sow.install.places import SKILL
+
+NAME = "AGENTS.md"
+
+
+def wanted_text() -> str:
+    """Return the text that this sow writes."""
+    return text_of_skill(SKILL.read_text(encoding="utf-8"))
+
+
+def write_agents_md(folder: Path, *, force: bool, dry_run: bool) -> Written:
+    """Put sow's text into the folder's AGENTS.md, or bring it up to date there.
+
+    Raises EditedByHand without `force`, UnfitFile, and as `change_document` does.
+    """
+    file = _file_in(folder)
+
+    def change(data: bytes | None) -> bytes:
+        content, is_crlf = _content(file, data)
+        block = _block(file, content)
+        if block is not None and block.is_edited and not force:
+            raise _edited(file, block, "sow install agents-md")
+        return _bytes(with_block(content, wanted_text(), block), is_crlf=is_crlf)
+
+    return change_document(file, change, dry_run=dry_run, keeps_backup=_is_edited(file))
+
+
+def remove_from_agents_md(folder: Path, *, force: bool, dry_run: bool) -> Written:
+    """Take sow's text out again; a file that has nothing else goes.
+
+    Raises NothingOnRecord, and as `write_agents_md` does.
+    """
+    file = _file_in(folder)
+
+    def change(data: bytes | None) -> bytes | None:
+        content, is_crlf = _content(file, data)
+        block = _block(file, content)
+        if block is None:
+            raise NothingOnRecord("A text of sow's", file)
+        if block.is_edited and not force:
+            raise _edited(file, block, "sow uninstall agents-md")
+        return _bytes(without_block(content, block), is_crlf=is_crlf) or None
+
+    return change_document(file, change, dry_run=dry_run, keeps_backup=_is_edited(file))
+
+
+def block_in(folder: Path) -> Block | None:
+    """Return sow's text in the folder's AGENTS.md. Raises UnfitFile, NotAFile."""
+    file = _file_in(folder)
+    return _block(file, _content(file, read_document(file))[0])
+
+
+def _file_in(folder: Path) -> Path:
+    """Return the folder's AGENTS.md. Raises UnfitFile for a link that leads out of the folder."""
+    file = folder / NAME
+    if file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(
+        os.path.realpath(folder)
+    ):
+        raise UnfitFile(file, "it is a link that leads out of the repository")
+    return file
+
+
+def _is_edited(file: Path) -> bool:
+    block = _block(file, _content(file, read_document(file))[0])
+    return block is not None and block.is_edited
+
+
+def _content(file: Path, data: bytes | None) -> tuple[str, bool]:
+    """Return the text of a file with plain line ends, and whether it had others."""
+    try:
+        text = (data or b"").decode()
+    except UnicodeDecodeError:
+        raise UnfitFile(file, "it is no UTF-8 text") from None
+    if "\r" not in text:
+        return text, False
+    plain = text.replace("\r\n", "\n")
+    if plain.replace("\n", "\r\n") != text:
+        raise UnfitFile(file, "its lines end in two ways")
+    return plain, True
+
+
+def _bytes(text: str, *, is_crlf: bool) -> bytes:
+    return (text.replace("\n", "\r\n") if is_crlf else text).encode()
+
+
+def _block(file: Path, content: str) -> Block | None:
+    try:
+        return find_block(content)
+    except Unclear as error:
+        raise UnfitFile(file, str(error)) from error
+
+
+def _edited(file: Path, block: Block, command: str) -> EditedByHand:
+    lines = difflib.unified_diff(
+        block.text.splitlines(), wanted_text().splitlines(), "there", "of sow", lineterm=""
+    )
+    return EditedByHand(file, "The text between sow's markers", command, "\n".join(lines))

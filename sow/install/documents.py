@@ -1,0 +1,97 @@
+"""Changing a file of somebody else's: read, changed by a function, written whole, with a backup.
+
+Owns that a write of another program is never lost where it can be seen: the file is read again
+before each write, and what has changed meanwhile begins anew. A link is followed and stays.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+from msgspec import Struct
+
+from sow.config.userfile import back_up
+from sow.files import locked_folder, read_regular, remove_empty, write_atomically
+from sow.files.writing import sync_folder
+from sow.install.install_errors import KeepsChanging, ReadOnlyFile
+
+LIMIT = 16 << 20
+"""The largest such file that is read, in bytes."""
+TRIES = 20
+
+
+class Written(Struct, frozen=True):
+    """What has become of a file."""
+
+    before: bytes | None
+    after: bytes | None
+    """None: there is none."""
+    backup: Path | None = None
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether it is another one now."""
+        return self.before != self.after
+
+
+def read_document(path: Path) -> bytes | None:
+    """Return what a file holds; None where there is none. Raises NotAFile."""
+    try:
+        return read_regular(Path(os.path.realpath(path)), LIMIT)
+    except FileNotFoundError:
+        return None
+
+
+def change_document(
+    path: Path,
+    change: Callable[[bytes | None], bytes | None],
+    *,
+    dry_run: bool = False,
+    keeps_backup: bool = True,
+) -> Written:
+    """Replace what a file holds by what `change` makes of it, or leave it as it is.
+
+    `change` gets None for a file that is not there, returns None for one that is to go, and may be
+    asked more than once; what it raises leaves everything as it was. Raises ReadOnlyFile,
+    KeepsChanging, NotAFile, NotWritten.
+    """
+    target = Path(os.path.realpath(path))
+    if not dry_run and change(read_document(target)) is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    lock = locked_folder(target.parent) if target.parent.is_dir() else nullcontext()
+    with lock:
+        for _ in range(TRIES):
+            before = read_document(target)
+            after = change(before)
+            if before == after or dry_run:
+                return Written(before, after)
+            if before is not None and not _may_be_written(target):
+                raise ReadOnlyFile(path)
+            is_kept = keeps_backup and before is not None and after is not None
+            backup = back_up(target) if is_kept else None
+            if read_document(target) == before:
+                _put(target, after)
+                return Written(before, after, backup)
+            if backup is not None:
+                backup.unlink()
+    raise KeepsChanging(path)
+
+
+def remove_if_empty(folder: Path) -> None:
+    """Remove a folder that holds no file, at any depth."""
+    if folder.is_dir() and not folder.is_symlink():
+        remove_empty(folder)
+
+
+def _put(target: Path, data: bytes | None) -> None:
+    if data is None:
+        target.unlink()
+        sync_folder(target.parent)
+    else:
+        write_atomically(target, data)
+
+
+def _may_be_written(path: Path) -> bool:
+    """Whether its owner has left it writable; to root, everything is."""
+    return bool(path.stat().st_mode & 0o222) and os.access(path, os.W_OK)

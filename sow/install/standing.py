@@ -1,0 +1,143 @@
+"""Whether what sow has installed is there, current and whole: findings, for people and programs.
+
+Changes nothing, and starts no program.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from sow import __version__
+from sow.errors import SowError
+from sow.executors.claude_folders import PLUGIN
+from sow.findings import Finding, Level
+from sow.install.agents_md import NAME, block_in, wanted_text
+from sow.install.claude import marketplace_named, needs_trust, rules, settings_now
+from sow.install.old_agents import FOLDER, old_prompts
+from sow.install.places import MARKETPLACE, Scope, Target, target_of
+from sow.install.record import brought_into
+from sow.install.settings_plan import NOTHING, source_of
+from sow.paths import display_path
+
+PLUGIN_CHECK, TEXT_CHECK, OLD_CHECK, PATH_CHECK = "plugin", "agents-md", "old-agents", "path"
+
+
+def examine_installed(folder: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what is installed for the user, for a project's folder, and in its AGENTS.md."""
+    plugin = [
+        finding
+        for scope in Scope
+        for finding in _plugin(target_of(scope, folder, environ), environ)
+    ]
+    yield from plugin
+    yield from _text(folder)
+    yield from _old(folder)
+    is_there = any(finding.level is not Level.NOTE for finding in plugin)
+    if is_there and shutil.which("sow", path=environ.get("PATH", os.defpath)) is None:
+        yield Finding(
+            check=PATH_CHECK,
+            level=Level.WARNING,
+            text="`sow` is not on PATH: commands and hook of the plugin find it there",
+            remedy="Install it with pipx or `uv tool install`, or add its folder to PATH.",
+        )
+
+
+def _plugin(target: Target, environ: Mapping[str, str]) -> Iterator[Finding]:
+    where, facts = (
+        display_path(target.file),
+        {"scope": target.scope.value, "file": str(target.file)},
+    )
+    try:
+        settings, brought = settings_now(target.file), brought_into(target.file, environ)
+    except SowError as error:
+        yield _finding(Level.WARNING, error.message, error.hint, facts)
+        return
+    entry, plugins = marketplace_named(settings), settings.get("enabledPlugins")
+    enabled = plugins.get(PLUGIN) if isinstance(plugins, dict) else None
+    if entry is None and enabled is None and brought == NOTHING:
+        text = f"The plugin for Claude Code is not installed for {target.words}"
+        yield _finding(Level.NOTE, text, "", facts)
+        return
+    if amiss := _amiss(entry, enabled):
+        remedy = f"`{target.command}` brings it up to date."
+        yield _finding(Level.WARNING, f"The plugin in {where}: {amiss}", remedy, facts)
+        return
+    if missing := _missing(settings, brought.allow):
+        text = f"The plugin in {where} lacks {missing} permission rules of sow {__version__}"
+        yield _finding(Level.WARNING, text, f"`{target.command}` adds them.", facts)
+        return
+    text = f"The plugin of sow {__version__} is installed for {target.words}, in {where}"
+    yield _finding(Level.OK, text, "", facts)
+    if needs_trust(target, environ):
+        yield _finding(Level.WARNING, not_trusted(target), how_to_trust(target), facts)
+
+
+def not_trusted(target: Target) -> str:
+    """Return that Claude Code leaves the plugin out in a folder that it does not trust."""
+    return (
+        f"Claude Code does not trust {display_path(target.folder)} yet, and loads no plugin there"
+    )
+
+
+def how_to_trust(target: Target) -> str:
+    """Return how a person trusts a folder."""
+    return f"Start `claude` once in {target.folder}, on a terminal, and answer that you trust it."
+
+
+def _amiss(entry: object, enabled: object) -> str:
+    if entry is None:
+        return "its marketplace was taken out"
+    if entry != source_of(str(MARKETPLACE)):
+        return "it is read from another folder than this sow's"
+    if enabled is None:
+        return "it is not enabled"
+    return "" if enabled is True else "it is switched off there, and stays so"
+
+
+def _missing(settings: Mapping[str, object], declined: tuple[str, ...]) -> int:
+    permissions = settings.get("permissions")
+    allowed = permissions.get("allow") if isinstance(permissions, dict) else None
+    there = {*declined, *(allowed if isinstance(allowed, list) else ())}
+    return sum(rule not in there for rule in rules())
+
+
+def _text(folder: Path) -> Iterator[Finding]:
+    facts = {"file": str(folder / NAME)}
+    try:
+        block = block_in(folder)
+    except SowError as error:
+        yield Finding(
+            check=TEXT_CHECK,
+            level=Level.WARNING,
+            text=error.message,
+            remedy=error.hint,
+            facts=facts,
+        )
+        return
+    level, text, remedy = Level.OK, f"{NAME} tells other CLIs of sow", ""
+    if block is None:
+        level, text = Level.NOTE, f"{NAME} here says nothing of sow"
+    elif block.is_edited:
+        level, text = Level.NOTE, f"What {NAME} says of sow was edited, and stays as it is"
+    elif block.text != wanted_text():
+        level, text = Level.WARNING, f"What {NAME} says of sow is of another version"
+        remedy = "`sow install agents-md` brings it up to date."
+    yield Finding(check=TEXT_CHECK, level=level, text=text, remedy=remedy, facts=facts)
+
+
+def _old(folder: Path) -> Iterator[Finding]:
+    found = old_prompts(folder)
+    if found:
+        names = ", ".join(file.name for file in found)
+        yield Finding(
+            check=OLD_CHECK,
+            level=Level.NOTE,
+            text=f"{FOLDER} has prompts of an earlier kind, which Claude Code offers: {names}",
+            remedy="`sow install claude --project --move-agents` moves them out of its way.",
+            facts={"files": [str(file) for file in found]},
+        )
+
+
+def _finding(level: Level, text: str, remedy: str, facts: Mapping[str, str]) -> Finding:
+    return Finding(check=PLUGIN_CHECK, level=level, text=text, remedy=remedy, facts=facts)

@@ -1,0 +1,72 @@
+"""Up to where a session was told what has changed: a small file for each, in the run folder.
+
+Owns these files, and the signs by which nothing at all has happened since: the queue's file and
+the notes of statuses are as they were. Imports nothing heavy, for a hook asks at every turn.
+"""
+
+import json
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from sow.files import read_regular, write_atomically
+from sow.paths import Workspace
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+MOST = 200
+"""So many sessions are remembered; of more, those that were told last."""
+LIMIT = 1 << 16
+
+Signs = list[list[int]]
+
+
+def signs_of(workspace: Workspace) -> Signs:
+    """Return what the files look like that every change leaves a trace in."""
+    queue = workspace.queue_db
+    files = (queue, queue.with_name(f"{queue.name}-wal"), workspace.status_notes)
+    return [_sign(file) for file in files]
+
+
+def _sign(file: Path) -> list[int]:
+    try:
+        found = os.stat(file)  # noqa: PTH116 - asked at every turn
+    except OSError:
+        return []
+    return [found.st_ino, found.st_size, found.st_mtime_ns]
+
+
+def is_name(text: str) -> bool:
+    """Whether a session may be called so."""
+    return NAME.fullmatch(text) is not None
+
+
+def read_told(workspace: Workspace, session: str) -> tuple[str, Signs] | None:
+    """Return the cursor of a session and the signs at that time; None for one that is new."""
+    try:
+        found = json.loads(read_regular(workspace.sessions / f"{session}.json", LIMIT))
+        cursor, signs = found["cursor"], found["signs"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return (cursor, signs) if isinstance(cursor, str) and isinstance(signs, list) else None
+
+
+def write_told(workspace: Workspace, session: str, cursor: str, signs: Signs) -> None:
+    """Remember up to where a session was told."""
+    folder = workspace.sessions
+    folder.mkdir(parents=True, exist_ok=True)
+    data = json.dumps({"cursor": cursor, "signs": signs}).encode()
+    write_atomically(folder / f"{session}.json", data, durable=False)
+    _forget_oldest(folder)
+
+
+def _forget_oldest(folder: Path) -> None:
+    names = os.listdir(folder)  # noqa: PTH208 - names alone, which are few
+    if len(names) <= MOST:
+        return
+    files = [folder / name for name in names]
+    with suppress(OSError):
+        files.sort(key=lambda file: file.stat().st_mtime)
+    for file in files[:-MOST]:
+        with suppress(OSError):
+            file.unlink()

@@ -1,0 +1,88 @@
+"""A file of somebody else's is written whole or not at all, and never over another's write."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from sow.install.documents import change_document
+from sow.install.install_errors import KeepsChanging, ReadOnlyFile
+
+
+def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
+    real, link = tmp_path / "dotfiles/settings.json", tmp_path / "home/settings.json"
+    for folder in (real.parent, link.parent):
+        folder.mkdir()
+    real.write_text("old")
+    link.symlink_to(real)
+    written = change_document(link, lambda _: b"new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert written.backup is not None
+    assert written.backup.read_text() == "old"
+
+
+def test_a_read_only_file_is_named_and_left(tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text("old")
+    file.chmod(0o444)
+    with pytest.raises(ReadOnlyFile) as refusal:
+        change_document(file, lambda _: b"new")
+    assert str(file) in refusal.value.message
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_another_program_writes_meanwhile_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text("{}")
+    calls: list[bytes | None] = []
+
+    def change(data: bytes | None) -> bytes:
+        calls.append(data)
+        if calls.count(b"{}") == 2:  # after the first look, before the write
+            file.write_text('{"theirs": 1}')
+        return json.dumps({**json.loads(data or b"{}"), "ours": 1}).encode()
+
+    change_document(file, change)
+    assert json.loads(file.read_text()) == {"theirs": 1, "ours": 1}
+
+
+def test_who_writes_at_every_try_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text("0")
+
+    def change(data: bytes | None) -> bytes:
+        file.write_text(str(int(data or b"0") + 1))
+        return b"ours"
+
+    with pytest.raises(KeepsChanging):
+        change_document(file, change)
+    assert [path.name for path in tmp_path.iterdir()] == ["settings.json"], "no backup is left"
+
+
+def test_two_of_sow_lose_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text("[]")
+
+    def add(number: int) -> None:
+        change_document(
+            file,
+            lambda data: json.dumps([*json.loads(data or b"[]"), number]).encode(),
+            keeps_backup=False,
+        )
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(json.loads(file.read_text())) == list(range(8))
+
+
+def test_nothing_changes_in_a_dry_run(tmp_path: Path) -> None:
+    file = tmp_path / "no/such/settings.json"
+    written = change_document(file, lambda _: b"new", dry_run=True)
+    assert (written.before, written.after) == (None, b"new")
+    assert list(tmp_path.iterdir()) == []

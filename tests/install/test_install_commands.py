@@ -1,0 +1,212 @@
+"""`sow install`, `sow uninstall` and `sow install status`, as a person calls them."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from in_process import Ended, run_in_process
+
+from sow.install.places import MARKETPLACE
+from sow.install.settings_plan import source_of
+
+OWN = json.dumps({"model": "opus", "permissions": {"deny": ["Read(x)"]}}, indent=4)
+
+
+class Person:
+    """Somebody with a home and a repository that has a `.sow` folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.repository = folder / "home", folder / "repository"
+        for made in (self.home, self.repository / ".sow"):
+            made.mkdir(parents=True)
+        self.settings = self.home / ".claude/settings.json"
+        self.local = self.repository / ".claude/settings.local.json"
+        program = folder / "bin/sow"
+        program.parent.mkdir()
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+        path = f"{program.parent}:{os.environ['PATH']}"
+        self.env = {"HOME": str(self.home), "PATH": path, "LANG": "C.UTF-8"}
+
+    def sow(self, *words: str, code: int = 0, **env: str) -> Ended:
+        ended = run_in_process(*words, env={**self.env, **env}, cwd=self.repository)
+        assert ended.code == code, ended.out + ended.err
+        return ended
+
+    def files(self) -> dict[str, bytes]:
+        return {
+            str(file.relative_to(self.home.parent)): file.read_bytes()
+            for file in self.home.parent.rglob("*")
+            if file.is_file() and ".git" not in file.parts
+        }
+
+    def json(self, *words: str, code: int = 0) -> Any:
+        return json.loads(self.sow(*words, "--json", code=code).out)
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Person:
+    return Person(tmp_path)
+
+
+def test_it_comes_and_goes_and_leaves_nothing(person: Person) -> None:
+    before = person.files()
+    ended = person.sow("install", "claude")
+    assert "Installed the plugin" in ended.out
+    settings = json.loads(person.settings.read_text())
+    assert settings["extraKnownMarketplaces"]["sow"] == source_of(str(MARKETPLACE))
+    assert settings["enabledPlugins"] == {"sow@sow": True}
+    assert "needs no change" in person.sow("install", "claude").out
+    person.sow("uninstall", "claude")
+    assert person.files() == before
+    refused = person.sow("uninstall", "claude", code=2)
+    assert "not on record" in refused.err
+
+
+def test_a_person_s_settings_are_as_they_were_and_a_copy_is_kept(person: Person) -> None:
+    person.settings.parent.mkdir()
+    person.settings.write_text(OWN)
+    backup = Path(person.json("install", "claude")["backup"])
+    assert backup.read_text() == OWN
+    person.sow("uninstall", "claude")
+    assert person.settings.read_text() == OWN
+
+
+def test_a_dry_run_shows_the_difference_and_writes_nothing(person: Person) -> None:
+    person.settings.parent.mkdir()
+    person.settings.write_text(OWN)
+    ended = person.sow("install", "claude", "--dry-run")
+    assert '+    "enabledPlugins": {' in ended.out
+    assert person.settings.read_text() == OWN
+    assert [file.name for file in person.settings.parent.iterdir()] == ["settings.json"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "it is no JSON"),
+        ('{"a": 1, "a": 2}', "'a' twice"),
+        ('{"permissions": 1}', "no object"),
+    ],
+)
+def test_settings_that_cannot_be_read_are_named_and_left(
+    person: Person, content: str, words: str
+) -> None:
+    person.settings.parent.mkdir()
+    person.settings.write_text(content)
+    ended = person.sow("install", "claude", code=3)
+    assert words in ended.err
+    assert "~/.claude/settings.json was left as it is" in ended.err
+    assert person.settings.read_text() == content
+    person.sow("uninstall", "claude", code=2)
+
+
+def test_for_a_project_it_is_of_this_machine_alone(person: Person) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=person.repository, check=True)
+    ended = person.sow("install", "claude", "--project")
+    assert "does not trust" in ended.err
+    assert f"Start `claude` once in {person.repository}" in ended.err
+    status = ["git", "status", "--porcelain", "--untracked-files=all"]
+    run = subprocess.run(status, cwd=person.repository, check=True, capture_output=True, text=True)
+    assert ".claude" not in run.stdout
+    exclude = person.repository / ".git/info/exclude"
+    assert "/.claude/settings.local.json\n" in exclude.read_text()
+    (person.home / ".claude.json").write_text(
+        json.dumps({"projects": {str(person.repository): {"hasTrustDialogAccepted": True}}})
+    )
+    assert person.json("install", "claude", "--project")["needs_trust"] is False
+    person.sow("uninstall", "claude", "--project")
+    assert not (person.repository / ".claude").exists()
+    assert "settings.local.json" not in exclude.read_text()
+
+
+def test_status_tells_what_is_amiss(person: Person) -> None:
+    assert person.json("install", "status")["ok"] is True
+    person.sow("install", "claude")
+    found = person.json("install", "status")
+    assert [finding["level"] for finding in found["findings"]][:2] == ["ok", "note"]
+    settings = json.loads(person.settings.read_text())
+    settings["extraKnownMarketplaces"]["sow"] = source_of("/gone/marketplace")
+    person.settings.write_text(json.dumps(settings))
+    found = person.json("install", "status", code=1)
+    assert "another folder than this sow's" in found["findings"][0]["text"]
+    person.sow("install", "claude")
+    assert person.json("install", "status")["ok"] is True
+
+
+def test_what_claude_code_has_noted_of_it_goes_along(person: Person) -> None:
+    person.sow("install", "claude")
+    notes = person.settings.parent / "plugins"
+    notes.mkdir()
+    known = {"other": {}, "sow": source_of(str(MARKETPLACE))}
+    (notes / "known_marketplaces.json").write_text(json.dumps(known))
+    entries = [{"scope": "user"}, {"scope": "local", "projectPath": "/elsewhere"}]
+    installed = {"version": 2, "plugins": {"sow@sow": entries}}
+    (notes / "installed_plugins.json").write_text(json.dumps(installed))
+    person.sow("uninstall", "claude")
+    assert json.loads((notes / "known_marketplaces.json").read_text()) == {"other": {}}
+    left = json.loads((notes / "installed_plugins.json").read_text())["plugins"]["sow@sow"]
+    assert left == entries[1:]
+
+
+def test_a_text_in_agents_md_that_was_edited_is_shown_and_left(person: Person) -> None:
+    file = person.repository / "AGENTS.md"
+    file.write_text("Mine.\n")
+    person.sow("install", "agents-md")
+    edited = file.read_text().replace("Four rules", "Five rules")
+    file.write_text(edited)
+    for command in ("install", "uninstall"):
+        refused = person.sow(command, "agents-md", code=3)
+        assert "-## Five rules\n+## Four rules" in refused.err
+        assert file.read_text() == edited
+    ended = person.json("install", "agents-md", "--force")
+    assert Path(ended["backup"]).read_text() == edited
+    Path(ended["backup"]).unlink()
+    person.sow("uninstall", "agents-md")
+    assert file.read_text() == "Mine.\n"
+
+
+def test_agents_md_may_be_a_link_within_the_repository_only(person: Person) -> None:
+    (person.home / "mine.md").write_text("Mine.\n")
+    file = person.repository / "AGENTS.md"
+    file.symlink_to(person.home / "mine.md")
+    assert "leads out of the repository" in person.sow("install", "agents-md", code=3).err
+    assert (person.home / "mine.md").read_text() == "Mine.\n"
+    file.unlink()
+    (person.repository / "CLAUDE.md").write_bytes(b"Mine.\r\n")
+    file.symlink_to("CLAUDE.md")
+    person.sow("install", "agents-md")
+    assert b"\r\n" in (person.repository / "CLAUDE.md").read_bytes()
+    person.sow("uninstall", "agents-md")
+    assert (person.repository / "CLAUDE.md").read_bytes() == b"Mine.\r\n"
+
+
+def test_older_prompts_are_named_and_moved_when_asked(person: Person) -> None:
+    folder = person.repository / ".claude/agents"
+    folder.mkdir(parents=True)
+    for name in ("implementer.md", "mine.md"):
+        (folder / name).write_text(name)
+    assert "implementer.md" in person.sow("install", "claude").err
+    assert (folder / "implementer.md").exists()
+    ended = person.json("install", "claude", "--move-agents")
+    (moved,) = ended["moved"]
+    assert Path(moved["after"]).read_text() == "implementer.md"
+    assert [file.name for file in folder.iterdir()] == ["mine.md"]
+
+
+def test_an_agent_may_not_install_anything(person: Person) -> None:
+    agent = {"SOW_JOB_ID": "1", "SOW_ROOT": str(person.repository), "SOW_AGENT": "orchestrator"}
+    for words in (("install", "claude"), ("uninstall", "claude"), ("install", "agents-md")):
+        assert "is not for agents" in person.sow(*words, code=4, **agent).err
+    assert not person.settings.exists()
+
+
+def test_a_record_that_cannot_be_read_is_named(person: Person) -> None:
+    record = person.home / ".config/sow/installed.json"
+    record.parent.mkdir(parents=True)
+    record.write_text("{")
+    assert "installed.json cannot be used" in person.sow("install", "claude", code=3).err
+    assert not person.settings.exists()
