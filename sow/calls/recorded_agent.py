@@ -15,8 +15,8 @@ from sow.ids import JobId
 from sow.jobs import jobs
 from sow.jobs.database import open_existing_queue
 from sow.paths import Workspace
-from sow.schema.job import Job, Verb
-from sow.schema.kinds import kind_of
+from sow.schema.job import Job
+from sow.schema.kinds import SessionUse, kind_of
 from sow.state.authors import LONGEST_NUMBER
 
 
@@ -28,8 +28,10 @@ def by_record(agent: CallingAgent, environ: MutableMapping[str, str]) -> Calling
     job = _recorded(environ)
     if job is None:
         return agent
-    role = job.agent if kind_of(job).is_agents else own_variables.STEP_ROLE
-    found = CallingAgent(job.task_id or agent.task_id, role, reviews=job.verb is Verb.REVIEW)
+    kind = kind_of(job)
+    role = job.agent if kind.is_agents else own_variables.STEP_ROLE
+    reviews = kind.session is SessionUse.OWN
+    found = CallingAgent(job.task_id or agent.task_id, role, reviews=reviews)
     if found != agent:
         environ[own_variables.AGENT] = found.role
         environ[own_variables.TASK_ID] = found.task_id
