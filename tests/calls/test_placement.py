@@ -1,7 +1,8 @@
 """Each step of a call's placing, and what each failure of one leaves behind."""
 
 import os
-from collections.abc import Callable, Mapping
+import signal
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,15 @@ def test_a_log_that_takes_no_words_leaves_nothing(desk: Desk) -> None:
     assert (desk.job(1).state, desk.read().status) == (JobState.CANCELLED, TaskStatus.PAUSED)
 
 
-def test_an_interrupted_call_leaves_nothing(desk: Desk) -> None:
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Have SIGINT raise KeyboardInterrupt, also where a background shell has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupted_call_leaves_nothing(desk: Desk, interruptible: None) -> None:
     desk.configure(CURSOR)
     desk.program("cursor-agent", "kill -INT $PPID")
     desk.task()
