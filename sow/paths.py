@@ -5,7 +5,6 @@ mark of a clone, and writes none; knows nothing of what the files hold.
 """
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from sow import own_variables
 from sow.clone_mark import workspace_of_clone
 from sow.errors import StateError
 from sow.ids import AttemptId, JobId, PhaseName, TaskId, WorkerId
+from sow.user_folders import BaseFolder, user_folder
 
 SOW_FOLDER = ".sow"
 
@@ -269,19 +269,7 @@ def user_config_path(environ: Mapping[str, str]) -> Path:
     if named:
         # pathlib raises where there is no such user; this leaves the word as it is
         return Path(os.path.abspath(os.path.expanduser(named)))  # noqa: PTH100, PTH111
-    return _user_config_folder() / "config.yaml"
-
-
-def _user_config_folder() -> Path:
-    if sys.platform == "win32":
-        # Every command imports this module; few ask where the user's configuration is.
-        from platformdirs.windows import Windows
-
-        return Path(Windows("sow", appauthor=False, roaming=True).user_config_dir)
-    # As above.
-    from platformdirs.unix import Unix
-
-    return Path(Unix("sow").user_config_dir)
+    return Path(user_folder(BaseFolder.CONFIG), "config.yaml")
 
 
 def display_path(path: Path) -> str:

@@ -5,7 +5,6 @@ Owns both names. Makes nothing.
 
 import os
 import re
-import sys
 from pathlib import Path
 
 from msgspec import UNSET, Struct
@@ -20,6 +19,7 @@ from sow.ids import TaskId
 from sow.paths import Workspace
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskClone
+from sow.user_folders import BaseFolder, user_folder
 
 LONGEST_NAME = 40
 ID_DIGITS = 8
@@ -182,13 +182,7 @@ def clones_folder(workspace: Workspace, repository: Repository, settings: CloneS
 
 def default_folder() -> Path:
     """Return `$XDG_STATE_HOME/sow/clones`, or what stands for it on this platform."""
-    if sys.platform == "win32":
-        from platformdirs.windows import Windows  # each platform needs its own only
-
-        return Path(Windows("sow", appauthor=False).user_state_dir, "clones")
-    from platformdirs.unix import Unix  # likewise
-
-    return Path(Unix("sow").user_state_dir, "clones")
+    return Path(user_folder(BaseFolder.STATE), "clones")
 
 
 def inside_of(root: Path, top: Path) -> str:

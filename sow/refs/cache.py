@@ -7,7 +7,6 @@ Owns where it lies, the names in it, and the lock of one cached repository. A fo
 import fcntl
 import os
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ from msgspec import Struct
 from sow.files import NotWritten
 from sow.refs.refs_errors import CacheLocked
 from sow.refs.sources import key_of
+from sow.user_folders import BaseFolder, user_folder
 
 LOCK_SECONDS = 1800.0
 """How long a second one waits while the first fetches."""
@@ -33,13 +33,7 @@ an agent's CLI that is told of the tree takes nothing at its root for settings o
 
 def cache_root() -> Path:
     """Return `$XDG_CACHE_HOME/sow/refs`, or what stands for it on this platform."""
-    if sys.platform == "win32":
-        from platformdirs.windows import Windows  # each platform needs its own only
-
-        return Path(Windows("sow", appauthor=False).user_cache_dir, "refs")
-    from platformdirs.unix import Unix  # likewise
-
-    return Path(os.path.realpath(Unix("sow").user_cache_dir), "refs")
+    return Path(os.path.realpath(user_folder(BaseFolder.CACHE)), "refs")
 
 
 class Cached(Struct, frozen=True):

@@ -293,7 +293,7 @@ def test_a_filter_that_leaves_nothing_is_no_sign_that_there_are_no_tasks(begun):
         (
             ("taks", "list"),
             "sow taks",
-            "Did you mean `sow task` or `sow status`? See `sow --help`.",
+            "Did you mean `sow task` or `sow stats`? See `sow --help`.",
         ),
         (("task", "lits"), "sow task lits", "Did you mean `sow task list`? See `sow task --help`."),
         (("xyz",), "sow xyz", "See `sow --help`."),

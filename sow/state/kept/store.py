@@ -11,8 +11,10 @@ import re
 from pathlib import Path
 
 from sow.paths import SOW_FOLDER
+from sow.user_folders import BaseFolder, user_folder
 
-KEPT = "sow/kept"
+KEPT_FOLDER = "kept"
+KEPT = f"sow/{KEPT_FOLDER}"
 SMALL = 4096
 LONGEST_NAME = 200
 PROJECT_ID = re.compile(
@@ -37,7 +39,8 @@ class Checkout:
     def branch_folder(self) -> str:
         """Return where the copies of this checkout and branch lie."""
         if not self.git:
-            return f"{_user_folder()}/{_quoted(os.path.realpath(self.root))}@"
+            folder = f"{user_folder(BaseFolder.STATE)}/{KEPT_FOLDER}"
+            return f"{folder}/{_quoted(os.path.realpath(self.root))}@"
         return f"{self.git}/{KEPT}/{_quoted(self.inside)}@{_quoted(self.head)}"
 
     @property
@@ -164,12 +167,6 @@ def _is_ours(folder: str) -> bool:
         return os.stat(folder).st_uid == os.geteuid()  # noqa: PTH116
     except OSError:
         return False
-
-
-def _user_folder() -> str:
-    """Return the folder for checkouts without git: platformdirs' answer, without its import."""
-    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111
-    return f"{state}/{KEPT}"
 
 
 def _quoted(text: str) -> str:

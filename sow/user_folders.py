@@ -1,0 +1,41 @@
+"""Where a user's own files lie: `sow` in the base folders for configuration, state and cache.
+
+Owns that platformdirs decides, and that the usual answer needs no import of it: its form for
+Unix brings `tempfile`, `shutil` and the compressors along (4.14, 6 ms of a command).
+"""
+
+import os
+import sys
+from enum import Enum
+
+NAME = "sow"
+
+
+class BaseFolder(Enum):
+    """A base folder of the XDG specification: its variable, its place below home, its attribute."""
+
+    CONFIG = ("XDG_CONFIG_HOME", ".config", "user_config_dir")
+    STATE = ("XDG_STATE_HOME", ".local/state", "user_state_dir")
+    CACHE = ("XDG_CACHE_HOME", ".cache", "user_cache_dir")
+
+
+def user_folder(base: BaseFolder) -> str:
+    """Return sow's folder in a base folder. Nothing promises that it is there.
+
+    Linux and macOS: `$XDG_CONFIG_HOME/sow`, else `~/.config/sow`, and likewise. Windows:
+    `%APPDATA%/sow` for the configuration, `%LOCALAPPDATA%/sow` for the others.
+    """
+    variable, below_home, attribute = base.value
+    if sys.platform == "win32":
+        from platformdirs.windows import Windows  # each platform needs its own only
+
+        folders = Windows(NAME, appauthor=False, roaming=base is BaseFolder.CONFIG)
+        return str(getattr(folders, attribute))
+    chosen, home = os.environ.get(variable, ""), os.environ.get("HOME", "")
+    if chosen.startswith("/"):
+        return f"{chosen}/{NAME}"
+    if not chosen and home.startswith("/"):
+        return f"{home}/{below_home}/{NAME}"
+    from platformdirs.unix import Unix  # who has no home, or names a folder in no usual way
+
+    return str(getattr(Unix(NAME), attribute))
