@@ -31,10 +31,11 @@ def user_folder(base: BaseFolder) -> str:
 
         folders = Windows(NAME, appauthor=False, roaming=base is BaseFolder.CONFIG)
         return str(getattr(folders, attribute))
-    chosen, home = os.environ.get(variable, ""), os.environ.get("HOME", "")
+    chosen = os.environ.get(variable, "")
     if chosen.startswith("/"):
         return f"{chosen}/{NAME}"
-    if not chosen and home.startswith("/"):
+    home = os.path.expanduser("~")  # noqa: PTH111 - no exception without a home
+    if not chosen and home.startswith("/") and os.environ.get("HOME") != "":
         return f"{home}/{below_home}/{NAME}"
     from platformdirs.unix import Unix  # who has no home, or names a folder in no usual way
 

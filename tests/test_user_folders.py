@@ -11,13 +11,15 @@ from sow.user_folders import BaseFolder, user_folder
 
 
 @pytest.mark.parametrize("base", BaseFolder)
-@pytest.mark.parametrize("home", ["/home/ada", "/home/ada/", "/"])
+@pytest.mark.parametrize("home", ["/home/ada", "/home/ada/", "/", "relative", "", None])
 @pytest.mark.parametrize("chosen", [None, "", "/elsewhere", "relative", " "])
 def test_it_is_platformdirs_answer(
-    base: BaseFolder, home: str, chosen: str | None, monkeypatch: pytest.MonkeyPatch
+    base: BaseFolder, home: str | None, chosen: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variable, _, attribute = base.value
-    monkeypatch.setenv("HOME", home)
+    monkeypatch.delenv("HOME")
+    if home is not None:
+        monkeypatch.setenv("HOME", home)
     monkeypatch.delenv(variable, raising=False)
     if chosen is not None:
         monkeypatch.setenv(variable, chosen)

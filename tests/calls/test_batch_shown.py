@@ -17,6 +17,7 @@ from sow.jobs import batches, jobs, leases
 from sow.schema.causes import Cause
 from sow.schema.job import HeldFor, JobState
 from sow.schema.task import Task, TaskStatus
+from sow.state.places import TaskPlace
 
 SAME = ("state", "rests", "exit_code", "counts", "continue_with")
 
@@ -132,12 +133,14 @@ def test_each_state_is_read_once_for_a_look_and_its_table(
 ) -> None:
     read: list[str] = []
 
-    def noting(workspace: Any, task_id: str) -> Task:
-        read.append(task_id)
-        return desk.read(task_id)
+    true_read = gathering.read_task_at
+
+    def noting(place: TaskPlace) -> Task:
+        read.append(place.task_id)
+        return true_read(place)
 
     for module in (gathering, views):
-        monkeypatch.setattr(module, "read_task", noting, raising=False)
+        monkeypatch.setattr(module, "read_task_at", noting, raising=False)
     seen = Seen(desk.workspace)
     found = look_at_batch(desk.caller, desk.database, desk.config, work.batch.id, seen)
     detail = views.detail_of(

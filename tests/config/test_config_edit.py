@@ -5,6 +5,8 @@ import json
 import pytest
 from journeys.json_contract import hold
 
+pytestmark = pytest.mark.slow
+
 GOOD = "worker: {concurrency: 2}\n"
 BAD = "worker: {concurrency: none}\n"
 

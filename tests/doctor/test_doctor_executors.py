@@ -10,6 +10,8 @@ from standins import CursorDialect, install_standins
 
 from sow.doctor.probe import ask
 
+pytestmark = pytest.mark.slow
+
 CURSOR = {"SOW_AGENTS_IMPLEMENTER": "cursor"}
 HELPLESS = 'case "$1" in --version) echo 9.9;; *) echo "%s";; esac'
 

@@ -8,6 +8,8 @@ import pytest
 from doctor.clinic import Clinic
 from journeys.site import wait_until
 
+pytestmark = pytest.mark.slow
+
 
 def test_before_the_first_call_there_is_no_queue_and_none_is_made(clinic: Clinic) -> None:
     clinic.site.project("010")

@@ -486,6 +486,7 @@ def test_any_bytes_are_read_without_an_error(data: bytes) -> None:
         assert all(map(is_sound, executor.read_line(data)))
 
 
+@pytest.mark.slow
 @given(KINDS, st.dictionaries(st.text(max_size=5), JSON, max_size=3), JSON, st.text(max_size=10))
 def test_any_json_is_read_without_an_error(
     kind: str, extra: dict[str, object], body: object, noise: str

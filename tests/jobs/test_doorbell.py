@@ -61,6 +61,7 @@ def test_many_rings_are_one(tmp_path: Path) -> None:
     bell.close()
 
 
+@pytest.mark.slow
 def test_more_rings_than_a_pipe_holds_block_nobody(tmp_path: Path) -> None:
     bell = Bell(tmp_path / "a.bell")
     for _ in range(70_000):

@@ -115,6 +115,7 @@ def test_the_tables_of_huey_are_huey_s_own(database: Database) -> None:
     assert wanted <= held
 
 
+@pytest.mark.slow
 def test_several_processes_that_make_the_queue_at_once_share_one(workspace: Workspace) -> None:
     openers = [start_python(OPENER, workspace.root, f"{n:03}") for n in range(4)]
     for opener in openers:
@@ -269,6 +270,7 @@ def test_a_commit_that_fails_is_rolled_back(database: Database) -> None:
     assert database.rows("select * from child") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["file", "folder", "no file yet"])
 def test_a_read_only_queue_is_told_with_exit_6(workspace: Workspace, what: str) -> None:
     add_task_010(workspace)

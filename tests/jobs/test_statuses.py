@@ -450,6 +450,7 @@ def test_a_reader_that_cannot_write_still_reads(
         assert feed.lagging == "the disk is full"
 
 
+@pytest.mark.slow
 def test_ten_thousand_statuses(workspace: Workspace, database: Database) -> None:
     """All in one commit: a record of a long run is no reason to wait."""
     set_status(workspace, "paused")

@@ -100,6 +100,7 @@ def test_where_nothing_can_be_written_it_searches_in_memory(filled, tmp_path: Pa
     assert not list(tmp_path.glob("*knowledge*"))
 
 
+@pytest.mark.slow
 def test_many_at_once_have_the_same_answer(filled) -> None:
     def one_search(number: int) -> list[str]:
         if number % 3 == 0:

@@ -18,6 +18,8 @@ from sow.refs.removing import remove_reference
 from sow.refs.updating import Deed, update_reference
 from sow.schema.references import Reference
 
+pytestmark = pytest.mark.slow
+
 NOW = 1_800_000_000.0
 DAY = 86_400.0
 

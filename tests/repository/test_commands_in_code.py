@@ -57,6 +57,7 @@ def _text(node: ast.Constant | ast.JoinedStr) -> str:
     )
 
 
+@pytest.mark.slow
 def test_every_command_in_a_string_exists() -> None:
     found_in = [(file, found) for file in FILES for found in commands_in(text_of(file))]
     assert len(found_in) > 500, "otherwise this shows nothing"

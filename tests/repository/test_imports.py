@@ -144,6 +144,7 @@ print(json.dumps(sorted({
 """
 
 
+@pytest.mark.slow
 def test_a_spawn_without_a_clone_imports_nothing_of_clones(
     at_spawn: tuple[list[str], list[str]],
 ) -> None:

@@ -65,6 +65,7 @@ def importers_of(*names: str) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_the_sdk_of_mcp_is_imported_by_its_server_alone() -> None:
     assert importers_of("mcp", "mcp_types") == DOOR_OF_MCP
     assert importers_of("anyio", "pydantic", "jsonschema") == BEHIND_IT

@@ -19,6 +19,7 @@ def names(path: str) -> set[str]:
     return {test.relative_to(REPOSITORY / "tests").as_posix() for test in belonging_to(Path(path))}
 
 
+@pytest.mark.slow
 def test_every_module_has_tests() -> None:
     assert [module for module in MODULES if not belonging_to(module)] == []
 

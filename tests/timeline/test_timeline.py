@@ -160,6 +160,7 @@ def test_the_critical_path_has_neither_gap_nor_overlap(tasks: list[TaskStory]) -
     assert longest_chain(tasks) <= sum(task.end - task.begin for task in tasks)
 
 
+@pytest.mark.slow
 def test_the_critical_path_goes_through_what_was_waited_for() -> None:
     tasks = [
         task("010", [(0, 10, SpanKind.WORK)]),
@@ -172,6 +173,7 @@ def test_the_critical_path_goes_through_what_was_waited_for() -> None:
     assert longest_chain(tasks) == 40  # 010 and 020; 030 would not have waited for a slot
 
 
+@pytest.mark.slow
 def test_a_task_that_somebody_began_late_goes_back_to_what_ended_before() -> None:
     tasks = [task("010", [(0, 10, SpanKind.WORK)]), task("020", [(25, 40, SpanKind.WORK)])]
     path = [(step.task, step.begin, step.end, step.kind) for step in critical_path(tasks)]

@@ -21,6 +21,8 @@ from sow.paths import Workspace
 from sow.validation.kinds import Kind
 from sow.validation.leftovers import is_leftover
 
+pytestmark = pytest.mark.slow
+
 CODES = {0, 1, 4}
 ODD = sorted(set(MAKERS) - {"huge", "device"})
 """What may lie in a file's place; reading the other two takes long."""

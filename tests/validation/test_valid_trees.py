@@ -11,6 +11,8 @@ from validation.trees import make_tree
 from sow.validation.examination import examine
 from sow.validation.mending import mend
 
+pytestmark = pytest.mark.slow
+
 NOWHERE = Path("/nonexistent/config.yaml")
 
 

@@ -349,6 +349,7 @@ def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(monitor_module, "SHORTEST_READING_SECONDS", 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_looks")
 def test_others_are_seen_to_while_one_is_read(site: WatchSite) -> None:
     """An agent that prints without end must hold up neither ends nor cancels of the others."""

@@ -20,7 +20,10 @@ from sow.processes import procfs
 from worker.supervisor import exit_file
 from worker.supervisor.instructions import pack
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc"),
+]
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 75, 255])
