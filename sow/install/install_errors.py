@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sow.errors import ConfigurationError, UsageError
+from sow.errors import ConfigurationError, StateError
 from sow.paths import display_path
 
 
@@ -47,7 +47,7 @@ class EditedByHand(ConfigurationError):
         )
 
 
-class NothingOnRecord(UsageError):
+class NothingOnRecord(StateError):
     """There is nothing that sow could take away again."""
 
     def __init__(self, what: str, where: Path) -> None:

@@ -62,7 +62,7 @@ def test_it_comes_and_goes_and_leaves_nothing(person: Person) -> None:
     assert "needs no change" in person.sow("install", "claude").out
     person.sow("uninstall", "claude")
     assert person.files() == before
-    refused = person.sow("uninstall", "claude", code=2)
+    refused = person.sow("uninstall", "claude", code=4)
     assert "not on record" in refused.err
 
 
