@@ -101,7 +101,7 @@ def test_settings_that_cannot_be_read_are_named_and_left(
     assert words in ended.err
     assert "~/.claude/settings.json was left as it is" in ended.err
     assert person.settings.read_text() == content
-    person.sow("uninstall", "claude", code=2)
+    person.sow("uninstall", "claude", code=4)
 
 
 def test_for_a_project_it_is_of_this_machine_alone(person: Person) -> None:
