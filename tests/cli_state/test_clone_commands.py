@@ -16,6 +16,8 @@ from sow.paths import display_path
 from sow.schema.job import Verb
 from sow.state.tasks import change_task
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):

@@ -19,6 +19,8 @@ from sow.state.task_log import read_entries
 from sow.state.tasks import add_task, reopen
 from sow.state.transitions import moment
 
+pytestmark = pytest.mark.slow
+
 NOON = 1_769_860_800.0
 
 
@@ -413,7 +415,6 @@ def test_work_that_git_was_told_not_to_look_at_is_other_work(git, tmp_path, flag
     assert work_of(tmp_path) != before
 
 
-@pytest.mark.slow
 def test_a_file_that_is_larger_than_the_memory_is_told_apart(git, tmp_path):
     (tmp_path / "core").touch()
     os.truncate(tmp_path / "core", 300 << 20)

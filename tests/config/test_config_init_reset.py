@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ASKED = "~/.config/sow/config.yaml exists already. Overwrite it? [y/N]: "
 
 

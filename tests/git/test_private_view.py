@@ -9,6 +9,8 @@ from sow.git.identity import identity_of
 from sow.git.inert_refs import UnsafeClone, read_head, read_ref, write_branch
 from sow.git.private_view import index_of, private_view
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def site(tmp_path):

@@ -14,6 +14,8 @@ from sow.schema.job import Attempt, Job, JobState
 from sow.schema.spending import By, Spending
 from sow.schema.usage import ModelUsage, RunUsage, Tokens
 
+pytestmark = pytest.mark.slow
+
 NOW = 1_770_000_000.0
 DAY = 86_400
 OTHER = ProjectId("5e0a7d7c-1111-4b58-9d8e-0e0e0e0e0e0e")

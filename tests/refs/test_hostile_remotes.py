@@ -15,6 +15,8 @@ from sow.refs.exporting import tree_of
 from sow.refs.repository import repository_in
 from sow.schema.references import Reference
 
+pytestmark = pytest.mark.slow
+
 
 def program(folder: Path, name: str) -> tuple[Path, Path]:
     """Make a program that leaves a trace when it is run; return both."""

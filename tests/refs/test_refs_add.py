@@ -9,6 +9,8 @@ from refs.remotes import Remote
 
 from sow.git.run import git
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_repository_is_fetched_and_linked(site: RefSite, remote: Remote) -> None:
     ended = site.good("refs", "add", remote.url)

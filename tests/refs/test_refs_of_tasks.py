@@ -17,6 +17,8 @@ from sow.state.tasks import read_task
 from sow.validation.marks import conflict_in
 from sow.validation.references import merged_index
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def tasks(site: RefSite, remote: Remote) -> RefSite:

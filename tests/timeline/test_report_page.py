@@ -22,6 +22,8 @@ from sow.timeline.markup import escaped, tag
 from sow.timeline.page import MARK, page_of
 from sow.timeline.text import lines_of
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = (
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',

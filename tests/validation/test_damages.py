@@ -15,6 +15,8 @@ from sow.paths import Workspace
 from sow.validation.kinds import MEANINGS, Kind
 from sow.validation.mending import MENDERS, mend
 
+pytestmark = pytest.mark.slow
+
 NOWHERE = Path("/nonexistent/config.yaml")
 MOST_TREES = 400
 NAMED: Counter[Kind] = Counter()
@@ -77,7 +79,6 @@ def test_it_is_named_with_its_line_and_what_is_mended_is_mended_for_good(
     assert snapshot(workspace) == after
 
 
-@pytest.mark.slow
 def test_every_kind_is_provoked(trees, tmp_path: Path) -> None:
     """The report: how often each kind was named."""
     for name in DAMAGES:
