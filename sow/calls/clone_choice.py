@@ -1,7 +1,8 @@
 """Whether the agent of a call works in a clone of its own: the option, else the settings.
 
 Owns that choice, and what is refused where no clone can be made. The clone
-itself is made by the worker, as part of the first attempt.
+itself is made by the worker, as part of the first attempt; a resume goes where
+its session is, or was to begin.
 """
 
 from msgspec import UNSET
@@ -14,6 +15,7 @@ from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.lifecycle.types import WHOLE_PHASE
 from sow.schema.config import CloneUse
+from sow.schema.job_terms import AuthorTerms
 
 
 class HasItsClone(UsageError):
@@ -47,7 +49,12 @@ def with_clone(
     """
     request = resolved.request
     if not request.begins_session:
-        return resolved.task.clone is not UNSET
+        if resolved.task.clone is not UNSET:
+            return True
+        if not _is_still_to_be_made(database, resolved):
+            return False
+        _refuse_impossible(caller, config, resolved)
+        return True
     if resolved.task.clone is not UNSET:
         if request.clone is False:
             raise HasItsClone(resolved.task.id)
@@ -60,6 +67,18 @@ def with_clone(
         raise FolderOutside(resolved.cwd)
     _refuse_impossible(caller, config, resolved)
     return True
+
+
+def _is_still_to_be_made(database: Database | None, resolved: Resolved) -> bool:
+    """Whether the session was to begin in a clone that could not be made."""
+    task = resolved.task
+    if database is None or task.session_started or task.session_id is UNSET:
+        return False
+    tried = jobs.attempts_on(database, task.session_id)
+    if not tried:
+        return False
+    terms = jobs.get_job(database, tried[-1].job_id).terms
+    return isinstance(terms, AuthorTerms) and terms.clone
 
 
 def _refuse_impossible(caller: Caller, config: Configuration, resolved: Resolved) -> None:

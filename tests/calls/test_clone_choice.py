@@ -1,0 +1,49 @@
+"""Where a resume goes whose session has not begun: to the clone that it was to begin in."""
+
+import pytest
+from calls.desk import SESSION, Desk
+from clones.clone_site import name_author, plain
+
+from sow.calls.placement import place
+from sow.errors import StateError
+from sow.schema.job import Job, JobState
+from sow.schema.job_terms import AuthorTerms
+from sow.schema.task import TaskStatus
+
+
+def resumed(desk: Desk, *, clone: bool, started: bool = False) -> Job:
+    """Have the clone of a task's first job not be made, and its session be resumed."""
+    desk.task("010", depends_on=())
+    desk.with_session("010", started=started)
+    job = desk.run(task_id="010", terms=AuthorTerms(clone=clone))
+    desk.attempt(job, session_id=SESSION)
+    desk.end(job.id, TaskStatus.FAILED, JobState.FAILED)
+    return place(desk.caller, desk.database, desk.config, desk.resume("010")).job
+
+
+def is_in_clone(job: Job) -> bool:
+    return isinstance(job.terms, AuthorTerms) and job.terms.clone
+
+
+def repository(desk: Desk) -> None:
+    plain(desk.workspace.root, "init", "-q", "-b", "main")
+    name_author(desk.workspace.root)
+    plain(desk.workspace.root, "commit", "-q", "--allow-empty", "-m", "First")
+
+
+def test_a_clone_that_could_not_be_made_is_made_by_the_resume(desk: Desk) -> None:
+    repository(desk)
+    assert is_in_clone(resumed(desk, clone=True))
+
+
+@pytest.mark.parametrize(("clone", "started"), [(False, False), (True, True)])
+def test_a_session_of_the_root_stays_there(desk: Desk, clone: bool, started: bool) -> None:
+    repository(desk)
+    desk.workspace.repository_config.write_text("clones: {use: always}\n")
+    assert not is_in_clone(resumed(desk, clone=clone, started=started))
+
+
+def test_what_keeps_the_clone_from_being_made_is_told_by_the_resume(desk: Desk) -> None:
+    with pytest.raises(StateError, match="lies in no git repository"):
+        resumed(desk, clone=True)
+    assert desk.read("010").status is TaskStatus.FAILED
