@@ -32,6 +32,8 @@ def without_sequences(text: str) -> str:
 
 def printable(text: str) -> str:
     """Return a text on one line, and with nothing in it that steers a terminal."""
+    if text.isprintable():
+        return text
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 

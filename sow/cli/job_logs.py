@@ -221,7 +221,7 @@ def event_record(attempt: int, event: Event) -> dict[str, Any]:
     record = {
         "attempt": attempt,
         "kind": event.kind.value,
-        "text": event.text or None,
+        "text": _told_text(event),
         "session_id": event.session_id,
         "tool": event.tool,
         "is_error": event.is_error or None,
@@ -231,6 +231,12 @@ def event_record(attempt: int, event: Event) -> dict[str, Any]:
         "count": event.count if event.kind is EventKind.BACKGROUND else None,
     }
     return {name: value for name, value in record.items() if value is not None}
+
+
+def _told_text(event: Event) -> str | None:
+    """Return an event's words; what a tool has answered well is left to `--raw`: it is long."""
+    answered_well = event.kind is EventKind.TOOL_RESULT and not event.is_error
+    return None if answered_well else event.text or None
 
 
 def describe(event: Event) -> Iterator[str]:
@@ -244,6 +250,8 @@ def describe(event: Event) -> Iterator[str]:
 def _words(event: Event) -> str:
     match event.kind:
         case EventKind.SESSION:
+            return ""
+        case EventKind.TOOL_RESULT if not event.is_error:
             return ""
         case EventKind.API_RETRY:
             return retry_words(event)

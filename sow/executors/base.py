@@ -132,6 +132,8 @@ class Event(Struct, frozen=True):
     """What that message has used so far; of a result, its turn alone."""
     totals: Totals | None = None
     """What was used up to here, for result, where the CLI tells it."""
+    at: float | None = None
+    """When it was, in seconds since the epoch, where the CLI tells it."""
 
 
 class Observation(Struct, frozen=True):

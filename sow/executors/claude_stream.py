@@ -23,8 +23,17 @@ from sow.executors.claude_usage import (
     totals_of,
 )
 from sow.executors.lines import lines_of_types
-from sow.executors.stream import clean_session_id, decode_line, excerpt, finite, plausible_time
+from sow.executors.stream import (
+    clean_session_id,
+    decode_line,
+    excerpt,
+    finite,
+    plausible_time,
+    told_time,
+)
 
+ANSWER_LIMIT = 2_000
+"""How much is kept of what a tool answers, in characters: for people, who read its beginning."""
 RULE_LIMIT = 200
 """A longer denied command is named by its tool alone, in characters."""
 
@@ -82,12 +91,15 @@ class AssistantLine(msgspec.Struct, frozen=True, tag_field="type", tag="assistan
     """What the model said and which tools it called."""
 
     message: Message = Message()
+    timestamp: Any = None
+    """Told since 2.1.330."""
 
 
 class UserLine(msgspec.Struct, frozen=True, tag_field="type", tag="user"):
     """What the tools answered."""
 
     message: Message = Message()
+    timestamp: Any = None
 
 
 class RateLimitInfo(msgspec.Struct, frozen=True):
@@ -158,10 +170,10 @@ def _events(line: Line) -> Iterator[Event]:
         case SystemLine(subtype="background_tasks_changed"):
             yield _background(line.tasks)
         case AssistantLine():
-            yield from _spoken(line.message)
+            yield from _spoken(line.message, told_time(line.timestamp))
             yield from message_usage(line.message.id, line.message.model, line.message.usage)
         case UserLine():
-            yield from _answers(line.message)
+            yield from _answers(line.message, told_time(line.timestamp))
         case RateLimitLine():
             yield _rate_limit(line.rate_limit_info)
         case ResultLine():
@@ -172,21 +184,30 @@ def _count(number: Any) -> int:
     return number if isinstance(number, int) and 0 < number < MOST_FAILURES else 0
 
 
-def _spoken(message: Message) -> Iterator[Event]:
+def _spoken(message: Message, at: float | None) -> Iterator[Event]:
     for block in _blocks(message):
         if block.type == "text":
-            yield Event(EventKind.TEXT, text=excerpt(block.text))
+            yield Event(EventKind.TEXT, text=excerpt(block.text), at=at)
         elif block.type == "tool_use":
             name = excerpt(block.name, 100)
-            yield Event(EventKind.TOOL_USE, text=_call(name, block.input), tool=name)
+            yield Event(EventKind.TOOL_USE, text=_call(name, block.input), tool=name, at=at)
 
 
-def _answers(message: Message) -> Iterator[Event]:
+def _answers(message: Message, at: float | None) -> Iterator[Event]:
     for block in _blocks(message):
         if block.type == "tool_result":
+            words = excerpt(_words_of_answer(block.content), ANSWER_LIMIT)
             failed = bool(block.is_error)
-            words = block.content if failed and isinstance(block.content, str) else ""
-            yield Event(EventKind.TOOL_RESULT, text=excerpt(words, 500), is_error=failed)
+            yield Event(EventKind.TOOL_RESULT, text=words, is_error=failed, at=at)
+
+
+def _words_of_answer(content: Any) -> str:
+    """Return what a tool has answered in words; pictures and the like are left out."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _blocks(message: Message) -> list[Block]:

@@ -31,6 +31,11 @@ REFUSALS = frozenset(
 SHELL_WORDS = frozenset({"for", "while", "until", "if", "case", "{", "(", "!"})
 """How a command line begins that is the shell's own: no program bears such a name."""
 
+ANSWERS = ("stdout", "stderr", "content", "errorMessage", "error", "reason", "message")
+"""The keys below a result's own that hold words for people, the first of them first."""
+ANSWER_LIMIT = 2_000
+"""How much is kept of what a tool answers, in characters."""
+
 FAILURES = REFUSALS | {"error", "failure", "timeout", "spawnError"}
 
 
@@ -153,10 +158,23 @@ def _tool_events(line: ToolCallLine) -> Iterator[Event]:
 
 def _answer(tool: str, target: str, result: Any) -> Iterator[Event]:
     outcome = result if isinstance(result, dict) else {}
-    yield Event(EventKind.TOOL_RESULT, tool=tool, is_error=bool(FAILURES & outcome.keys()))
+    failed = bool(FAILURES & outcome.keys())
+    yield Event(EventKind.TOOL_RESULT, text=_words_of(outcome), tool=tool, is_error=failed)
     if REFUSALS & outcome.keys():
         rule = _denied_rule(tool, target)
         yield Event(EventKind.DENIAL, text=rule, tool=rule, is_error=True)
+
+
+def _words_of(outcome: dict[str, Any]) -> str:
+    """Return what a tool has answered, in words: what it printed, or why it failed."""
+    for answer in outcome.values():
+        if isinstance(answer, str):
+            return excerpt(answer, ANSWER_LIMIT)
+        found = [answer.get(key) for key in ANSWERS] if isinstance(answer, dict) else []
+        for words in found:
+            if isinstance(words, str) and words.strip():
+                return excerpt(words, ANSWER_LIMIT)
+    return ""
 
 
 def _target(body: dict[str, Any]) -> str:

@@ -74,6 +74,18 @@ def clean_session_id(text: str | None) -> str | None:
     return None
 
 
+def told_time(text: object) -> float | None:
+    """Return when something was, as a line says: `2026-11-22T00:55:31.115Z`; else None."""
+    if not isinstance(text, str):
+        return None
+    from datetime import datetime  # only a line that tells its time has it read
+
+    try:
+        return plausible_time(datetime.fromisoformat(text).timestamp())
+    except (ValueError, OverflowError):
+        return None
+
+
 def finite(number: float | None) -> float | None:
     """Return `number`, or None where JSON's loose cousins gave NaN or an infinity."""
     return number if number is not None and abs(number) < 1e15 else None

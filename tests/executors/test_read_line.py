@@ -70,7 +70,20 @@ CLAUDE_LINES = [
     ),
     (
         line("user", **content({"type": "tool_result", "content": "long output"})),
-        (Event(EventKind.TOOL_RESULT),),
+        (Event(EventKind.TOOL_RESULT, text="long output"),),
+    ),
+    (
+        line(
+            "user",
+            timestamp="2026-11-22T00:55:31.500Z",
+            **content(
+                {
+                    "type": "tool_result",
+                    "content": [{"type": "text", "text": "a"}, {"type": "image"}],
+                }
+            ),
+        ),
+        (Event(EventKind.TOOL_RESULT, text="a", at=1795308931.5),),
     ),
     (
         line("user", **content({"type": "tool_result", "content": "no", "is_error": True})),
@@ -190,7 +203,7 @@ CURSOR_LINES = [
     ),
     (
         call("completed", "readToolCall", args={"path": "a"}, result={"success": {"content": "x"}}),
-        (Event(EventKind.TOOL_RESULT, tool="read"),),
+        (Event(EventKind.TOOL_RESULT, text="x", tool="read"),),
     ),
     (
         call("completed", "shellToolCall", args={}, result={"failure": {"exitCode": 1}}),
