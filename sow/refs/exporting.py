@@ -7,7 +7,7 @@ to the outside, names that mean something to git) is left out, and told.
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from sow.git.git_errors import GitRefused
 from sow.git.own_bare import Contents, OwnBare
 from sow.git.run import LONG_SECONDS
 from sow.refs.cache import DRAFT, FILES, FOLDER_MODE, Cached, delete_tree, tree_name
+from sow.refs.git_names import heads_of_bare, is_git_folder
 from sow.refs.inner_links import leading_out
 from sow.refs.refs_errors import NoSuchFolder, TooMuch
 from sow.refs.repository import bring_contents
@@ -94,13 +95,7 @@ def _discard(draft: Path) -> None:
 
 
 def _write(top: Path, repository: OwnBare, reference: Reference, commit: str) -> TreeFacts:
-    left_out: list[str] = []
-    entries = []
-    for entry in _entries(repository, reference, commit):
-        if fault := _fault(entry):
-            left_out.append(f"{entry.path}: {fault}")
-        else:
-            entries.append(entry)
+    entries, left_out = _chosen(_entries(repository, reference, commit))
     size = _bring_missing(repository, reference, entries)
     folders: set[Path] = set()
     with repository.contents() as contents:
@@ -113,6 +108,20 @@ def _write(top: Path, repository: OwnBare, reference: Reference, commit: str) ->
     for folder in sorted({top, *folders}, reverse=True):
         folder.chmod(0o555)
     return TreeFacts(commit, reference.subfolder, len(entries), size, _in_words(left_out))
+
+
+def _chosen(found: Iterable[Entry]) -> tuple[list[Entry], list[str]]:
+    """Return the entries that may become files, and what is left out for its name or kind."""
+    entries: list[Entry] = []
+    left_out: list[str] = []
+    for entry in found:
+        if fault := _fault(entry):
+            left_out.append(f"{entry.path}: {fault}")
+        else:
+            entries.append(entry)
+    heads = heads_of_bare(entry.path for entry in entries)
+    left_out += [f"{path}: git would take its folder for a repository" for path in sorted(heads)]
+    return [entry for entry in entries if entry.path not in heads], left_out
 
 
 def _in_words(left_out: Sequence[str]) -> tuple[str, ...]:
@@ -159,7 +168,7 @@ def _fault(entry: Entry) -> str:
     parts = entry.path.split("/")
     if any(part in ("", ".", "..") for part in parts):
         return "a name that leads elsewhere"
-    if any(part.lower().rstrip(". ") in (".git", "git~1") for part in parts):
+    if any(map(is_git_folder, parts)):
         return "a name that git takes for a repository of its own"
     return ""
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from refs.remotes import Remote
 from sow.git.run import git
 from sow.refs.cache import cached, locked
 from sow.refs.exporting import tree_of
+from sow.refs.git_names import heads_of_bare
 from sow.refs.repository import repository_in
 from sow.schema.references import Reference
 
@@ -149,6 +151,41 @@ def test_and_they_are_left_out_where_git_lets_them_pass(
         told in facts.left_out[0]
     )
     assert [path.name for path in (place.tree(commit) / "files").iterdir()] == ["kept.txt"]
+
+
+@pytest.mark.parametrize("folder", ["", "docs/fixtures/"])
+def test_git_in_a_reference_takes_no_folder_of_it_for_a_repository(
+    site: RefSite, remote: Remote, tmp_path: Path, folder: str
+) -> None:
+    """A bare repository among the files has a configuration, and so names programs."""
+    acting, trace = program(tmp_path / "bin", "acting")
+    remote.write(f"{folder}HEAD", "ref: refs/heads/main\n")
+    remote.write(f"{folder}objects/kept", "")
+    remote.write(f"{folder}refs/kept", "")
+    settings = ("repositoryformatversion = 0", "bare = false", "worktree = .")
+    lines = "\n".join((*settings, f"fsmonitor = {acting}"))
+    remote.write(f"{folder}config", f"[core]\n{lines}\n")
+    remote.commit("A repository within")
+    ended = site.good("refs", "add", remote.url)
+    assert f"left out: {folder}HEAD: git would take its folder for a repository" in ended.err
+    # As an agent runs it: git of ours takes no such folder for a repository anyway.
+    subprocess.run(["git", "status"], cwd=site.link("style") / folder, check=False)
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize(
+    ("paths", "heads"),
+    [
+        (["HEAD", "objects/x", "refs/x"], {"HEAD"}),
+        (["a/Head", "A/Objects", "a/refs/x", "a/HEAD"], {"a/Head", "a/HEAD"}),
+        (["a/HEAD", "a/commondir", "b/objects/x", "b/refs/x"], {"a/HEAD"}),
+        (["HEAD", "docs/objects/x", "docs/refs/x"], set()),
+        (["HEAD", "objects/x", "a/refs/x"], set()),
+        (["HEAD/x", "objects/x", "refs/x"], set()),
+    ],
+)
+def test_a_head_is_left_out_where_it_makes_a_repository(paths: list[str], heads: set[str]) -> None:
+    assert heads_of_bare(paths) == heads
 
 
 def test_what_is_linked_can_only_be_read(site: RefSite, remote: Remote) -> None:
