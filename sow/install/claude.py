@@ -127,9 +127,9 @@ def is_sows(entry: Any) -> bool:
     path = source.get("path") if isinstance(source, dict) else None
     if not isinstance(path, str) or source is None or source.get("source") != "directory":
         return False
-    if not Path(path).exists():
-        return Path(path).name == MARKETPLACE.name
     with suppress(OSError, ValueError):
+        if not Path(path).exists():
+            return Path(path).name == MARKETPLACE.name
         found = json.loads((Path(path) / MANIFEST).read_bytes())
         return bool(found == json.loads((MARKETPLACE / MANIFEST).read_bytes()))
     return False

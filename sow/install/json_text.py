@@ -5,6 +5,7 @@ no JSON, or says one thing twice, is refused: nobody can tell what its owner mea
 """
 
 import json
+import math
 import re
 from typing import Any
 
@@ -24,11 +25,15 @@ def read_object(data: bytes | None) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        found = json.loads(text, object_pairs_hook=_without_twins)
+        found = json.loads(
+            text, object_pairs_hook=_without_twins, parse_constant=_number, parse_float=_number
+        )
     except RecursionError:
         raise NotJson("it is nested too deeply") from None
     except json.JSONDecodeError as error:
         raise NotJson(f"it is no JSON: {error}") from None
+    except ValueError as error:  # an integer of more digits than Python reads
+        raise NotJson(str(error)) from None
     if not isinstance(found, dict):
         raise NotJson("it holds no object")
     return found
@@ -59,6 +64,14 @@ def _decoded(data: bytes | None) -> str:
         return (data or b"").removeprefix(BOM).decode()
     except UnicodeDecodeError:
         raise NotJson("it is no UTF-8 text") from None
+
+
+def _number(text: str) -> float:
+    """Return a number that can be written again: `NaN` and what is too large are no JSON then."""
+    found = float(text)
+    if not math.isfinite(found):
+        raise NotJson(f"{text} is no number that JSON can hold")
+    return found
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -98,8 +98,8 @@ def _amiss(entry: object, enabled: object) -> str:
 def _missing(settings: Mapping[str, object], declined: tuple[str, ...]) -> int:
     permissions = settings.get("permissions")
     allowed = permissions.get("allow") if isinstance(permissions, dict) else None
-    there = {*declined, *(allowed if isinstance(allowed, list) else ())}
-    return sum(rule not in there for rule in rules())
+    there = allowed if isinstance(allowed, list) else []
+    return sum(rule not in there and rule not in declined for rule in rules())
 
 
 def _text(folder: Path) -> Iterator[Finding]:

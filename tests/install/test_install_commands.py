@@ -137,6 +137,23 @@ def test_status_tells_what_is_amiss(person: Person) -> None:
     assert person.json("install", "status")["ok"] is True
 
 
+def test_rules_that_are_no_texts_stay_and_stop_nothing(person: Person) -> None:
+    person.settings.parent.mkdir()
+    person.settings.write_text(json.dumps({"permissions": {"allow": [{}, ["x"], 3]}}))
+    person.sow("install", "claude")
+    assert "is installed for you" in person.sow("install", "status").out
+    person.sow("uninstall", "claude")
+    assert json.loads(person.settings.read_text()) == {"permissions": {"allow": [{}, ["x"], 3]}}
+
+
+def test_a_marketplace_of_this_name_that_leads_nowhere_is_not_ours(person: Person) -> None:
+    person.settings.parent.mkdir()
+    person.settings.write_text(
+        json.dumps({"extraKnownMarketplaces": {"sow": source_of("/x" * 5000)}})
+    )
+    assert "is not sow's" in person.sow("install", "claude", code=3).err
+
+
 def test_what_claude_code_has_noted_of_it_goes_along(person: Person) -> None:
     person.sow("install", "claude")
     notes = person.settings.parent / "plugins"

@@ -57,6 +57,9 @@ def test_its_form_stays(data: bytes) -> None:
         (b'{"a": 1, "a": 2}', "'a' twice"),
         (b"\xff", "no UTF-8"),
         (b"[" * 200_000, "too deeply"),
+        (b'{"a": 1e999}', "no number"),
+        (b'{"a": NaN}', "no number"),
+        (b'{"a": 1%s}' % (b"0" * 5000), "digits"),
     ],
 )
 def test_what_nobody_can_read_is_refused(data: bytes, words: str) -> None:
