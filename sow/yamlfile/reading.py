@@ -6,7 +6,7 @@ this module for its types and errors alone.
 """
 
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -186,28 +186,7 @@ def reads_as_string(text: str) -> bool:
     return bool(tag == "tag:yaml.org,2002:str")
 
 
-@cache
 def _loader() -> Any:
-    """Return PyYAML's safe C loader, taught to refuse a key that stands twice in a mapping."""
-    from sow.yamlfile.library import yaml  # heavy: see there
-
-    class Loader(yaml.CSafeLoader):
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            seen = set()
-            for key_node, _ in node.value:
-                if key_node.id == "scalar" and key_node.value in seen:
-                    raise yaml.constructor.ConstructorError(
-                        problem=f"the key {key_node.value!r} stands twice",
-                        problem_mark=key_node.start_mark,
-                    )
-                if key_node.id == "scalar":
-                    seen.add(key_node.value)
-            return super().construct_mapping(node, deep)
-
-        def descend_resolver(self, _node: Any, _index: Any) -> None:
-            """Do nothing: sow has no types that go by a node's place, and this is asked of each."""
-
-        def ascend_resolver(self) -> None:
-            """Do nothing, as above."""
+    from sow.yamlfile.loader import Loader  # heavy, as the library is
 
     return Loader

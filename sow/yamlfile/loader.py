@@ -1,0 +1,98 @@
+"""From text to values: PyYAML's safe C loader, taught what sow refuses, and a shorter way.
+
+Owns that no key may stand twice. A file whose keys are all strings, which is nearly every one,
+is made into values by a plain walk over its nodes; PyYAML's own way, which asks the same few
+things of each node again, is taken for the rest and for every error. Both give the same
+(`tests/yamlfile/test_loader.py`), but for an alias: the walk makes a value of its own of each.
+The caller has seen to it that no alias refers to itself. Imported when YAML is read.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+from sow.yamlfile.library import yaml
+
+STRING, LIST, MAPPING = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
+ONE_VALUE = frozenset(
+    f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "timestamp")
+)
+"""The tags whose constructors make a value of a scalar at once, and remember nothing."""
+SHORT = 64
+"""Characters of a value whose kind is remembered: keys and words, which come again and again."""
+
+
+class _Unusual(Exception):
+    """A document that the short way does not take."""
+
+
+class Loader(yaml.CSafeLoader):
+    """PyYAML's safe C loader, strict and quick."""
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+        """Return the tag of a node that has none in the text. No type goes by a node's place."""
+        if kind is yaml.MappingNode:
+            return MAPPING
+        if kind is yaml.ScalarNode and implicit[0] and len(value) <= SHORT:
+            return _tag_of_plain(value)
+        return _tag_of(kind, value, implicit)
+
+    def construct_document(self, node: Any) -> Any:
+        """Return what a whole document says."""
+        try:
+            return self._usual(node)
+        except (_Unusual, ValueError, yaml.YAMLError):
+            return super().construct_document(node)
+
+    def _usual(self, node: Any) -> Any:
+        """Return what a node says. Raises _Unusual, and what a constructor of a scalar raises."""
+        tag, value = node.tag, node.value
+        if node.id == "scalar":
+            return value if tag == STRING else self._usual_scalar(tag, node)
+        if node.id == "sequence" and tag == LIST:
+            return [self._usual(item) for item in value]
+        if node.id == "mapping" and tag == MAPPING:
+            return self._usual_mapping(value)
+        raise _Unusual
+
+    def _usual_scalar(self, tag: str, node: Any) -> Any:
+        if tag not in ONE_VALUE:
+            raise _Unusual
+        return self.yaml_constructors[tag](self, node)
+
+    def _usual_mapping(self, pairs: Any) -> Any:
+        data = {}
+        for key_node, value_node in pairs:
+            key = key_node.value
+            if key_node.tag != STRING or key_node.id != "scalar" or key in data:
+                raise _Unusual
+            data[key] = self._usual(value_node)
+        return data
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        """Return what a mapping says. Raises ConstructorError for a key that stands twice."""
+        seen = set()
+        for key_node, _ in node.value if node.id == "mapping" else ():
+            if key_node.id == "scalar" and key_node.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    problem=f"the key {key_node.value!r} stands twice",
+                    problem_mark=key_node.start_mark,
+                )
+            if key_node.id == "scalar":
+                seen.add(key_node.value)
+        return super().construct_mapping(node, deep)
+
+    def descend_resolver(self, _node: Any, _index: Any) -> None:
+        """Do nothing: sow has no types that go by a node's place, and this is asked of each."""
+
+    def ascend_resolver(self) -> None:
+        """Do nothing, as above."""
+
+
+_tag_of: Any = yaml.resolver.Resolver().resolve
+"""As PyYAML finds the tag; without types that go by a node's place, any resolver does."""
+
+
+@lru_cache(maxsize=1024)
+def _tag_of_plain(value: str) -> Any:
+    """Return the tag of a scalar without quotes, which follows from its text alone."""
+    return _tag_of(yaml.ScalarNode, value, (True, False))

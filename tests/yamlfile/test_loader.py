@@ -1,0 +1,101 @@
+"""The short way from text to values gives what PyYAML gives, error for error."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sow.yamlfile.library import yaml
+from sow.yamlfile.loader import Loader
+
+steady = settings(
+    max_examples=min(200, settings.default.max_examples),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+"""A loaded machine is no failure."""
+
+
+def outcome(text: str, loader: Any) -> str:
+    """Return what a text says, with its types, or what is wrong with it."""
+    try:
+        return repr(yaml.load(text, Loader=loader))
+    except (yaml.YAMLError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+EXAMPLES = [
+    "",
+    "plain",
+    "010",
+    "a: {b: [1, 2.5, yes, ~, 2026-01-02, 2026-01-02T03:04:05Z, 0x1f, 1:30, .inf]}",
+    "a: '1'\nb: \"yes\"\nc: |\n  long\n  text\nd: >-\n  folded\n  text\n",
+    f"a: {'y' * 70}\nb: {'1' * 70}\n",
+    "1: a\nyes: b\n~: c\n2026-01-02: d\n",
+    "? [a, b]\n: c\n",
+    "? {a: b}\n: c\n",
+    "a: &x {b: 1}\nc: *x\nd: {<<: *x, e: 2}\n",
+    "a: {<<: {b: 1}, c: 2}\n",
+    "=: a\n",
+    "a: =\n",
+    "a: !!str 1\nb: !!int '1'\nc: !!binary aGk=\n",
+    "a: !!set {b, c}\nd: !!omap [e: 1]\nf: !!pairs [g: 1]\n",
+    "a: !!str [b]\n",
+    "a: !!map b\n",
+    "a: !!seq {b: c}\n",
+    "a: !!null {b: c}\n",
+    "!!str a: b\n",
+    "a: !mine b\n",
+    "a: !!float x\n",
+    "a: 2026-13-41\n",
+    "a: 1_000\nb: 0o7\nc: 09\nd: 1e3\ne: +1\n",
+    "a: 2026-13-41\nb: !mine c\n",
+    "a: {b: 2026-13-41}\nc: !mine d\n",
+    "a: [\n",
+]
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_a_text_says_what_pyyaml_reads_in_it(text: str) -> None:
+    assert outcome(text, Loader) == outcome(text, yaml.CSafeLoader)
+
+
+SCALARS = (
+    """a b 1 0x1 1.5 yes ~ << = 2026-01-02 2026-13-41 '1' "b" !!str|1 !!int|x !mine|a &x|a *x"""
+)
+WORDS = st.sampled_from(["", *(word.replace("|", " ") for word in SCALARS.split())])
+TREES = st.recursive(
+    WORDS,
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]")
+        | st.lists(st.tuples(WORDS, inner), max_size=3).map(
+            lambda pairs: f"{{{', '.join(f'{key}: {value}' for key, value in pairs)}}}"
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@steady
+@given(TREES)
+def test_whatever_is_put_together_is_read_alike(text: str) -> None:
+    found = outcome(text, Loader)
+    assert found == outcome(text, yaml.CSafeLoader) or "stands twice" in found
+
+
+def test_the_usual_file_takes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(yaml.CSafeLoader, "construct_document", refuse)
+    text = "task:\n  id: '010'\n  at: 2026-01-02T03:04:05Z\n  list: [1, a]\n  more: {}\n"
+    assert list(yaml.load(text, Loader=Loader)) == ["task"]
+    with pytest.raises(AssertionError):
+        yaml.load("a: &x 1\nb: {1: *x}\n", Loader=Loader)
+
+
+@pytest.mark.parametrize("text", ["a: 1\nb: 2\na: 3\n", "a: {1: x, 1: y}\n", "- {a: 1, 'a': 2}\n"])
+def test_a_key_that_stands_twice_is_refused(text: str) -> None:
+    with pytest.raises(yaml.constructor.ConstructorError, match="stands twice"):
+        yaml.load(text, Loader=Loader)
