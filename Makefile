@@ -19,17 +19,17 @@ unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 # The storms take minutes: CI runs them, with one seed each; `proof` with all their seeds,
 # and a worker in a container, where an engine answers.
 ifeq ($(CI),true)
-LEAVE_OUT := -m "not docker and not browser and not gh"
+LEAVE_OUT := -m "not docker and not browser and not gh and not sshd"
 # A run of CI has a limit, and a shared machine may be slower than usual. What fails there is
 # tried once more, and the summary names it (docs/decisions.md, "A second try, in CI alone").
 ON_CI := -raR --begin-within 50 --reruns 1 --reruns-delay 2
 else
-LEAVE_OUT := -m "not storm and not docker and not browser and not gh"
+LEAVE_OUT := -m "not storm and not docker and not browser and not gh and not sshd"
 ON_CI :=
 endif
 
 # What is quick reaches every package all the same (tests/repository/test_quick_tests.py).
-QUICK := -m "not storm and not real and not slow and not docker and not browser and not gh" --ignore tests/journeys
+QUICK := -m "not storm and not real and not slow and not docker and not browser and not gh and not sshd" --ignore tests/journeys
 
 # A script's first line cannot name an interpreter whose path holds a space,
 # so the `sow` in .venv/bin would not start.
