@@ -15,7 +15,7 @@ from typing import IO
 
 from msgspec import Struct
 
-from sow.files import NotWritten
+from sow.files import NotAFile, NotWritten, read_regular
 from sow.git.git_errors import GitRefused
 from sow.git.run import QUICK_SECONDS, QUIET, git_answer, git_environment, git_talking
 from sow.git.settings_text import quoted
@@ -57,6 +57,7 @@ SETTINGS = """\
 	bare = true
 	logAllRefUpdates = false
 [extensions]
+	objectFormat = {object_format}
 	partialClone = {remote}
 [remote "{remote}"]
 	url = {url}
@@ -69,15 +70,30 @@ HOME = "home"
 and no git tries to fetch it, or gives up because it may not."""
 HOME_SETTINGS = """\
 [core]
-	repositoryFormatVersion = 0
+	repositoryFormatVersion = 1
 	bare = true
+[extensions]
+	objectFormat = {object_format}
 """
+SHA1, SHA256 = "sha1", "sha256"
+"""The two ways in which git names objects. A repository has one of them for good."""
+SHA256_DIGITS = 64
+SETTINGS_LIMIT = 1 << 16
 
 
 class OwnBare(Struct, frozen=True):
     """A bare repository of ours at `folder`."""
 
     folder: Path
+
+    @property
+    def object_format(self) -> str:
+        """How its objects are named. Settings that cannot be read are told by git, when it runs."""
+        try:
+            settings = read_regular(self.folder / HOME / "config", SETTINGS_LIMIT)
+        except (FileNotFoundError, NotAFile):
+            return SHA1
+        return SHA256 if f"objectFormat = {SHA256}".encode() in settings else SHA1
 
     def answer(
         self, *words: str, seconds: float = QUICK_SECONDS, stdin: bytes | None = None
@@ -213,7 +229,12 @@ class Contents:
         return GitRefused(self._folder, ("cat-file",), -1, "an object is missing or broken")
 
 
-def make_bare(folder: Path, url: str) -> OwnBare:
+def format_of(commit: str) -> str:
+    """Return how the objects of a commit's repository are named."""
+    return SHA256 if len(commit) == SHA256_DIGITS else SHA1
+
+
+def make_bare(folder: Path, url: str, object_format: str) -> OwnBare:
     """Make an empty repository in a folder that is not there yet. Raises NotWritten.
 
     No git is run for it: what `git init` copies from the user's template would be hooks.
@@ -223,8 +244,8 @@ def make_bare(folder: Path, url: str) -> OwnBare:
             (folder / name).mkdir(parents=True)
         for each in (folder, folder / HOME):
             (each / "HEAD").write_text("ref: refs/heads/nothing\n")
-        (folder / HOME / "config").write_text(HOME_SETTINGS)
-        text = SETTINGS.format(remote=REMOTE, url=quoted(url))
+        (folder / HOME / "config").write_text(HOME_SETTINGS.format(object_format=object_format))
+        text = SETTINGS.format(remote=REMOTE, url=quoted(url), object_format=object_format)
         (folder / "config").write_text(text, "utf-8", "surrogateescape")
     except OSError as error:
         raise NotWritten(folder, error) from error

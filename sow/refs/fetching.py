@@ -28,7 +28,7 @@ from sow.refs.record import (
     with_use,
     write_record,
 )
-from sow.refs.repository import Tip, begin_anew, bring, repository_in, sweep, tip_of
+from sow.refs.repository import Tip, begin_anew, bring, repository_for, repository_in, sweep, tip_of
 from sow.schema.references import Reference
 
 T = TypeVar("T")
@@ -64,16 +64,19 @@ def bring_commit(place: Cached, reference: Reference, tip: Tip) -> Brought:
         bring(repository, reference, tip)
         return tree_of(place, repository, reference, tip.commit)
 
-    facts = mended(place, act)
+    facts = mended(place, tip.commit, act)
     return Brought(tip.commit, tree_name(tip.commit, reference.subfolder), facts)
 
 
-def mended(place: Cached, act: Callable[[OwnBare], T]) -> T:
-    """Do something with a cached repository; once more with a new one where that one is broken."""
+def mended(place: Cached, commit: str, act: Callable[[OwnBare], T]) -> T:
+    """Do something with a cached repository that a commit of its remote fits into.
+
+    It is done once more with a new one where that one is broken.
+    """
     try:
-        return act(repository_in(place))
+        return act(repository_for(place, commit))
     except GitRefused:
-        return act(begin_anew(place))
+        return act(begin_anew(place, commit))
 
 
 def note_head(place: Cached, reference: Reference, commit: str, *, now: float) -> CacheRecord:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sow.files import NotWritten, write_atomically
 from sow.git.git_errors import GitKilled, GitRefused, GitTookTooLong
-from sow.git.own_bare import ANSWER_SECONDS, REMOTE, OwnBare, make_bare
+from sow.git.own_bare import ANSWER_SECONDS, REMOTE, SHA1, OwnBare, format_of, make_bare
 from sow.git.run import LONG_SECONDS
 from sow.refs.cache import DRAFT, FOLDER_MODE, Cached, delete_tree
 from sow.refs.refs_errors import NoSuchRef, Unreachable
@@ -40,24 +40,42 @@ class Distance(NamedTuple):
     behind: int
 
 
-def repository_in(place: Cached) -> OwnBare:
-    """Return the repository of a place, made if it is not there. The caller holds its lock."""
+def repository_in(place: Cached, object_format: str = SHA1) -> OwnBare:
+    """Return the repository of a place, made if it is not there. The caller holds its lock.
+
+    One that is there may have another format: a remote is asked before its own is known.
+    """
     if place.repository.is_dir():
         return OwnBare(place.repository)
     draft = place.folder / f"{DRAFT}{os.urandom(4).hex()}"
     try:
         place.folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        make_bare(draft, address_for_git(place.source))
+        make_bare(draft, address_for_git(place.source), object_format)
         draft.rename(place.repository)
     except OSError as error:
         raise NotWritten(place.repository, error) from error
     return OwnBare(place.repository)
 
 
-def begin_anew(place: Cached) -> OwnBare:
-    """Return an empty repository in the place of one that is broken. The caller holds the lock."""
+def repository_for(place: Cached, commit: str) -> OwnBare:
+    """Return the repository of a place, fit for a commit of its remote. The caller holds its lock.
+
+    Git fetches no SHA-256 into SHA-1, nor the other way round: what has the other format is begun
+    anew.
+    """
+    repository = repository_in(place)
+    if repository.object_format == format_of(commit):
+        return repository
+    return begin_anew(place, commit)
+
+
+def begin_anew(place: Cached, commit: str) -> OwnBare:
+    """Return an empty repository, fit for a commit, in the place of one that will not do.
+
+    The caller holds the lock.
+    """
     delete_tree(place.repository)
-    return repository_in(place)
+    return repository_in(place, format_of(commit))
 
 
 def tip_of(repository: OwnBare, reference: Reference) -> Tip:

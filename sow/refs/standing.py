@@ -94,7 +94,7 @@ def _compared(place: Cached, reference: Reference, commit: str | None, *, now: f
     repository = repository_in(place)
     if not is_kept(repository, commit):  # the repository was made anew since
         return Compared(reference, Standing.DIVERGED, commit, tip.commit)
-    mended(place, lambda there: bring(there, reference, tip))
+    mended(place, tip.commit, lambda there: bring(there, reference, tip))
     if not is_kept(repository, commit):
         return Compared(reference, Standing.DIVERGED, commit, tip.commit)
     return from_distance(reference, commit, tip.commit, distance(repository, commit, tip.commit))

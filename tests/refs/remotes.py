@@ -21,11 +21,11 @@ class Remote:
     path: Path
 
     @classmethod
-    def begun(cls, path: Path) -> "Remote":
+    def begun(cls, path: Path, object_format: str = "sha1") -> "Remote":
         """Make one with a commit of two files."""
         path.mkdir(parents=True)
         made = cls(path)
-        made.git("init", "-q", "-b", "main")
+        made.git("init", "-q", "-b", "main", f"--object-format={object_format}")
         # As the well-known servers do it.
         made.git("config", "uploadpack.allowFilter", "true")
         made.git("config", "uploadpack.allowAnySHA1InWant", "true")
