@@ -1,7 +1,8 @@
 """Who the agent of a call is by its job's record, whatever its variables say.
 
 Owns that the record decides where there is one. It is asked before what agents of
-certain roles alone may do, and not before what every agent may: an agent logs all the time.
+certain roles alone may do, and where an agent is told what it may do and how (`sow next`,
+`sow prompt`, `sow mcp`); not before what every agent may: an agent logs all the time.
 """
 
 from collections.abc import MutableMapping
@@ -9,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from sow import own_variables
-from sow.agents.rights import CallingAgent
+from sow.agents.rights import CallingAgent, calling_agent
 from sow.errors import SowError
 from sow.ids import JobId
 from sow.jobs import jobs
@@ -23,9 +24,10 @@ from sow.state.authors import LONGEST_NUMBER
 def by_record(agent: CallingAgent, environ: MutableMapping[str, str]) -> CallingAgent:
     """Return the calling agent as its job's record has it; without one, as its variables do.
 
-    The variables are put right, so that what the call writes names the same.
+    The variables are put right, so that what the call writes names the same. What the
+    repository's own command lines run in an agent's job is not that agent's.
     """
-    job = _recorded(environ)
+    job = _recorded(environ) if agent.role != own_variables.STEP_ROLE else None
     if job is None:
         return agent
     kind = kind_of(job)
@@ -37,6 +39,12 @@ def by_record(agent: CallingAgent, environ: MutableMapping[str, str]) -> Calling
         environ[own_variables.TASK_ID] = found.task_id
         environ[own_variables.REVIEW] = "1" if found.reviews else ""
     return found
+
+
+def agent_by_record(environ: MutableMapping[str, str]) -> CallingAgent | None:
+    """Return the agent that calls, by its job's record where there is one; None for a person."""
+    agent = calling_agent(environ)
+    return by_record(agent, environ) if agent is not None else None
 
 
 def _recorded(environ: MutableMapping[str, str]) -> Job | None:

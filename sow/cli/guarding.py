@@ -1,6 +1,6 @@
 """Each call of an agent is asked for its right (`sow.agents.rights`) before the command acts.
 
-First by its variables; and where a right is its role's alone, by its job's record as well.
+By its variables; and where a right is its role's alone, by its job's record.
 """
 
 import copy
@@ -24,13 +24,12 @@ def guarded(command: click.Command, words: tuple[str, ...]) -> click.Command:
         context = click.get_current_context()
         agent = calling_agent(os.environ)
         if agent is not None and context.invoked_subcommand is None:
-            refuse_without_right(agent, words, context.params)
             if takes_role(agent, words, context.params):
                 # It opens the queue, which no agent has to for what is its own.
                 from sow.calls.recorded_agent import by_record
 
                 agent = by_record(agent, os.environ)
-                refuse_without_right(agent, words, context.params)
+            refuse_without_right(agent, words, context.params)
         return act(*arguments, **parameters)
 
     guard = copy.copy(command)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sow.agents.rights import calling_agent
 from sow.cli.arguments import working_folder
 from sow.cli.output import echo_json_lines, echo_table, json_option
 from sow.config.durations import parse_duration
@@ -64,14 +63,15 @@ def mcp(context: click.Context, bound: str, which: str, lists: bool, as_json: bo
     has started it offers the reports on its own task only, unless its role
     orchestrates.
     """
+    from sow.calls.recorded_agent import agent_by_record
     from sow.cli.mcp_caller import environment_of_caller
     from sow.cli.mcp_tools import tools_for
 
     root = context.find_root().command
     assert isinstance(root, click.Group)  # noqa: S101 - `sow` is one
     folder = working_folder()
-    environ = environment_of_caller(os.environ, folder)
-    agent, seconds = calling_agent(environ), _seconds(bound)
+    environ = dict(environment_of_caller(os.environ, folder))
+    agent, seconds = agent_by_record(environ), _seconds(bound)
     tools = tools_for(root, agent, seconds, leading=which == "orchestrator")
     if lists:
         _print(tools, as_json=as_json)

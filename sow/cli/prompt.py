@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sow import own_variables
 from sow.cli import completing
 from sow.cli.output import echo_json, echo_json_lines, json_option
 from sow.errors import ExitCode, SowError, StateError, UsageError
@@ -41,6 +42,10 @@ def prompt(path: str | None, as_list: bool, where: bool, check: bool, as_json: b
     in .sow/prompts/PATH.add.md comes after it.
     """
     _refuse_two_questions(path, as_list, where, check)
+    if own_variables.JOB_ID in os.environ:
+        from sow.calls.recorded_agent import agent_by_record  # of agents alone
+
+        agent_by_record(os.environ)
     if as_list:
         _print_names(as_json)
     elif where:

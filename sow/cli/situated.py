@@ -1,6 +1,7 @@
 """How `sow status` and `sow next` come to what they show: the look, by whoever calls.
 
-Owns what an agent is shown that does not lead the project: what it may do itself.
+Owns what an agent is shown that does not lead the project: what it may do itself. Which
+one it is, its job's record says, as it does where a command is refused.
 """
 
 import os
@@ -22,6 +23,10 @@ NO_FOLDER = "sow init"
 
 def look_here(*, closely: bool = False) -> Situation:
     """Return how things stand where this command is called, by `look`."""
+    if own_variables.JOB_ID in os.environ:
+        from sow.calls.recorded_agent import agent_by_record  # of agents alone
+
+        agent_by_record(os.environ)
     try:
         caller = find_caller(os.environ, working_folder())
     except StateError as error:
@@ -43,4 +48,5 @@ def steps_here(now: Situation) -> Sequence[Step]:
     from sow.situation.own_steps import own_steps  # likewise
 
     own = next((task for task in now.tasks if task.id == agent.task_id), None)
-    return [] if own is None else own_steps(own, reviews=agent.reviews)
+    is_step = agent.role == own_variables.STEP_ROLE
+    return [] if own is None or is_step else own_steps(own, reviews=agent.reviews)

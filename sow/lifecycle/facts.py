@@ -54,6 +54,11 @@ class TaskFacts(Struct, frozen=True):
         """Whether nothing is to be done for it any more."""
         return self.status in ("completed", "abandoned")
 
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing of sow's is about to take it on."""
+        return not (self.is_at_work or self.held_for or self.batch)
+
 
 class DocumentFacts(Struct, frozen=True):
     """How one output of the project stands, for the guards."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from sow.lifecycle import task_ways
+from sow.lifecycle import merge_ways, task_ways
 from sow.lifecycle.circles import in_circles
 from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
 from sow.lifecycle.remedy import Remedy
@@ -65,7 +65,7 @@ def _merged(facts: Facts) -> Sequence[Remedy]:
     unmerged = [task for task in facts.tasks if task.is_unmerged]
     if not unmerged:
         return ()
-    found = [*task_ways.merges(facts.tasks), *task_ways.waits(unmerged)]
+    found = [*merge_ways.merges(facts.tasks), *task_ways.waits(unmerged)]
     return found or _tasks_ended(facts) or [LOOK]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from sow.lifecycle.circles import in_circles
 from sow.lifecycle.facts import TaskFacts
+from sow.lifecycle.merge_ways import MOST_NAMED, RED, because, can_be_merged, merges, updated
 from sow.lifecycle.remedy import Remedy
 
 SOLVE = "Solve the conflicts of the merge that is under way in your clone, and commit it."
@@ -15,35 +16,35 @@ GO_ON = '"Go on."'
 TRUST = "sow trust"
 LOST = "session_unknown"
 """The cause of a job whose CLI has lost the session."""
-MOST_NAMED = 8
-"""How many tasks one command names: it is to be read, and who runs it asks again."""
-CONFLICT, RED, REFUSED = "merge_conflict", "check_failed", "merge_refused"
-"""The causes by which a merge comes to nothing."""
 
 
 def ways_on(tasks: Sequence[TaskFacts], clones: str = "never") -> list[Remedy]:
     """Return what takes these tasks on, all of a project's, the most sensible first.
 
     `clones` is when agents work in clones of their own. Completed tasks have a way
-    where their work is to be merged.
+    where their work is to be merged (`merge_ways`).
     """
+    return [*ways_of_begun(tasks), *_begun(tasks, clones), *freed(tasks)]
+
+
+def ways_of_begun(tasks: Sequence[TaskFacts]) -> list[Remedy]:
+    """Return what takes on the tasks of these that somebody has worked on: they wait for it."""
     by_id = tasks_by_id(tasks)
-    begun = [task for task in tasks if _is_free(task) and _may_go_on(task, by_id)]
+    free = [task for task in tasks if task.is_free and not can_be_merged(task)]
+    begun = [task for task in free if _may_go_on(task, by_id)]
     return [
         *(_asked(task) for task in begun if task.status == "paused"),
         *(_taken_up(task) for task in begun if task.status == "in_progress"),
         *(_tried_again(task) for task in begun if task.status == "failed"),
         *merges(tasks),
-        *_judged(task for task in begun if task.status == "needs_review" and not _merges(task)),
-        *_begun(tasks, clones),
-        *freed(tasks),
+        *_judged((task for task in free if task.status == "needs_review"), by_id),
     ]
 
 
 def answers(tasks: Sequence[TaskFacts]) -> list[Remedy]:
     """Return what answers the tasks whose agents ask something."""
     by_id = tasks_by_id(tasks)
-    asking = [task for task in tasks if task.status == "paused" and _is_free(task)]
+    asking = [task for task in tasks if task.status == "paused" and task.is_free]
     return [_asked(task) for task in asking if _may_go_on(task, by_id)]
 
 
@@ -76,11 +77,6 @@ def waits(tasks: Sequence[TaskFacts]) -> list[Remedy]:
         *(Remedy(f"sow batch wait {batch}", f"batch {batch} drives its tasks") for batch in driven),
     ]
     return found or [Remedy(f"sow agent wait {task}", f"task {task} is held") for task in held]
-
-
-def _is_free(task: TaskFacts) -> bool:
-    """Whether nothing of sow's is about to take a task on."""
-    return not (task.is_at_work or task.held_for or task.batch)
 
 
 def _may_go_on(task: TaskFacts, by_id: Mapping[str, TaskFacts]) -> bool:
@@ -123,28 +119,27 @@ def _taken_up(task: TaskFacts) -> Remedy:
 
 
 def _tried_again(task: TaskFacts) -> Remedy:
-    why = f"task {task.id} has failed{_because(task)}"
+    why = f"task {task.id} has failed{because(task)}"
     if task.has_session:
         return _given(task, '"<what to do now>"', why)
     return Remedy(f"{_spawn(task)}{f' {task.budget}' if task.budget else ''}", why)
 
 
-def _because(task: TaskFacts) -> str:
-    return f": {task.ended_words}" if task.ended_words else ""
+def _judged(tasks: Iterable[TaskFacts], by_id: Mapping[str, TaskFacts]) -> Iterator[Remedy]:
+    """Yield what follows the work of tasks that wait for a verdict, or have one.
 
-
-def _judged(tasks: Iterable[TaskFacts]) -> Iterator[Remedy]:
-    """Yield what follows the work of tasks that wait for a verdict, or have one."""
+    To judge it, or to complete it, waits for no other task.
+    """
     unjudged = []
     for task in tasks:
         found = _followed(task)
-        if found is not None:
-            yield found
-        else:
+        if found is None:
             unjudged.append(task)
+        elif _may_go_on(task, by_id) or not found.command.startswith("sow agent "):
+            yield found
     for some in _in_parts(unjudged):
         ids = ", ".join(task.id for task in some)
-        tried = [_because(task) for task in some if task.ended and task.ended_verb == "review"]
+        tried = [because(task) for task in some if task.ended and task.ended_verb == "review"]
         again = f"; the last review came to nothing{tried[0]}" if tried else ""
         command = f"sow agent review {' '.join(task.id for task in some)}"
         yield Remedy(command, f"done, and not judged as it stands: {ids}{again}")
@@ -192,107 +187,9 @@ def _accepted(task: TaskFacts) -> Remedy:
     if not task.has_clone:
         return Remedy(f"sow task set {task.id} status completed", f"task {task.id} is accepted")
     if task.ended == RED:
-        why = f"the check of merging task {task.id} is red{_because(task)}"
+        why = f"the check of merging task {task.id} is red{because(task)}"
         return _given(task, '"<what the check has printed>"', why)
-    return _updated(task)
-
-
-def _updated(task: TaskFacts) -> Remedy:
-    why = f"the work of task {task.id} conflicts with the project's branch"
-    return Remedy(f"sow clone update {task.id}", why)
-
-
-def _merges(task: TaskFacts) -> bool:
-    """Whether a task's work can be merged, and no merge of it is known to fail."""
-    if not task.has_clone or not _is_free(task) or task.clone in ("gone", "conflict"):
-        return False
-    accepted = task.verdict == "accepted" and task.verdict_holds and not task.feedback_is_open
-    if not task.is_unmerged and not (task.status == "needs_review" and accepted):
-        return False
-    failed = task.ended_verb == "merge" and task.ended in (CONFLICT, RED)
-    return not failed or (task.ended == CONFLICT and task.clone != "behind")
-
-
-def merges(tasks: Sequence[TaskFacts]) -> list[Remedy]:
-    """Return what brings accepted and completed work into the project's branch."""
-    found = _with_dependencies(tasks)
-    late = _behind_refused(found)
-    plain = [task.id for task in found if task.id not in late]
-    refused = [task for task in found if task.ended == REFUSED]
-    refused = [task for task in refused if not ({*plain, *late} - {task.id}) & {*task.depends_on}]
-    if not plain and not refused:
-        plain = list(late)  # they depend on each other in a circle
-    words = f"accepted, and not merged: {', '.join(plain)}"
-    return [
-        *([Remedy(f"sow merge {' '.join(plain)}", words)] if plain else []),
-        *(
-            Remedy(f"sow merge {task.id}", f"put right what kept task {task.id}{_because(task)}")
-            for task in refused
-        ),
-        *(_made_mergeable(task) for task in tasks if _is_stuck(task)),
-    ]
-
-
-def _behind_refused(found: Sequence[TaskFacts]) -> Sequence[str]:
-    """Return the tasks whose merge was refused, and those that depend on one of them."""
-    late = [task.id for task in found if task.ended == REFUSED]
-    while more := [
-        task.id for task in found if task.id not in late and set(late) & set(task.depends_on)
-    ]:
-        late += more
-    return late
-
-
-def _is_stuck(task: TaskFacts) -> bool:
-    return task.is_unmerged and _is_free(task) and not _merges(task)
-
-
-def _made_mergeable(task: TaskFacts) -> Remedy:
-    """Return what follows for completed work that cannot be merged as it stands."""
-    if task.clone == "behind" and task.ended == CONFLICT:
-        return _updated(task)
-    why = {
-        "gone": "is in no branch here; it is to be made again",
-        "conflict": "conflicts with the project's branch",
-    }.get(task.clone, f"makes a check red{_because(task)}")
-    return Remedy(f"sow task reopen {task.id}", f"the work of task {task.id} {why}")
-
-
-def _with_dependencies(tasks: Sequence[TaskFacts]) -> list[TaskFacts]:
-    """Return the tasks that can be merged now, without those that come after one that cannot."""
-    by_id = {task.id: task for task in tasks}
-    found = {task.id: task for task in tasks if _merges(task)}
-    while True:
-        early = [
-            task
-            for task, facts in found.items()
-            if any(_comes_first(by_id.get(other), found) for other in facts.depends_on)
-        ]
-        if not early:
-            return _first_of(found)
-        for task in early:
-            del found[task]
-
-
-def _first_of(found: Mapping[str, TaskFacts]) -> list[TaskFacts]:
-    """Return the first of some tasks to be merged, none before one that it depends on.
-
-    All of them where they depend on each other in a circle.
-    """
-    chosen: dict[str, TaskFacts] = {}
-    for _ in range(MOST_NAMED):
-        for task in found.values():
-            first = found.keys() & set(task.depends_on) - {task.id}
-            if len(chosen) < MOST_NAMED and first <= chosen.keys():
-                chosen[task.id] = task
-    return list((chosen or found).values())
-
-
-def _comes_first(other: TaskFacts | None, found: Mapping[str, TaskFacts]) -> bool:
-    """Whether a task that another depends on has work that has to be merged before."""
-    if other is None or not other.has_clone or other.id in found:
-        return False
-    return other.is_unmerged or not other.has_ended
+    return updated(task)
 
 
 def _begun(tasks: Sequence[TaskFacts], clones: str) -> Iterator[Remedy]:
@@ -324,7 +221,7 @@ def ready_among(tasks: Sequence[TaskFacts], clones: str) -> list[TaskFacts]:
         task
         for task in tasks
         if task.status == "pending"
-        and _is_free(task)
+        and task.is_free
         and all(is_met(task, by_id.get(other)) for other in task.depends_on)
     ]
 

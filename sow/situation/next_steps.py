@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import UNSET
 
 from sow.ids import TaskId
-from sow.lifecycle import guards, task_ways
+from sow.lifecycle import guards, merge_ways, task_ways
 from sow.lifecycle.facts import Facts
 from sow.lifecycle.machine import Refusal, awaited_event, obvious_event, refusals
 from sow.lifecycle.remedy import Remedy
@@ -68,7 +68,7 @@ def _steps(now: Situation) -> Iterator[Remedy]:
     elif now.project.ending is not UNSET:
         yield from _ended(now, now.project.ending)
     elif now.facts.state == COMPLETED:
-        yield from _completed(now)
+        yield from _completed(now, now.facts)
     else:
         yield from _in_progress(now, now.facts)
 
@@ -93,11 +93,12 @@ def _ended(now: Situation, ending: Ending) -> Iterator[Remedy]:
         yield Remedy(f"sow project {verb}{remove}", "its end is recorded, and not yet carried out")
 
 
-def _completed(now: Situation) -> Iterator[Remedy]:
+def _completed(now: Situation, facts: Facts) -> Iterator[Remedy]:
     if now.queue.live and now.reader.job is None:
         yield from job_steps.ended(now)
     else:
         yield Remedy("sow project finish", "the project is completed")
+    yield from _left_over(facts)
 
 
 def _in_progress(now: Situation, facts: Facts) -> Iterator[Remedy]:
@@ -113,7 +114,7 @@ def _in_progress(now: Situation, facts: Facts) -> Iterator[Remedy]:
         return
     event = obvious_event(facts)
     if event is not None and not now.errors and not now.queue.live:
-        yield from task_ways.merges(facts.tasks)
+        yield from merge_ways.merges(facts.tasks)
         yield Remedy("sow advance", f"all is ready for {event.target} ({event.name})")
     unmet = _unmet(facts)
     yield from answers_about_whole(now)
@@ -124,6 +125,7 @@ def _in_progress(now: Situation, facts: Facts) -> Iterator[Remedy]:
     for remedy in _of_guards(now, facts, unmet):
         if not (is_broken and remedy.command.startswith(READ_ALL)):
             yield remedy
+    yield from _left_over(facts)
     yield from job_steps.in_doubt(now)
 
 
@@ -147,6 +149,15 @@ def _of_tasks(facts: Facts, unmet: Sequence[Refusal]) -> Iterator[Remedy]:
         yield from _together(facts)
     else:
         yield from task_ways.answers(facts.tasks)
+
+
+def _left_over(facts: Facts) -> Iterator[Remedy]:
+    """Yield what takes on the tasks that were begun, where the way does not lead over their end.
+
+    They wait for somebody all the same: what was spawned before there was a plan, or a
+    task that was reopened.
+    """
+    yield from task_ways.ways_of_begun(facts.tasks)
 
 
 def _together(facts: Facts) -> Iterator[Remedy]:

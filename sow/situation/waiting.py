@@ -5,14 +5,17 @@ Pure. Owns the words of `Wait.on`.
 
 from collections.abc import Iterator, Sequence
 
+from sow.ids import TaskId
 from sow.lifecycle import guards, task_ways
 from sow.lifecycle.facts import Facts, TaskFacts
 from sow.lifecycle.machine import awaited_event, refusals
 from sow.schema.causes import Cause
 from sow.schema.output.situation import Wait
-from sow.situation.job_steps import wants_person
+from sow.schema.task import Task, TaskStatus
+from sow.situation.job_steps import is_led_by_agent, wants_person
 from sow.situation.situation import BatchNow, Situation
 from sow.situation.step import PERSONS_WORD
+from sow.situation.whole_steps import asking_about_whole, leader
 
 YOU, PERSON, TRUST, BUDGET, DEPENDENCY = "you", "person", "trust", "budget", "dependency"
 ORDER = (YOU, PERSON, TRUST, BUDGET, "queue", "worker", "machine", "slot", "limit", "time")
@@ -25,6 +28,7 @@ def waits_of(now: Situation) -> Sequence[Wait]:
         return ()
     found = [
         *_batches(now),
+        *_about_whole(now),
         *_tasks(now, now.facts),
         *_approvals(now, now.facts),
         *_jobs(now),
@@ -57,8 +61,7 @@ def _tasks(now: Situation, facts: Facts) -> Iterator[Wait]:
         if task.is_at_work or task.held_for or task.batch:
             continue
         if task.status == "paused":
-            words = now.queue.words.get(task.id, "")
-            yield Wait(on=YOU, what=task.id, why=f"asks: {words}" if words else "asks a question")
+            yield Wait(on=YOU, what=task.id, why=_question(now, task.id))
         elif task.status == "failed":
             on = BUDGET if task.ended == Cause.BUDGET_REACHED else YOU
             why = f": {task.ended_words}" if task.ended_words else ""
@@ -69,6 +72,30 @@ def _tasks(now: Situation, facts: Facts) -> Iterator[Wait]:
             yield Wait(on=YOU, what=task.id, why=_verdict(task))
         elif task.is_unmerged:
             yield Wait(on=YOU, what=task.id, why="is completed, and not merged")
+
+
+def _about_whole(now: Situation) -> Iterator[Wait]:
+    """Yield the agent that leads, where it waits for somebody, or another that asks."""
+    lead = leader(now)
+    if lead is None:
+        for task in asking_about_whole(now):
+            yield Wait(on=YOU, what=task.id, why=_question(now, task.id))
+    elif not is_led_by_agent(now):
+        yield Wait(on=YOU, what=lead.id, why=_of_leader(now, lead))
+
+
+def _of_leader(now: Situation, lead: Task) -> str:
+    last = now.queue.last.get(TaskId(lead.id))
+    if lead.status is TaskStatus.PAUSED and not (last is not None and last.was_cut_off):
+        return _question(now, lead.id)
+    if lead.status is TaskStatus.NEEDS_REVIEW:
+        return "leads the project, and says that it is done"
+    return "leads the project, and nobody is at it"
+
+
+def _question(now: Situation, task_id: str) -> str:
+    words = now.queue.words.get(task_id, "")
+    return f"asks: {words}" if words else "asks a question"
 
 
 def _verdict(task: TaskFacts) -> str:

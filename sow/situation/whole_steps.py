@@ -17,7 +17,14 @@ ENDED = (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
 
 
 def answers_about_whole(now: Situation) -> Iterator[Remedy]:
-    """Yield what answers the agents that ask something about the whole, the newest alone."""
+    """Yield what answers the agent that asks something about the whole."""
+    for task in asking_about_whole(now):
+        why = f"task {task.id} ({task.assigned_agent}) asks: `sow task log {task.id}` has it"
+        yield Remedy(f'sow agent answer {task.id} "<your answer>"', why)
+
+
+def asking_about_whole(now: Situation) -> Iterator[Task]:
+    """Yield the tasks whose agents ask something about the whole, the newest alone."""
     at_work = {task for job in now.queue.live for task in job.tasks}
     asking = [
         task
@@ -26,8 +33,7 @@ def answers_about_whole(now: Situation) -> Iterator[Remedy]:
     ]
     for task in asking[-1:]:
         if task.id not in at_work and task.session_started and task.id != now.reader.task:
-            why = f"task {task.id} ({task.assigned_agent}) asks: `sow task log {task.id}` has it"
-            yield Remedy(f'sow agent answer {task.id} "<your answer>"', why)
+            yield task
 
 
 def leader(now: Situation) -> Task | None:

@@ -81,3 +81,47 @@ def test_its_own_task_needs_no_record(begun, running, tmp_path):
 def test_without_a_record_the_variables_tell(begun, as_agent):
     as_agent("010", role="orchestrator")
     assert begun("feedback", "add", "More.").code == 0
+
+
+def test_an_implementer_that_calls_itself_an_orchestrator_is_named_its_own_steps(
+    begun, running, monkeypatch
+):
+    """What is named is what the caller may run."""
+    running("implementer", "implementer")
+    begun("task", "set", "status", "in_progress")
+    for command in ("next", "status"):
+        monkeypatch.setenv("SOW_AGENT", "orchestrator")
+        shown = begun(command, "--json").lines
+        steps = shown if command == "next" else shown[0]["next"]
+        assert steps[0]["command"] == "sow task set status needs_review"
+        assert all(step["command"].startswith("sow task set status ") for step in steps)
+
+
+def test_it_is_told_what_its_own_role_is_told(begun, running, monkeypatch):
+    running("implementer", "orchestrator")
+    made_of = begun("prompt", "--json").json["made_of"]
+    assert made_of == ["greeting/agent", "guidance/implementer/base"]
+    monkeypatch.setenv("SOW_AGENT", "orchestrator")
+    tools = {tool["tool"] for tool in begun("mcp", "--list", "--json").lines}
+    assert tools == {"agent_log", "review_show", "task_set", "task_show"}
+
+
+def test_an_orchestrator_by_its_record_is_told_how_to_lead(begun, running, monkeypatch):
+    running("orchestrator", "implementer")
+    first, *_ = begun("next", "--json").lines
+    assert (first["command"], first["by"]) == ("sow approve plan", "you")
+    monkeypatch.setenv("SOW_AGENT", "implementer")
+    assert "greeting/orchestrator" in begun("prompt", "--json").json["made_of"]
+    monkeypatch.setenv("SOW_AGENT", "implementer")
+    assert begun("approve", "plan").code == 0
+
+
+def test_the_commands_that_set_a_clone_up_are_not_its_agent(begun, running, monkeypatch):
+    """They run in the agent's own job, and have none of its rights."""
+    running("orchestrator", "sow-step")
+    assert begun("next", "--json").lines == []
+    assert begun("approve", "plan").code == 4
+    assert begun("task", "set", "status", "in_progress").code == 4
+    monkeypatch.setenv("SOW_AGENT", "orchestrator")
+    assert begun("next", "--json").lines, "its agent has"
+    assert begun("approve", "plan").code == 0

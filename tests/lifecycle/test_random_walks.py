@@ -12,7 +12,7 @@ from lifecycle.model_world import World
 from lifecycle.standings import random_document, random_facts, random_task
 from msgspec.structs import replace
 
-from sow.lifecycle import guards, task_ways
+from sow.lifecycle import guards, merge_ways, task_ways
 from sow.lifecycle.facts import Facts, TaskFacts
 from sow.lifecycle.guards import LOOK, Guard
 from sow.lifecycle.machine import awaited_event, find_event, next_events, refusals
@@ -158,7 +158,7 @@ def test_what_depends_on_a_refused_merge_is_not_merged_before_it(refused, depend
         )
         for task in ("010", "020")
     ]
-    assert [remedy.command for remedy in task_ways.merges(tasks)] == named
+    assert [remedy.command for remedy in merge_ways.merges(tasks)] == named
 
 
 @pytest.mark.parametrize("seed", range(5))

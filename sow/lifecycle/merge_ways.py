@@ -1,0 +1,119 @@
+"""What brings the tasks' work into the project's branch: which of it, and in which order.
+
+Pure. Owns when work can be merged, and what comes first where it cannot: one that failed is
+not tried again as it stands, and nothing is merged before what it depends on.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from sow.lifecycle.facts import TaskFacts
+from sow.lifecycle.remedy import Remedy
+
+MOST_NAMED = 8
+"""How many tasks one command names: it is to be read, and who runs it asks again."""
+CONFLICT, RED, REFUSED = "merge_conflict", "check_failed", "merge_refused"
+"""The causes by which a merge comes to nothing."""
+
+
+def merges(tasks: Sequence[TaskFacts]) -> list[Remedy]:
+    """Return what brings accepted and completed work into the project's branch."""
+    found = _with_dependencies(tasks)
+    late = _behind_refused(found)
+    plain = [task.id for task in found if task.id not in late]
+    refused = [task for task in found if task.ended == REFUSED]
+    refused = [task for task in refused if not ({*plain, *late} - {task.id}) & {*task.depends_on}]
+    if not plain and not refused:
+        plain = list(late)  # they depend on each other in a circle
+    words = f"accepted, and not merged: {', '.join(plain)}"
+    return [
+        *([Remedy(f"sow merge {' '.join(plain)}", words)] if plain else []),
+        *(
+            Remedy(f"sow merge {task.id}", f"put right what kept task {task.id}{because(task)}")
+            for task in refused
+        ),
+        *(_made_mergeable(task) for task in tasks if _is_stuck(task)),
+    ]
+
+
+def _behind_refused(found: Sequence[TaskFacts]) -> Sequence[str]:
+    """Return the tasks whose merge was refused, and those that depend on one of them."""
+    late = [task.id for task in found if task.ended == REFUSED]
+    while more := [
+        task.id for task in found if task.id not in late and set(late) & set(task.depends_on)
+    ]:
+        late += more
+    return late
+
+
+def _is_stuck(task: TaskFacts) -> bool:
+    return task.is_unmerged and task.is_free and not can_be_merged(task)
+
+
+def _made_mergeable(task: TaskFacts) -> Remedy:
+    """Return what follows for completed work that cannot be merged as it stands."""
+    if task.clone == "behind" and task.ended == CONFLICT:
+        return updated(task)
+    why = {
+        "gone": "is in no branch here; it is to be made again",
+        "conflict": "conflicts with the project's branch",
+    }.get(task.clone, f"makes a check red{because(task)}")
+    return Remedy(f"sow task reopen {task.id}", f"the work of task {task.id} {why}")
+
+
+def _with_dependencies(tasks: Sequence[TaskFacts]) -> list[TaskFacts]:
+    """Return the tasks that can be merged now, without those that come after one that cannot."""
+    by_id = {task.id: task for task in tasks}
+    found = {task.id: task for task in tasks if can_be_merged(task)}
+    while True:
+        early = [
+            task
+            for task, facts in found.items()
+            if any(_comes_first(by_id.get(other), found) for other in facts.depends_on)
+        ]
+        if not early:
+            return _first_of(found)
+        for task in early:
+            del found[task]
+
+
+def _first_of(found: Mapping[str, TaskFacts]) -> list[TaskFacts]:
+    """Return the first of some tasks to be merged, none before one that it depends on.
+
+    All of them where they depend on each other in a circle.
+    """
+    chosen: dict[str, TaskFacts] = {}
+    for _ in range(MOST_NAMED):
+        for task in found.values():
+            first = found.keys() & set(task.depends_on) - {task.id}
+            if len(chosen) < MOST_NAMED and first <= chosen.keys():
+                chosen[task.id] = task
+    return list((chosen or found).values())
+
+
+def _comes_first(other: TaskFacts | None, found: Mapping[str, TaskFacts]) -> bool:
+    """Whether a task that another depends on has work that has to be merged before."""
+    if other is None or not other.has_clone or other.id in found:
+        return False
+    return other.is_unmerged or not other.has_ended
+
+
+def can_be_merged(task: TaskFacts) -> bool:
+    """Whether a task's work can be merged, and no merge of it is known to fail."""
+    if not task.has_clone or not task.is_free or task.clone in ("gone", "conflict"):
+        return False
+    accepted = task.verdict == "accepted" and task.verdict_holds and not task.feedback_is_open
+    if not task.is_unmerged and not (task.status == "needs_review" and accepted):
+        return False
+    failed = task.ended_verb == "merge" and task.ended in (CONFLICT, RED)
+    return not failed or (task.ended == CONFLICT and task.clone != "behind")
+
+
+def updated(task: TaskFacts) -> Remedy:
+    """Return what brings the project's branch into the clone of work that conflicts with it."""
+    why = f"the work of task {task.id} conflicts with the project's branch"
+    return Remedy(f"sow clone update {task.id}", why)
+
+
+def because(task: TaskFacts) -> str:
+    """Return why a task's last job came to nothing, as the end of a sentence."""
+    return f": {task.ended_words}" if task.ended_words else ""

@@ -1,0 +1,90 @@
+"""What waits for somebody is named by `sow next`, in every state of every type of project."""
+
+from uuid import uuid4
+
+import pytest
+
+from sow.lifecycle.types import LIFECYCLES, ProjectType
+from sow.paths import Workspace
+from sow.schema.task import TaskStatus
+from sow.state.projects import change_project
+from sow.state.tasks import change_task
+
+NOON = 1_769_860_800.0
+STATES = [(kind, state) for kind in ProjectType for state in LIFECYCLES[kind].states]
+WHOLE = ("--phase", "project", "--new-phase")
+LEFT = ("in_progress", "paused", "failed", "needs_review")
+
+
+def stand(workspace: Workspace, kind: ProjectType, state: str) -> None:
+    change_project(workspace, lambda _: {"type": kind.value, "state": state}, now=NOON)
+
+
+def set_status(workspace: Workspace, status: str, task: str = "010") -> None:
+    change_task(workspace, task, lambda _: {"status": TaskStatus(status)}, now=NOON)
+
+
+@pytest.mark.parametrize(("kind", "state"), STATES)
+def test_a_task_that_waits_is_named_in_every_state(begun, tmp_path, kind, state):
+    workspace = Workspace(tmp_path)
+    stand(workspace, kind, state)
+    for status in LEFT:
+        set_status(workspace, status)
+        shown = begun("status", "--json").json
+        assert [wait["what"] for wait in shown["waits"] if wait["on"] == "you"] == ["010"]
+        named = [step["command"] for step in shown["next"] if " 010" in step["command"]]
+        assert named, (status, shown["next"])
+
+
+def test_what_was_begun_too_early_comes_after_what_the_plan_lacks(begun, tmp_path):
+    """The plan is approved before anything goes on; a question is answered before that."""
+    set_status(Workspace(tmp_path), "needs_review")
+    commands = [step["command"] for step in begun("next", "--json").lines]
+    assert commands == ["sow approve plan", "sow agent review 010 --wait 100s"]
+    set_status(Workspace(tmp_path), "paused")
+    commands = [step["command"].partition(" --")[0] for step in begun("next", "--json").lines]
+    assert commands == ["sow agent spawn 010", "sow approve plan"]
+
+
+def test_a_verdict_waits_for_no_other_task(begun, tmp_path):
+    """Whoever did 020 before 010 has it judged; to go on with it needs 010."""
+    workspace = Workspace(tmp_path)
+    stand(workspace, ProjectType.STANDARD, "executing")
+    set_status(workspace, "needs_review", "020")
+    commands = [step["command"] for step in begun("next", "--json").lines]
+    assert commands == ["sow agent review 020 --wait 100s", "sow agent spawn 010 --wait 100s"]
+
+
+@pytest.mark.parametrize(
+    ("status", "why", "command"),
+    [
+        ("paused", "asks a question", "sow agent answer 030 "),
+        ("needs_review", "leads the project, and says that it is done", "sow task set 030 status"),
+        ("failed", "leads the project, and nobody is at it", "sow start --headless"),
+        ("pending", "leads the project, and nobody is at it", "sow start --headless"),
+    ],
+)
+def test_an_orchestrator_that_waits_is_told(begun, tmp_path, status, why, command):
+    begun("task", "add", "Lead", "--agent", "orchestrator", *WHOLE)
+    set_status(Workspace(tmp_path), status, "030")
+    shown = begun("status", "--json").json
+    assert [(wait["what"], wait["why"]) for wait in shown["waits"] if wait["on"] == "you"] == [
+        ("030", why)
+    ]
+    assert [step for step in shown["next"] if step["command"].startswith(command)]
+
+
+def test_a_review_of_the_whole_that_asks_is_told(begun, tmp_path):
+    workspace = Workspace(tmp_path)
+    begun("task", "add", "Review", "--agent", "reviewer", *WHOLE)
+    about = {"metadata": {"review_of": "1 x"}, "session_id": str(uuid4())}
+    change_task(workspace, "030", lambda _: about, now=NOON)
+    for task in ("010", "020"):
+        set_status(workspace, "completed", task)
+    set_status(workspace, "paused", "030")
+    stand(workspace, ProjectType.STANDARD, "reviewing")
+    shown = begun("status", "--json").json
+    assert [(wait["what"], wait["why"]) for wait in shown["waits"]][:1] == [
+        ("030", "asks a question")
+    ]
+    assert shown["next"][0]["command"].startswith("sow agent answer 030 ")
