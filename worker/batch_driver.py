@@ -14,13 +14,13 @@ from dataclasses import replace
 from sow import own_variables
 from sow.batches.gathering import Seen
 from sow.calls.batch_deeds import Work
-from sow.calls.batch_turn import pause, take_turn
+from sow.calls.batch_turn import pause, settle, take_turn
 from sow.calls.caller import Caller
 from sow.environment import worker_environment
 from sow.errors import QueueError, SowError
 from sow.faults import passing_fault
 from sow.ids import ProjectId
-from sow.jobs import batches, changes, statuses
+from sow.jobs import batches, changes, statuses, told_batches
 from sow.jobs.faults import QueueChanged
 from sow.schema.batch import Batch
 from sow.state.kept.store import project_id_at
@@ -64,6 +64,7 @@ class BatchDriver:
             waiting = batches.unheeded(database, ProjectId(project), self._context.skipped.skip)
             if not waiting:
                 batches.pass_over(database, ProjectId(project), upto)
+                self._settle_ended(ProjectId(project))
                 self._looked_up_to, self._project = upto, project
                 return
             with self._alone() as ours:
@@ -72,6 +73,14 @@ class BatchDriver:
                 are_done = [self._take_turn(batch) for batch in waiting]
                 if not all(are_done):
                     return  # what prevents it passes: the next look takes that turn
+
+    def _settle_ended(self, project_id: ProjectId) -> None:
+        """Put on record how batches have ended whose canceller did not live to say it."""
+        database = self._context.database
+        for batch in told_batches.unsettled(database, project_id, self._context.skipped.skip):
+            work = self._work(batch)
+            if work is not None:
+                settle(work, self._seen)
 
     def _take_turn(self, batch: Batch) -> bool:
         """Take a turn of one batch; False where something prevents that which passes.

@@ -14,8 +14,10 @@ from sow.batches.facts import BatchFacts, ItemFacts
 from sow.batches.finished_work import asks_about_check
 from sow.batches.item_standing import standing_of
 from sow.batches.merge_order import first_to_merge
-from sow.schema.batch import ENDED, BatchPolicy, ItemState
+from sow.schema.batch import AT_WORK, ENDED, BatchPolicy, ItemState
 from sow.schema.kinds import KINDS
+
+LEFT = "its batch has ended before it was done"
 
 
 def next_deeds(items: Sequence[ItemFacts], policy: BatchPolicy, batch: BatchFacts) -> Plan:
@@ -41,6 +43,13 @@ def next_deeds(items: Sequence[ItemFacts], policy: BatchPolicy, batch: BatchFact
         is_over=is_over,
         waits_for_turn=batch.turn_is_elsewhere and any(found.in_turn for found in wanted),
     )
+
+
+def ended_as(found: Standing) -> Standing:
+    """Return how an item has ended whose batch has: with that, what was begun goes on no more."""
+    if found.state not in AT_WORK:
+        return found
+    return Standing(task=found.task, state=ItemState.WAITING, reason=LEFT)
 
 
 def _held(found: Standing, item: ItemFacts) -> Standing:

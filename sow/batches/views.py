@@ -13,8 +13,8 @@ from sow.batches.deeds import Plan, Standing
 from sow.batches.gathering import Seen
 from sow.clock import format_time
 from sow.errors import ExitCode, StateError
-from sow.ids import TaskId
-from sow.jobs import batches, jobs
+from sow.ids import ProjectId, TaskId
+from sow.jobs import batches, jobs, told_batches
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.agents_words import agents_words, words_without_job
@@ -51,6 +51,27 @@ def view_of(
         counts=dict(Counter(state.value for state in states)),
         continue_with=f"sow batch wait {batch.id}" if code is ExitCode.STILL_RUNNING else None,
     )
+
+
+def listed(database: Database, project_id: ProjectId, found: Sequence[Batch]) -> list[BatchView]:
+    """Return batches of a project in short, as they are on record: no task of theirs is read.
+
+    One that something has happened to since a worker looked at it is said to be behind; so it
+    goes on, whatever it did before.
+    """
+    counts = told_batches.counts_of(database, [batch.id for batch in found])
+    behind = {batch.id for batch in batches.unheeded(database, project_id, lambda _: None)}
+    return [
+        msgspec.structs.replace(
+            view_of(
+                batch,
+                [state for state, count in counts[batch.id].items() for _ in range(count)],
+                rests=batch.state.has_ended or (batch.rests and batch.id not in behind),
+            ),
+            is_behind=batch.id in behind,
+        )
+        for batch in found
+    ]
 
 
 def detail_of(

@@ -4,6 +4,7 @@ The batch ends first: whoever is killed after that leaves one that begins nothin
 and the same cancel goes on with the jobs that still live.
 """
 
+from collections.abc import Collection
 from contextlib import suppress
 
 from sow.batches.gathering import Seen
@@ -11,7 +12,7 @@ from sow.calls.ancestry import WouldEndItself
 from sow.calls.autostart import Staffing
 from sow.calls.batch_call import BatchHasEnded
 from sow.calls.batch_deeds import Work
-from sow.calls.batch_turn import look, tell
+from sow.calls.batch_turn import MOST_TRIES, settle
 from sow.calls.caller import Caller
 from sow.calls.cancel import NothingToCancel, OpenOnTerminal, TooLate, cancel_job
 from sow.calls.cancel_to_end import CANCEL_SECONDS
@@ -20,7 +21,7 @@ from sow.errors import SowError
 from sow.ids import JobId
 from sow.jobs import batches, jobs
 from sow.jobs.database import Database
-from sow.schema.batch import Batch, BatchState
+from sow.schema.batch import AT_WORK, Batch, BatchState, ItemState
 from sow.state.kept.store import project_id_at
 
 
@@ -31,6 +32,7 @@ def cancel_batch(caller: Caller, database: Database, batch: Batch) -> list[JobId
     """
     with database.transaction():
         batch = batches.get_batch(database, batch.id)  # it may have ended since it was found
+        is_first = not batch.state.has_ended
         if batch.state is BatchState.OVER:
             raise BatchHasEnded(batch)
         if batch.state is not BatchState.CANCELLED:
@@ -42,17 +44,22 @@ def cancel_batch(caller: Caller, database: Database, batch: Batch) -> list[JobId
         with suppress(NothingToCancel, TooLate, OpenOnTerminal, WouldEndItself):
             cancel_job(caller, database, jobs.get_job(database, job_id))
     left = _await_end(caller, database, live)
-    _tell_of_items(caller, database, batch)
+    _tell_of_items(caller, database, batch, among=frozenset(ItemState) if is_first else AT_WORK)
     return left
 
 
-def _tell_of_items(caller: Caller, database: Database, batch: Batch) -> None:
-    """Put on record how the items have ended: no worker looks at an ended batch any more."""
+def _tell_of_items(
+    caller: Caller, database: Database, batch: Batch, *, among: Collection[ItemState]
+) -> None:
+    """Put on record how the items have ended; a worker does it for what is still to end."""
     if project_id_at(caller.workspace.root) != batch.project_id:
         return
     with suppress(SowError):  # it is cancelled all the same
-        work = Work(caller, database, caller.load_configuration(), batch)
-        tell(work, look(work, Seen(caller.workspace)))
+        work, seen = (
+            Work(caller, database, caller.load_configuration(), batch),
+            Seen(caller.workspace),
+        )
+        any(settle(work, seen, among=among) for _ in range(MOST_TRIES))
 
 
 def _await_end(caller: Caller, database: Database, job_ids: list[JobId]) -> list[JobId]:

@@ -5,13 +5,13 @@ killed in the middle is followed by somebody who begins with the first look; wha
 done by then is among the facts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sow.batches.deeds import Deed, Plan, Standing
 from sow.batches.figures import figures_of
 from sow.batches.gathering import Seen, gather
-from sow.batches.planning import next_deeds
+from sow.batches.planning import ended_as, next_deeds
 from sow.calls.ancestry import WaitsForItself, tasks_above
 from sow.calls.batch_deeds import Step, Work, do
 from sow.calls.placement_after_report import AgentIsEnding
@@ -19,9 +19,9 @@ from sow.calls.same_call import TaskHasJob
 from sow.errors import QueueError, SowError
 from sow.faults import passing_fault
 from sow.ids import TaskId
-from sow.jobs import batches, changes, doorbell_of_batches
+from sow.jobs import batches, changes, doorbell_of_batches, told_batches
 from sow.jobs.faults import QueueChanged
-from sow.schema.batch import BatchState
+from sow.schema.batch import AT_WORK, BatchState, ItemState
 
 MOST_TRIES = 5
 MOST_LOOKS = 50
@@ -51,7 +51,8 @@ def _put_on_record(work: Work, plan: Plan, upto: int) -> bool:
         if changes.newest(work.database).seq != upto:
             return False
         _keep_turn(work, plan)
-        tell(work, plan)
+        tell(work, plan.standings)
+        told_batches.note_rest(work.database, work.batch.id, rests=plan.rests)
         if plan.pause:
             pause(work, plan.pause)
         elif plan.is_over:
@@ -93,12 +94,32 @@ def _keep_turn(work: Work, plan: Plan) -> None:
         batches.give_turn_back(work.database, work.batch, turn[1])
 
 
-def tell(work: Work, plan: Plan) -> None:
+def settle(work: Work, seen: Seen, *, among: Collection[ItemState] = AT_WORK) -> bool:
+    """Put on record how the items of a batch have ended that has ended itself; say whether it is.
+
+    Of the items whose record says one of `among`, and whose jobs have ended: what has become of
+    the others' tasks since may be another batch's. Nothing is told that may be older than what
+    has happened meanwhile.
+    """
+    upto = changes.newest(work.database).seq
+    standings = look(work, seen).standings
+    with work.database.transaction():
+        if changes.newest(work.database).seq != upto:
+            return False
+        found = batches.jobs_of(work.database, work.batch.id)
+        live = {job.task_id for job in found if not job.state.is_final or job.owes_task}
+        items = batches.items_of(work.database, work.batch.id)
+        meant = {item.task_id for item in items if item.state in among} - live
+        tell(work, [ended_as(each) for each in standings if each.task in meant])
+    return True
+
+
+def tell(work: Work, standings: Sequence[Standing]) -> None:
     """Put on record where the items stand, as far as that is news."""
     known = {item.task_id: item for item in batches.items_of(work.database, work.batch.id)}
     news = [
         found
-        for found in plan.standings
+        for found in standings
         if (item := known.get(TaskId(found.task))) is not None
         and (item.state, item.reason) != (found.state, found.reason)
     ]

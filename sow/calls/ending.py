@@ -23,7 +23,7 @@ from sow.clock import format_time
 from sow.errors import StateError
 from sow.files import NotWritten, locked_once, sync_folder
 from sow.ids import BatchId, JobId, ProjectId
-from sow.jobs import batches, doorbell_of_batches, jobs
+from sow.jobs import batches, doorbell_of_batches, jobs, told_batches
 from sow.jobs.database import Database, open_queue
 from sow.jobs.end_entries import log_ends
 from sow.knowledge.filling import fill_index, take_back
@@ -173,6 +173,7 @@ def _cancel_batches(
         for batch_id in meant:
             fields = {"state": BatchState.CANCELLED, "ended_at": now}
             batches.change_batch(database, batch_id, **fields)
+            told_batches.stop_items(database, batch_id, "its project has ended")
     return meant
 
 

@@ -5,13 +5,13 @@ from contextlib import closing
 import click
 
 from sow.batches.gathering import Seen
-from sow.batches.views import exit_code_of, standings_of
+from sow.batches.views import exit_code_of, listed, standings_of
 from sow.calls.batch_call import find, open_records
 from sow.calls.batch_wait import look_at_batch, tell_of_files
 from sow.calls.caller import Caller
 from sow.cli import completing_names
-from sow.cli.batch_words import short_of, wait_and_print
 from sow.cli.batch_words import show as show_batch
+from sow.cli.batch_words import wait_and_print
 from sow.cli.cursor_wait import since_option, wait_since
 from sow.cli.output import COUNT, echo_json_lines, echo_table, json_option
 from sow.cli.this_caller import this_caller
@@ -33,7 +33,10 @@ batch_argument = click.argument(
 @click.option("-n", "--limit", default=20, show_default=True, type=COUNT, help="How many, at most.")
 @json_option
 def list_batches(limit: int, as_json: bool) -> None:
-    """List the batches of the project, the newest first."""
+    """List the batches of the project, the newest first.
+
+    It tells what is on record of them; `sow batch show` looks at the tasks' files.
+    """
     caller = this_caller()
     database = open_records(caller)
     if database is None:
@@ -42,8 +45,7 @@ def list_batches(limit: int, as_json: bool) -> None:
     with closing(database):
         project_id = ProjectId(read_project(caller.workspace).id)
         found = batches.all_batches(database, project_id, limit=limit)
-        seen = Seen(caller.workspace)
-        views = [short_of(caller, database, batch, seen) for batch in found]
+        views = listed(database, project_id, found)
     if not views:
         _say_none(as_json=as_json)
     elif as_json:
@@ -54,7 +56,8 @@ def list_batches(limit: int, as_json: bool) -> None:
                 str(view.batch),
                 view.name or "-",
                 view.state,
-                ", ".join(f"{count} {state}" for state, count in view.counts.items()),
+                ", ".join(f"{count} {state}" for state, count in view.counts.items())
+                + ("; a worker is to look" if view.is_behind else ""),
             )
             for view in views
         ]

@@ -9,7 +9,7 @@ from contextlib import closing
 import click
 
 from sow.batches.gathering import Seen
-from sow.batches.views import detail_of, standings_of, view_of
+from sow.batches.views import detail_of, listed, standings_of, view_of
 from sow.calls.batch_wait import BatchLook, look_at_batch, wait_for_batch
 from sow.calls.caller import Caller
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
@@ -18,7 +18,6 @@ from sow.cli.wait_options import WaitOptions, bound_of
 from sow.clock import format_duration
 from sow.errors import ExitCode
 from sow.ids import BatchId
-from sow.jobs import batches
 from sow.jobs.database import Database, open_queue
 from sow.schema.batch import Batch
 from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
@@ -82,11 +81,9 @@ def show(caller: Caller, database: Database, found: BatchLook, options: WaitOpti
 
 
 def short_of(caller: Caller, database: Database, batch: Batch, seen: Seen) -> BatchView:
-    """Return a batch in short; one that has ended as it was counts of last."""
+    """Return a batch in short, as a look at it finds it; one that has ended as it is on record."""
     if batch.state.has_ended:
-        counts = batches.counts_of(database, [batch.id])[batch.id]
-        states = [state for state, count in counts.items() for _ in range(count)]
-        return view_of(batch, states, rests=True)
+        return listed(database, batch.project_id, [batch])[0]
     found = look_at_batch(caller, database, caller.load_configuration(), batch.id, seen)
     states = [each.state for each in standings_of(database, found.batch, found.plan)]
     waits = ELSEWHERE if found.is_elsewhere else ""

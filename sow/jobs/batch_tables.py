@@ -1,6 +1,6 @@
 """The tables of batches and their items, and the triggers that record what becomes of them.
 
-Owns these statements, which `migrations` runs as part of its second step.
+Owns these statements, which `migrations` runs as part of its second and of its fourth step.
 """
 
 BATCHES: tuple[str, ...] = (
@@ -110,3 +110,16 @@ BATCHES: tuple[str, ...] = (
     """,
 )
 """In the order in which they are run."""
+
+TOLD_BATCHES: tuple[str, ...] = (
+    # What a list of batches tells is on record: whether one rests, beside where its items stand.
+    "alter table batch add column rests integer not null default 0",
+    # Of those that an older sow has seen to it is not: they are looked at once more.
+    "update batch set seen = 0 where ended_at is null",
+    # The items of ended batches that are still to be told how they have ended.
+    """
+    create index batch_item_unsettled on batch_item (batch_id)
+        where not is_open and state in ('checking', 'correcting', 'in_review', 'merging', 'running')
+    """,
+)
+"""The same."""

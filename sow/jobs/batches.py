@@ -213,22 +213,6 @@ def items_of(database: Database, batch_id: BatchId) -> list[BatchItem]:
     return [records.from_row(row, BatchItem) for row in rows]
 
 
-def counts_of(
-    database: Database, batch_ids: Sequence[BatchId]
-) -> dict[BatchId, dict[ItemState, int]]:
-    """Return for some batches how many of their items stand where, as was told last."""
-    marks = ", ".join("?" * len(batch_ids))
-    rows = database.rows(
-        f"select batch_id, state, count(*) as n from batch_item where batch_id in ({marks})"  # noqa: S608
-        " group by batch_id, state",
-        batch_ids,
-    )
-    found: dict[BatchId, dict[ItemState, int]] = {batch_id: {} for batch_id in batch_ids}
-    for row in rows:
-        found[BatchId(row["batch_id"])][ItemState(row["state"])] = row["n"]
-    return found
-
-
 def open_tasks(database: Database, project_id: ProjectId) -> dict[TaskId, BatchId]:
     """Return the tasks of a project that belong to a batch that goes on."""
     rows = database.rows(

@@ -8,7 +8,7 @@ go forward; what a step says is never edited once it has landed.
 
 import sqlite3
 
-from sow.jobs.batch_tables import BATCHES
+from sow.jobs.batch_tables import BATCHES, TOLD_BATCHES
 from sow.jobs.history_tables import HISTORY
 from sow.jobs.spent_tables import SPENT
 
@@ -398,6 +398,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         *SPENT,
     ),
     3: HISTORY,
+    4: TOLD_BATCHES,
 }
 """The statements that lead from the form before to each number. Only additions that an older
 sow's statements pass over: it may have the file open in this very moment."""

@@ -54,6 +54,8 @@ ENDED = frozenset({ItemState.DONE, ItemState.FAILED, ItemState.BLOCKED})
 """What an item comes to that nobody is asked about."""
 AT_REST = ENDED | {ItemState.NEEDS_PERSON}
 """Where nothing goes on by itself."""
+AT_WORK = frozenset(ItemState) - AT_REST - {ItemState.WAITING}
+"""What no item of a batch that has ended is for long."""
 
 
 class Accept(StrEnum):
@@ -120,6 +122,8 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """The number of the newest change that all of it is known to have heeded."""
     forgiven: int = 0
     """The newest job when a person resumed it last: no failure up to there counts as a brake."""
+    rests: bool = False
+    """Whether nothing of it went on by itself when a worker looked at it last."""
     made_at: float
     ended_at: float | None = None
 

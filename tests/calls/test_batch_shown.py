@@ -33,6 +33,21 @@ def told(desk: Desk, *words: str, expect: int | None = 0) -> dict[str, Any]:
     return {key: found[key] for key in SAME}
 
 
+def note_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which each task is added whose state a look at a batch reads."""
+    read: list[str] = []
+
+    true_read = gathering.read_task_at
+
+    def noting(place: TaskPlace) -> Task:
+        read.append(place.task_id)
+        return true_read(place)
+
+    for module in (gathering, views):
+        monkeypatch.setattr(module, "read_task_at", noting, raising=False)
+    return read
+
+
 @pytest.fixture
 def work(desk: Desk) -> Work:
     """A batch of which one item asks, one has failed, and one waits for the one that asks."""
@@ -58,7 +73,34 @@ def test_a_list_and_a_change_say_what_the_batch_itself_says(desk: Desk, work: Wo
     assert (paused, paused["state"]) == (told(desk, "batch", "show"), "paused")
     goes_on = told(desk, "batch", "resume")
     assert goes_on["continue_with"] == "sow batch wait 1", "what has failed is tried again"
-    assert told(desk, "batch", "list") == goes_on == told(desk, "batch", "show")
+    assert goes_on == told(desk, "batch", "show")
+
+
+def test_a_list_tells_what_is_on_record_and_says_where_that_is_behind(
+    desk: Desk, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it takes no longer with more batches: no task is read for it."""
+    sow(desk, "batch", "resume")
+    assert told(desk, "batch", "show")["counts"] == {"needs_person": 1, "running": 1, "waiting": 1}
+    shown = msgspec.json.decode(sow(desk, "batch", "list", "--json"))
+    assert shown["counts"] == {"needs_person": 1, "failed": 1, "waiting": 1}
+    assert (shown["is_behind"], shown["rests"], shown["exit_code"]) == (True, False, 75)
+    assert "1 waiting; a worker is to look" in sow(desk, "batch", "list")
+    turn(work)
+    read = note_reads(monkeypatch)
+    shown = msgspec.json.decode(sow(desk, "batch", "list", "--json"))
+    assert shown["counts"] == {"needs_person": 1, "waiting": 2}, "its job is queued"
+    assert (shown["is_behind"], shown["rests"]) == (False, False)
+    assert read == []
+
+
+def test_what_an_editor_has_written_is_told_by_a_look_and_not_by_a_list(
+    desk: Desk, work: Work
+) -> None:
+    known = told(desk, "batch", "list")
+    desk.change("010", status=TaskStatus.ABANDONED)
+    assert told(desk, "batch", "list") == known
+    assert told(desk, "batch", "show") != known
 
 
 def test_what_comes_next_and_what_waits_name_an_item_that_has_failed(
@@ -131,16 +173,7 @@ def test_the_time_of_an_item_is_that_of_its_attempts_and_not_of_what_it_waited_f
 def test_each_state_is_read_once_for_a_look_and_its_table(
     desk: Desk, work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read: list[str] = []
-
-    true_read = gathering.read_task_at
-
-    def noting(place: TaskPlace) -> Task:
-        read.append(place.task_id)
-        return true_read(place)
-
-    for module in (gathering, views):
-        monkeypatch.setattr(module, "read_task_at", noting, raising=False)
+    read = note_reads(monkeypatch)
     seen = Seen(desk.workspace)
     found = look_at_batch(desk.caller, desk.database, desk.config, work.batch.id, seen)
     detail = views.detail_of(

@@ -9,13 +9,17 @@ from sow.batches.views import detail_of
 from sow.calls import batch_turn
 from sow.calls.batch_cancel import cancel_batch
 from sow.calls.batch_deeds import Work
+from sow.calls.ending import end_project
 from sow.calls.placement import place
-from sow.jobs import jobs
+from sow.ids import JobId, TaskId
+from sow.jobs import batches, jobs, told_batches
 from sow.schema.batch import BatchState, ItemState
 from sow.schema.causes import Cause
 from sow.schema.job import JobState
 from sow.schema.output.batches import BatchDetail
+from sow.schema.project import EndingWord
 from sow.schema.task import TaskStatus
+from sow.state.authors import Author
 
 REACHED = "the budget of batch 1 is reached\nRaise it: `sow batch resume 1 --budget usd=4`."
 
@@ -73,6 +77,54 @@ def test_a_cancelled_batch_tells_of_its_items_and_names_no_resume(desk: Desk) ->
     assert items(work)["020"] is ItemState.WAITING
     assert ItemState.RUNNING not in items(work).values()
     assert [item.command for item in shown(work).items if "batch" in item.command] == []
+
+
+def test_whoever_cancels_and_dies_is_followed_by_a_worker_that_says_how_the_items_ended(
+    desk: Desk,
+) -> None:
+    desk.task("010")
+    desk.task("020", TaskStatus.NEEDS_REVIEW)
+    work = begin(desk, review=True)
+    turn(work)
+    desk.change("020", status=TaskStatus.NEEDS_REVIEW)
+    assert items(work) == {"010": ItemState.WAITING, "020": ItemState.IN_REVIEW}
+    batch_turn.end(work, BatchState.CANCELLED)
+    desk.end(2, TaskStatus.PENDING, JobState.CANCELLED)
+    assert unsettled(work) == [], "the review lives"
+    jobs.change_job(desk.database, JobId(1), cancel_requested_at=1.0)
+    desk.end(1, TaskStatus.NEEDS_REVIEW, JobState.CANCELLED)
+    assert unsettled(work) == [work.batch.id]
+    assert batch_turn.settle(work, Seen(work.caller.workspace))
+    assert (unsettled(work), items(work)["020"]) == ([], ItemState.NEEDS_PERSON)
+
+
+def unsettled(work: Work) -> list[int]:
+    return [found.id for found in told_batches.unsettled(work.database, work.batch.project_id)]
+
+
+def test_what_nobody_goes_on_with_is_no_work_of_an_ended_batch(desk: Desk) -> None:
+    desk.task("010")
+    work = begin(desk, review=True)
+    turn(work)
+    desk.end(1, TaskStatus.NEEDS_REVIEW)
+    batches.change_item(work.database, work.batch.id, TaskId("010"), state=ItemState.RUNNING)
+    (wanted,) = look(work).standings
+    assert wanted.deed == "review"
+    cancel_batch(desk.caller, desk.database, batch(work))
+    assert items(work) == {"010": ItemState.WAITING}
+    desk.change("010", status=TaskStatus.COMPLETED)
+    cancel_batch(desk.caller, desk.database, batch(work))
+    assert items(work) == {"010": ItemState.WAITING}, "another batch has done it"
+
+
+def test_a_project_s_end_leaves_no_item_at_work(desk: Desk) -> None:
+    desk.task("010")
+    work = begin(desk)
+    turn(work)
+    batches.change_item(work.database, work.batch.id, TaskId("010"), state=ItemState.RUNNING)
+    desk.end(1, TaskStatus.COMPLETED)
+    end_project(desk.caller, EndingWord.ABANDONED, remove=False, by=Author("person"))
+    assert items(work) == {"010": ItemState.WAITING}
 
 
 @pytest.mark.parametrize("has_ended", [False, True])

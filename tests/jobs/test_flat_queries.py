@@ -7,7 +7,7 @@ import pytest
 from queue_cases import NOW, PROJECT, WORKER, make_job
 
 from sow.ids import AttemptId, BatchId, TaskId
-from sow.jobs import batches, budgets, jobs, leases, notifications, spending
+from sow.jobs import batches, budgets, jobs, leases, notifications, spending, told_batches
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
 from sow.schema.batch import Batch, BatchPolicy, BatchState, Selection
@@ -125,7 +125,7 @@ ASKED: dict[str, Callable[[Queue], object]] = {
     ),
     "job list --active": lambda q: jobs.recent_jobs(q.database, limit=20, active_only=True),
     "last job of a task": lambda q: jobs.last_job(q.database, PROJECT, MINE),
-    "batch list": lambda q: batches.counts_of(
+    "batch list": lambda q: told_batches.counts_of(
         q.database, [found.id for found in batches.all_batches(q.database, PROJECT, limit=3)]
     ),
     "batch show": lambda q: [

@@ -9,6 +9,8 @@ from capabilities import skip_or_fail
 COMMIT = "265a1beee59f1638be8e693f77771af429ebacd9"
 SECOND = "158d64fb59164bd01a4c28888bc9fd4189595ae7"
 """The last one whose form was the second."""
+THIRD = "94da102fd3ac9505f198635a114d42587fb5a485"
+"""One whose form was the third."""
 REPOSITORY = Path(__file__).parents[2]
 
 PROGRAM = """\

@@ -231,6 +231,7 @@ COLUMNS = {
         "path_variable": "The PATH of whoever made it, on which its agents' programs are found.",
         "seen": "The newest change that all of it is known to have heeded.",
         "forgiven": "The newest job when a person resumed it last: no brake counts it.",
+        "rests": "Whether nothing of it went on by itself when a worker looked last.",
         "made_at": "When it was made.",
         "ended_at": "When it ended; null while it goes on.",
     },

@@ -54,6 +54,13 @@ class BatchView(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: fields.EndedAt
     exit_code: fields.ExitCode
     counts: Annotated[dict[str, int], Meta(description="how many items stand where")]
+    is_behind: Annotated[
+        bool,
+        Meta(
+            description="whether something has happened to it since that no worker has looked at:"
+            " so it may be in a list alone, which tells what is on record"
+        ),
+    ] = False
     continue_with: Annotated[
         str | None, Meta(description="the command that goes on waiting; null where nothing does")
     ]
