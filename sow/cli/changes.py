@@ -1,6 +1,5 @@
 """`sow changes`: the record of changes, as far as it goes and as it grows."""
 
-import select
 import sys
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -11,6 +10,7 @@ import msgspec
 
 from sow.cli import completing
 from sow.cli.arguments import here
+from sow.cli.following import wait_for_more
 from sow.cli.job_record import job_id_of
 from sow.cli.output import MOST, echo_json, json_option, shown_state
 from sow.clock import clock_time, format_time, local_time, parse_time, utc_now
@@ -126,18 +126,6 @@ def _none(*, since: str | None, task: str | None, job: str | None, limit: int | 
     if of:
         return f"No changes{of} are on record. `sow changes` shows all."
     return "No changes. They are recorded from the first job on: sow agent spawn implementer 010"
-
-
-def wait_for_more(seconds: float) -> None:
-    """Wait so long. Raises BrokenPipeError at once when whoever reads our output has closed it."""
-    poller = select.poll()
-    try:
-        poller.register(sys.stdout.fileno(), 0)
-    except (OSError, ValueError):  # no descriptor stands behind it
-        select.select([], [], [], seconds)
-        return
-    if any(event & (select.POLLERR | select.POLLNVAL) for _, event in poller.poll(seconds * 1000)):
-        raise BrokenPipeError
 
 
 def change_record(change: Change, cursor: Cursor | None) -> dict[str, Any]:

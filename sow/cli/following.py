@@ -1,9 +1,12 @@
-"""Reading the ends of files that others still write.
+"""Reading the ends of files that others still write, and waiting for more of them.
 
-Owns the position in each file. What the text means is the caller's.
+Owns the position in each file, and that nobody goes on for a reader who has gone.
+What the text means is the caller's.
 """
 
 import os
+import select
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -60,3 +63,15 @@ def read_from(path: Path, position: int) -> tuple[str, int]:
     except FileNotFoundError:
         return "", position
     return data.decode("utf-8", "replace"), position + len(data)
+
+
+def wait_for_more(seconds: float) -> None:
+    """Wait so long. Raises BrokenPipeError at once when whoever reads our output has closed it."""
+    poller = select.poll()
+    try:
+        poller.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):  # no descriptor stands behind it
+        select.select([], [], [], seconds)
+        return
+    if any(event & (select.POLLERR | select.POLLNVAL) for _, event in poller.poll(seconds * 1000)):
+        raise BrokenPipeError

@@ -8,9 +8,9 @@ import click
 from sow.cli import completing
 from sow.cli.arguments import about_tasks, here
 from sow.cli.output import MOST, echo_json, json_option
+from sow.cli.since import moment_of
 from sow.cli.task_log import entry_lines
-from sow.clock import format_time, parse_time, utc_now
-from sow.errors import UsageError
+from sow.clock import format_time, utc_now
 from sow.files import NotAFile
 from sow.ids import parse_task_id
 from sow.schema.output.tasks import LogLine
@@ -54,7 +54,7 @@ def show_log(
     wanted = Wanted(
         task=parse_task_id(task) if task else None,
         agent=agent,
-        since=_time_of(since, utc_now()) if since else None,
+        since=format_time(moment_of(since, utc_now())) if since else None,
     )
     if not follow:
         errors: list[NotAFile] = []
@@ -85,23 +85,6 @@ def _refuse_unknown(agent: str, entries: list[Logged]) -> None:
 
     if all(agent not in (entry.agent, entry.role) for _, entry in entries):
         get_agent(agent)
-
-
-def _time_of(text: str, now: float) -> str:
-    """Return the time that an option names, in the form of the logs. Raises UsageError."""
-    from sow.config.durations import parse_duration  # of the configuration, and used here alone
-
-    try:
-        return format_time(now - parse_duration(text))
-    except (ValueError, OverflowError, OSError):
-        pass
-    try:
-        return format_time(parse_time(text))
-    except (ValueError, OverflowError, OSError):
-        raise UsageError(
-            f"--since: not a length of time, and not a time: {text!r}",
-            hint="For example: --since 2h, or --since 2026-01-31T12:00:00Z",
-        ) from None
 
 
 def _print(entries: list[Logged], *, as_json: bool) -> None:

@@ -114,7 +114,7 @@ SOURCES: tuple[Source, ...] = (
     Source("job list", "task active limit"),
     Source("job show", "job=job_id"),
     Source("job explain", "job=job_id"),
-    Source("job logs", "job=job_id attempt"),
+    Source("job logs", "job=job_ids~ attempt since"),
     Source("job wait", "jobs=job_ids any=any_one wait"),
     Source("job retry", f"job=job_id fresh priority {WAITS}"),
     Source("job cancel", "job=job_id keep_children with_batches"),

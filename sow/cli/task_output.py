@@ -8,8 +8,9 @@ import click
 from sow.calls.last_job import open_last_job
 from sow.cli import completing
 from sow.cli.arguments import here, named_task
+from sow.cli.attempt_logs import LogOptions
 from sow.cli.job_explain import tell_story
-from sow.cli.job_logs import LogOptions, log_options, print_logs
+from sow.cli.job_logs import log_options, print_logs
 from sow.cli.output import json_option
 from sow.cli.task_options import id_option
 from sow.ids import parse_task_id
@@ -29,7 +30,7 @@ def output(task: str | None, task_option: str | None, options: LogOptions) -> No
     task_id = parse_task_id(named_task(task, task_option, os.environ))
     database, job = open_last_job(workspace, task_id)
     with closing(database):
-        print_logs(workspace, database, job, options)
+        print_logs(workspace, database, [job], options)
 
 
 @click.command()

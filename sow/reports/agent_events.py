@@ -9,6 +9,7 @@ bounded length; and an output of any size costs what is new in it, or what its e
 import os
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -108,6 +109,10 @@ def _event(event: base.Event, kind: Kind, title: str, body: str, *, failed: bool
     return Event(kind, shown, "\n".join(lines) if says_more else "", event.at, failed)
 
 
+def _is_before(event: base.Event, moment: float) -> bool:
+    return event.at is not None and event.at < moment
+
+
 class OutputReader:
     """One attempt's output, read on from where it was left. It holds no open file.
 
@@ -137,25 +142,60 @@ class OutputReader:
                 break
         return events[-most:] if most else []
 
-    def read(self, *, latest: int | None = None) -> Iterator[Event]:
-        """Yield the events of what has come since.
+    def read(self, *, latest: int | None = None, since: float | None = None) -> Iterator[Event]:
+        """Yield the events of what has come since it was last read.
 
         `latest`: of more than so many bytes only the last are read, and `passed_over`
-        tells how many were not. Raises StateError where the file cannot be read.
+        tells how many were not. `since`: as in `found`. Raises StateError where the
+        file cannot be read.
         """
         behind = self._size() - self.position
         self.passed_over = 0
         if latest is not None and behind > latest:
             self.passed_over = behind - latest
             self._go_to(self.position + self.passed_over)
-        yield from self._shown(self.found())
+        yield from self._shown(self.found(since))
 
     def read_rest(self) -> Iterator[Event]:
         """Yield what a line tells that nobody has ended: there is no more to come."""
-        yield from self._shown(self._understood(self._lines.take_rest()))
+        yield from self._shown(self.found_in_rest())
 
-    def found(self) -> Iterator[base.Event]:
-        """Yield what has come since as the executor reads it. Raises StateError."""
+    def found_in_rest(self) -> Iterator[base.Event]:
+        """Yield what such a line tells, as the executor reads it."""
+        return self._understood(self._lines.take_rest())
+
+    def found(self, since: float | None = None) -> Iterator[base.Event]:
+        """Yield what has come as the executor reads it. Raises StateError.
+
+        `since`: nothing that comes before a time that the output itself tells, in
+        seconds since the epoch. Where it tells none, all of it, if any of it is no older.
+        """
+        older = self._go_to_time(since) if since is not None else 0
+        yield from islice(self._all(), older, None)
+
+    def _go_to_time(self, moment: float) -> int:
+        """Go to a line not far before a moment; return how many events come before the moment."""
+        size, begun = self._size(), self.position
+        if self._written_at() < moment:
+            self._go_to(size)
+            return 0
+        for length in (*TAILS_BYTES, size):
+            start = max(begun, size - length)
+            self._go_to(start)
+            older = max(
+                (
+                    number
+                    for number, event in enumerate(self._all(), 1)
+                    if _is_before(event, moment)
+                ),
+                default=0,
+            )
+            if older or start == begun:
+                break
+        self._go_to(start)
+        return older
+
+    def _all(self) -> Iterator[base.Event]:
         for piece in self._pieces():
             yield from self._understood(self._lines.feed(piece))
 
@@ -200,6 +240,12 @@ class OutputReader:
             return self.path.stat().st_size
         except OSError:
             return 0
+
+    def _written_at(self) -> float:
+        try:
+            return self.path.stat().st_mtime
+        except OSError:
+            return 0.0
 
     def _opened(self) -> int | None:
         """Return the open file; None where there is none yet."""

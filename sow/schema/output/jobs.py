@@ -213,8 +213,13 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 class EventView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One event of an agent's output. A key that its kind does not tell is left out."""
 
+    job: Annotated[int, Meta(description="the job's number")]
     attempt: Annotated[int, Meta(description="the attempt's number within the job")]
     kind: Annotated[str, Meta(description="what kind of event it is, such as text or tool_use")]
+    at: (
+        Annotated[str, Meta(description="when, where the output tells it: UTC, ISO 8601")]
+        | UnsetType
+    ) = UNSET
     text: Annotated[str, Meta(description="its words")] | UnsetType = UNSET
     session_id: Annotated[str, Meta(description="the session's id")] | UnsetType = UNSET
     tool: Annotated[str, Meta(description="the tool's name")] | UnsetType = UNSET
