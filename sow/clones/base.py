@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import UNSET, Struct
 
+from sow.clones.brought_otherwise import is_brought_otherwise, project_side
 from sow.clones.place import Place
 from sow.errors import StateError
 from sow.git.identity import identity_of
@@ -124,6 +125,8 @@ def _with_dependencies(
         _fetch(view, repository, dependency.commit)
         if view.is_ancestor(dependency.commit, commit):
             continue
+        if is_brought_otherwise(view, commit, dependency.commit):
+            continue
         commit = _merge(view, repository, place, commit, dependency, merged_in)
         merged_in.append(dependency.task)
     return commit
@@ -147,7 +150,7 @@ def _merge(
         stdin=b"Without the project's state\n",
         variables=identity,
     )
-    merged = merge_trees(view, commit, apart)
+    merged = merge_trees(view, project_side(view, commit, dependency.commit), apart)
     if merged.stages:
         raise DependencyConflict(place, dependency.task, before, merged)
     text = f"Task {place.task} begins with task {dependency.task}, which it depends on\n"

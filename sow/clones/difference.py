@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from sow.clones.brought_otherwise import project_side
 from sow.clones.facts import CloneFacts
 from sow.clones.steering import steering_files
 from sow.git.merge_tree import merge_trees
@@ -63,7 +64,7 @@ def own_base(view: View, base: str, commit: str, project: str | None) -> str:
         return base
     if view.is_ancestor(base, newest):
         return newest
-    return merge_trees(view, base, newest).tree
+    return merge_trees(view, base, project_side(view, newest, base)).tree
 
 
 def _newest_contained(view: View, commit: str, project: str) -> str | None:

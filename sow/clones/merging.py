@@ -4,15 +4,16 @@ Computing writes objects and nothing else; `moving` makes the result the
 project's. The main repository's own settings hold here, as for a merge by hand.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
+from sow.clones.brought_otherwise import is_brought_otherwise, project_side
 from sow.clones.facts import CloneFacts
 from sow.clones.merge_marks import mark_lines, marks_since
 from sow.clones.rebasing import Series, rebase
-from sow.git.identity import identity_of
+from sow.git.identity import NOBODY, identity_of
 from sow.git.merge_tree import merge_trees, scratch_commit, with_folder_of
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS
@@ -62,8 +63,7 @@ def compute_merge(
     if is_merged(main, onto, wanted.commit):
         return Merge(onto, onto)
     author = identity_of(main.top)
-    with TemporaryDirectory(prefix="sow-index-") as name:
-        ours, theirs = _sides(view, onto, wanted, author, scratch=f"{name}/index")
+    ours, theirs = _sides(view, onto, wanted)
     merged = merge_trees(view, ours, theirs)
     if merged.conflicts:
         files = _with_tasks(view, onto, wanted.commit, merged.conflicts)
@@ -95,38 +95,16 @@ def is_merged(main: Repository, project: str, commit: str, remembered: str | Non
         return True
     if remembered and view.commit_of(remembered) and view.is_ancestor(remembered, tip):
         return True
-    return any(marked == commit for _, _, marked in marks_since(view, tip, commit))
+    return is_brought_otherwise(view, tip, commit)
 
 
-def _sides(
-    view: View, onto: str, wanted: TaskCommit, author: Mapping[str, str], *, scratch: str
-) -> tuple[str, str]:
-    """Return the two commits to merge: the task's with the project's state as the project has it.
-
-    Where an earlier commit of the task was squashed into the project, the two
-    are given that one as their common ancestor: what it brought is no conflict.
-    """
+def _sides(view: View, onto: str, wanted: TaskCommit) -> tuple[str, str]:
+    """Return the two commits to merge; the project's state is the project's in both."""
     folder = wanted.facts.project_folder
-    tree = with_folder_of(view, wanted.commit, onto, folder, scratch)
-    squashed = _squashed_before(view, onto, wanted)
-    if squashed is None:
-        theirs = scratch_commit(view, tree, author, wanted.commit)
-        return onto, theirs
-    earlier = with_folder_of(view, squashed, onto, folder, scratch)
-    base = scratch_commit(view, earlier, author)
-    return scratch_commit(view, f"{onto}^{{tree}}", author, base), scratch_commit(
-        view, tree, author, base
-    )
-
-
-def _squashed_before(view: View, onto: str, wanted: TaskCommit) -> str | None:
-    """Return the task's newest commit that was squashed into the project since they went apart."""
-    for squash, task, commit in marks_since(view, onto, wanted.commit):
-        if task == _mark_of(wanted) and view.commit_of(commit):
-            apart = not view.is_ancestor(squash, wanted.commit)
-            if apart and view.is_ancestor(commit, wanted.commit):
-                return commit
-    return None
+    with TemporaryDirectory(prefix="sow-index-") as name:
+        tree = with_folder_of(view, wanted.commit, onto, folder, f"{name}/index")
+    theirs = scratch_commit(view, tree, NOBODY, wanted.commit)
+    return project_side(view, onto, wanted.commit), theirs
 
 
 def _with_tasks(

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from sow.clones.brought_otherwise import project_side
 from sow.clones.facts import CloneFacts
 from sow.git.identity import identity_of
 from sow.git.merge_tree import merge_trees, with_folder_of
@@ -51,5 +52,5 @@ def _is_plain_merge(top: Path, project_folder: str, commit: str, ours: str, thei
     with TemporaryDirectory(prefix="sow-index-") as name:
         tree = with_folder_of(view, ours, theirs, project_folder, f"{name}/index")
     side = view.text("commit-tree", tree, "-p", ours, stdin=b"Ours\n", variables=author)
-    merged = merge_trees(view, side, theirs)
+    merged = merge_trees(view, side, project_side(view, theirs, ours))
     return not merged.conflicts and merged.tree == view.text("rev-parse", f"{commit}^{{tree}}")

@@ -1,5 +1,6 @@
 """Which conflicts of a merge that is under way in a clone nobody has solved yet."""
 
+from sow.clones.brought_otherwise import project_side
 from sow.clones.facts import CloneFacts
 from sow.git.merge_tree import merge_trees
 from sow.git.view import View
@@ -14,7 +15,7 @@ def unsolved_paths(view: View, facts: CloneFacts, ours: str, theirs: str) -> tup
 
     The merge is computed anew; the clone's own index is not asked. Raises GitRefused.
     """
-    merged = merge_trees(view, ours, theirs)
+    merged = merge_trees(view, ours, project_side(view, theirs, ours))
     conflicts = [path for path in merged.conflicts if not facts.holds_state(path)]
     return tuple(path for path in conflicts if _is_unsolved(view, facts, merged.tree, path))
 

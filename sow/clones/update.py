@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from sow.clones.bringing_along import changes_between, foreign_paths, write_files
+from sow.clones.brought_otherwise import project_side
 from sow.clones.facts import CloneFacts
 from sow.clones.steps import no_step, read_note, remove_note, write_note
 from sow.clones.work_tree import absent_paths, hide_absent, work_tree
@@ -196,7 +197,8 @@ def _merged_tree(
     tree = with_folder_of(view, here, wanted, facts.project_folder, scratch)
     ours = view.text("commit-tree", tree, "-p", here, stdin=b"Ours\n", variables=author)
     view.text("update-ref", "--no-deref", f"refs/heads/{facts.branch}", ours)
-    view.text("update-ref", "--no-deref", f"refs/heads/{project}", wanted)
+    theirs = project_side(view, wanted, here)
+    view.text("update-ref", "--no-deref", f"refs/heads/{project}", theirs)
     return merge_trees(view, f"heads/{facts.branch}", f"heads/{project}")
 
 
