@@ -1,11 +1,13 @@
 """What a job without an agent is refused for, kind by kind, before it is placed.
 
 Owns that a merge is asked for by nobody who has made the work, and of work that
-may be merged as it stands. The program of the job asks the latter again: what
-is so now may not be so when a worker takes it.
+may be merged as it stands, which the program of the job asks again: what is so
+now may not be so when a worker takes it. And that a check of the project is one
+of the project's branch.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from sow.calls.caller import Caller
 from sow.calls.judging import refuse_author
@@ -16,11 +18,25 @@ from sow.config.checks import read_repository
 from sow.config.clones import clone_settings
 from sow.config.configuration import Configuration
 from sow.config.merge_check import merge_commands
-from sow.git.repository import refuse_old_git
+from sow.errors import StateError
+from sow.git.git_errors import GitMissing, GitRefused, NoRepository
+from sow.git.repository import commit_of, refuse_old_git, repository_of
 from sow.ids import TaskId
 from sow.schema.job import Verb
 from sow.schema.job_terms import MergeTerms, MergeWay
+from sow.state.projects import read_project
 from sow.state.tasks import read_task
+
+
+class OtherBranch(StateError):
+    """What is checked out is not the project's branch, which a check of the project is about."""
+
+    def __init__(self, branch: str, here: str | None) -> None:
+        super().__init__(
+            f"{here or 'no branch'} is checked out, and the project's branch is {branch}",
+            hint=f"A check of the project judges that branch: `git switch {branch}`, then call"
+            " again.",
+        )
 
 
 def merge_request(
@@ -55,7 +71,22 @@ def _admit_merge(caller: Caller, config: Configuration, request: Request) -> Non
     candidates(main_checkout(caller.workspace, config.clones), request.tasks)
 
 
+def _admit_check(caller: Caller, _config: Configuration, request: Request) -> None:
+    """Raise OtherBranch where no task is checked, and the project's branch lies elsewhere."""
+    branch = None if request.tasks else read_project(caller.workspace).branch
+    if not branch:
+        return
+    with suppress(GitMissing, GitRefused, NoRepository):  # there is nothing that could differ
+        here = repository_of(caller.workspace.root)
+        if here.branch == branch:
+            return
+        there = commit_of(here.top, f"refs/heads/{branch}")
+        if there not in (None, here.commit):
+            raise OtherBranch(branch, here.branch)
+
+
 ADMISSIONS: Mapping[Verb, Callable[[Caller, Configuration, Request], None]] = {
+    Verb.CHECK: _admit_check,
     Verb.MERGE: _admit_merge,
 }
 """The kinds that are refused for more than any job is."""

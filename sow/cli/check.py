@@ -77,10 +77,11 @@ def task_check(
 def project_check(
     names: tuple[str, ...], again: bool, wait: str | None, detach: bool, as_json: bool
 ) -> int:
-    """Run the checks on what is checked out here, and print whether they passed.
+    """Run the checks on the project's branch, and print whether they passed.
 
     CHECK is a name below `checks` in .sow/config.yaml; without one the default
-    ones are run. No task has a part in it.
+    ones are run, in the working tree as it is. No task has a part in it. Refused
+    where another branch is checked out.
 
     Exit: as of `sow task check`.
     """

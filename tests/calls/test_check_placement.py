@@ -2,6 +2,7 @@
 
 import pytest
 from calls.desk import Desk
+from clones.clone_site import name_author, plain
 from reports.job_cases import NOW
 
 from sow.calls.abandoned import give_back
@@ -12,6 +13,7 @@ from sow.calls.course import Course, begin
 from sow.calls.placement import place
 from sow.calls.request import Placed, Request
 from sow.calls.same_call import OutcomeIsOwed, TaskHasJob
+from sow.calls.step_admission import OtherBranch
 from sow.calls.wait import Progress
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases, waiters
@@ -20,6 +22,7 @@ from sow.schema.job import Job, JobState, Verb
 from sow.schema.job_terms import CheckTerms
 from sow.schema.output.jobs import Outcome
 from sow.schema.task import TaskStatus
+from sow.state.projects import change_project
 
 
 def check(*names: str, task: str = "010", again: bool = False) -> Request:
@@ -193,3 +196,20 @@ def test_what_is_held_is_released_all_at_once(desk: Desk) -> None:
     assert [job.state for job in jobs.active_jobs(desk.database)] == [JobState.QUEUED] * 2
     assert not jobs.without_row(desk.database)
     assert leases.release_held(desk.database, [JobId(1), JobId(2)], now=NOW) == []
+
+
+def test_a_check_of_the_project_is_one_of_the_projects_branch(desk: Desk) -> None:
+    root = desk.workspace.root
+    plain(root, "init", "-q", "-b", "main")
+    name_author(root)
+    plain(root, "commit", "-q", "--allow-empty", "-m", "First")
+    change_project(desk.workspace, lambda _: {"branch": "main"}, now=NOW)
+    plain(root, "switch", "-q", "--detach")
+    end(desk, put(desk, check(task="")).job)
+    plain(root, "switch", "-q", "-c", "other")  # it is the same commit
+    end(desk, put(desk, check(task="")).job)
+    plain(root, "commit", "-q", "--allow-empty", "-m", "Elsewhere")
+    with pytest.raises(OtherBranch, match="other is checked out, and the project's branch is main"):
+        put(desk, check(task=""))
+    desk.task()
+    put(desk, check())
