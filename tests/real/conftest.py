@@ -11,8 +11,11 @@ from capabilities import skip_or_fail
 from claude_install import ClaudeUnavailable, install
 from journey import Journey, begin_journey
 from namespace import Namespace, NamespaceUnavailable, open_namespace
+from release.conftest import built, installed
 from sandbox import Sandbox, open_sandbox, wait_until
 
+__all__ = ["built", "installed"]
+"""Fixtures of the releases' tests: the wheel, and what it installs."""
 STARTED_WITH = dict(os.environ)
 """The environment before any fixture changes it: npm's configuration, and PATH."""
 
@@ -50,9 +53,27 @@ def sandbox(claude_folder: Path, tmp_path: Path) -> Iterator[Sandbox]:
 
 
 @pytest.fixture
+def installed_sandbox(claude_folder: Path, installed: Path, tmp_path: Path) -> Iterator[Sandbox]:
+    """Return a sandbox whose sow is the one that the wheel has installed, and see it empty."""
+    with ExitStack() as stack:
+        try:
+            opened = open_sandbox(tmp_path, claude_folder, STARTED_WITH, programs=installed)
+            sandbox = stack.enter_context(opened)
+        except NamespaceUnavailable as missing:
+            skip_or_fail(f"there is no network namespace: {missing}")
+        yield sandbox
+        leave(sandbox)
+
+
+@pytest.fixture
 def journey(sandbox: Sandbox) -> Iterator[Journey]:
     """Return a journey, and see to it that nothing of it runs on when its worker has stopped."""
     journey = begin_journey(sandbox)
     yield journey
+    leave(sandbox)
+
+
+def leave(sandbox: Sandbox) -> None:
+    """Stop the worker, and wait until nothing but the model server runs."""
     sandbox.sow("worker", "stop", "--end-agents")
     wait_until(lambda: set(sandbox.namespace.inhabitants()) <= {sandbox.server}, "an empty place")

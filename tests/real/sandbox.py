@@ -49,6 +49,8 @@ class Sandbox:
     home: Path
     records: Path
     environ: Mapping[str, str]
+    programs: Path = PROGRAMS
+    """Where the true sow lies."""
 
     def run(
         self, *argv: str, stdin: str = "", environ: Mapping[str, str] | None = None
@@ -78,11 +80,11 @@ class Sandbox:
 
     def sow(self, *arguments: str) -> CompletedProcess[str]:
         """Run the true sow, past the witness that stands on the agents' PATH."""
-        return self.run(str(PROGRAMS / "sow"), *arguments)
+        return self.run(str(self.programs / "sow"), *arguments)
 
     def start_sow(self, *arguments: str) -> Popen[str]:
         """Start the true sow; `end_of` reads its end."""
-        return self.start(str(PROGRAMS / "sow"), *arguments)
+        return self.start(str(self.programs / "sow"), *arguments)
 
     def behave(self, **fields: Any) -> None:
         """Tell the model how to behave from now on (`scripted_model.Behaviour`)."""
@@ -106,31 +108,36 @@ class Sandbox:
 
 @contextmanager
 def open_sandbox(
-    folder: Path, claude: Path, base: Mapping[str, str], *, name: str = "repository"
+    folder: Path,
+    claude: Path,
+    base: Mapping[str, str],
+    *,
+    name: str = "repository",
+    programs: Path = PROGRAMS,
 ) -> Iterator[Sandbox]:
     """Make a sandbox in `folder`, with the `claude` in the folder `claude` on PATH.
 
     `base` is the environment that the tests were started in; only its PATH is
-    used, to find the namespace's tools. `name` is the repository's. Raises
-    NamespaceUnavailable.
+    used, to find the namespace's tools. `name` is the repository's, `programs` the folder of the
+    sow that is tried. Raises NamespaceUnavailable.
     """
-    repository, home, records, programs, temporary = (
+    repository, home, records, first, temporary = (
         folder / part for part in (name, "home", "records", "bin", "tmp")
     )
-    for new in (repository, home, records, programs, temporary):
+    for new in (repository, home, records, first, temporary):
         new.mkdir(parents=True)
-    _write_witness(programs / "sow", records / "witness.jsonl")
+    _write_witness(first / "sow", records / "witness.jsonl", programs / "sow")
     environ = {
         **SETTINGS,
         "HOME": str(home),
-        "PATH": f"{programs}:{claude}:{PROGRAMS}:/usr/local/bin:/usr/bin:/bin",
+        "PATH": f"{first}:{claude}:{programs}:/usr/local/bin:/usr/bin:/bin",
         "TMPDIR": str(temporary),
         "CLAUDE_CODE_TMPDIR": str(temporary),
     }
     with open_namespace(base) as namespace, _model_server(namespace, records) as server:
         port = (records / "port").read_text("utf-8")
         environ["ANTHROPIC_BASE_URL"] = f"http://127.0.0.1:{port}"
-        yield Sandbox(namespace, server, repository, home, records, environ)
+        yield Sandbox(namespace, server, repository, home, records, environ, programs)
 
 
 def end_of(process: Popen[str]) -> CompletedProcess[str]:
@@ -158,8 +165,8 @@ def read_lines(file: Path) -> list[Json]:
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
 
-def _write_witness(script: Path, log: Path) -> None:
-    words = [sys.executable, "-I", HERE / "witness.py", log, PROGRAMS / "sow"]
+def _write_witness(script: Path, log: Path, true_sow: Path) -> None:
+    words = [sys.executable, "-I", HERE / "witness.py", log, true_sow]
     quoted = " ".join(f"'{word}'" for word in words)
     script.write_text(f'#!/bin/sh\nexec {quoted} "$@"\n', encoding="utf-8")
     script.chmod(0o755)
