@@ -14,7 +14,7 @@ from sow.errors import QueueError
 from sow.ids import WorkerId
 from sow.jobs import workers
 from sow.jobs.doorbell import is_held
-from sow.jobs.migrations import FORMAT
+from sow.jobs.queue_form import FORMAT
 from sow.paths import Workspace
 from sow.processes import facts
 from sow.schema.job import WorkerRecord

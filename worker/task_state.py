@@ -19,7 +19,8 @@ from sow.faults import passing_fault
 from sow.files import NotAFile, locked_folder, read_regular
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, statuses
-from sow.jobs.end_entries import author_of_job, end_entry
+from sow.jobs.end_entries import end_entry
+from sow.jobs.job_author import author_of_job
 from sow.schema.causes import NEVER_BEGAN, Cause
 from sow.schema.job import Job, JobState, Lease
 from sow.schema.task import SessionFacts, Task, TaskStatus

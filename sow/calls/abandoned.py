@@ -13,7 +13,7 @@ from typing import Any
 
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
-from sow.jobs.end_entries import author_of_job, log_ends
+from sow.jobs.job_author import author_of_job
 from sow.paths import Workspace
 from sow.processes import facts
 from sow.processes.facts import Life
@@ -127,6 +127,9 @@ def conclude(workspace: Workspace, database: Database, job: Job, *, now: float) 
 
     Raises StateError where the task cannot be written now; it stays owed then.
     """
+    # Every call that places a job imports this module, and hardly one finds a job to end.
+    from sow.jobs.end_entries import log_ends
+
     try:
         give_back(workspace, database, jobs.get_job(database, job.id), now=now)
     finally:

@@ -20,7 +20,7 @@ from sow.ids import BatchId, JobId, ProjectId, TaskId, parse_phase, parse_task_i
 from sow.jobs import batches, jobs, workers
 from sow.jobs.batches import SameBatchGoesOn, UnknownBatch
 from sow.jobs.database import Database, open_existing_queue
-from sow.lifecycle.types import WHOLE_PHASE
+from sow.lifecycle.stages import WHOLE_PHASE
 from sow.schema.batch import (
     PAUSED_BY_PERSON,
     Batch,

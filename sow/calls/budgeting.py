@@ -13,10 +13,11 @@ from sow.agent_clis.known import AGENT_CLIS
 from sow.calls.request import Request
 from sow.config.configuration import Configuration
 from sow.errors import ExecutorError, StateError
-from sow.jobs import batches, budgets, jobs
+from sow.ids import BatchId
+from sow.jobs import budgets, jobs
 from sow.jobs.budgets import Account
 from sow.jobs.database import Database
-from sow.reports.budgets import account_words, raise_words
+from sow.schema.batch import BatchPolicy
 from sow.schema.budget import Amounts, Budgets, Measure, ScopeKind
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Job
@@ -42,6 +43,9 @@ class BudgetIsReached(StateError):
     """Nothing is left of a budget: nothing new starts."""
 
     def __init__(self, account: Account) -> None:
+        # Every call that places a job imports this module; few budgets are reached.
+        from sow.reports.budgets import account_words, raise_words
+
         super().__init__(account_words(account), hint=raise_words(account))
         self.account = account
 
@@ -56,7 +60,7 @@ def with_budgets(
     earlier = (last.budgets if last is not None else None) or Budgets()
     goes_on = earlier.unmetered and request.budget is None
     number = job.batch or jobs.batch_of_task(database, job.project_id, job.task_id)
-    policy = batches.get_batch(database, number).policy if number is not None else None
+    policy = _policy_of(database, number) if number is not None else None
     bound = Budgets(
         task=request.budget or earlier.task,
         executor=config.budgets.get(job.executor_name),
@@ -74,6 +78,13 @@ def with_budgets(
         if account.is_reached:
             raise BudgetIsReached(account)
     return job
+
+
+def _policy_of(database: Database, number: BatchId) -> BatchPolicy:
+    # Large, and few jobs are of a batch.
+    from sow.jobs.batches import get_batch
+
+    return get_batch(database, number).policy
 
 
 def raise_budget(database: Database, request: Request, job: Job) -> Job:

@@ -13,7 +13,7 @@ from sow.config.configuration import Configuration
 from sow.errors import UsageError
 from sow.jobs import jobs
 from sow.jobs.database import Database
-from sow.lifecycle.types import WHOLE_PHASE
+from sow.lifecycle.stages import WHOLE_PHASE
 from sow.schema.config import CloneUse
 from sow.schema.job_terms import AuthorTerms
 

@@ -27,7 +27,7 @@ from sow.jobs import batches, doorbell_of_batches, jobs, told_batches
 from sow.jobs.database import Database, open_queue
 from sow.jobs.end_entries import log_ends
 from sow.knowledge.filling import fill_index, take_back
-from sow.lifecycle.types import COMPLETED
+from sow.lifecycle.stages import COMPLETED
 from sow.paths import Workspace
 from sow.schema.batch import BatchState
 from sow.schema.project import Ending, EndingWord, Project

@@ -42,7 +42,7 @@ from sow.executors.executor_errors import OpeningNotSupported, SessionMissing
 from sow.ids import TaskId, WorkerId
 from sow.jobs import jobs
 from sow.jobs.database import Database
-from sow.jobs.end_entries import author_of_job
+from sow.jobs.job_author import author_of_job
 from sow.jobs.private_folders import make_private
 from sow.paths import AttemptPaths, attempt_id
 from sow.schema.job import Attempt, Job, JobState, Verb

@@ -8,7 +8,7 @@ CLI ends, not when the process that started it dies: nothing of the session may 
 from sow import own_variables
 from sow.jobs import attempt_evidence, jobs, waiters
 from sow.jobs.database import Database
-from sow.jobs.end_entries import author_of_job, log_ends
+from sow.jobs.job_author import author_of_job
 from sow.paths import Workspace
 from sow.processes import facts
 from sow.processes.facts import Life
@@ -67,6 +67,9 @@ def release(
         _end(database, job, _status_before(job), cause, code, now, owes_task=True)
     except UnknownTask:
         _end(database, job, _status_before(job), cause, code, now)
+    # Every call that places a job imports this module, and hardly one finds a session to end.
+    from sow.jobs.end_entries import log_ends
+
     log_ends(workspace, database)
     waiters.ring_job(database, workspace, job.id)
     return jobs.get_job(database, job.id)

@@ -14,7 +14,7 @@ from sow.calls.request import Request
 from sow.errors import StateError
 from sow.files import locked_folder
 from sow.ids import TaskId
-from sow.lifecycle.types import WHOLE_PHASE
+from sow.lifecycle.stages import WHOLE_PHASE
 from sow.paths import Workspace
 from sow.schema.job import Job, Verb
 from sow.schema.project import Project

@@ -23,7 +23,6 @@ from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import job_for
 from sow.calls.same_call import admit, find_or_admit
 from sow.calls.session import allocate_session, keeps_session, session_fields
-from sow.calls.step_placement import place_step
 from sow.calls.wait import Waiter
 from sow.clock import format_time
 from sow.config.configuration import Configuration
@@ -32,7 +31,7 @@ from sow.executors.base import Session
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, leases, statuses, waiters, workers
 from sow.jobs.database import Database
-from sow.jobs.end_entries import author_of_job
+from sow.jobs.job_author import author_of_job
 from sow.jobs.jobs import TaskIsTaken
 from sow.reports.wording import subject_of
 from sow.schema.job import HeldFor, Job, JobState
@@ -74,6 +73,9 @@ def place(
     _keep_what_stands(caller, database)
     finish_abandoned(caller, database, request.task_id)
     if not request.kind.is_agents:
+        # Neither agents nor most calls of people ask for a job without an agent.
+        from sow.calls.step_placement import place_step
+
         return place_step(caller, database, config, request, waiter)
     if not request.kind.makes_work:
         # It looks into git, which the calls of agents, that come by here too, never ask for.

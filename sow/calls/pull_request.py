@@ -25,7 +25,7 @@ from sow.github.requests import (
     read_pull,
     reviews_of,
 )
-from sow.lifecycle.types import COMPLETED, ProjectType
+from sow.lifecycle.stages import COMPLETED, ProjectType
 from sow.paths import Workspace
 from sow.reports.project_report import Reported, report_of, tasks_in
 from sow.schema.project import EndingWord

@@ -14,7 +14,7 @@ from functools import lru_cache
 from msgspec import UNSET
 
 from sow.ids import JobId, ProjectId, TaskId
-from sow.jobs import changes, jobs, leases, workers
+from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.schema.job import HeldFor, Job
@@ -170,6 +170,9 @@ class ReadyLook:
         """Release what is ready. Raises SowError."""
         if not jobs.is_any_held(self._database, HeldFor.DEPENDENCIES):
             return []
+        # Every call that places a job imports this module, and hardly any finds a job held so.
+        from sow.jobs import changes
+
         seen = changes.newest(self._database), _versions(self._workspace)
         if seen == self._seen:
             return []

@@ -8,7 +8,7 @@ for, resumed and cancelled like every other job of an agent.
 from msgspec import UNSET
 
 from sow.errors import StateError
-from sow.lifecycle.types import WHOLE_PHASE, ProjectType
+from sow.lifecycle.stages import WHOLE_PHASE, ProjectType
 from sow.paths import Workspace
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskStatus

@@ -19,7 +19,8 @@ from sow.lifecycle.machine import (
     obvious_event,
     refusals,
 )
-from sow.lifecycle.types import COMPLETED, END, Event
+from sow.lifecycle.stages import COMPLETED, END
+from sow.lifecycle.types import Event
 from sow.schema.output.projects import Advanced, EventView, RemedyView, UnmetGuard
 from sow.situation.looking import look
 from sow.state.authors import author_of

@@ -81,7 +81,7 @@ def _listed(side: "Side") -> list[Choice]:
 def _approvable(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
     """Yield what may follow in `sow approve`."""
     from sow.cli.arguments import here
-    from sow.lifecycle.types import ProjectType
+    from sow.lifecycle.stages import ProjectType
     from sow.state.artifacts import Side
     from sow.state.projects import read_project
 

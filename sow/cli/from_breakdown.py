@@ -9,7 +9,8 @@ import click
 from sow.agents.roles import get_agent
 from sow.cli.arguments import working_folder
 from sow.errors import UsageError
-from sow.lifecycle.types import STANDARD, ProjectType
+from sow.lifecycle.stages import ProjectType
+from sow.lifecycle.types import STANDARD
 from sow.paths import Workspace
 from sow.state.authors import author_of
 from sow.state.breakdown import first_tasks, read_units

@@ -109,7 +109,7 @@ def _views(workspace: "Workspace", project: "Project") -> "list[PhaseView]":
 
     from msgspec import UNSET
 
-    from sow.lifecycle.types import PEOPLES_PHASES
+    from sow.lifecycle.stages import PEOPLES_PHASES
     from sow.schema.output.projects import PhaseView
     from sow.state.tasks import list_tasks
 

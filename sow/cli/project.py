@@ -91,7 +91,7 @@ def new(
 
     from sow.git.checked_out import branch_at
     from sow.ids import ProjectId
-    from sow.lifecycle.types import ProjectType, type_of_branch
+    from sow.lifecycle.stages import ProjectType, type_of_branch
     from sow.state.projects import new_project
 
     workspace = here()

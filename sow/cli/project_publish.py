@@ -9,7 +9,7 @@ import click
 from sow.cli.arguments import here
 from sow.cli.output import echo_json, json_option
 from sow.errors import StateError, UsageError
-from sow.lifecycle.types import ProjectType
+from sow.lifecycle.stages import ProjectType
 from sow.schema.output.projects import Published, PublishedIssue
 from sow.schema.task import TaskStatus
 from sow.state import units

@@ -19,8 +19,6 @@ from typing import Any
 from sow.errors import QueueError
 from sow.jobs.copied_queue import note_place, refuse_copied
 from sow.jobs.faults import NewerQueue, NumberTooLarge, QueueReplaced, damaged, unusable
-from sow.jobs.making import bring_up_to_date, format_of, make_queue, maker_of
-from sow.jobs.migrations import FIRST_FORMAT, FORMAT
 from sow.jobs.private_folders import close_to_others, make_private
 from sow.jobs.queue_files import (
     Marks,
@@ -30,6 +28,7 @@ from sow.jobs.queue_files import (
     marks_of,
     refuse_unfit,
 )
+from sow.jobs.queue_form import FIRST_FORMAT, FORMAT, format_of, maker_of
 from sow.paths import Workspace
 
 Parameters = Sequence[Any] | Mapping[str, Any]
@@ -166,6 +165,9 @@ def open_queue(workspace: Workspace) -> Database:
     a queue that this sow can use, or is another checkout's; it is left untouched.
     """
     if not _is_there(workspace.queue_db):
+        # Once for each queue.
+        from sow.jobs.making import make_queue
+
         make_queue(workspace)
     # Many tools that copy a tree leave empty folders out.
     for folder in (workspace.workers, workspace.waiters):
@@ -198,6 +200,9 @@ def _open(workspace: Workspace, *, to_write: bool = False) -> Database:
         try:
             version = format_of(connection)
             if FIRST_FORMAT <= version < FORMAT:
+                # Once after an update of sow.
+                from sow.jobs.making import bring_up_to_date
+
                 bring_up_to_date(connection, path)
             elif version > FORMAT:
                 raise NewerQueue(path, version, FORMAT, maker_of(connection))

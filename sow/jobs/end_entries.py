@@ -24,7 +24,6 @@ from sow.paths import Workspace
 from sow.schema.change import Change
 from sow.schema.job import FINAL_STATES, Job, JobState
 from sow.schema.kinds import kind_of
-from sow.state.authors import Author
 from sow.state.kept.store import project_id_at
 from sow.state.log_writing import LogEntry, has_entry, write_entry
 from sow.state.places import find_task
@@ -39,11 +38,6 @@ RESULTS = {
 }
 ENDS = records.among("kind", sorted(FINAL_STATES))
 AT_ONCE = 200
-
-
-def author_of_job(job: Job, attempt: int | None = None) -> Author:
-    """Return sow itself, as the author of a change that it makes on behalf of a job."""
-    return Author(role=job.agent, job=job.id, attempt=attempt)
 
 
 class Logged(NamedTuple):

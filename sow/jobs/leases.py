@@ -38,7 +38,7 @@ def enqueue(database: Database, job_id: JobId, *, now: float, retry_at: float = 
         state = JobState.BACKOFF if retry_at > now else JobState.QUEUED
         # First: the trigger that records the change of state reads `retry_at` from the row.
         change_job(database, job_id, retry_at=retry_at, waits_since=now)
-        enqueue_message(database, job_message(job_id), priority=None, now=now, state=state)
+        _put(database, job_message(job_id), job_id, priority=None, now=now, state=state)
 
 
 def enqueue_message(
@@ -47,14 +47,25 @@ def enqueue_message(
     *,
     priority: float | None,
     now: float,
-    state: JobState = JobState.QUEUED,
 ) -> None:
     """Put a message into huey's queue; if it asks for a job on record, join the two.
 
     A job that already has its row, that runs or has ended, gets no second one.
     """
+    _put(database, data, job_of(data), priority=priority, now=now, state=JobState.QUEUED)
+
+
+def _put(
+    database: Database,
+    data: bytes,
+    job_id: JobId | None,
+    *,
+    priority: float | None,
+    now: float,
+    state: JobState,
+) -> None:
+    """Put a message and the job that it asks for into the queue, as `enqueue_message` does."""
     with database.transaction():
-        job_id = job_of(data)
         if job_id is not None:
             row = database.row("select state, queue_row, priority from job where id = ?", (job_id,))
             if row is not None:
@@ -330,7 +341,8 @@ def requeue(
         refuse_if_asked(database, lease.job_id)
         database.run("delete from lease where job_id = ?", (lease.job_id,))
         change_job(database, lease.job_id, retry_at=retry_at, waits_since=now, **changes)
-        enqueue_message(database, job_message(lease.job_id), priority=None, now=now, state=state)
+        number = lease.job_id
+        _put(database, job_message(number), number, priority=None, now=now, state=state)
 
 
 def let_go_on(database: Database, job_id: JobId, *, now: float) -> None:

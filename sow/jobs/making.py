@@ -19,9 +19,10 @@ from sow.errors import QueueError, StateError
 from sow.files import locked_folder, sync_folder
 from sow.jobs.copied_queue import put_place
 from sow.jobs.faults import SUFFIXES, aside_folder
-from sow.jobs.migrations import FIRST_FORMAT, FORMAT, TABLES, take_step
+from sow.jobs.migrations import TABLES, take_step
 from sow.jobs.private_folders import make_private
 from sow.jobs.queue_files import begin_count, connect, count_commit
+from sow.jobs.queue_form import FIRST_FORMAT, FORMAT, format_of
 from sow.jobs.run_names import job_numbers
 from sow.paths import Workspace
 
@@ -86,22 +87,9 @@ def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
         ) from error
 
 
-def format_of(connection: sqlite3.Connection) -> int:
-    """Return which form a file is in. Raises sqlite3.Error."""
-    return int(connection.execute("pragma user_version").fetchone()[0])
-
-
 def note_maker(connection: sqlite3.Connection) -> None:
     """Write down which sow has made the file's present form, in the transaction that is open."""
     connection.execute("insert or replace into control values ('made_by', ?)", (__version__,))
-
-
-def maker_of(connection: sqlite3.Connection) -> str | None:
-    """Return which sow has made the file's form, where the file tells it."""
-    with suppress(sqlite3.Error):
-        row = connection.execute("select value from control where name = 'made_by'").fetchone()
-        return str(row[0]) if row is not None else None
-    return None
 
 
 @contextmanager

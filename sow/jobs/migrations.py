@@ -3,7 +3,8 @@
 Owns every `create` and `alter` of our tables. A file is made in its first form
 and brought up to date by the same steps that an older one goes through, so
 there is one way to each form and no second description of it. Steps only ever
-go forward; what a step says is never edited once it has landed.
+go forward; what a step says is never edited once it has landed. Which form is the present
+one is said by `queue_form`.
 """
 
 import sqlite3
@@ -11,8 +12,6 @@ import sqlite3
 from sow.jobs.batch_tables import BATCHES, TOLD_BATCHES
 from sow.jobs.history_tables import HISTORY
 from sow.jobs.spent_tables import SPENT
-
-FIRST_FORMAT = 1
 
 TABLES = """
 create table job (
@@ -402,9 +401,6 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
 }
 """The statements that lead from the form before to each number. Only additions that an older
 sow's statements pass over: it may have the file open in this very moment."""
-
-FORMAT = max(MIGRATIONS)
-"""`pragma user_version` of the file as this sow writes it."""
 
 
 def take_step(connection: sqlite3.Connection, number: int) -> None:

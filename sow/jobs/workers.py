@@ -12,10 +12,9 @@ from contextlib import suppress
 from sow.errors import QueueError
 from sow.ids import ProjectId, WorkerId
 from sow.jobs import doorbell, records
-from sow.jobs.batches import unheeded
 from sow.jobs.database import Database
 from sow.jobs.jobs import has_active_jobs
-from sow.jobs.migrations import FORMAT
+from sow.jobs.queue_form import FORMAT
 from sow.paths import Workspace
 from sow.processes import facts
 from sow.processes.disks import is_on_shared_disk
@@ -73,6 +72,9 @@ def has_work(database: Database, project_id: ProjectId) -> bool:
 
     `project_id` is the project that is checked out; the batches of others wait for theirs.
     """
+    # Large, and only workers ask: of callers, who import this module too, none waits for it.
+    from sow.jobs.batches import unheeded
+
     return has_active_jobs(database) or bool(unheeded(database, project_id, lambda _: None))
 
 

@@ -14,7 +14,7 @@ from msgspec import UNSET
 from sow.files import NotAFile, NotWritten, read_regular
 from sow.knowledge.index import Filed, write_entry
 from sow.knowledge.texts import HEAD_LIMIT, heading_of, shortened, summary_of
-from sow.lifecycle.types import ProjectType
+from sow.lifecycle.stages import ProjectType
 from sow.paths import Workspace
 from sow.schema.knowledge import PATH_PATTERN, FromProject, KnowledgeEntry
 from sow.schema.project import Artifact, Ending, EndingWord, Project

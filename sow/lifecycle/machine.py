@@ -9,7 +9,8 @@ from typing import NamedTuple
 from sow.lifecycle.facts import Facts
 from sow.lifecycle.guards import Guard
 from sow.lifecycle.remedy import Remedy
-from sow.lifecycle.types import LIFECYCLES, Event, Lifecycle, ProjectType
+from sow.lifecycle.stages import ProjectType
+from sow.lifecycle.types import LIFECYCLES, Event, Lifecycle
 
 
 class Refusal(NamedTuple):

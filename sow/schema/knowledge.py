@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from sow.ids import SLUG_PATTERN
-from sow.lifecycle.types import ProjectType
+from sow.lifecycle.stages import ProjectType
 from sow.schema.project import EndingWord, ProjectIdText
 from sow.schema.task import Moment
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from sow.ids import SLUG_PATTERN
-from sow.lifecycle.types import LIFECYCLES, STATE_OF_OLD, ProjectType
+from sow.lifecycle.stages import STAGES, STATE_OF_OLD, ProjectType
 from sow.schema.task import CheckName, Moment, PhaseText, ReviewVerdict, TaskIdText
 
 ProjectIdText = Annotated[
@@ -171,7 +171,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return 1 if self.iteration is UNSET else self.iteration
 
     def __post_init__(self) -> None:
-        states = LIFECYCLES[self.kind].states
+        states = STAGES[self.kind].states
         if self.standing not in states:
             raise ValueError(
                 f"a project of the type {self.kind} has no state {self.standing!r}"

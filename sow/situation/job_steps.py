@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sow.lifecycle import guards, task_ways
 from sow.lifecycle.facts import Facts
 from sow.lifecycle.remedy import Remedy
-from sow.lifecycle.types import WHOLE_PHASE
+from sow.lifecycle.stages import WHOLE_PHASE
 from sow.lifecycle.whole_verdict import REVIEW
 from sow.situation.situation import BatchNow, Situation
 from sow.situation.step import By, Step

@@ -18,7 +18,7 @@ from sow.calls.shell_bound import shell_bound
 from sow.config.configuration import Configuration
 from sow.errors import SowError
 from sow.git.checked_out import branch_at
-from sow.lifecycle.types import ProjectType
+from sow.lifecycle.stages import ProjectType
 from sow.paths import Workspace
 from sow.schema.config import ApproveRule
 from sow.schema.project import Project

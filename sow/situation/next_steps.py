@@ -14,7 +14,7 @@ from sow.lifecycle import guards, merge_ways, task_ways
 from sow.lifecycle.facts import Facts
 from sow.lifecycle.machine import Refusal, awaited_event, obvious_event, refusals
 from sow.lifecycle.remedy import Remedy
-from sow.lifecycle.types import COMPLETED
+from sow.lifecycle.stages import COMPLETED
 from sow.lifecycle.whole_verdict import REVIEW
 from sow.schema.config import ApproveRule
 from sow.schema.project import Ending, EndingWord

@@ -13,7 +13,7 @@ from sow.config.configuration import Configuration
 from sow.config.origin import REPOSITORY
 from sow.errors import SowError
 from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
-from sow.lifecycle.types import PEOPLES_PHASES, WHOLE_PHASE, ProjectType
+from sow.lifecycle.stages import PEOPLES_PHASES, WHOLE_PHASE, ProjectType
 from sow.paths import SOW_FOLDER, Workspace
 from sow.schema.config import ApproveRule
 from sow.schema.project import Artifact, Project, ProjectCheck

@@ -16,7 +16,7 @@ from sow.config.configuration import Configuration
 from sow.errors import SowError
 from sow.ids import TaskId
 from sow.lifecycle.facts import TaskFacts
-from sow.lifecycle.types import ProjectType
+from sow.lifecycle.stages import ProjectType
 from sow.paths import Workspace
 from sow.schema.causes import CAUSES, Cause
 from sow.schema.job import HeldFor, Job, JobState

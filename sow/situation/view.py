@@ -9,7 +9,8 @@ from sow.clock import format_time
 from sow.lifecycle import guards, task_ways
 from sow.lifecycle.facts import Facts
 from sow.lifecycle.machine import awaited_event, refusals
-from sow.lifecycle.types import COMPLETED, LIFECYCLES, PEOPLES_PHASES, ProjectType
+from sow.lifecycle.stages import COMPLETED, PEOPLES_PHASES, ProjectType
+from sow.lifecycle.types import LIFECYCLES
 from sow.schema.output.situation import (
     ApprovalNow,
     BatchRun,

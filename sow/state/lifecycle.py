@@ -11,7 +11,8 @@ from msgspec import UNSET
 
 from sow.errors import StateError
 from sow.lifecycle import guards
-from sow.lifecycle.types import LIFECYCLES, WHOLE_PHASE, Effect, Event, ProjectType
+from sow.lifecycle.stages import WHOLE_PHASE, ProjectType
+from sow.lifecycle.types import LIFECYCLES, Effect, Event
 from sow.paths import Workspace
 from sow.schema.project import (
     NoteStatus,

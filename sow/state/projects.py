@@ -18,7 +18,7 @@ from sow.files import (
     write_atomically,
 )
 from sow.ids import PhaseName, ProjectId, TaskId, parse_phase
-from sow.lifecycle.types import LIFECYCLES, ProjectType
+from sow.lifecycle.stages import STAGES, ProjectType
 from sow.paths import Workspace
 from sow.schema.project import Project, ProjectState
 from sow.state.due_entries import owed
@@ -87,15 +87,15 @@ def new_project(
     check_version(workspace)
     if has_project(workspace):
         _refuse_missing(workspace)
-    lifecycle = LIFECYCLES[kind or ProjectType.STANDARD]
-    chosen = lifecycle.phases if phases is None else phases
+    stages = STAGES[kind or ProjectType.STANDARD]
+    chosen = stages.phases if phases is None else phases
     names = [parse_phase(phase) for phase in dict.fromkeys(chosen)]
     fields: dict[str, object] = {
         "id": project_id,
         "name": name,
         **({"description": description} if description else {}),
         **({"branch": branch} if branch else {}),
-        **({"type": kind.value, "state": lifecycle.first} if kind is not None else {}),
+        **({"type": kind.value, "state": stages.first} if kind is not None else {}),
         "phases": names,
         "created_at": moment(now),
         "updated_at": moment(now),

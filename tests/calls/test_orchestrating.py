@@ -131,7 +131,7 @@ def test_beside_it_a_person_has_only_what_concerns_it(
 
 
 def test_what_a_person_has_to_approve_comes_before_its_question(desk: Desk) -> None:
-    from sow.lifecycle.types import ProjectType
+    from sow.lifecycle.stages import ProjectType
     from sow.state.projects import change_project
 
     begin(desk)

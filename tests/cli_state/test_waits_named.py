@@ -4,7 +4,8 @@ from uuid import uuid4
 
 import pytest
 
-from sow.lifecycle.types import LIFECYCLES, ProjectType
+from sow.lifecycle.stages import ProjectType
+from sow.lifecycle.types import LIFECYCLES
 from sow.paths import Workspace
 from sow.schema.task import TaskStatus
 from sow.state.projects import change_project

@@ -22,7 +22,8 @@ from queue_cases import NOW, insert, make_job, start_python
 from sow.errors import ExitCode, QueueError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases
-from sow.jobs.database import FORMAT, Database, open_existing_queue, open_queue
+from sow.jobs.database import Database, open_existing_queue, open_queue
+from sow.jobs.queue_form import FORMAT
 from sow.paths import Workspace
 from sow.state.projects import new_project
 from sow.state.tasks import add_task

@@ -15,7 +15,8 @@ from sow.ids import TaskId
 from sow.jobs import jobs, leases
 from sow.jobs.database import Database, open_queue
 from sow.jobs.faults import NewerQueue
-from sow.jobs.migrations import FIRST_FORMAT, FORMAT, MIGRATIONS, TABLES
+from sow.jobs.migrations import MIGRATIONS, TABLES
+from sow.jobs.queue_form import FIRST_FORMAT, FORMAT
 from sow.paths import Workspace
 
 UPGRADER = Path(__file__).with_name("upgrading_process.py")
@@ -81,6 +82,10 @@ def is_whole(workspace: Workspace) -> None:
         assert row["value"] == __version__
         assert [job.task_id for job in jobs.active_jobs(database)] == ["010", "020"]
         assert jobs.insert_job(database, make_job(TaskId("030"))).id == 3
+
+
+def test_today_s_form_is_the_one_that_the_last_step_leads_to() -> None:
+    assert max(MIGRATIONS) == FORMAT
 
 
 def test_an_older_file_has_today_s_form_and_a_copy_beside_it(older: Workspace) -> None:

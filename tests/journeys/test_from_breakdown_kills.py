@@ -10,7 +10,7 @@ from journeys.site import DEADLINE_SECONDS, Site
 
 from sow.ids import ProjectId
 from sow.jobs.database import open_queue
-from sow.lifecycle.types import ProjectType
+from sow.lifecycle.stages import ProjectType
 from sow.paths import Workspace
 from sow.state import units
 from sow.state.projects import new_project

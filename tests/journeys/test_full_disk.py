@@ -222,7 +222,7 @@ import os, sys
 from pathlib import Path
 from sow.errors import QueueError
 from sow.jobs.database import open_queue
-from sow.jobs.migrations import FORMAT
+from sow.jobs.queue_form import FORMAT
 from sow.paths import Workspace
 
 workspace, ballast = Workspace(Path.cwd()), Path("ballast")

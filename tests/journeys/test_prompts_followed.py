@@ -11,7 +11,8 @@ from journeys.site import Site, make_site
 from standins import Run, read_runs
 
 from sow.agents.roles import AGENTS
-from sow.lifecycle.types import LIFECYCLES, ProjectType
+from sow.lifecycle.stages import ProjectType
+from sow.lifecycle.types import LIFECYCLES
 from sow.prompts.library import load_prompt
 
 WORKERS = [agent.name for agent in AGENTS if agent.name != "orchestrator"]

@@ -16,7 +16,7 @@ from journeys.site import Site
 from journeys.staff import QUICK, attempt_of, drain, nothing_is_taken
 from standins import read_runs
 
-from sow.jobs.migrations import FORMAT
+from sow.jobs.queue_form import FORMAT
 from sow.schema.job import Cause, JobState
 
 GOLDEN = Path(__file__).parents[1] / "jobs/golden"

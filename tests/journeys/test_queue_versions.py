@@ -27,7 +27,7 @@ from journeys.staff import (
 from standins import read_runs
 
 from sow import __version__
-from sow.jobs.migrations import FORMAT
+from sow.jobs.queue_form import FORMAT
 from sow.schema.job import Cause, JobState
 
 

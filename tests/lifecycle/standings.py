@@ -6,7 +6,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
-from sow.lifecycle.types import LIFECYCLES, ProjectType
+from sow.lifecycle.stages import ProjectType
+from sow.lifecycle.types import LIFECYCLES
 
 STATUSES = ("pending", "in_progress", "paused", "needs_review", "failed", "completed", "abandoned")
 IDS = ("010", "020", "030", "040")

@@ -14,7 +14,8 @@ from sow.cli import project
 from sow.lifecycle import guards
 from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
 from sow.lifecycle.guards import Guard
-from sow.lifecycle.types import LIFECYCLES, ProjectType, type_of_branch
+from sow.lifecycle.stages import ProjectType, type_of_branch
+from sow.lifecycle.types import LIFECYCLES
 
 GUARDS = [found for found in vars(guards).values() if isinstance(found, Guard)]
 WORST = Facts(

@@ -16,7 +16,8 @@ from sow.lifecycle import guards, merge_ways, task_ways
 from sow.lifecycle.facts import Facts, TaskFacts
 from sow.lifecycle.guards import LOOK, Guard
 from sow.lifecycle.machine import awaited_event, find_event, next_events, refusals
-from sow.lifecycle.types import COMPLETED, LIFECYCLES, Event, ProjectType
+from sow.lifecycle.stages import COMPLETED, ProjectType
+from sow.lifecycle.types import LIFECYCLES, Event
 
 GUARDS = [found for found in vars(guards).values() if isinstance(found, Guard)]
 EVENTS = sorted({event.name for kind in LIFECYCLES.values() for event in kind.events})

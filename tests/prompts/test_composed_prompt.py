@@ -9,7 +9,8 @@ import pytest
 from sow.agents.roles import AGENTS
 from sow.cli.root import run
 from sow.errors import ExitCode
-from sow.lifecycle.types import LIFECYCLES, ProjectType
+from sow.lifecycle.stages import ProjectType
+from sow.lifecycle.types import LIFECYCLES
 from sow.paths import Workspace
 from sow.prompts.library import load_prompt
 from sow.state.projects import change_project

@@ -12,7 +12,7 @@ import pytest
 from release.conftest import run
 from repository.markdown import REPOSITORY
 
-from sow.jobs.migrations import FORMAT
+from sow.jobs.queue_form import FORMAT
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("release")]
 TREES = sorted((REPOSITORY / "tests/validation/golden").glob("form-*"))

@@ -22,7 +22,8 @@ import click
 import msgspec
 from command_tree import COMMANDS
 
-from sow.jobs.migrations import FIRST_FORMAT, FORMAT, TABLES, take_step
+from sow.jobs.migrations import TABLES, take_step
+from sow.jobs.queue_form import FIRST_FORMAT, FORMAT
 from sow.schema import job as records
 from sow.schema.job import JobState
 from sow.schema.output.commands import ERROR, OUTPUTS

@@ -155,7 +155,8 @@ def test_a_spawn_without_a_clone_imports_nothing_of_clones(
 
 
 NOT_FOR_PLACING = (
-    ("sow.attempts", "sow.prompts", "sow.refs"),
+    ("sow.attempts", "sow.prompts", "sow.refs", "sow.lifecycle.types", "sow.lifecycle.guards"),
+    ("sow.jobs.batches", "sow.jobs.changes", "sow.jobs.end_entries", "sow.jobs.making"),
     ("_hashlib", "dataclasses", "logging", "shutil", "subprocess", "tempfile"),
 )
 

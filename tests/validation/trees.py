@@ -3,7 +3,8 @@
 from pathlib import Path
 from random import Random
 
-from sow.lifecycle.types import COMPLETED, LIFECYCLES, ProjectType
+from sow.lifecycle.stages import COMPLETED, ProjectType
+from sow.lifecycle.types import LIFECYCLES
 from sow.paths import Workspace
 from sow.schema.task import TaskStatus
 from sow.state.artifacts import Side, add_artifact

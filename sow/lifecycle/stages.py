@@ -1,0 +1,110 @@
+"""The types of projects and their states, with what there is to do in each.
+
+Plain data, and all that a project's file needs of its lifecycle. The events between
+the states, and what must be true before one, are in `types`, which fewer commands import.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class ProjectType(StrEnum):
+    """The kinds of projects. The values are the words of `--type` and of `state.yaml`."""
+
+    STANDARD = "standard"
+    EXPLORATION = "exploration"
+    DESIGN = "design"
+    BREAKDOWN = "breakdown"
+
+
+class Stages(Struct, frozen=True):
+    """The states of one type of projects, in order."""
+
+    type: ProjectType
+    about: str
+    prefix: str
+    """How the name of a branch begins that a project of this type is begun on."""
+    states: Mapping[str, str]
+    """What whoever comes to a state is told; the first state is where a project begins."""
+    phases: tuple[str, ...]
+    """The phases that a project has where none is named."""
+
+    @property
+    def first(self) -> str:
+        """The state in which a project begins."""
+        return next(iter(self.states))
+
+
+COMPLETED = "completed"
+END = "The project is completed. End it with `sow project finish`, and commit what that leaves."
+
+_STANDARD = Stages(
+    ProjectType.STANDARD,
+    "From a goal to a finished branch: plan, execute, review, finalize.",
+    "",
+    {
+        "planning": "Break the goal into tasks that can be done and judged alone, each with a"
+        " description. Have the plan approved before anything is spawned.",
+        "executing": "Spawn what is ready, answer what is paused, have the work judged and merged.",
+        "reviewing": "Have the whole judged: whether the tasks together meet the goal.",
+        "finalizing": "Leave the branch as it should be merged: checks green, documents kept,"
+        " feedback settled.",
+        COMPLETED: END,
+    },
+    ("implementation",),
+)
+_EXPLORATION = Stages(
+    ProjectType.EXPLORATION,
+    "Topics are looked into, and what was found is summed up.",
+    "explore/",
+    {
+        "exploring": "Each topic is a task. Findings are files of the project's context.",
+        "summarizing": "Sum up what was found, and have each summary approved.",
+        COMPLETED: END,
+    },
+    ("topics",),
+)
+_DESIGN = Stages(
+    ProjectType.DESIGN,
+    "Documents are written, and approved.",
+    "design/",
+    {
+        "drafting": "Write the documents, as drafts in the project's context, and list them as"
+        " outputs. Have each approved.",
+        "finalizing": "Move the documents to where they outlive the project.",
+        COMPLETED: END,
+    },
+    ("documents",),
+)
+_BREAKDOWN = Stages(
+    ProjectType.BREAKDOWN,
+    "A large piece of work becomes work units that others can take up.",
+    "breakdown/",
+    {
+        "specifying": "Each work unit is a task: its description says what is wanted, `depends_on`"
+        " what comes first. Have each approved.",
+        "publishing": "Publish the units as files that outlive the project.",
+        COMPLETED: END,
+    },
+    ("units",),
+)
+
+STAGES: Mapping[ProjectType, Stages] = {
+    stages.type: stages for stages in (_STANDARD, _EXPLORATION, _DESIGN, _BREAKDOWN)
+}
+STATE_OF_OLD = "executing"
+"""Where a project stands that does not say it: it was begun before there were states."""
+PEOPLES_PHASES = ("discovery", "design")
+"""The phases of a standard project that people lead, where it has them."""
+WHOLE_PHASE = "project"
+"""The phase of tasks that are about the project as a whole; no guard counts them."""
+
+
+def type_of_branch(branch: str | None) -> ProjectType:
+    """Return the type that a branch's name asks for."""
+    for stages in STAGES.values():
+        if stages.prefix and (branch or "").startswith(stages.prefix):
+            return stages.type
+    return ProjectType.STANDARD
