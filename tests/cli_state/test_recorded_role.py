@@ -55,6 +55,8 @@ def test_a_reviewer_that_calls_itself_the_author_still_reviews(begun, running):
     running("reviewer", "orchestrator", Verb.REVIEW)
     done = begun("agent", "spawn", "020")
     assert (done.code, "(reviewer)" in done.err) == (4, True)
+    done = begun("review", "accept", "020", "--summary", "Good.")
+    assert (done.code, "is for your own task, 010" in done.err) == (4, True)
 
 
 def test_the_commands_of_a_check_are_no_orchestrator(begun, running):
@@ -69,13 +71,23 @@ def test_an_orchestrator_by_its_record_approves_and_is_named(begun, running):
     assert begun("feedback", "list", "--json").lines[0]["by"] == "orchestrator"
 
 
-def test_its_own_task_needs_no_record(begun, running, tmp_path):
-    running("implementer", "implementer")
+def test_its_own_task_needs_no_record(begun, running):
+    """It logs all the time, and no log opens the queue: it is who its variables say."""
+    running("implementer", "tester")
     begun("task", "set", "status", "in_progress")
-    for path in (tmp_path / ".sow/run").glob("*.db"):
-        path.write_bytes(b"no queue")
     assert begun("agent", "log", "Did it").code == 0
     assert begun("task", "set", "status", "needs_review").code == 0
+    assert begun("log", "--task", "010", "--json").lines[-2]["agent"] == "tester"
+
+
+def test_where_the_queue_cannot_be_read_the_variables_tell(begun, running, tmp_path):
+    running("implementer", "implementer")
+    for path in (tmp_path / ".sow/run").glob("*.db"):
+        path.write_bytes(b"no queue")
+    begun("task", "set", "status", "in_progress")
+    assert begun("task", "set", "status", "needs_review").code == 0
+    done = begun("feedback", "add", "More.")
+    assert (done.code, "the agent of task 010 (implementer)" in done.err) == (4, True)
 
 
 def test_without_a_record_the_variables_tell(begun, as_agent):

@@ -90,3 +90,15 @@ def test_the_same_call_before_is_told(sow):
     assert sow("agent", "review", "010", "--prompt", "Else.", "--dry-run").code == 4
     record = json.loads(sow("agent", "review", "010", "--dry-run", "--json").out)
     assert (record["job"], record["argv"]) == (1, None)
+
+
+def test_a_description_that_is_a_link_out_of_the_repository_reaches_no_reviewer(
+    sow, home, tmp_path
+):
+    work(home)
+    (tmp_path / "secret.md").write_text("The key is 4711.")
+    (description,) = home.top.glob(".sow/project/phases/*/tasks/010/description.md")
+    description.unlink()
+    description.symlink_to(tmp_path / "secret.md")
+    done = sow("agent", "review", "010", "--dry-run", "--json")
+    assert (done.code, "The key is 4711." in done.out) == (0, False), done.err

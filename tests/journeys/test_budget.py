@@ -193,3 +193,7 @@ def test_what_a_used_up_budget_refuses_is_not_what_comes_next(site: Site, whose:
     assert commands[0].startswith("sow agent resume 010 ")
     assert commands[1].startswith("sow agent spawn 020")
     assert site.sow(*GO_ON, "--json").json["status"] == "needs_review"
+    bound_by(0.02)
+    site.sow("task", "abandon", "010")
+    (only,) = site.sow("next", "--json").json_lines
+    assert file in only["command"], "nobody has to go on, and 020 cannot begin"

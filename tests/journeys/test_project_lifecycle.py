@@ -104,7 +104,8 @@ def test_a_reviewer_that_changes_the_work_gives_no_verdict(site: Site) -> None:
     site.sow("agent", "review", "--project", expect=1)
     commands = [line["command"] for line in site.sow("next", "--json").json_lines]
     starts = ("sow review accept --project", "sow review correct --project", "sow agent review")
-    assert [command.startswith(start) for command, start in zip(commands, starts, strict=True)]
+    assert all(map(str.startswith, commands, starts)), commands
+    assert len(commands) == len(starts)
     site.sow("review", "accept", "--project", "--summary", "Seen by myself.")
     assert site.sow("next", "--json").json_lines[0]["command"] == "sow advance"
 
