@@ -17,7 +17,8 @@ class Sow < Formula
   depends_on "libyaml"
   depends_on "python@3.13"
 
-  # brew update-python-resources writes them here: click, huey, msgspec, platformdirs, psutil, PyYAML.
+  # brew update-python-resources writes them here: click, huey, msgspec, platformdirs, psutil, PyYAML,
+  # textual and what these need.
 
   def install
     virtualenv_install_with_resources

@@ -121,6 +121,7 @@ RIGHTS: Mapping[tuple[str, ...], Right] = {
     ("stats",): Right.READS,
     ("log",): Right.READS,
     ("status",): Right.READS,
+    ("watch",): Right.READS,
     ("next",): Right.READS,
     ("start",): Right.ORCHESTRATORS,
     ("advance",): Right.ORCHESTRATORS,
@@ -194,6 +195,7 @@ WITHOUT_RULE: frozenset[tuple[str, ...]] = frozenset(
         *(("worker",), ("mcp",)),
         # They need a person: a terminal, or eyes.
         *(("start",), ("agent", "open"), ("config", "show"), ("demo",), ("completion",)),
+        ("watch",),
         # They show or try what belongs to the user, not to the project.
         *(("notify", "list"), ("notify", "test"), ("worker", "unit"), ("install", "status")),
         # The plugin's hook runs it.

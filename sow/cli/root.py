@@ -34,6 +34,7 @@ COMMANDS = {
     "stats": LazyCommand("sow.cli.stats:stats", "See success, retries, time, cost in figures."),
     "start": LazyCommand("sow.cli.start:start", "Begin an orchestrator's session here."),
     "status": LazyCommand("sow.cli.status:status", "See where the project stands, on one screen."),
+    "watch": LazyCommand("sow.cli.watch:watch", "See live what all agents do, and act on it."),
     "next": LazyCommand("sow.cli.next:show_next", "Print what to do next, as commands."),
     "advance": LazyCommand("sow.cli.advance:advance", "Take the project to its next state."),
     "approve": LazyCommand("sow.cli.approve:approve", "Approve the plan, documents, work units."),

@@ -105,6 +105,7 @@ WALK: list[tuple[str, str]] = [
     ("refs remove", "style"),
     ("refs remove", "style"),
     ("status", ""),
+    ("watch", ""),
     ("next", ""),
     ("start", "Sessions --dry-run"),
     ("advance", "--list"),

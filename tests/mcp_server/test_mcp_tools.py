@@ -22,7 +22,7 @@ TOOLS = {tool.name: tool for tool in tools_for(root, None, BOUND)}
 
 NO_TOOLS = {
     "a person's word": {("trust",), ("pr", "create")},
-    "needs a terminal": {("start",), ("agent", "open"), ("config", "edit"), ("demo",)},
+    "needs a terminal": {("start",), ("agent", "open"), ("config", "edit"), ("demo",), ("watch",)},
     "serves until it is stopped": {("mcp",), ("worker",)},
     "the user's own settings and machine": {
         *(("config", "init"), ("config", "path"), ("config", "show"), ("config", "validate")),

@@ -28,7 +28,7 @@ show, config validate, cost, demo, doctor, feedback list, input list, install st
 job list, job logs, job show, knowledge list, knowledge search, knowledge show, log, mcp, news,
 next, notify list, output list, phase list, project list, project status, prompt, queue status, refs
 list, review show, schema, stats, status, task diff, task explain, task export, task list, task log,
-task output, task show, validate, worker list, worker logs, worker unit
+task output, task show, validate, watch, worker list, worker logs, worker unit
 """
 OWN_TASK = "agent log, agent task state set-status, task abandon, task reopen, task set"
 PLANNERS = "task add, task import, task remove"
@@ -110,7 +110,7 @@ def test_the_roles_named_are_roles() -> None:
 
 NO_RULE = """
 agent open, completion, config edit, config init, config reset, config show, demo, install status,
-mcp, news, notify list, notify test, start, worker, worker unit
+mcp, news, notify list, notify test, start, watch, worker, worker unit
 """
 
 

@@ -75,3 +75,13 @@ def test_the_sdk_of_mcp_is_imported_by_its_server_alone() -> None:
         user for user in importers_of("sow.mcp_server") if not user.startswith("sow/mcp_server/")
     }
     assert {Path(user).name.removesuffix(".py").split("_")[0] for user in tools} == {"mcp"}
+
+
+def test_textual_is_imported_by_the_live_view_alone() -> None:
+    users = importers_of("textual", "rich")
+    assert users
+    assert all(user.startswith("sow/watching/") for user in users)
+    outside = {
+        user for user in importers_of("sow.watching") if not user.startswith("sow/watching/")
+    }
+    assert outside == {"sow/cli/watch.py"}

@@ -27,6 +27,7 @@ from sow.schema.output import (
     stats,
     tasks,
     validation,
+    watching,
 )
 
 OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
@@ -119,6 +120,7 @@ OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "output move": (projects.ArtifactView,),
     "start": (house.SessionEnded, house.StartPreview, jobs.Outcome),
     "status": (situation.Status,),
+    "watch": (watching.Watched,),
     "next": (situation.StepView,),
     "advance": (projects.Advanced, projects.EventView),
     "approve": (projects.Approved,),

@@ -1,0 +1,41 @@
+"""The two lines above the list: the project and what it has used, the workers and their slots."""
+
+from collections.abc import Iterator
+
+from rich.style import Style
+from rich.text import Text
+
+from sow.watching.lines import count_words, money_words
+from sow.watching.palette import BAD, BOLD, NOTE
+from sow.watching.snapshot import Crew, Snapshot
+
+
+def title_text(found: Snapshot) -> Text:
+    """Return the project, where it stands, and what all its jobs have used."""
+    text = Text(found.title, BOLD, no_wrap=True, overflow="ellipsis")
+    used = [
+        f"{count_words(found.tokens)} tokens" if found.tokens else "",
+        money_words(found.usd, is_estimate=found.is_estimate),
+    ]
+    return text.append(f"  {', '.join(filter(None, used))}", Style(bold=False))
+
+
+def crew_text(found: Snapshot) -> Text:
+    """Return the workers, their slots, and what keeps them."""
+    text = Text(no_wrap=True, overflow="ellipsis")
+    for words, style in _crew_parts(found.crew):
+        text.append(f"{'  ' if text else ''}{words}", style)
+    return text
+
+
+def _crew_parts(crew: Crew) -> Iterator[tuple[str, Style | str]]:
+    if crew.workers:
+        workers = "1 worker" if crew.workers == 1 else f"{crew.workers} workers"
+        checks = f", {crew.checks} checks" if crew.checks else ""
+        yield f"{workers}, {crew.taken} of {crew.slots} slots taken{checks}", ""
+    else:
+        yield "no worker runs", NOTE
+    if crew.paused_since:
+        yield "the queue is paused", NOTE
+    if crew.short_of:
+        yield f"nothing is started: {crew.short_of}", BAD

@@ -1,0 +1,146 @@
+"""What each key does: the command of sow's that it runs, and what is asked before.
+
+Pure. Owns which key fits which row, and the command line as it would be typed. Whether a command
+is refused is the command's own to say, in its own words.
+"""
+
+import shlex
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from sow.schema.job import JobState
+from sow.schema.task import TaskStatus
+from sow.watching.snapshot import Crew, Row
+
+Words = tuple[str, ...]
+
+
+class Deed(Struct, frozen=True, kw_only=True):
+    """Something that a key does with a row."""
+
+    key: str
+    name: str
+    """One word for the line of keys."""
+    about: str
+    """A sentence for the help."""
+    fits: Callable[[Row], bool]
+    argv: Callable[[Row, str], Words]
+    """The command for a row, and for the words that somebody has typed."""
+    asks_words: str = ""
+    """What is to be typed; empty where nothing is."""
+    asks: str = ""
+    """What cannot be undone, as a question; empty where it can be."""
+    takes_terminal: bool = False
+    """Whether the command needs the terminal for itself."""
+
+
+def command_line(argv: Sequence[str]) -> str:
+    """Return a command as it would be typed."""
+    return shlex.join(("sow", *argv))
+
+
+def deeds_for(row: Row | None) -> Sequence[Deed]:
+    """Return what can be done with a row."""
+    return [] if row is None else [deed for deed in DEEDS if deed.fits(row)]
+
+
+def deed_of(key: str, row: Row | None) -> Deed | None:
+    """Return what a key does with a row; None where it does nothing."""
+    return next((deed for deed in deeds_for(row) if deed.key == key), None)
+
+
+def queue_argv(crew: Crew) -> Words:
+    """Return the command that pauses the queue, or lets it go on."""
+    return ("queue", "resume" if crew.paused_since else "pause")
+
+
+def log_argv(row: Row) -> Words:
+    """Return the command that follows what the pane shows of a row's agent."""
+    return () if row.job is None else ("job", "logs", str(row.job), "--follow")
+
+
+def _rests(row: Row) -> bool:
+    return bool(row.task) and not row.is_live
+
+
+def _asks(row: Row) -> bool:
+    return _rests(row) and row.status is TaskStatus.PAUSED
+
+
+def _can_go_on(row: Row) -> bool:
+    had_agent = row.job is not None or row.status is not TaskStatus.PENDING
+    return _rests(row) and had_agent and row.status not in (TaskStatus.PAUSED, *OVER)
+
+
+OVER = (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
+
+
+def _is_to_judge(row: Row) -> bool:
+    return _rests(row) and row.status is TaskStatus.NEEDS_REVIEW
+
+
+def _has_ended_badly(row: Row) -> bool:
+    return row.job is not None and row.job_state in (JobState.FAILED, JobState.CANCELLED)
+
+
+DEEDS: Sequence[Deed] = (
+    Deed(
+        key="s",
+        name="spawn",
+        about="Have a pending task begun by its agent.",
+        fits=lambda row: _rests(row) and row.status is TaskStatus.PENDING and bool(row.who),
+        argv=lambda row, _: ("agent", "spawn", row.who, row.task, "--detach"),
+    ),
+    Deed(
+        key="a",
+        name="answer",
+        about="Answer the question of a paused task.",
+        fits=_asks,
+        asks_words="Your answer",
+        argv=lambda row, words: ("agent", "answer", "--id", row.task, "--detach", "--", words),
+    ),
+    Deed(
+        key="r",
+        name="resume",
+        about="Have a task's agent go on, with words of yours.",
+        fits=_can_go_on,
+        asks_words="What its agent is to do next",
+        argv=lambda row, words: ("agent", "resume", "--id", row.task, "--detach", "--", words),
+    ),
+    Deed(
+        key="y",
+        name="accept",
+        about="Accept a task's work and complete it.",
+        fits=_is_to_judge,
+        asks_words="What you think of the work",
+        argv=lambda row, words: (
+            *("review", "accept", row.task, "--complete"),
+            f"--summary={words}",
+        ),
+    ),
+    Deed(
+        key="c",
+        name="cancel",
+        about="End the job, with all that its agent has started.",
+        fits=lambda row: row.is_live,
+        asks="End it? What its agent has not written down is lost.",
+        argv=lambda row, _: ("job", "cancel", str(row.job)),
+    ),
+    Deed(
+        key="t",
+        name="retry",
+        about="Make a job again that failed or was cancelled.",
+        fits=_has_ended_badly,
+        argv=lambda row, _: ("job", "retry", str(row.job), "--detach"),
+    ),
+    Deed(
+        key="o",
+        name="open",
+        about="Take the agent's session over, on this terminal.",
+        fits=lambda row: _rests(row) and row.has_agent and row.status not in OVER,
+        argv=lambda row, _: ("agent", "open", row.task),
+        takes_terminal=True,
+    ),
+)
+"""In the order of the help and of the line of keys."""

@@ -1,0 +1,62 @@
+"""What the screen shows, in the form of `--json`. Pure."""
+
+from collections.abc import Mapping
+
+from sow.schema.output.watching import Watched, WatchedGroup, WatchedRow
+from sow.situation.situation import Doing
+from sow.watching.lines import elapsed, now_words
+from sow.watching.snapshot import Row, Snapshot
+
+MONEY_PLACES = 4
+NOTHING = Doing()
+
+
+def watched(found: Snapshot, doing: Mapping[int, Doing], now: float) -> Watched:
+    """Return all that a look has found; `now` is in seconds since the epoch."""
+    crew = found.crew
+    return Watched(
+        title=found.title,
+        workers=crew.workers,
+        slots_taken=crew.taken,
+        slots=crew.slots,
+        paused_since=crew.paused_since or None,
+        short_of=crew.short_of,
+        tokens=found.tokens,
+        cost_usd=_money(found.usd),
+        is_estimate=found.is_estimate,
+        groups=tuple(
+            WatchedGroup(
+                title=group.title,
+                about=group.about,
+                rows=tuple(_row(row, doing, now) for row in group.rows),
+            )
+            for group in found.groups
+        ),
+        faults=tuple(found.faults),
+    )
+
+
+def _row(row: Row, doing: Mapping[int, Doing], now: float) -> WatchedRow:
+    seconds = elapsed(row, now)
+    its = doing.get(row.job, NOTHING) if row.job is not None and row.is_live else NOTHING
+    return WatchedRow(
+        task=row.task or None,
+        name=row.name,
+        job=row.job,
+        who=row.who,
+        executor=row.executor or None,
+        state=row.state,
+        status=row.status.value if row.status is not None else None,
+        now=its.words or now_words(row, doing),
+        waits_on=its.waits_on,
+        quiet_seconds=None if its.quiet_seconds is None else round(its.quiet_seconds, 1),
+        seconds=None if seconds is None else round(seconds, 1),
+        attempt_count=row.attempts,
+        tokens=row.tokens,
+        cost_usd=_money(row.usd),
+        is_estimate=row.is_estimate,
+    )
+
+
+def _money(usd: float | None) -> float | None:
+    return None if usd is None else round(usd, MONEY_PLACES)

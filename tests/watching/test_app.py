@@ -1,0 +1,169 @@
+"""The screen, driven by keys in process: moves, tabs, filter, help, and what is asked before."""
+
+import asyncio
+import os
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from rich.text import Text
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from sow.calls.caller import Caller
+from sow.cli.colour import COLOURS
+from sow.ids import ProjectId
+from sow.paths import Workspace
+from sow.state.projects import new_project
+from sow.state.tasks import add_task
+from sow.state.workspace_init import init_workspace
+from sow.watching.app import WatchApp
+from sow.watching.contents import Tab
+from sow.watching.listing import Listing
+from sow.watching.palette import styles_of
+from sow.watching.pane import Pane
+
+DEADLINE_SECONDS = 120.0
+HOSTILE = "[bold red]not markup[/] [@click=app.quit]x[/]"
+
+Steps = Callable[[WatchApp, Pilot[None]], Awaitable[None]]
+
+
+@pytest.fixture
+def caller(tmp_path: Path) -> Caller:
+    init_workspace(tmp_path)
+    workspace = Workspace(tmp_path)
+    new_project(workspace, name=HOSTILE, project_id=ProjectId(str(uuid.uuid4())), now=time.time())
+    for number, name in (("010", "Sign in"), ("020", HOSTILE), ("030", "Search")):
+        add_task(workspace, name=name, agent="implementer", now=time.time(), task_id=number)
+    (workspace.project / "phases/implementation/tasks/020/description.md").write_text(HOSTILE)
+    return Caller(workspace, dict(os.environ), tmp_path)
+
+
+def drive(caller: Caller, steps: Steps, size: tuple[int, int] = (120, 40)) -> None:
+    """Run the view without a terminal, and do these steps."""
+
+    async def run() -> None:
+        app = WatchApp(caller, styles_of(COLOURS))
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, lambda: app.query_one(Listing).chosen is not None)
+            await steps(app, pilot)
+
+    asyncio.run(run())
+
+
+async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
+    """Wait until something holds; fail where it never does."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        await pilot.pause(0.02)
+
+
+def chosen(app: WatchApp) -> str:
+    row = app.query_one(Listing).chosen
+    return "" if row is None else row.key
+
+
+def text_of(app: WatchApp) -> str:
+    """Return all that is on the screen."""
+    lines = app.screen._compositor.render_strips()
+    return "\n".join(strip.text for strip in lines)
+
+
+def test_the_cursor_moves_and_stays_on_the_screen(caller: Caller) -> None:
+    async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
+        assert chosen(app) == "010"
+        await pilot.press("down", "j")
+        assert chosen(app) == "030"
+        await pilot.press("down")
+        assert chosen(app) == "030"
+        await pilot.press("home")
+        assert chosen(app) == "010"
+
+    drive(caller, steps, (80, 24))
+
+
+def test_markup_in_names_is_text(caller: Caller) -> None:
+    async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: text_of(app).count("[bold red]not markup[/]") == 2)
+        await pilot.press("down", "2")
+        await until(pilot, lambda: text_of(app).count("[bold red]not markup[/]") >= 4)
+
+    drive(caller, steps, (160, 40))
+
+
+def test_the_pane_goes_through_its_tabs_and_closes(caller: Caller) -> None:
+    async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
+        pane = app.query_one(Pane)
+        await pilot.press("enter")
+        await until(pilot, lambda: "It has had no agent yet." in text_of(app))
+        await pilot.press("right", "right")
+        await until(pilot, lambda: "Nothing is in its log yet." in text_of(app))
+        assert pane.tab is Tab.LOG
+        await pilot.press("4")
+        await until(pilot, lambda: "Nobody has asked for corrections." in text_of(app))
+        await pilot.press("2")
+        await until(pilot, lambda: "sow task show 010" in text_of(app))
+        await pilot.press("escape")
+        assert not pane.is_open
+
+    drive(caller, steps)
+
+
+def test_only_rows_with_the_words_are_shown_until_escape(caller: Caller) -> None:
+    async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
+        await pilot.press("slash", *"sea", "enter")
+        assert [row.key for row in app.query_one(Listing).visible_rows] == ["030"]
+        assert chosen(app) == "030"
+        await pilot.press("escape")
+        assert len(app.query_one(Listing).visible_rows) == 3
+        assert not app.query_one("#filter", Input).has_class("shown")
+
+    drive(caller, steps)
+
+
+def test_help_names_the_command_of_each_key_that_fits(caller: Caller) -> None:
+    async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
+        await pilot.press("question_mark")
+        await until(pilot, lambda: "sow agent spawn implementer 010 --detach" in text_of(app))
+        assert "sow queue pause" in text_of(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: "sow queue pause" not in text_of(app))
+
+    drive(caller, steps)
+
+
+def test_a_key_that_does_not_fit_the_row_does_nothing(caller: Caller) -> None:
+    async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
+        await pilot.press("a", "c", "y")
+        await pilot.pause()
+        assert len(app.screen_stack) == 1
+        assert not app.query_one("#said", Static).has_class("shown")
+
+    drive(caller, steps)
+
+
+def test_what_a_command_refuses_is_told_in_its_words(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
+        (caller.workspace.project / "phases/implementation/tasks/010/state.yaml").write_text("x")
+        await pilot.press("s")
+        await until(pilot, lambda: "(exit 4)" in text_of(app))
+        shown = app.query_one("#said", Static).render()
+        assert isinstance(shown, Text) or "state.yaml" in str(shown)
+        await pilot.press("escape")
+        assert not app.query_one("#said", Static).has_class("shown")
+
+    drive(caller, steps)
+
+
+def test_ten_lines_are_enough_for_the_list(caller: Caller) -> None:
+    async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
+        await pilot.press("enter", "end")
+        await until(pilot, lambda: "030" in text_of(app))
+
+    drive(caller, steps, (40, 10))
