@@ -22,6 +22,7 @@ from sow.calls.ended_project import is_end_recorded
 from sow.clock import format_time
 from sow.errors import StateError
 from sow.files import NotWritten, locked_once, sync_folder
+from sow.git.checked_out import branch_at
 from sow.ids import BatchId, JobId, ProjectId
 from sow.jobs import batches, doorbell_of_batches, jobs, told_batches
 from sow.jobs.database import Database, open_queue
@@ -103,8 +104,14 @@ def _record(
     ending = {"how": how.value, "by": by.agent, "at": moment(now), "remove": remove}
     words = f"The project is to be {how.value} once this job has ended"
     entries = [change_entry(words, STATE, by, now=now)] if caller.job_id is not None else []
-    fields = {"ending": ending}
+    fields = {"ending": ending, **_branch(caller.workspace, before)}
     return change_project(caller.workspace, lambda _: fields, now=now, entries=lambda: entries)
+
+
+def _branch(workspace: Workspace, project: Project) -> Mapping[str, object]:
+    """Return the branch that a project belongs to by its end, where it was begun on none."""
+    branch = branch_at(workspace.root) if project.branch is UNSET else None
+    return {"branch": branch} if branch else {}
 
 
 def _data(ending: Ending) -> Mapping[str, object]:

@@ -169,3 +169,12 @@ def test_json_is_readable_by_any_program(begun):
 def test_without_a_project_it_is_not_said_that_nobody_has_used_anything(sow):
     sow("init")
     assert sow("cost").err.startswith("There is no project here")
+
+
+def test_a_project_that_was_begun_on_no_branch_ends_on_the_one_that_is_there(begun, tmp_path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/work\n")
+    assert begun("project", "abandon").code == 0
+    assert "Sign-in is abandoned: commit .sow/knowledge/projects/" in begun("next").out
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/other\n")
+    assert "there is no project on this branch" in begun("next").out
