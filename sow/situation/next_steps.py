@@ -111,6 +111,7 @@ def _in_progress(now: Situation, facts: Facts) -> Iterator[Remedy]:
     if lead is not None:
         yield from _approvals(now, facts)
         yield of_leader(lead, now.queue.last.get(TaskId(lead.id)))
+        yield from _left_over(facts)
         return
     event = obvious_event(facts)
     if event is not None and not now.errors and not now.queue.live:

@@ -68,11 +68,16 @@ def test_a_verdict_waits_for_no_other_task(begun, tmp_path):
 def test_an_orchestrator_that_waits_is_told(begun, tmp_path, status, why, command):
     begun("task", "add", "Lead", "--agent", "orchestrator", *WHOLE)
     set_status(Workspace(tmp_path), status, "030")
+    set_status(Workspace(tmp_path), "needs_review")
     shown = begun("status", "--json").json
     assert [(wait["what"], wait["why"]) for wait in shown["waits"] if wait["on"] == "you"] == [
-        ("030", why)
+        ("030", why),
+        ("010", "is done, and to be judged"),
     ]
-    assert [step for step in shown["next"] if step["command"].startswith(command)]
+    commands = [step["command"] for step in shown["next"]]
+    assert commands[0] == "sow approve plan"
+    assert commands[1].startswith(command)
+    assert commands[2].startswith("sow agent review 010")
 
 
 def test_a_review_of_the_whole_that_asks_is_told(begun, tmp_path):
