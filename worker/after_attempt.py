@@ -29,7 +29,10 @@ def changed_meanwhile(context: WorkerContext, running: Running) -> Gathered:
     root = context.workspace.root
     before = read_record(running.paths.tree_before, Look, limit=LOOK_LIMIT)
     after = look_at_tree(root) if before is not None else None
-    changed = changed_between(before, after) if before is not None and after is not None else ()
+    if before is None or after is None:
+        untold = f"what has changed in {root} while the reviewer worked there nobody can tell"
+        return Gathered(warnings=(f"{untold}: there is no commit to compare with",))
+    changed = changed_between(before, after)
     if not changed:
         return Gathered()
     how = f"changed in {root} while the reviewer worked there, by whatever hand, and not undone"

@@ -271,6 +271,14 @@ def test_in_the_root_nothing_is_told_where_nothing_changes(rooted: ReviewSite) -
     assert rooted.run(rooted.place()).warnings == ()
 
 
+def test_in_a_root_without_git_it_is_told_that_nobody_can_tell(rooted: ReviewSite) -> None:
+    rooted.script([{"shell": "echo y >new"}, ACCEPT])
+    job = rooted.place()
+    (rooted.home.top / ".git").rename(rooted.folder / "away")
+    (warning,) = rooted.run(job).warnings
+    assert "nobody can tell: there is no commit to compare with" in warning
+
+
 def settle_on(site: ReviewSite, **clones: str) -> None:
     """Write the settings of clones anew."""
     settings = {"folder": str(site.folder / "clones"), **clones}

@@ -53,10 +53,9 @@ def make_ready(orders: ReviewOrders, paths: AttemptPaths) -> Path:
 
 
 def _note_tree(workspace: Workspace, paths: AttemptPaths) -> None:
-    """Keep how the tree stands; without git nobody can tell what changes in it."""
-    found = look_at_tree(workspace.root)
-    if found is not None:
-        write_atomically(paths.tree_before, msgspec.json.encode(found), mode=0o600, durable=False)
+    """Keep how the tree stands; or, without git, that nobody can tell what changes in it."""
+    found = msgspec.json.encode(look_at_tree(workspace.root))
+    write_atomically(paths.tree_before, found, mode=0o600, durable=False)
 
 
 if __name__ == "__main__":
