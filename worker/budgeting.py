@@ -15,7 +15,13 @@ from sow.calls.budgeting import BudgetIsReached
 from sow.executors.base import Verdict
 from sow.jobs import budgets, jobs, leases, spending, workers
 from sow.jobs.budgets import Account
-from sow.reports.budgets import account_words, raise_words, scope_words, warning_words
+from sow.reports.budgets import (
+    account_words,
+    raise_words,
+    reached_budget,
+    scope_words,
+    warning_words,
+)
 from sow.schema.budget import Amounts, Measure
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job
@@ -115,7 +121,7 @@ def tell_of_budget(
     for account in budgets.accounts_of(context.database, job, now=context.now()):
         if not account.rest and (not account.running or job.parent is not None):
             reason = f"{account_words(account)}\n{raise_words(account)}"
-            return structs.replace(verdict, reason=reason)
+            return structs.replace(verdict, reason=reason, reached=reached_budget(account))
     return verdict
 
 

@@ -139,6 +139,7 @@ def spent_by(job: Job, running: Running, verdict: Verdict, following: Next) -> d
             spent["warnings"] = (*job.warnings, warning_of_loss(lost))
     if following.step is Step.FAIL and verdict.cause is Cause.BUDGET_REACHED:
         spent["budgets"] = job.budgets  # those that have ended it, not what they were raised to
+        spent["reached"] = verdict.reached
     if following.correction:
         spent["corrections"] = (*job.corrections, following.correction)
     if seen.denied_tools:

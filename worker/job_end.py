@@ -16,6 +16,7 @@ from sow.executors.base import Verdict
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.jobs import jobs, leases, waiters
 from sow.jobs.end_entries import remember, write_ends
+from sow.schema.budget import ReachedBudget
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Lease
 from sow.schema.kinds import kind_of
@@ -31,13 +32,14 @@ def fail_before_start(
     error: SowError,
     *,
     cause: Cause | None = None,
+    reached: ReachedBudget | None = None,
 ) -> None:
     """End a job whose agent could not be started; task and job say why.
 
-    One that a budget has ended keeps the figures that it was refused by on record.
+    One that a budget has ended, `reached`, keeps the figures that it was refused by on record.
     """
     now = context.now()
-    spent = {"budgets": job.budgets} if cause is Cause.BUDGET_REACHED else {}
+    spent = {"budgets": job.budgets, "reached": reached} if reached is not None else {}
     if not kind_of(job).marks_task:
         found = Cause.CONFIGURATION if isinstance(error, StateError) else cause_of(error)
         _fail_unmarked(context, job, lease, Verdict(cause or found, error.message), **spent)

@@ -22,6 +22,7 @@ from sow.jobs import jobs, leases
 from sow.jobs.faults import QueueChanged
 from sow.jobs.private_folders import make_private
 from sow.paths import AttemptPaths, attempt_id
+from sow.reports.budgets import reached_budget
 from sow.schema.budget import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
@@ -82,7 +83,8 @@ def _start_or_fail(
             wait_for_budget(context, job, lease, error.message)
             return None
         reason = SowError(f"{error.message}\n{error.hint}")
-        fail_before_start(context, job, lease, reason, cause=Cause.BUDGET_REACHED)
+        reached = reached_budget(error.account)
+        fail_before_start(context, job, lease, reason, cause=Cause.BUDGET_REACHED, reached=reached)
         return None
     except SowError as error:
         if passing_fault(error) is not None:

@@ -5,6 +5,7 @@ Owns their shape. Who gathers them is `gathering`, what follows from them `deeds
 
 import msgspec
 
+from sow.schema.budget import ReachedBudget
 from sow.schema.job import JobState, Verb
 from sow.schema.task import ReviewVerdict, TaskStatus
 
@@ -31,6 +32,8 @@ class EndedJob(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     cancel_asked: bool = False
     """Whether somebody has asked for its end: it was not undone by its own caller's death."""
+    reached: ReachedBudget | None = None
+    """The budget that has ended it."""
     may_go_on: bool = False
     """Whether a budget has ended it that has another figure by now."""
 
@@ -92,6 +95,8 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The newest job whose failure a person has forgiven; -1 where none was."""
     refusal: str = ""
     """Why the next deed could not be done."""
+    refused_by: ReachedBudget | None = None
+    """The budget that has refused it."""
 
 
 class BatchFacts(msgspec.Struct, frozen=True, kw_only=True):

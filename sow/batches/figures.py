@@ -1,7 +1,7 @@
 """Whether a budget that stands in a file has room again, after it has stopped an item.
 
-Owns how such an end is known again: by sow's own words (`reports.budgets`). A batch's or
-a task's budget is raised by a command, which says so itself; of a file nobody is told.
+A batch's or a task's budget is raised by a command, which says so itself; of a file nobody is
+told.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,7 @@ from sow.config.configuration import Configuration
 from sow.ids import ProjectId
 from sow.jobs.budgets import standing_of
 from sow.jobs.database import Database
-from sow.reports.budgets import scope_in_file
-from sow.schema.budget import Amounts, ScopeKind
+from sow.schema.budget import Amounts, ReachedBudget, ScopeKind
 
 
 class Figures(Struct, frozen=True):
@@ -30,12 +29,13 @@ def figures_of(configuration: Configuration, *, now: float) -> Figures:
     return Figures(configuration.budgets, configuration.project_budget, now)
 
 
-def has_room(database: Database, project_id: ProjectId, words: str, figures: Figures) -> bool:
-    """Whether the budget that some words say is reached has a rest by now. No, for other words."""
-    scope = scope_in_file(words)
-    if scope is None:
+def has_room(
+    database: Database, project_id: ProjectId, reached: ReachedBudget | None, figures: Figures
+) -> bool:
+    """Whether a budget that was reached has a rest by now. No, for one that is in no file."""
+    if reached is None or reached.kind not in (ScopeKind.EXECUTOR, ScopeKind.PROJECT):
         return False
-    kind, name = scope
+    kind, name = reached.kind, reached.name
     budget = figures.executors.get(name) if kind is ScopeKind.EXECUTOR else figures.project
     accounts = standing_of(database, project_id, kind, name, budget or Amounts(), now=figures.at)
     return all(account.rest for account in accounts)

@@ -6,7 +6,7 @@ Owns that half of an item's way, from `needs_review` to merged. Pure.
 from sow.batches.deeds import Deed, Standing
 from sow.batches.facts import EndedJob, ItemFacts
 from sow.batches.wishes import asks, resume, wants
-from sow.reports.budgets import command_in
+from sow.reports.budgets import command_of
 from sow.schema.batch import Accept, BatchPolicy, ItemState
 from sow.schema.causes import Cause
 from sow.schema.job import JobState
@@ -65,8 +65,9 @@ def _ended_badly(item: ItemFacts) -> Standing | None:
         return asks(item, f"job {last.id} ({last.verb.value}) was cancelled", "")
     if last.state is JobState.FAILED and last.cause not in FOLLOWED:
         words = last.reason or last.cause or "it failed"
-        command = command_in(words) if last.cause == Cause.BUDGET_REACHED else ""
-        return asks(item, f"the {last.verb.value} came to nothing: {words}", command)
+        return asks(
+            item, f"the {last.verb.value} came to nothing: {words}", command_of(last.reached)
+        )
     return None
 
 

@@ -27,7 +27,7 @@ from sow.jobs.database import Database
 from sow.jobs.jobs import get_job, last_job
 from sow.paths import Workspace
 from sow.schema.batch import Batch, BatchItem, BatchState
-from sow.schema.budget import Amounts
+from sow.schema.budget import Amounts, ReachedBudget
 from sow.schema.causes import Cause
 from sow.schema.job import NOT_BROUGHT_BACK, WAITING_STATES, HeldFor, JobState
 from sow.schema.kinds import KINDS
@@ -226,17 +226,18 @@ class _Look:
             updates=history.updates_in_a_row(item.forgiven),
             steps=max((job.step or 0 for job in history.jobs), default=0),
             forgiven=item.forgiven,
-            refusal="" if self._has_room(item.refusal) else item.refusal,
+            refusal="" if self._has_room(item.reached) else item.refusal,
+            refused_by=item.reached if item.refusal else None,
         )
 
     def _paid_for(self, last: EndedJob | None) -> EndedJob | None:
         """Return the last end; it may go on where a budget of a file has ended it that has room."""
-        if last is None or last.cause != Cause.BUDGET_REACHED or not self._has_room(last.reason):
+        if last is None or not self._has_room(last.reached):
             return last
         return msgspec.structs.replace(last, may_go_on=True)
 
-    def _has_room(self, words: str) -> bool:
-        return has_room(self._database, self._batch.project_id, words, self._figures)
+    def _has_room(self, reached: ReachedBudget | None) -> bool:
+        return has_room(self._database, self._batch.project_id, reached, self._figures)
 
     def _was_interrupted(self, task: Task) -> bool:
         """Whether a task is paused by a cancel."""
@@ -318,6 +319,7 @@ def _last(ended: Sequence[JobInBatch], budget: Amounts | None) -> EndedJob | Non
         cause=job.cause,
         reason=job.reason,
         cancel_asked=job.cancel_asked,
+        reached=job.reached,
         may_go_on=job.cause == Cause.BUDGET_REACHED and job.budget != budget,
     )
 

@@ -12,7 +12,6 @@ from sow.batches.deeds import Deed, Standing
 from sow.batches.facts import Dependency, ItemFacts, LiveJob
 from sow.batches.finished_work import completed, is_on_its_way, needs_review
 from sow.batches.wishes import answer, asks, resume, run_again, wants, with_more_budget
-from sow.reports.budgets import command_in
 from sow.schema.batch import BatchPolicy, ItemState
 from sow.schema.causes import Cause
 from sow.schema.job import JobState
@@ -29,7 +28,7 @@ def standing_of(
     if item.live is not None:
         return _with_job(item, item.live, policy)
     if item.refusal:
-        return asks(item, item.refusal, command_in(item.refusal))
+        return with_more_budget(item, item.refusal, item.refused_by)
     match item.status:
         case TaskStatus.PENDING:
             return _pending(item, before or {})
@@ -166,7 +165,7 @@ def _failed(item: ItemFacts) -> Standing:
     """Return where an item stands whose task has failed; a budget can be raised by a person."""
     last = item.last
     if last is not None and last.cause == Cause.BUDGET_REACHED:
-        return with_more_budget(item, last.reason)
+        return with_more_budget(item, last.reason, last.reached)
     return Standing(
         task=item.task,
         state=ItemState.FAILED,

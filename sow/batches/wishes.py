@@ -6,8 +6,9 @@ Owns the commands that a person is named. When which of these is right is
 
 from sow.batches.deeds import Deed, Standing
 from sow.batches.facts import ItemFacts
-from sow.reports.budgets import command_in, option_in
+from sow.reports.budgets import command_of, option_of
 from sow.schema.batch import ItemState
+from sow.schema.budget import ReachedBudget
 
 
 def wants(item: ItemFacts, state: ItemState, deed: Deed, *, in_turn: bool = False) -> Standing:
@@ -35,8 +36,8 @@ def run_again(item: ItemFacts) -> str:
     return resume(item) if item.session_started else f"sow agent spawn {item.task}"
 
 
-def with_more_budget(item: ItemFacts, reason: str) -> Standing:
+def with_more_budget(item: ItemFacts, reason: str, reached: ReachedBudget | None) -> Standing:
     """Return what an item wants whose budget is used up; that of a task is raised by a call."""
-    option = option_in(reason)
-    call = f"{run_again(item)} {option}" if option else command_in(reason)
+    option = option_of(reached)
+    call = f"{run_again(item)} {option}" if option else command_of(reached)
     return asks(item, reason, call)

@@ -14,6 +14,7 @@ from sow.batches.gathering import Seen, gather
 from sow.batches.planning import ended_as, next_deeds
 from sow.calls.ancestry import WaitsForItself, tasks_above
 from sow.calls.batch_deeds import Step, Work, do
+from sow.calls.budgeting import BudgetIsReached
 from sow.calls.placement_after_report import AgentIsEnding
 from sow.calls.same_call import TaskHasJob
 from sow.errors import QueueError, SowError
@@ -21,6 +22,7 @@ from sow.faults import passing_fault
 from sow.ids import TaskId
 from sow.jobs import batches, changes, doorbell_of_batches, told_batches
 from sow.jobs.faults import QueueChanged
+from sow.reports.budgets import reached_budget
 from sow.schema.batch import AT_WORK, BatchState, ItemState
 
 MOST_TRIES = 5
@@ -199,4 +201,6 @@ def _put_refusals_on_record(
     for found, error in refused:
         if (found.task, found.deed, found.step) in wanted:
             refusal = f"{error.message}\n{error.hint}".strip()
-            batches.change_item(work.database, work.batch.id, TaskId(found.task), refusal=refusal)
+            reached = reached_budget(error.account) if isinstance(error, BudgetIsReached) else None
+            fields = {"refusal": refusal, "reached": reached}
+            batches.change_item(work.database, work.batch.id, TaskId(found.task), **fields)

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sow.executors.metering import Meter, Span
+from sow.schema.budget import ReachedBudget
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
 from sow.schema.usage import NOTHING, Tokens, Totals
@@ -229,6 +230,8 @@ class Verdict(Struct, frozen=True):
     reason: str
     """The CLI's own words where it has any, else ours; one or two lines."""
     resets_at: float | None = None
+    reached: ReachedBudget | None = None
+    """The budget that has ended it, where the worker has found out which."""
 
 
 RunCommand = Callable[[Sequence[str]], str]

@@ -17,7 +17,7 @@ from sow.jobs import jobs, records
 from sow.jobs.database import Database
 from sow.jobs.jobs import ACTIVE
 from sow.schema.batch import AT_REST, Batch, BatchItem, BatchState, ItemState, Selection
-from sow.schema.budget import Amounts, Budgets
+from sow.schema.budget import Amounts, Budgets, ReachedBudget
 from sow.schema.causes import Cause
 from sow.schema.change import ChangeKind
 from sow.schema.job import FINAL_STATES, WAITING_STATES, HeldFor, JobState, Verb
@@ -91,6 +91,8 @@ class JobInBatch(NamedTuple):
     ended_at: float | None
     budget: Amounts | None = None
     """The batch's budget as it bound the job, where a budget has ended it."""
+    reached: ReachedBudget | None = None
+    """The budget that has ended it."""
 
 
 class UnderWay(NamedTuple):
@@ -261,7 +263,7 @@ def jobs_of(database: Database, batch_id: BatchId) -> list[JobInBatch]:
     """Return the jobs of a batch's tasks since they belonged to it, oldest first."""
     rows = database.rows(
         "select id, task_id, verb, agent, state, cause, reason, held_for, batch_step, batch_deed,"
-        " cancel_requested_at, warnings, owes_task, started_at, ended_at,"
+        " cancel_requested_at, warnings, owes_task, started_at, ended_at, reached,"
         " case cause when ? then budgets end as budgets from job where batch = ? order by id",
         (Cause.BUDGET_REACHED.value, batch_id),
     )
@@ -281,6 +283,9 @@ def jobs_of(database: Database, batch_id: BatchId) -> list[JobInBatch]:
             warnings=tuple(msgspec.json.decode(row["warnings"])),
             owes_task=bool(row["owes_task"]),
             budget=_batch_budget(row["budgets"]),
+            reached=msgspec.json.decode(
+                row["reached"] or records.NOTHING, type=ReachedBudget | None
+            ),
             started_at=row["started_at"],
             ended_at=row["ended_at"],
         )

@@ -398,6 +398,11 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
     ),
     3: HISTORY,
     4: TOLD_BATCHES,
+    5: (
+        # Which budget has stopped a job, or refused an item's next deed.
+        "alter table job add column reached text",
+        "alter table batch_item add column reached text",
+    ),
 }
 """The statements that lead from the form before to each number. Only additions that an older
 sow's statements pass over: it may have the file open in this very moment."""

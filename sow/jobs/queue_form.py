@@ -8,7 +8,7 @@ import sqlite3
 from contextlib import suppress
 
 FIRST_FORMAT = 1
-FORMAT = 4
+FORMAT = 5
 """`pragma user_version` of the file as this sow writes it: the last step in `migrations`."""
 
 

@@ -30,6 +30,7 @@ JSON_COLUMNS = frozenset(
         "process",
         "terms",
         "budgets",
+        "reached",
         "models",
         "totals",
         "selection",

@@ -7,7 +7,7 @@ What happened, and what sow does by itself, is `explain`'s.
 
 from collections.abc import Sequence
 
-from sow.reports.budgets import OF_TASK, raised
+from sow.reports.budgets import option_of
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
 from sow.reports.wording import again
 from sow.schema.causes import CAUSES, SESSION_UNKNOWN, Cause
@@ -151,6 +151,5 @@ def _about_failure(job: Job, anew: str) -> str:
 
 def _with_budget(job: Job, command: str) -> str:
     """Return the command with a new total, where the task's own budget was reached."""
-    if job.cause is not Cause.BUDGET_REACHED or not job.reason.startswith(OF_TASK):
-        return command
-    return f"{command[:-1]} {raised(job)}`"
+    option = option_of(job.reached)
+    return f"{command[:-1]} {option}`" if option else command

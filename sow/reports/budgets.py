@@ -1,63 +1,45 @@
 """A budget in words: how it stands, and how it is raised. Pure.
 
-A record keeps these words, and nothing else of the budget that has stopped a job: so what writes
-them and what reads them again stand here together. Words are read that begin as ours do,
-of a job that a budget has ended: an agent's words may hold any command.
+Owns these words, and the commands. Nobody reads the words again: which budget has stopped a job is
+on its record (`ReachedBudget`).
 """
-
-import re
 
 from msgspec import structs
 
 from sow.clock import format_duration
 from sow.config.budgets import write_budget, write_count
 from sow.jobs.budgets import NO_BATCH, WARN_AT, Account
-from sow.schema.budget import Amounts, Measure, ScopeKind
-from sow.schema.job import Job
+from sow.schema.budget import Measure, ReachedBudget, ScopeKind
 
 EDIT_REPOSITORYS = '"${EDITOR:-vi}" .sow/config.yaml'
 """What opens the repository's own settings."""
-REACHED = re.compile(r"the budget of (?:task|batch|executor|the project)\b")
-SCOPE_IN_FILE = re.compile(r"the budget of (?:the project|executor (\S+)) is reached: ")
-OF_TASK = "the budget of task"
-"""How the words begin that tell of a task's own budget."""
 
 
-def raised(job: Job) -> str:
-    """Return the option that raises the budget of a job's task: the one that its reason names."""
-    if option := option_in(job.reason):
-        return option
-    task = job.budgets.task if job.budgets is not None else None
-    doubled = {
-        measure.value: 2 * amount
-        for measure in Measure
-        if (amount := (task or Amounts()).of(measure)) is not None
-    }
-    return f"--budget {write_budget(Amounts(**doubled))}"
+def reached_budget(account: Account) -> ReachedBudget:
+    """Return what is put on record of a budget that is reached."""
+    scope, measure = account.scope, account.measure
+    total = structs.replace(scope.budget, **{measure.value: enough(account)})
+    return ReachedBudget(kind=scope.kind, name=scope.name, enough=total)
 
 
-def option_in(words: str) -> str:
-    """Return the option that raises a task's budget, where words say that one is reached."""
-    found = REACHED.match(words) and re.search(r"such as (--budget \S+)\.", words)
-    return found[1] if found else ""
-
-
-def command_in(words: str) -> str:
-    """Return the command that raises a budget, where words say that one is reached."""
-    if not REACHED.match(words):
+def option_of(reached: ReachedBudget | None) -> str:
+    """Return the option with which a call raises its task's budget; empty for any other budget."""
+    if reached is None or reached.kind is not ScopeKind.TASK:
         return ""
-    found = re.search(r"`(sow [^`]*--budget [^`]+|sow config edit)`", words)
-    if found is not None:
-        return found[1]
-    return EDIT_REPOSITORYS if " in .sow/config.yaml, then " in words else ""
+    return f"--budget {write_budget(reached.enough)}"
 
 
-def scope_in_file(words: str) -> tuple[ScopeKind, str] | None:
-    """Return whose budget is reached by some words, where it stands in a file; else None."""
-    found = SCOPE_IN_FILE.match(words)
-    if found is None:
-        return None
-    return (ScopeKind.EXECUTOR, found[1]) if found[1] else (ScopeKind.PROJECT, "")
+def command_of(reached: ReachedBudget | None) -> str:
+    """Return the command that raises a budget; empty for a task's, which a call raises."""
+    match reached.kind if reached is not None else None:
+        case ScopeKind.EXECUTOR:
+            return "sow config edit"
+        case ScopeKind.PROJECT:
+            return EDIT_REPOSITORYS
+        case ScopeKind.BATCH if reached is not None:
+            return f"sow batch resume {reached.name} --budget {write_budget(reached.enough)}"
+        case _:
+            return ""
 
 
 def account_words(account: Account) -> str:
@@ -96,17 +78,17 @@ def scope_words(account: Account) -> str:
 def raise_words(account: Account) -> str:
     """Return how a budget is raised, with the command or the setting."""
     scope, measure = account.scope, account.measure
-    total = write_budget(structs.replace(scope.budget, **{measure.value: enough(account)}))
+    reached = reached_budget(account)
     batch = scope.values["batch"]
     again = "call again" if batch == NO_BATCH else f"`sow batch wait {batch}`"
     match scope.kind:
         case ScopeKind.TASK:
-            return f"Call again with a new total, such as --budget {total}."
+            return f"Call again with a new total, such as {option_of(reached)}."
         case ScopeKind.EXECUTOR:
             key = f"agents.executors.{scope.name}.budget.{measure}"
             return f"Raise {key} in your configuration (`sow config edit`), then {again}."
         case ScopeKind.BATCH:
-            return f"Raise it: `sow batch resume {scope.name} --budget {total}`."
+            return f"Raise it: `{command_of(reached)}`."
         case ScopeKind.PROJECT:
             return f"Raise budget.{measure} in .sow/config.yaml, then {again}."
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from sow.ids import BatchId, JobId, ProjectId, TaskId
-from sow.schema.budget import Amounts
+from sow.schema.budget import Amounts, ReachedBudget
 
 
 class BatchState(StrEnum):
@@ -138,6 +138,8 @@ class BatchItem(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     refusal: str = ""
     """Why the next deed could not be done, in a person's words."""
+    reached: ReachedBudget | None = None
+    """The budget that the last refusal was about, if it was about one."""
     forgiven: int = -1
     """The newest job when a person said go on: its failure, and earlier ones, count no more."""
     is_open: bool = True

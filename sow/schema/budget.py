@@ -47,6 +47,16 @@ class ScopeKind(StrEnum):
     """All that agents do for one project."""
 
 
+class ReachedBudget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A budget that has stopped a job or refused a call, and what raises it."""
+
+    kind: ScopeKind
+    name: str = ""
+    """The task's id, the executor's name, the batch's number; empty of the project."""
+    enough: Amounts
+    """A new total with which it goes on."""
+
+
 class Budgets(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The budgets that bind a job, as they stood when it was placed."""
 

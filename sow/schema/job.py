@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from sow.ids import AttemptId, BatchId, JobId, ProjectId, TaskId, WorkerId
-from sow.schema.budget import Budgets
+from sow.schema.budget import Budgets, ReachedBudget
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job_terms import JobTerms, MergeTerms
@@ -130,6 +130,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What its kind alone has been asked for."""
     budgets: Budgets | None = None
     """The budgets that bind it, as they stood when it was placed; None without any."""
+    reached: ReachedBudget | None = None
+    """The budget that has ended it; None where none has."""
     batch: BatchId | None = None
     """The batch that its task belonged to when it was placed, whoever placed it."""
     batch_step: int | None = None

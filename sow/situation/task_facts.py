@@ -260,6 +260,6 @@ def _ending(task: Task, last: Job | None) -> dict[str, object]:
 
 
 def _raised(job: Job) -> str:
-    from sow.reports.budgets import OF_TASK, raised  # few jobs have come to the end of one
+    from sow.reports.budgets import option_of  # few jobs have come to the end of one
 
-    return raised(job) if job.reason.startswith(OF_TASK) else ""
+    return option_of(job.reached)

@@ -12,6 +12,7 @@ from sow.batches.deeds import OF_AGENTS, Deed, Plan
 from sow.batches.facts import BatchFacts, Dependency, EndedJob, ItemFacts, LiveJob
 from sow.batches.planning import next_deeds
 from sow.schema.batch import AT_REST, ENDED, Accept, BatchPolicy, ItemState
+from sow.schema.budget import Amounts, ReachedBudget, ScopeKind
 from sow.schema.causes import Cause
 from sow.schema.job import FINAL_STATES, JobState, Verb
 from sow.schema.kinds import KINDS
@@ -316,58 +317,35 @@ def test_a_reached_budget_wants_a_person_and_does_not_end_the_batch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("started", "hint", "command"),
+    ("started", "reached", "command"),
     [
-        (
-            True,
-            "Raise it: `sow batch resume 1 --budget usd=4`.",
-            "sow batch resume 1 --budget usd=4",
-        ),
-        (
-            True,
-            "Call again with a new total, such as --budget usd=0.4.",
-            'sow agent resume 010 "…" --budget usd=0.4',
-        ),
-        (
-            False,
-            "Call again with a new total, such as --budget time=2h.",
-            "sow agent spawn 010 --budget time=2h",
-        ),
-        (
-            True,
-            "Raise budget.usd in .sow/config.yaml, then `sow batch wait 1`.",
-            '"${EDITOR:-vi}" .sow/config.yaml',
-        ),
-        (
-            True,
-            "Raise agents.executors.a.budget.usd in your configuration (`sow config edit`), then"
-            " `sow batch wait 1`.",
-            "sow config edit",
-        ),
+        (True, ("batch", "1", {"usd": 4}), "sow batch resume 1 --budget usd=4"),
+        (True, ("task", "010", {"usd": 0.4}), 'sow agent resume 010 "…" --budget usd=0.4'),
+        (False, ("task", "010", {"time": 7200}), "sow agent spawn 010 --budget time=2h"),
+        (True, ("project", "", {"usd": 4}), '"${EDITOR:-vi}" .sow/config.yaml'),
+        (True, ("executor", "a", {"usd": 4}), "sow config edit"),
     ],
 )
+@pytest.mark.parametrize("is_job", [True, False])
 def test_a_reached_budget_names_the_command_that_raises_it(
-    started: bool, hint: str, command: str
+    started: bool, reached: tuple[str, str, dict[str, float]], command: str, is_job: bool
 ) -> None:
-    reason = f"the budget of the project is reached: $2 of $2\n{hint}"
-    last = ended(Verb.SPAWN, JobState.FAILED, Cause.BUDGET_REACHED, reason=reason)
-    plan = plan_of(item(TaskStatus.FAILED, last=last, session_started=started))
-    assert plan.standings[0].command == command
+    kind, name, enough = reached
+    by = ReachedBudget(kind=ScopeKind(kind), name=name, enough=Amounts(**enough))
+    if is_job:
+        last = ended(Verb.SPAWN, JobState.FAILED, Cause.BUDGET_REACHED, reason="So.", reached=by)
+        found = item(TaskStatus.FAILED, last=last, session_started=started)
+    else:
+        status = TaskStatus.NEEDS_REVIEW if started else TaskStatus.PENDING
+        found = item(status, session_started=started, refusal="So.", refused_by=by)
+    assert plan_of(found).standings[0].command == command
 
 
-@pytest.mark.parametrize(
-    ("cause", "reason"),
-    [
-        (
-            Cause.API_ERROR,
-            "the budget of batch 1 is reached: `sow batch resume 1 --budget usd=900`",
-        ),
-        (Cause.BUDGET_REACHED, "it says: the budget of batch 1: `sow job list --budget usd=9`"),
-    ],
-)
+@pytest.mark.parametrize("cause", [Cause.API_ERROR, Cause.BUDGET_REACHED])
 def test_a_command_in_the_words_of_others_is_never_named_as_what_raises_a_budget(
-    cause: Cause, reason: str
+    cause: Cause,
 ) -> None:
+    reason = "the budget of batch 1 is reached: `sow batch resume 1 --budget usd=900`"
     last = ended(Verb.REVIEW, JobState.FAILED, cause, reason=reason)
     plan = plan_of(checked(last=last), policy=ALL)
     assert plan.standings[0].state is ItemState.NEEDS_PERSON

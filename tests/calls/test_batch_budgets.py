@@ -17,9 +17,9 @@ from sow.calls.batch_wait import look_at_batch, tell_of_files
 from sow.ids import JobId, TaskId
 from sow.jobs import batches, budgets, jobs, spending
 from sow.jobs.budgets import Account
-from sow.reports.budgets import account_words, raise_words, raised
+from sow.reports.budgets import account_words, option_of, raise_words, reached_budget
 from sow.schema.batch import BatchPolicy, ItemState
-from sow.schema.budget import Amounts, Budgets, Measure, ScopeKind
+from sow.schema.budget import Amounts, Budgets, Measure, ReachedBudget, ScopeKind
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
 from sow.schema.task import TaskStatus
@@ -30,11 +30,18 @@ REACHED = (
     "the budget of batch 1 is reached: 1m of 1m\nRaise it: `sow batch resume 1 --budget time=2m`."
 )
 
+OF_BATCH = ReachedBudget(kind=ScopeKind.BATCH, name="1", enough=Amounts(time=120.0))
+
 
 def refuse(desk: Desk, job_id: int = 1, status: TaskStatus = TaskStatus.FAILED) -> None:
     """End a job as its worker does that has found the old budget reached."""
     desk.end(job_id, status, JobState.FAILED)
-    ends = {"cause": Cause.BUDGET_REACHED, "reason": REACHED, "budgets": Budgets(batch=OLD)}
+    ends = {
+        "cause": Cause.BUDGET_REACHED,
+        "reason": REACHED,
+        "budgets": Budgets(batch=OLD),
+        "reached": OF_BATCH,
+    }
     jobs.change_job(desk.database, JobId(job_id), **ends)
 
 
@@ -103,7 +110,9 @@ def test_what_was_refused_for_want_of_a_budget_is_tried_with_another_figure(
     desk: Desk, work: Work
 ) -> None:
     desk.end(1, TaskStatus.PENDING, JobState.CANCELLED)
-    batches.change_item(desk.database, work.batch.id, TaskId("010"), refusal=REACHED)
+    batches.change_item(
+        desk.database, work.batch.id, TaskId("010"), refusal=REACHED, reached=OF_BATCH
+    )
     (found,) = look(work).standings
     assert found.command == "sow batch resume 1 --budget time=2m"
     pay(work)
@@ -134,11 +143,16 @@ def test_a_budget_that_is_raised_in_its_file_frees_what_it_has_stopped_when_some
     assert "then `sow batch wait 1`" in words
     if is_job:
         desk.end(1, TaskStatus.FAILED, JobState.FAILED)
-        ends = {"cause": Cause.BUDGET_REACHED, "reason": words}
+        ends = {
+            "cause": Cause.BUDGET_REACHED,
+            "reason": words,
+            "reached": reached_budget(account),
+        }
         jobs.change_job(desk.database, JobId(1), **ends)
     else:
         desk.end(1, TaskStatus.PENDING, JobState.CANCELLED)
-        batches.change_item(desk.database, work.batch.id, TaskId("010"), refusal=words)
+        refused = {"refusal": words, "reached": reached_budget(account)}
+        batches.change_item(desk.database, work.batch.id, TaskId("010"), **refused)
     turn(work)
     assert (items(work), wait(work)) == ({"010": ItemState.NEEDS_PERSON}, True)
     (found,) = look(work).standings
@@ -186,5 +200,6 @@ def test_the_figure_that_is_named_is_enough_and_leaves_the_other_measures(desk: 
     assert named[ScopeKind.BATCH] == "Raise it: `sow batch resume 1 --budget usd=0.16,time=1h`."
     words = "Call again with a new total, such as --budget usd=0.16,tokens=2M."
     assert named[ScopeKind.TASK] == words
-    ended = replace(job, reason=f"the budget of task 010 is reached: …\n{words}")
-    assert raised(ended) == "--budget usd=0.16,tokens=2M"
+    scope = next(scope for scope in budgets.scopes_of(job) if scope.kind is ScopeKind.TASK)
+    account = Account(scope, Measure.USD, 0.01, used=0.05, charged=0.08, running=0, waiting=0)
+    assert option_of(reached_budget(account)) == "--budget usd=0.16,tokens=2M"

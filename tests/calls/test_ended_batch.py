@@ -14,6 +14,7 @@ from sow.calls.placement import place
 from sow.ids import JobId, TaskId
 from sow.jobs import batches, jobs, told_batches
 from sow.schema.batch import BatchState, ItemState
+from sow.schema.budget import Amounts, ReachedBudget, ScopeKind
 from sow.schema.causes import Cause
 from sow.schema.job import JobState
 from sow.schema.output.batches import BatchDetail
@@ -135,7 +136,9 @@ def test_a_reached_budget_of_a_batch_is_raised_only_while_that_goes_on(
     work = begin(desk)
     turn(work)
     desk.end(1, TaskStatus.FAILED, JobState.FAILED)
-    jobs.change_job(desk.database, desk.job(1).id, cause=Cause.BUDGET_REACHED, reason=REACHED)
+    reached = ReachedBudget(kind=ScopeKind.BATCH, name="1", enough=Amounts(usd=4.0))
+    ends = {"cause": Cause.BUDGET_REACHED, "reason": REACHED, "reached": reached}
+    jobs.change_job(desk.database, desk.job(1).id, **ends)
     turn(work)
     if has_ended:
         batch_turn.end(work, BatchState.CANCELLED)

@@ -11,6 +11,8 @@ SECOND = "158d64fb59164bd01a4c28888bc9fd4189595ae7"
 """The last one whose form was the second."""
 THIRD = "94da102fd3ac9505f198635a114d42587fb5a485"
 """One whose form was the third."""
+FOURTH = "19f7cfc93a05c850f41424b17e2e747b3f898099"
+"""One whose form was the fourth."""
 REPOSITORY = Path(__file__).parents[2]
 
 PROGRAM = """\
