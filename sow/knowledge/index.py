@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import UNSET, to_builtins
 
 from sow.errors import SowError
-from sow.files import NotAFile, read_regular, write_atomically
+from sow.files import NotAFile, read_inside, write_atomically
 from sow.paths import Workspace
 from sow.schema.knowledge import KnowledgeEntry
 from sow.state.state_errors import InvalidState
@@ -37,7 +37,8 @@ def read_entries(workspace: Workspace) -> tuple[list[Filed], list[SowError]]:
     errors: list[SowError] = []
     for path in entry_files(workspace):
         try:
-            found.append(Filed(path.stem, parse_entry(path, read_regular(path, LIMIT))))
+            text = read_inside(path, workspace.root, LIMIT)
+            found.append(Filed(path.stem, parse_entry(path, text)))
         except FileNotFoundError:
             continue  # a merge, or a person, was faster
         except (InvalidState, NotAFile, SowError) as error:

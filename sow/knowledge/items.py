@@ -89,7 +89,7 @@ def item_named(known: Known, name: str, inside: str | None) -> Item:
 def files_of(workspace: Workspace, item: Item) -> list[str]:
     """Return the files whose text belongs to an item, from the root of the workspace."""
     place = workspace.root / item.path
-    if not is_inside(workspace, item.path):
+    if not (is_inside(workspace, item.path) and is_there(workspace, item.path)):
         return []
     if not place.is_dir():
         return [item.path] if place.is_file() else []
@@ -111,6 +111,11 @@ def is_inside(workspace: Workspace, path: str) -> bool:
     root = Path(os.path.realpath(workspace.root))
     real = Path(os.path.realpath(workspace.root / path))
     return real.is_relative_to(root) and is_contents(root, real)
+
+
+def is_there(workspace: Workspace, path: str) -> bool:
+    """Whether something lies there; nothing does under a name that no disk takes."""
+    return os.path.exists(workspace.root / path)  # noqa: PTH110 - it raises nothing
 
 
 def texts_below(workspace: Workspace, folder: str) -> Iterator[str]:
@@ -142,7 +147,7 @@ def _newest_by_path(filed: Sequence[Filed]) -> dict[str, Filed]:
 
 def _item(workspace: Workspace, filed: Filed) -> Item:
     entry = filed.entry
-    is_here = is_inside(workspace, entry.path) and (workspace.root / entry.path).exists()
+    is_here = is_inside(workspace, entry.path) and is_there(workspace, entry.path)
     return Item(filed.id, entry.kind, entry.title, entry.path, entry.summary, entry, is_here)
 
 

@@ -6,9 +6,9 @@ Reads files, changes none.
 from collections.abc import Iterator
 from pathlib import Path
 
-from sow.files import NotAFile, read_regular
+from sow.files import NotAFile, read_inside
 from sow.knowledge.index import LIMIT, entry_files, parse_entry
-from sow.knowledge.items import is_inside
+from sow.knowledge.items import is_inside, is_there
 from sow.paths import Workspace
 from sow.state.state_errors import InvalidState, NewerState
 from sow.validation.kinds import Defect, Kind
@@ -19,7 +19,7 @@ def knowledge_defects(workspace: Workspace) -> Iterator[Defect]:
     """Yield what is wrong with the entries."""
     for path in entry_files(workspace):
         try:
-            text = read_regular(path, LIMIT)
+            text = read_inside(path, workspace.root, LIMIT)
         except FileNotFoundError:
             continue
         except NotAFile as error:
@@ -53,7 +53,7 @@ def _of_entry(workspace: Workspace, path: Path, text: bytes) -> Iterator[Defect]
         return
     if not is_inside(workspace, entry.path):
         what = f"{entry.path} leads out of the repository"
-    elif not (workspace.root / entry.path).exists():
+    elif not is_there(workspace, entry.path):
         what = f"there is no {entry.path}"
     else:
         return

@@ -172,6 +172,11 @@ def test_two_documents_of_one_name_have_two_entries(site: KnowledgeSite) -> None
     assert len(site.index()) == 3
 
 
+def validated(site: KnowledgeSite) -> str:
+    """Return what `sow validate` prints for programs."""
+    return run_in_process("validate", "--json", env=site.environment, cwd=site.workspace.root).out
+
+
 def test_what_an_entry_names_cannot_lead_out_of_the_repository(site: KnowledgeSite) -> None:
     site.begin("Base")
     site.finish()
@@ -192,11 +197,33 @@ def test_what_an_entry_names_cannot_lead_out_of_the_repository(site: KnowledgeSi
     }
     assert site.rows("knowledge", "search", "walrus") == []
     assert "nothing is there" in site.sow("knowledge", "show", "by-link", code=4)
-    findings = json.loads(
-        run_in_process("validate", "--json", env=site.environment, cwd=site.workspace.root).out
-    )["findings"]
+    findings = json.loads(validated(site))["findings"]
     kinds = {Path(found["path"]).stem: found["kind"] for found in findings}
     assert kinds == {"by-link": "knowledge-missing", **{f"bad-{n}": "form" for n in range(5)}}
+
+
+def test_an_entry_with_a_name_that_no_disk_takes_hides_no_other(site: KnowledgeSite) -> None:
+    site.begin("Good")
+    site.finish()
+    ((_, data),) = site.index().items()
+    site.write("docs/kept.txt", "")
+    rows = data.decode().splitlines()
+    lines = [f"path: docs/{'x' * 900}" if row.startswith("path:") else row for row in rows]
+    site.write(".sow/knowledge/index/long.yaml", "\n".join(lines))
+    listed = {row["id"]: row["is_here"] for row in site.rows("knowledge", "list")}
+    assert listed == {"long": False, **dict.fromkeys(set(listed) - {"long"}, True)}
+    assert len(site.rows("knowledge", "search", "good")) == 2
+    assert "there is no docs/xxx" in validated(site)
+
+
+def test_an_entry_that_is_a_link_out_of_the_repository_is_not_read(site: KnowledgeSite) -> None:
+    secret = site.write("../secret.txt", "walrus\n")
+    site.workspace.knowledge_index.mkdir(parents=True)
+    (site.workspace.knowledge_index / "link.yaml").symlink_to(secret)
+    _, (error,) = read_entries(site.workspace)
+    for words in (error.message, validated(site)):
+        assert "leads out of the repository" in words
+        assert "walrus" not in words
 
 
 def test_two_branches_that_end_two_projects_merge(site: KnowledgeSite) -> None:
