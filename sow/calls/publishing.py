@@ -18,7 +18,7 @@ from sow.clock import format_time
 from sow.errors import StateError
 from sow.files import NotWritten, read_regular
 from sow.github.answers import Issue
-from sow.github.quoting import LONGEST_BODY, fitting
+from sow.github.quoting import LONGEST_BODY, fitting, inert_markdown
 from sow.github.requests import Place, create_issue, issues_since, own_login
 from sow.jobs.private_folders import make_private
 from sow.paths import Workspace
@@ -150,7 +150,8 @@ def _body(workspace: Workspace, project: Project, unit: Task, numbers: Mapping[s
         f"<!-- sow:unit {project.id}/{unit.id} -->",
     ]
     behind = "\n".join(end)
-    text = fitting(words.decode("utf-8", "replace").strip(), LONGEST_BODY - len(behind) - 2)
+    text = inert_markdown(words.decode("utf-8", "replace").strip())
+    text = fitting(text, LONGEST_BODY - len(behind) - 2)
     return f"{text}\n\n{behind}"
 
 

@@ -16,6 +16,7 @@ from sow.git.repository import commit_of
 from sow.git.run import git, git_answer
 from sow.github.answers import Pull, Review
 from sow.github.github_errors import GithubRefused
+from sow.github.quoting import inert_title
 from sow.github.requests import (
     Place,
     branch_tip,
@@ -150,7 +151,7 @@ def open_pull(
             place,
             head=f"{owner}:{branch}",
             base=into,
-            title=title or found.project.name,
+            title=title or inert_title(found.project.name),
             body=report_of(found, _closed(found, place)),
             draft=draft,
         )

@@ -136,13 +136,16 @@ def _place(html: Path | None) -> Path:
 
 def _refuse_foreign(path: Path) -> None:
     """Raise where a file lies there that is no report: a slip must not cost anybody a file."""
+    from sow.files import NotAFile, open_regular
     from sow.timeline.page import MARK
 
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_regular(path), "rb") as file:
             begins = file.read(len(MARK)).decode("utf-8", "replace")
     except FileNotFoundError:
         return
+    except NotAFile:  # a pipe would hold us up for ever
+        begins = ""
     if begins != MARK:
         raise UsageError(
             f"{path} is there, and it is no report",

@@ -123,7 +123,7 @@ def read_answer(data: bytes, form: type[T], what: str) -> T:
     """Return what GitHub has answered. Raises BadAnswer."""
     try:
         return msgspec.json.decode(data, type=form)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadAnswer(what, str(error)) from error
 
 
@@ -140,5 +140,5 @@ def read_pages(data: bytes, form: type[T], what: str) -> list[T]:
             items += msgspec.convert(page, list[Any])
             text = text[end:].lstrip()
         return msgspec.convert(items, list[form])  # type: ignore[valid-type]
-    except (ValueError, msgspec.ValidationError) as error:
+    except (ValueError, msgspec.ValidationError, RecursionError) as error:
         raise BadAnswer(what, str(error)) from error

@@ -117,7 +117,7 @@ def _details(output: str, complaint: str) -> list[str]:
     try:
         errors = json.loads(output).get("errors", ())
         found = [str(each.get("message") or each.get("code") or "") for each in errors]
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         return []
     return [words for words in found if words and words not in complaint]
 

@@ -1,5 +1,6 @@
 """`sow report` of true workers' work: what was waited for, by whom it was held up, and the page."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,8 @@ def test_a_file_that_is_no_report_is_left_alone(site: Site) -> None:
     refused = site.sow("report", "--html", "notes.html", expect=2)
     assert "it is no report" in refused.err
     assert (site.root / "notes.html").read_text() == "<p>My own</p>"
+    os.mkfifo(site.root / "pipe.html")
+    assert "it is no report" in site.sow("report", "--html", "pipe.html", expect=2).err
     missing = site.sow("report", "--html", "no/such/page.html", expect=2)
     assert "there is no folder" in missing.err
     assert "nobody is at a terminal" in site.sow("report", "--open", expect=2).err

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sow.errors import SowError
-from sow.github.answers import Issue, read_pages
+from sow.github.answers import Issue, read_answer, read_pages
 from sow.github.github_errors import (
     BadAnswer,
     GithubRefused,
@@ -14,7 +14,14 @@ from sow.github.github_errors import (
     NotLoggedIn,
     RateLimited,
 )
-from sow.github.quoting import fitting, inert, name_from, quoted_issue
+from sow.github.quoting import (
+    fitting,
+    inert,
+    inert_markdown,
+    inert_title,
+    name_from,
+    quoted_issue,
+)
 from sow.github.requests import issue_name
 from sow.github.run import VARIABLES, failure, gh_environment
 
@@ -66,10 +73,58 @@ def test_pages_come_one_behind_the_other(text: str, numbers: list[int]) -> None:
     assert [issue.number for issue in read_pages(whole.encode(), Issue, "it")] == numbers
 
 
-@pytest.mark.parametrize("data", [b"[", b"{}", b"[1]", b"\xff", b"[] x", b'[{"number": "1"}]'])
+@pytest.mark.parametrize(
+    "data", [b"[", b"{}", b"[1]", b"\xff", b"[] x", b'[{"number": "1"}]', b"[" * 99_999]
+)
 def test_pages_that_are_none_are_told(data: bytes) -> None:
     with pytest.raises(BadAnswer):
         read_pages(data, Issue, "it")
+
+
+def test_an_answer_that_is_nested_without_end_is_told() -> None:
+    with pytest.raises(BadAnswer):
+        read_answer(b'{"a":' * 99_999, Issue, "it")
+    assert isinstance(failure("it", 1, "gh: x (HTTP 422)", "[" * 99_999), GithubRefused)
+
+
+@pytest.mark.parametrize(
+    ("text", "there"),
+    [
+        ("@all", "@<!-- -->all"),
+        ("é@all", "é@<!-- -->all"),
+        ("a@example.org", "a@example.org"),
+        ("fixes o/r#7", "fixes o/r#<!-- -->7"),
+        ("Fixes https://github.com/o/r/Issues/7", "Fixes https://github.com/o/r/Issues/<!-- -->7"),
+        ("see https://ghe/o/r/pull/7", "see https://ghe/o/r/pull/<!-- -->7"),
+        ("a\\|b", "a\\\\\\|b"),
+        ("![i](https://x/i.png)", "!\\[i](https://x/i.png)"),
+    ],
+)
+def test_a_name_does_nothing_on_github(text: str, there: str) -> None:
+    assert inert(text) == there
+
+
+def test_a_title_does_nothing_where_a_squash_makes_a_message_of_it() -> None:
+    title = inert_title("Fixes #7\nfor @all, https://github.com/o/r/issues/7")
+    assert title == "Fixes #\u20607 for @\u2060all, https://github.com/o/r/issues/\u20607"
+
+
+@pytest.mark.parametrize(
+    ("text", "there"),
+    [
+        ("# For @all\n\n#7", "# For @<!-- -->all\n\n#<!-- -->7"),
+        ("```py\n@cache\n```\n@all", "```py\n@cache\n```\n@<!-- -->all"),
+        ("~~~\n@cache", "~~~\n@cache"),
+        ("use `@cache` @all", "use `@cache` @<!-- -->all"),
+        ("``a ` @cache`` @all", "``a ` @cache`` @<!-- -->all"),
+        # What only looks like code to a careless eye.
+        ("\\`@all`", "\\`@<!-- -->all`"),
+        ("- ` @all\n- `", "- ` @<!-- -->all\n- `"),
+        ("``` a`\n@all\n```", "``` a`\n@<!-- -->all\n```"),
+    ],
+)
+def test_a_description_does_nothing_and_its_code_stays(text: str, there: str) -> None:
+    assert inert_markdown(text) == there
 
 
 def test_an_issue_of_another_host_keeps_it() -> None:
