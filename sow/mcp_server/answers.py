@@ -1,7 +1,8 @@
 """What a client is answered: the objects that a command has printed, its notes, its exit code.
 
 Owns the form of an answer, and how long it may be. The objects are those of
-`--json`, errors included; nothing in them is changed.
+`--json`, errors included; nothing in them is changed, save that of a single one that is too long
+the longest texts are cut, and say so.
 """
 
 import json
@@ -15,6 +16,11 @@ from sow.mcp_server.tool import Arguments, Tool
 
 MOST_CHARACTERS = 45_000
 """Of one answer. Claude Code 2.1.330 shows its model 49,000 whole, and of more a preview."""
+TEXT_LIMITS = (20_000, 4_000, 800)
+"""To how many characters the texts of a result are cut that is too long by itself; the first of
+them that is enough."""
+MOST_NOTES = 4_000
+"""Characters in all the notes."""
 WAITING_TOOL = {"batch_run": "batch_wait", "batch_wait": "batch_wait"}
 """The tool that goes on waiting where it is not `agent_wait` or `job_wait`."""
 
@@ -49,7 +55,7 @@ def answer_of(tool: Tool, arguments: Arguments, ended: Ended) -> Answer:
         results = [error_object(_without_words(ended))]
     kept, left_out = _fitting(results, keeps_last=tool.keeps_last)
     content: Json = {"exit_code": ended.exit_code, "results": kept}
-    notes = [*others, *_notes(ended.errors, results)]
+    notes = _noted([*others, *_notes(ended.errors, results)])
     if left_out:
         kept_part = "last" if tool.keeps_last else "first"
         notes.append(
@@ -134,7 +140,41 @@ def _fitting(results: Sequence[Json], *, keeps_last: bool) -> tuple[list[Json], 
             break
         kept += 1
     chosen = results[len(results) - kept :] if keeps_last else results[:kept]
-    return list(chosen), len(results) - kept
+    return _in_room(chosen), len(results) - kept
+
+
+def _in_room(results: Sequence[Json]) -> list[Json]:
+    """Return results with their texts cut as far as an answer has no room for them."""
+    fit = list(results)
+    for most in TEXT_LIMITS:
+        if len(json.dumps(fit, ensure_ascii=False)) <= MOST_CHARACTERS:
+            break
+        fit = [_cut(result, most) for result in results]
+    return fit
+
+
+def _cut(value: Any, most: int) -> Any:
+    match value:
+        case str() if len(value) > most:
+            return f"{value[:most]}… ({len(value) - most} more characters)"
+        case dict():
+            return {key: _cut(each, most) for key, each in value.items()}
+        case list():
+            return [_cut(each, most) for each in value]
+    return value
+
+
+def _noted(notes: Sequence[str]) -> list[str]:
+    """Return the first notes, as far as there is room for them, and how many others there are."""
+    room = MOST_NOTES
+    kept: list[str] = []
+    for note in notes:
+        room -= len(note)
+        if room < 0:
+            left = len(notes) - len(kept)
+            return [*kept, _cut(note, MOST_NOTES // 4), *([f"{left - 1} more notes"] * (left > 1))]
+        kept.append(note)
+    return kept
 
 
 def _notes(errors: str, results: Sequence[Json]) -> list[str]:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sow.files import read_regular, write_atomically
+from sow.jobs.private_folders import make_private
 from sow.paths import Workspace
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -52,9 +53,9 @@ def read_told(workspace: Workspace, session: str) -> tuple[str, Signs] | None:
 
 
 def write_told(workspace: Workspace, session: str, cursor: str, signs: Signs) -> None:
-    """Remember up to where a session was told."""
+    """Remember up to where a session was told, in a folder for its owner alone."""
     folder = workspace.sessions
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private(folder, below=workspace.sow)
     data = json.dumps({"cursor": cursor, "signs": signs}).encode()
     write_atomically(folder / f"{session}.json", data, durable=False)
     _forget_oldest(folder)

@@ -36,6 +36,8 @@ _NAMES = {
 _MESSAGE = r"^(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?$"
 _STEP = r"\.([^.\[]+)|\[(\d+)\]|\[(\.\.\.)\]"
 _ANY_KEY = "..."
+LONGEST_SHOWN = 200
+"""Of what a file says, in a message."""
 
 
 def schema_problem(
@@ -110,13 +112,18 @@ def _reason(what: str, keys: KeyPath, type: type[Any], node: Any) -> str:
     missing = re.search(r"missing required field `(.+)`", what)
     if missing:
         return f"the key {missing[1]!r} is missing"
-    written = node.value if is_scalar(node) else None
+    written = _shown(node.value) if is_scalar(node) else None
     if what.startswith("Invalid enum value"):
         return _unknown_word(written, keys, type)
     wrong_type = re.match(r"Expected `(.+)`, got `(.+)`", what)
     if wrong_type:
         return _wrong_type(wrong_type[1], wrong_type[2], written)
     return _broken_rule(what, written, keys, type)
+
+
+def _shown(written: str) -> str:
+    """Return what a file says for a message, which is for a line of a terminal."""
+    return written if len(written) <= LONGEST_SHOWN else f"{written[:LONGEST_SHOWN]}…"
 
 
 def _unknown_key(keys: KeyPath, type: type[Any]) -> str:

@@ -67,9 +67,29 @@ def test_an_answer_is_bounded(name: str, kept: str) -> None:
     assert f"these are the {kept}" in note
 
 
-def test_a_single_result_is_never_left_out() -> None:
-    answer = answer_of(TOOLS["log"], {}, Ended(0, printed({"text": "x" * 100_000})))
-    assert len(answer.content["results"]) == 1
+def test_a_single_result_is_never_left_out_and_its_texts_are_cut() -> None:
+    texts = {"text": "x" * 100_000, "lines": ["y" * 30_000, "short"], "number": 7}
+    answer = answer_of(TOOLS["log"], {}, Ended(0, printed(texts)))
+    (result,) = answer.content["results"]
+    assert len(answer.text) < MOST_CHARACTERS + 1000
+    assert result["text"] == "x" * 20_000 + "… (80000 more characters)"
+    assert (result["lines"][1], result["number"]) == ("short", 7)
+
+
+def test_an_error_that_repeats_what_it_was_given_is_bounded() -> None:
+    error = {**ERROR, "error": {**ERROR["error"], "message": "z" * 200_000}}
+    words = f"Error: {'z' * 200_000}\n\nLook.\n"
+    answer = answer_of(TOOLS["task_show"], {}, Ended(4, printed(error), words))
+    assert len(answer.text) < MOST_CHARACTERS
+    assert answer.content["results"][0]["error"]["message"].startswith("zzz")
+
+
+def test_notes_are_bounded() -> None:
+    lines = "".join(f"Note: {number} {'n' * 1000}\n" for number in range(100))
+    answer = answer_of(TOOLS["status"], {}, Ended(0, printed({"a": 1}), lines + "m" * 100_000))
+    notes = answer.content["notes"]
+    assert sum(map(len, notes)) < 6000
+    assert notes[-1] == f"{101 - len(notes) + 1} more notes"
 
 
 RUNNING = {"task": "010", "job": 7, "exit_code": 75}

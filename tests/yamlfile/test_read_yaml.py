@@ -152,6 +152,7 @@ agents:
         ("task: !!python/object:os.system {}\n", 1, "could not determine a constructor"),
         ("a: *nowhere\n", 1, "found undefined alias"),
         ("[]\n", 1, "expected a mapping, got a list"),
+        ("x" * 100_000, 1, f"expected a mapping, got '{'x' * 200}…'"),
         ("hello\n", 1, "expected a mapping, got 'hello'"),
     ],
 )
