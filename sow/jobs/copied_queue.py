@@ -31,7 +31,7 @@ class CopiedQueue(QueueError):
 def refuse_copied(connection: sqlite3.Connection, workspace: Workspace) -> None:
     """Raise CopiedQueue where the file is that of another checkout, which is still there."""
     noted = _noted(connection)
-    if noted is None or noted[0] == _mark(workspace) or noted[1] == workspace.root:
+    if noted is None or noted[0] == _mark(workspace):
         return
     mark, root = noted
     if mark and _mark(Workspace(root)) == mark:
