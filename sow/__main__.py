@@ -6,6 +6,8 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
+from sow import module_finder
+
 ALLOCATIONS = 50_000
 """How many new objects make Python look for garbage. Importing makes some ten thousand, none of
 them garbage, and by Python's own measure (700) a short command searches them some 50 times."""
@@ -19,7 +21,8 @@ def main() -> NoReturn:
     nothing. A command has closed what it opened; what it said is flushed here.
     """
     gc.set_threshold(ALLOCATIONS)
-    # The threshold above is to hold for what this imports.
+    module_finder.install()
+    # The threshold and the finder are to hold for what this imports.
     from sow.cli.root import run
 
     code = run(sys.argv[1:])
