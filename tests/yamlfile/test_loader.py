@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sow.yamlfile.library import yaml
@@ -71,6 +71,28 @@ SCALARS = (
     "a b 1 0x1 1.5 yes ~ << = 2026-01-02 2026-13-41 2026-01-02T03:04:05Z '1' \"b\""
     " !!str|1 !!int|x !mine|a &x|a *x"
 )
+PLAIN = st.text("0123456789abcdefABCDEFntyoNTYO-+.:_~ TZx=<", max_size=12) | st.sampled_from(
+    [
+        word
+        for name in ("yes", "no", "true", "false", "on", "off", "null", "y", "n", "inf", "nan")
+        for word in (name, name.upper(), name.capitalize(), f".{name}", f"{name}s")
+    ]
+)
+"""Scalars without quotes, as the resolver is asked for them."""
+
+
+@steady
+@given(PLAIN)
+@example("79e1c8f7-108b-4373-836d-fc59324ddda2")
+@example("12345678-108b-4373-836d-fc59324ddda2")
+@example("1-2")
+@example("1.5e-3")
+@example("2026-1-2 3:04:05 -2")
+def test_a_plain_scalar_has_the_tag_that_pyyaml_finds(value: str) -> None:
+    as_it_is = yaml.resolver.Resolver().resolve(yaml.ScalarNode, value, (True, False))
+    assert Loader("").resolve(yaml.ScalarNode, value, (True, False)) == as_it_is
+
+
 WORDS = st.sampled_from(["", *(word.replace("|", " ") for word in SCALARS.split())])
 TREES = st.recursive(
     WORDS,
