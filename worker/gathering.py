@@ -17,6 +17,7 @@ from msgspec import UNSET, structs
 from sow.clones.bring_back import bring_back
 from sow.clones.clearing import clear_special_files
 from sow.clones.leftovers import Leftovers, commit_leftovers
+from sow.clones.listing import standing_of
 from sow.clones.locks import locked_place
 from sow.clones.main_checkout import MainCheckout, known_settings, main_checkout
 from sow.clones.mark import Stage, own_mark
@@ -175,6 +176,9 @@ def _gather(
                 facts, main.repository, task=task.id, attempt=attempt_id, withheld=withheld
             )
             warnings += _warnings_of(left, place.path)
+        elif uncommitted := standing_of(main, place).uncommitted:
+            why = "clones.commit is false"
+            warnings.append(f"not committed in {place.path}: {named(uncommitted)} ({why})")
         brought = bring_back(facts, main.repository)
         if brought is None:
             return Gathered(warnings=(*warnings, f"its clone has no branch {place.branch}"))

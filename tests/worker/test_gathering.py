@@ -93,6 +93,19 @@ def test_what_an_agent_has_left_is_committed_and_told(site: GatherSite) -> None:
     assert "what attempt 1.1.abc left" in site.subjects()[0]
 
 
+def test_what_is_not_to_be_committed_is_told(site: GatherSite) -> None:
+    (site.clone / "new").write_text("more\n")
+    with (site.home.workspace.sow / "config.yaml").open("a") as settings:
+        settings.write("  commit: false\n")
+    gathered = gather(site.context, JOB, ATTEMPT)
+    assert gathered.files == ()
+    (warning,) = gathered.warnings
+    assert warning.endswith(f"{site.clone}: new (clones.commit is false)")
+    assert site.subjects() == ["First"]
+    commit(site.clone, "new", "more\n")
+    assert gather(site.context, JOB, ATTEMPT).warnings == ()
+
+
 def test_what_a_setup_has_left_that_came_to_no_end_is_nobodys_work(tmp_path: Path) -> None:
     """The clone is made again then, from its branch: what is committed there would stay."""
     site = GatherSite(tmp_path, whole=False)
