@@ -2,7 +2,7 @@
 
 import pytest
 from calls.batch_desk import batch, begin, items, look, turn
-from calls.desk import Desk
+from calls.desk import WORKER, Desk
 
 from sow.batches.gathering import Seen
 from sow.batches.views import detail_of
@@ -21,6 +21,8 @@ from sow.schema.output.batches import BatchDetail
 from sow.schema.project import EndingWord
 from sow.schema.task import TaskStatus
 from sow.state.authors import Author
+from worker.batch_driver import BatchDriver
+from worker.context import WorkerContext
 
 REACHED = "the budget of batch 1 is reached\nRaise it: `sow batch resume 1 --budget usd=4`."
 
@@ -95,7 +97,8 @@ def test_whoever_cancels_and_dies_is_followed_by_a_worker_that_says_how_the_item
     jobs.change_job(desk.database, JobId(1), cancel_requested_at=1.0)
     desk.end(1, TaskStatus.NEEDS_REVIEW, JobState.CANCELLED)
     assert unsettled(work) == [work.batch.id]
-    assert batch_turn.settle(work, Seen(work.caller.workspace))
+    context = WorkerContext(desk.workspace, desk.database, WORKER, desk.config, desk.caller.environ)
+    BatchDriver(context).drive()
     assert (unsettled(work), items(work)["020"]) == ([], ItemState.NEEDS_PERSON)
 
 
