@@ -25,6 +25,9 @@ BEGUN = ("paused", "in_progress", "failed")
 SHOWS = ("sow merge", "sow review show", "sow task show")
 """What a batch names that shows, or is refused again: the task's own way on is better."""
 
+RAISES = "sow batch resume "
+"""What raises the budget of a batch: until then the task's own way on is refused."""
+
 
 def unblocked(now: Situation) -> Iterator[Remedy]:
     """Yield what lets the queue go on where nothing of it can."""
@@ -89,7 +92,8 @@ def _wishes(now: BatchNow, facts: Facts) -> Iterator[Remedy]:
             continue
         command = found.command.replace('"…"', '"<your words>"')
         own = alone.get(found.task)
-        if own is not None and (begun.get(found.task) or command.startswith(SHOWS)):
+        is_of_task = begun.get(found.task) and not command.startswith(RAISES)
+        if own is not None and (is_of_task or command.startswith(SHOWS)):
             command = own.command
         command = command or f"sow batch resume {now.batch.id}"
         by_command.setdefault(command, []).append(found)

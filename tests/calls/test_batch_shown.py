@@ -14,6 +14,7 @@ from sow.calls.batch_deeds import Work
 from sow.calls.batch_wait import look_at_batch
 from sow.ids import JobId, TaskId, WorkerId
 from sow.jobs import batches, jobs, leases
+from sow.schema.budget import Amounts, ReachedBudget, ScopeKind
 from sow.schema.causes import Cause
 from sow.schema.job import HeldFor, JobState
 from sow.schema.task import Task, TaskStatus
@@ -118,6 +119,25 @@ def test_what_comes_next_and_what_waits_name_an_item_that_has_failed(
         ("you", "010"),
         ("you", "020"),
     ]
+
+
+def test_where_the_budget_of_a_batch_is_used_up_what_raises_it_comes_next(
+    desk: Desk,
+) -> None:
+    """Whatever begins a run of a task of it is refused until then."""
+    for task in ("010", "020"):
+        desk.task(task)
+    desk.with_session("010")
+    work = begin(desk, budget=Amounts(usd=2.0))
+    turn(work)
+    reached = ReachedBudget(kind=ScopeKind.BATCH, name="1", enough=Amounts(usd=4.0))
+    for job in (1, 2):
+        desk.end(job, TaskStatus.FAILED, JobState.FAILED)
+        ends = {"cause": Cause.BUDGET_REACHED, "reason": "It is reached.", "reached": reached}
+        jobs.change_job(desk.database, JobId(job), **ends)
+    turn(work)
+    commands = [line.split("  #")[0] for line in sow(desk, "next").splitlines()]
+    assert commands == ["sow batch resume 1 --budget usd=4"]
 
 
 def test_a_batch_that_is_paused_has_a_space_before_its_reason(desk: Desk, work: Work) -> None:
