@@ -1,15 +1,13 @@
 """The looks of the live view: what is read again when, so that a look costs little.
 
-Owns the connection to the queue's file and what earlier looks have read of the tasks'
-files. The number of the newest change decides whether the records are read again; files
-that were edited by hand, and what agents have used, are looked at less often. Writes nothing.
+Owns the connection to the queue's file. The number of the newest change decides whether the
+records are read again; files that were edited by hand, and what agents have used, are looked at
+less often. Writes nothing.
 """
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -17,9 +15,9 @@ from sow.errors import SowError
 from sow.git.checked_out import branch_at
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import batches, changes, jobs, spending
+from sow.jobs.changes import Cursor
 from sow.jobs.database import Database, open_existing_queue
 from sow.jobs.faults import QueueChanged
-from sow.jobs.overview import attempt_counts
 from sow.jobs.workers import shortage_of
 from sow.paths import Workspace
 from sow.reports.agents_words import agents_words, words_without_job
@@ -30,12 +28,10 @@ from sow.schema.spending import By, Used
 from sow.schema.task import Task, TaskStatus
 from sow.situation.doing import doing_of
 from sow.situation.situation import Doing
-from sow.state.places import all_places, has_project
-from sow.state.projects import read_project
-from sow.state.status_notes import size_of_notes, version_of
-from sow.state.tasks import read_task_at
-from sow.state.waiting import Among
+from sow.state.status_notes import size_of_notes
 from sow.terminal_text import printable
+from sow.watching.files import Files, words_of
+from sow.watching.records import Records
 from sow.watching.rows import Found, groups_of
 from sow.watching.snapshot import Crew, Snapshot
 
@@ -50,13 +46,11 @@ MOST_WORDS = 100
 
 NOT_LOOKED = Snapshot(title="")
 
-T = TypeVar("T")
-
 
 class Signs(NamedTuple):
     """By what a look tells that the records have changed since the last."""
 
-    newest: changes.Cursor
+    newest: Cursor
     notes: int
     """How many bytes of notes on statuses there are."""
     staff: Staff
@@ -71,26 +65,22 @@ class Looks:
         self._database: Database | None = None
         self._signs: Signs | None = None
         self._again_at = self._doing_at = 0.0
-        self._live: Mapping[JobId, Job] = {}
-        self._tasks: dict[TaskId, tuple[str, Task]] = {}
-        self._project: tuple[str, Project] | None = None
+        self._records = Records()
+        self._files = Files(workspace)
         self.last = NOT_LOOKED
         """What the last look has found."""
 
     def look(self) -> Snapshot | None:
         """Return how things stand; None where that is as the last look has found it."""
         began = time.monotonic()
-        faults: list[str] = []
-        signs = self._or_fault(self._read_signs, faults)
-        if not faults and signs == self._signs and began < self._again_at:
-            return None
-        if faults and self.last is not NOT_LOOKED:  # as it was, and what is wrong with the queue
-            found, self._again_at = replace(self.last, faults=tuple(faults)), 0.0
+        try:
+            signs = self._read_signs()
+        except (SowError, OSError) as error:
+            found = self._without_queue(error)
         else:
-            found = self._snapshot(signs, faults)
-            took = time.monotonic() - began
-            self._again_at = began + max(LOOK_SECONDS, took * MOST_LOOKING)
-        self._signs = signs
+            if signs == self._signs and began < self._again_at:
+                return None
+            found = self._with_queue(signs, began)
         if found == self.last:
             return None
         self.last = found
@@ -104,7 +94,8 @@ class Looks:
         began, database = time.monotonic(), self._database
         if database is None or began < self._doing_at:
             return None
-        live = [self._live[JobId(number)] for number in wanted if number in self._live]
+        records = self._records.live
+        live = [records[JobId(number)] for number in wanted if number in records]
         try:
             found = doing_of(self._workspace, database, live, self._clock())
         except SowError:  # the next look says what is wrong with the file
@@ -127,18 +118,28 @@ class Looks:
             self._database.close()
             self._database = None
 
-    def _or_fault(self, read: Callable[[], T], faults: list[str]) -> T | None:
-        """Return what is read; where it cannot be, None, and what is wrong is noted."""
+    def _without_queue(self, error: SowError | OSError) -> Snapshot:
+        """Return how things stood, and what is wrong with the queue; the next look tries again."""
+        if isinstance(error, QueueChanged):
+            self.close()  # the next look opens the file that is there by then
+        self._signs, self._again_at = None, 0.0
+        if self.last is NOT_LOOKED:
+            self._files.read()
+            self.last = self._of_records(None)
+        faults = (*self._files.faults, words_of(error))
+        return replace(self.last, faults=faults)
+
+    def _with_queue(self, signs: Signs | None, began: float) -> Snapshot:
+        is_noted = signs is None or self._signs is None or signs.notes != self._signs.notes
+        if is_noted or began >= self._again_at:
+            self._files.read()
+            took = time.monotonic() - began
+            self._again_at = began + max(LOOK_SECONDS, took * MOST_LOOKING)
+        self._signs = signs
         try:
-            return read()
+            return self._of_records(signs)
         except SowError as error:
-            if isinstance(error, QueueChanged):
-                self.close()  # the next look opens the file that is there by then
-            faults.append(printable(error.message))
-            return None
-        except OSError as error:
-            faults.append(printable(str(error)))
-            return None
+            return self._without_queue(error)
 
     def _read_signs(self) -> Signs | None:
         if self._database is None:
@@ -152,28 +153,44 @@ class Looks:
             look_at_staff(self._workspace, database),
         )
 
-    def _snapshot(self, signs: Signs | None, faults: list[str]) -> Snapshot:
-        project = self._or_fault(self._read_project, faults)
-        tasks = self._or_fault(lambda: self._read_tasks(faults), faults) if project else None
+    def _of_records(self, signs: Signs | None) -> Snapshot:
+        """Return how things stand by the files and the queue's records. Raises QueueError."""
+        files, database = self._files, self._database
+        project = ProjectId(files.project.id if files.project else "")
         found = Found(
-            tasks=tasks or (),
-            among=Among(tasks or ()),
-            phases=project.phases if project else (),
-            project=project.id if project else "",
+            tasks=files.tasks,
+            among=files.among,
+            phases=files.project.phases if files.project else (),
+            project=project,
         )
-        total: Used | None = None
-        if (database := self._database) is not None:
-            read = self._or_fault(lambda: self._with_records(database, found), faults)
-            found, total = read or (found, None)
-        groups = groups_of(found)
+        if signs is None or database is None:
+            return self._snapshot(found, None, None)
+        records = self._records
+        tasks = [TaskId(task.id) for task in files.tasks]
+        records.read_on(database, project, tasks, signs.newest, at=time.monotonic())
+        now = self._clock()
+        total, used = spending.used_in_project(database, project, By.TASK, now=now, since=0.0)
+        going_on = batches.going_on(database, project)
+        found = replace(
+            found,
+            live=list(records.live.values()),
+            last=records.last,
+            attempts=records.attempts,
+            used={each.key: each for each in used},
+            batches=[(batch, batches.items_of(database, batch.id)) for batch in going_on],
+            words=self._words(files.tasks, records.last),
+        )
+        return self._snapshot(found, total, signs.staff)
+
+    def _snapshot(self, found: Found, total: Used | None, staff: Staff | None) -> Snapshot:
         return Snapshot(
-            title=self._title(project),
-            crew=_crew(signs.staff) if signs is not None else Crew(),
+            title=self._title(self._files.project),
+            crew=_crew(staff) if staff is not None else Crew(),
             tokens=_tokens(total),
             usd=total.usd if total else None,
             is_estimate=bool(total and total.estimated_usd),
-            groups=tuple(groups),
-            faults=tuple(faults),
+            groups=tuple(groups_of(found)),
+            faults=tuple(self._files.faults),
         )
 
     def _title(self, project: Project | None) -> str:
@@ -182,55 +199,6 @@ class Looks:
         if project is None:
             return f"no project{on}"
         return f"{printable(project.name)}: {project.kind.value}, {project.standing}{on}"
-
-    def _read_project(self) -> Project | None:
-        if not has_project(self._workspace):
-            self._project = None
-            return None
-        version = _version(self._workspace.project_state)
-        if self._project is None or self._project[0] != version or not version:
-            self._project = version, read_project(self._workspace)
-        return self._project[1]
-
-    def _read_tasks(self, faults: list[str]) -> list[Task]:
-        """Return the tasks; of those whose file has not changed, what was read before."""
-        found: dict[TaskId, tuple[str, Task]] = {}
-        for place in all_places(self._workspace):
-            version = _version(place.state)
-            before = self._tasks.get(place.task_id)
-            if before is not None and before[0] == version and version:
-                found[place.task_id] = before
-            else:
-                task = self._or_fault(partial(read_task_at, place), faults)
-                if task is not None:
-                    found[place.task_id] = version, task
-        self._tasks = found
-        return [task for _, task in found.values()]
-
-    def _with_records(self, database: Database, found: Found) -> tuple[Found, Used]:
-        """Return what was found together with the queue's records, and what all of it has used."""
-        project = ProjectId(found.project)
-        live = jobs.active_jobs(database)
-        self._live = {job.id: job for job in live}
-        last = jobs.last_jobs(database, project, [TaskId(task.id) for task in found.tasks])
-        ids = {job.id for job in (*live, *last.values())}
-        now = self._clock()
-        total, used = spending.used_in_project(database, project, By.TASK, now=now, since=0.0)
-        return Found(
-            tasks=found.tasks,
-            among=found.among,
-            phases=found.phases,
-            project=found.project,
-            live=live,
-            last=last,
-            attempts=attempt_counts(database, sorted(ids)),
-            used={each.key: each for each in used},
-            batches=[
-                (batch, batches.items_of(database, batch.id))
-                for batch in batches.going_on(database, project)
-            ],
-            words=self._words(found.tasks, last),
-        ), total
 
     def _words(self, tasks: Sequence[Task], last: Mapping[TaskId, Job]) -> dict[str, str]:
         """Return what the agents of paused tasks ask, in a line each."""
@@ -244,13 +212,6 @@ class Looks:
             )
             words[task.id] = (text or "").partition("\n")[0]
         return words
-
-
-def _version(path: Path) -> str:
-    try:
-        return version_of(path)
-    except OSError:
-        return ""
 
 
 def _crew(staff: Staff) -> Crew:
