@@ -1,19 +1,17 @@
 """The screen, driven by keys in process: moves, tabs, filter, help, and what is asked before."""
 
-import asyncio
 import os
 import time
 import uuid
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 from rich.text import Text
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
+from watching.driving import chosen, drive, text_of, until
 
 from sow.calls.caller import Caller
-from sow.cli.colour import COLOURS
 from sow.ids import ProjectId
 from sow.paths import Workspace
 from sow.state.projects import new_project
@@ -22,13 +20,9 @@ from sow.state.workspace_init import init_workspace
 from sow.watching.app import WatchApp
 from sow.watching.contents import Tab
 from sow.watching.listing import Listing
-from sow.watching.palette import styles_of
 from sow.watching.pane import Pane
 
-DEADLINE_SECONDS = 120.0
 HOSTILE = "[bold red]not markup[/] [@click=app.quit]x[/]"
-
-Steps = Callable[[WatchApp, Pilot[None]], Awaitable[None]]
 
 
 @pytest.fixture
@@ -40,37 +34,6 @@ def caller(tmp_path: Path) -> Caller:
         add_task(workspace, name=name, agent="implementer", now=time.time(), task_id=number)
     (workspace.project / "phases/implementation/tasks/020/description.md").write_text(HOSTILE)
     return Caller(workspace, dict(os.environ), tmp_path)
-
-
-def drive(caller: Caller, steps: Steps, size: tuple[int, int] = (120, 40)) -> None:
-    """Run the view without a terminal, and do these steps."""
-
-    async def run() -> None:
-        app = WatchApp(caller, styles_of(COLOURS))
-        async with app.run_test(size=size) as pilot:
-            await until(pilot, lambda: app.query_one(Listing).chosen is not None)
-            await steps(app, pilot)
-
-    asyncio.run(run())
-
-
-async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
-    """Wait until something holds; fail where it never does."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        await pilot.pause(0.02)
-
-
-def chosen(app: WatchApp) -> str:
-    row = app.query_one(Listing).chosen
-    return "" if row is None else row.key
-
-
-def text_of(app: WatchApp) -> str:
-    """Return all that is on the screen."""
-    lines = app.screen._compositor.render_strips()
-    return "\n".join(strip.text for strip in lines)
 
 
 def test_the_cursor_moves_and_stays_on_the_screen(caller: Caller) -> None:
