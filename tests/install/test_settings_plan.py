@@ -101,6 +101,15 @@ def test_a_plugin_that_was_switched_off_stays_off_and_its_entry_stays() -> None:
     assert "was changed since, and stays" in gone.notes[0]
 
 
+def test_a_marketplace_that_was_changed_since_stays() -> None:
+    there = install({})
+    other = {"source": {"source": "github", "repo": "a/b"}}
+    there.settings["extraKnownMarketplaces"]["sow"] = other
+    gone = plan_uninstall(there.settings, there.brought)
+    assert gone.settings == {"extraKnownMarketplaces": {"sow": other}}
+    assert "was changed since, and stays" in gone.notes[0]
+
+
 def test_what_was_there_before_is_the_person_s_and_stays() -> None:
     own = {
         "extraKnownMarketplaces": {"sow": source_of(HERE)},

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,57 @@ def test_a_reviewers_and_an_orchestrators_are_known_as_well(
     assert "task_set" not in judging
     leading = tools_below(place, place.root, {**agent, "SOW_AGENT": "orchestrator"})
     assert {"agent_spawn", "batch_run"} <= leading
+
+
+ASKING = """
+import json, os
+from pathlib import Path
+from sow.cli.mcp_caller import environment_of_caller
+print(json.dumps(dict(environment_of_caller(os.environ, Path.cwd()))))
+"""
+
+
+def environment_below(
+    place: Place, above: dict[str, str], *kept: str, without: tuple[str, ...] = ()
+) -> dict[str, str]:
+    """Return what a server takes for its environment below a client with such variables."""
+    few = [f"{name}={os.environ[name]}" for name in ("PATH", "HOME")] + list(kept)
+    server = shlex.join(["env", "-i", *few, sys.executable, "-P", "-c", ASKING])
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{server}; exit $?"],
+        cwd=place.root,
+        env={name: value for name, value in above.items() if name not in without},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+def test_what_a_server_has_of_its_own_goes_before_what_is_above_it(
+    place: Place, agent: dict[str, str]
+) -> None:
+    """A job within a job: the server is the inner one's, whoever has started that."""
+    inner = ("SOW_JOB_ID=9", "SOW_TASK_ID=020", f"SOW_ROOT={place.root}")
+    found = environment_below(place, agent, *inner)
+    assert (found["SOW_JOB_ID"], found["SOW_TASK_ID"]) == ("9", "020")
+    assert "SOW_ATTEMPT_ID" not in found
+
+
+def test_a_part_of_the_variables_does_not_stand_against_those_above(
+    place: Place, agent: dict[str, str]
+) -> None:
+    found = environment_below(place, agent, "SOW_TASK_ID=020", "SOW_AGENT=orchestrator")
+    assert {name: found[name] for name in agent} == agent
+
+
+def test_who_has_a_jobs_variables_and_no_attempts_is_no_agents_cli(
+    place: Place, agent: dict[str, str]
+) -> None:
+    """A person may set them, to look at something as that job's agent would."""
+    found = environment_below(place, agent, without=("SOW_ATTEMPT_ID",))
+    assert "SOW_JOB_ID" not in found
 
 
 def test_a_person_has_a_persons_server(place: Place) -> None:

@@ -93,9 +93,19 @@ def test_a_marker_counts_only_from_who_may_write(
     assert len(issues(site)) == (2 if is_taken else 3)
 
 
+def test_of_several_with_one_marker_the_first_counts(site: GithubSite) -> None:
+    """GitHub names the newest first."""
+    site.breakdown()
+    for number in (5, 3):
+        site.open_issue(number, ME, title="Copied", body=marker(site, "020"))
+    found = {each["unit"]: each for each in site.row(*TO)["issues"]}
+    assert found["020"]["number"] == 3
+
+
 def test_a_marker_that_is_quoted_is_none(site: GithubSite) -> None:
     site.breakdown()
     site.open_issue(1, ME, title="About it", body=f"Look: {marker(site, '020')}\n\nBye.")
+    site.open_issue(3, ME, title="About it", body=f"Look:\n{marker(site, '020')}\n\nBye.")
     site.open_issue(2, ME, title="Of another", body="<!-- sow:unit " + "0" * 36 + "/020 -->")
     assert [each["is_new"] for each in site.row(*TO)["issues"]] == [True, True]
 
