@@ -12,6 +12,7 @@ from sow.batches.gathering import Seen
 from sow.batches.views import detail_of, listed, standings_of, view_of
 from sow.calls.batch_wait import BatchLook, look_at_batch, wait_for_batch
 from sow.calls.caller import Caller
+from sow.cli.batch_progress import BatchProgress
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
 from sow.cli.output import echo_json, echo_table, shown_state
 from sow.cli.wait_options import WaitOptions, bound_of
@@ -33,6 +34,7 @@ def wait_and_print(caller: Caller, batch_id: BatchId, options: WaitOptions) -> i
     seconds = 0.0 if options.detach else bound_of(options, caller)
     config = caller.load_configuration()
     with closing(open_queue(caller.workspace)) as database, detaching_signals():
+        view = BatchProgress(caller.workspace, database, as_json=options.as_json)
         is_noted = False
 
         def tick(found: BatchLook) -> None:
@@ -40,12 +42,15 @@ def wait_and_print(caller: Caller, batch_id: BatchId, options: WaitOptions) -> i
             leave_if_unread()
             if found.is_elsewhere and not is_noted:
                 is_noted = True
+                view.clear()
                 click.echo(f"Note: batch {batch_id} waits: {ELSEWHERE}", err=True)
+            view.show(found)
 
         try:
-            found = wait_for_batch(
-                caller, database, config, batch_id, seconds=seconds, on_tick=tick
-            )
+            with closing(view):
+                found = wait_for_batch(
+                    caller, database, config, batch_id, seconds=seconds, on_tick=tick
+                )
             return show(caller, database, found, options)
         except GONE:
             words = f"The batch goes on. To wait again: `{_waiting(batch_id, options)}`."

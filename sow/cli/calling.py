@@ -24,7 +24,7 @@ from sow.cli.detaching import (
     say_detached,
 )
 from sow.cli.failure import show_refusal
-from sow.cli.progress import ProgressLine
+from sow.cli.progress import WaitingView
 from sow.cli.wait_options import WaitOptions, bound_of
 from sow.errors import SowError
 from sow.ids import JobId, TaskId
@@ -90,19 +90,19 @@ def _run(
         course = course_of(database)
         with detaching_signals(), naming_tasks(caller, database, course.task_ids):
             try:
-                with ProgressLine(caller.workspace, database) as line:
-                    listener = _listener(options, line, several=course.is_of_several)
+                with WaitingView(caller.workspace, database, as_json=options.as_json) as view:
+                    listener = _listener(options, view, several=course.is_of_several)
                     result = run(database, listener, course)
                 return _conclude(database, result, options)
             except GONE:
                 return say_detached(caller, database, course, options)
 
 
-def _listener(options: WaitOptions, line: ProgressLine, *, several: bool) -> Listener:
+def _listener(options: WaitOptions, view: WaitingView, *, several: bool) -> Listener:
     """Return who prints what a call tells, of one task or of several."""
 
     def placed(found: Placed) -> None:
-        line.clear()
+        view.clear()
         for note in found.notes:
             click.echo(f"Note: {note}", err=True)
         if found.attached:
@@ -110,14 +110,14 @@ def _listener(options: WaitOptions, line: ProgressLine, *, several: bool) -> Lis
             click.echo(f"Note: {does} job {found.job.id}, which the same call queued", err=True)
 
     def refused(task_id: TaskId, error: SowError) -> None:
-        line.clear()
+        view.clear()
         show_refusal(task_id, error, as_json=options.as_json)
 
     def unstaffed(error: NoWorker) -> None:
         click.echo(f"Note: {error.message}. {error.hint}", err=True)
 
     def progress(progress: Progress) -> None:
-        line.show(progress)
+        view.show(progress)
         leave_if_unread()
         # What the outcomes need takes a tenth of the placing to import: now there is time.
         from sow.cli import call_outcomes  # noqa: F401
@@ -126,7 +126,7 @@ def _listener(options: WaitOptions, line: ProgressLine, *, several: bool) -> Lis
         # Imported by now, unless the job had ended before we could begin to wait.
         from sow.cli.call_outcomes import print_ended
 
-        line.clear()
+        view.clear()
         print_ended(outcome, options, among_others=several)
 
     return Listener(placed, refused, unstaffed, progress, ended)

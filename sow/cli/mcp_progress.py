@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from sow.cli.progress_words import forms_of
+from sow.cli.live_rows import in_one_line, row_of
 from sow.errors import SowError
 from sow.ids import ProjectId
 from sow.jobs import jobs
@@ -45,7 +45,7 @@ def _words(environ: Mapping[str, str], folder: Path, arguments: Arguments) -> st
             live = [job for job in live if wanted & set(job.tasks)]
         now = time.time()
         shown = [
-            forms_of(job, look_around(workspace, database, job, now=now), now)[1]
+            in_one_line(row_of(job, look_around(workspace, database, job, now=now), now))
             for job in live[:MOST_SHOWN]
         ]
     more = len(live) - len(shown)

@@ -1,44 +1,53 @@
-"""What is seen of a call while it waits: a line of progress, and that the queue is paused.
+"""What is seen of a call while it waits: its agents at work, and what keeps them.
 
-Owns stderr's last line, where stderr is a terminal: each job with what its agent
-does or what keeps it, as far as the width allows. That the queue is paused is said
+Owns the end of standard error. On a terminal a row for each job stands there, drawn
+anew in place and gone when the call ends (`job_rows`); elsewhere each
+change that matters is a line (`job_news`). That the queue is paused is said
 once, to whoever waits, for only a person can end that.
 """
 
+import os
 import sys
 import time
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import click
 
 from sow.calls.wait import Progress
-from sow.cli.streams import steer
 from sow.ids import JobId
 from sow.jobs import budgets, control, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import get_job
 from sow.paths import Workspace
 from sow.schema.job import JobState
-from sow.terminal_text import without_steering
 
-MOST_SHOWN = 5
-"""How many jobs the line tells of; of the others it gives the number."""
+if TYPE_CHECKING:
+    from sow.cli.job_news import JobNews
+    from sow.cli.job_rows import JobRows
+
+QUICK_SECONDS = 2.0
+"""Of a call that is over sooner nobody needs to be told how it went: that it ended is enough."""
 
 
-class ProgressLine:
-    """One line on stderr that is written over and over. Use it as a context manager."""
+class WaitingView:
+    """What a waiting call shows on stderr. Use it as a context manager."""
 
-    def __init__(self, workspace: Workspace, database: Database) -> None:
+    def __init__(self, workspace: Workspace, database: Database, *, as_json: bool) -> None:
+        """`as_json`: a program reads what the call prints, and nobody its standard error."""
         self.workspace = workspace
         self.database = database
-        self.enabled = sys.stderr.isatty()
-        self._shown = False
+        self.is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self.as_json = as_json
+        self.began_at = time.time()
+        self._rows: JobRows | None = None
+        self._news: JobNews | None = None
         self._told_of_pause: str | None = None
         self._told_of_held: dict[JobId, str] = {}
         self._told_of_shortage = ""
         self._warnings: set[tuple[JobId, str]] = set()
 
-    def __enter__(self) -> "ProgressLine":
+    def __enter__(self) -> "WaitingView":
         return self
 
     def __exit__(
@@ -50,36 +59,36 @@ class ProgressLine:
         self.clear()
 
     def show(self, progress: Progress) -> None:
-        """Write the line anew; say that the queue is paused, once each time that it is."""
+        """Show how the jobs stand; say that the queue is paused, once each time that it is."""
         self._say_if_paused(progress)
         self._say_if_held(progress)
         self._say_if_short(progress)
         self._say_of_budgets(progress)
-        if self.enabled:
-            self._write(progress)
+        if self.is_terminal:
+            self._draw(progress)
+        elif not self.as_json and time.time() - self.began_at >= QUICK_SECONDS:
+            self._tell(progress)
 
-    def _write(self, progress: Progress) -> None:
-        # Agents and programs, which call far more often than people, have no terminal.
-        from sow.cli.progress_words import fitted, forms_of
-        from sow.reports.prospects import look_around
+    def _draw(self, progress: Progress) -> None:
+        if self._rows is None:
+            # Agents and programs, which call far more often than people, have no terminal.
+            from sow.cli.job_rows import JobRows
 
-        width = click.get_current_context().terminal_width or _terminal_width()
-        now = time.time()
-        shown = [get_job(self.database, job_id) for job_id in progress.job_ids[:MOST_SHOWN]]
-        forms_by_job = [
-            forms_of(job, look_around(self.workspace, self.database, job, now=now), now)
-            for job in shown
-            if not job.state.is_final
-        ]
-        line = fitted(forms_by_job, len(progress.job_ids) - len(shown), width - 1)
-        steer(f"\r\x1b[K{without_steering(line)}")
-        self._shown = True
+            self._rows = JobRows(self.workspace, self.database)
+        self._rows.draw(get_job(self.database, job_id) for job_id in progress.job_ids)
+
+    def _tell(self, progress: Progress) -> None:
+        if self._news is None:
+            # A call that is over at once tells nothing.
+            from sow.cli.job_news import JobNews
+
+            self._news = JobNews(self.database, since=self.began_at)
+        self._news.tell_of(progress.job_ids)
 
     def clear(self) -> None:
-        """Take the line away."""
-        if self._shown:
-            steer("\r\x1b[K")
-            self._shown = False
+        """Take the rows away."""
+        if self._rows is not None:
+            self._rows.clear()
 
     def _say_if_paused(self, progress: Progress) -> None:
         """Say so of the jobs that wait; nothing where every one of them runs."""
@@ -131,9 +140,3 @@ class ProgressLine:
                     self._warnings.add((job_id, words))
                     self.clear()
                     click.echo(f"Note: {words}", err=True)
-
-
-def _terminal_width() -> int:
-    import shutil  # heavy, and for terminals alone
-
-    return shutil.get_terminal_size().columns

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@click.option("--plain", is_flag=True, help="A line for each change that matters, until Ctrl-C.")
 @json_option
-def watch(as_json: bool) -> None:
+def watch(plain: bool, as_json: bool) -> None:
     """Show live what all agents do, on one screen that you leave open.
 
     Tasks and jobs stand below their batch or phase: what each agent does now,
@@ -30,18 +31,21 @@ def watch(as_json: bool) -> None:
     agent, answer, resume, accept, cancel, retry, open its session and pause the
     queue; each shows the command that it runs, and `?` shows all of them.
 
-    With --json what the screen would show, once.
+    With --plain, and where there is no terminal: how each job at work stands,
+    then a line with its time for each change that matters, until a signal ends
+    it. With --json what the screen would show, once.
     """
     from sow.calls.caller import find_caller
 
-    if not (as_json or (is_somebody_there() and sys.stdout.isatty())):
-        raise UsageError(
-            "the live view needs a terminal",
-            hint="`sow status` and `sow changes --follow` tell the same in lines.",
-        )
+    if plain and as_json:
+        raise UsageError("--plain is for people, --json for programs: give one of them")
     caller = find_caller(os.environ, working_folder())
     if as_json:
         _print_look(caller)
+    elif plain or not (is_somebody_there() and sys.stdout.isatty()):
+        from sow.cli.plain_watch import watch_in_lines
+
+        watch_in_lines(caller.workspace)
     else:
         _show(caller)
 

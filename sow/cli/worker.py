@@ -1,6 +1,7 @@
 """`sow worker`: run a worker; see, stop and read the ones there are."""
 
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -65,7 +66,15 @@ def worker(
     # The one line that starts the other package: `sow worker list` needs none of it.
     from worker.main import WorkerOptions, serve
 
-    serve(workspace, WorkerOptions(concurrency, drain, background, as_json), environ)
+    options = WorkerOptions(concurrency, drain, background, as_json)
+    if background or as_json or not sys.stderr.isatty():
+        serve(workspace, options, environ)
+        return
+    # A person's terminal alone has rows.
+    from sow.cli.worker_screen import rows_below_log
+
+    with rows_below_log(workspace):
+        serve(workspace, options, environ)
 
 
 def _cut_loose(workspace: Workspace) -> None:

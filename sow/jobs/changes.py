@@ -124,7 +124,7 @@ def change_of(row: sqlite3.Row) -> Change:
 
 def count_before(database: Database, at: float, *, now: float = math.inf) -> int:
     """Return how many changes `forget_before` would remove."""
-    first = _first_since(database, at, now)
+    first = first_since(database, at, now)
     row = database.row("select count(*) as n from change where seq < ?", (first,))
     return int(row["n"]) if row is not None else 0
 
@@ -137,7 +137,7 @@ def forget_before(database: Database, at: float, *, now: float = math.inf) -> in
     where there are others, or the record would grow until that time has come.
     """
     with database.transaction():
-        first = _first_since(database, at, now)
+        first = first_since(database, at, now)
         gone = database.run("delete from change where seq < ?", (first,)).rowcount
         if gone:
             database.run(
@@ -147,7 +147,8 @@ def forget_before(database: Database, at: float, *, now: float = math.inf) -> in
         return gone
 
 
-def _first_since(database: Database, at: float, now: float) -> int:
+def first_since(database: Database, at: float, now: float = math.inf) -> int:
+    """Return the number of the first change that is not older than `at`, or of the next to come."""
     for latest in (now, math.inf):
         sql = "select seq from change where at between ? and ? order by seq limit 1"
         row = database.row(sql, (at, latest))

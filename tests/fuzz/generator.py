@@ -55,6 +55,7 @@ EXCLUDED = {
     ("demo",): "runs agents for seconds in a folder of its own; a journey of its own tests it",
     ("mcp",): "serves whoever is at its standard input; tests/mcp_server has its clients",
     ("agent", "open"): "takes the terminal over; without one it refuses, which tests show",
+    ("watch",): "goes on until a signal ends it; tests/journeys/test_watch_plain does that",
 }
 """Commands that are not called, and why."""
 WRITES_USER_CONFIG = {("config", "init"), ("config", "reset"), ("config", "edit")}

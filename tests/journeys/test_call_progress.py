@@ -42,7 +42,8 @@ def test_whoever_waits_sees_what_keeps_a_task(site: Site, screen: Screen) -> Non
     call = site.start(*SPAWN, stderr=screen.theirs, env={"COLUMNS": "200"})
     await_runs(site)
     wait_until(lambda: screen.shows(FAILS), "the failing request on the terminal")
-    wait_until(lambda: screen.shows("020 queued: waits for a slot: 1 of 1 claude-code run"), "why")
+    waits = "020  queued  implementer  waits for a slot: 1 of 1 claude-code run"
+    wait_until(lambda: screen.shows(waits), "why")
     listed = site.sow("job", "list").out
     assert f"{FAILS}; quiet" in listed
     assert "waits for a slot: 1 of 1 claude-code run" in listed
@@ -66,3 +67,58 @@ def test_whoever_waits_sees_what_keeps_a_task(site: Site, screen: Screen) -> Non
         True,
         True,
     )
+
+
+def test_without_a_terminal_each_change_that_matters_is_a_line(site: Site) -> None:
+    site.project("010", "020")
+    site.script([[{"say": "Reading the task"}, {"crash": 3}], good(gate("go"))], task="010")
+    site.script([good(gate("go"))], task="020")
+    errors = site.base / "errors"
+    with errors.open("w") as err:
+        call = site.start(*SPAWN, stderr=err)
+    wait_until(lambda: "starts again, attempt 2" in errors.read_text(), "the second attempt")
+    open_gate(site, "go")
+    call.communicate(timeout=240)
+    assert call.returncode == 0
+    lines = [line.split(maxsplit=2) for line in errors.read_text().splitlines()]
+    assert all(clock.count(":") == 2 for clock, _, _ in lines)
+    told = [words for _, task, words in lines if task == "010"]
+    assert [words.partition(":")[0] for words in told] == [
+        "implementer starts (job 1)",
+        "implementer (job 1)",
+        "implementer (job 1)",
+        "implementer starts again, attempt 2 (job 1)",
+    ]
+    assert "attempt 1 ended: crashed" in told[1]
+    assert "backoff until" in told[2]
+    assert [words for _, task, words in lines if task == "020"] == ["implementer starts (job 2)"]
+
+
+def test_a_worker_shows_its_jobs_below_its_log(site: Site, screen: Screen) -> None:
+    site.project("010")
+    site.script([[{"api_retry": 429}] * 4 + good(gate("go"))], task="010")
+    site.sow("queue", "pause")
+    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    site.sow("worker", "stop")
+    worker = site.start("worker", "--drain", stderr=screen.theirs, env={"COLUMNS": "120"})
+    wait_until(lambda: screen.shows("started; runs up to"), "its log")
+    site.sow("queue", "resume")
+    wait_until(lambda: screen.shows("1 at work"), "its rows")
+    wait_until(lambda: screen.shows(f"implementer  {FAILS}"), "what its agent does")
+    open_gate(site, "go")
+    wait_until(lambda: worker.poll() is not None, "it has left")
+    assert screen.shows("done: needs_review")
+    after = screen.seen.rpartition("done: needs_review")[2]
+    assert "at work" not in after
+
+
+def test_a_batch_shows_its_agents_and_takes_them_away(site: Site, screen: Screen) -> None:
+    site.project("010", "020")
+    site.script([good(gate("go"))])
+    call = site.start("batch", "run", stderr=screen.theirs, env={"COLUMNS": "120"})
+    wait_until(lambda: screen.shows("Batch 1 is running: 2 running"), "how it stands")
+    wait_until(lambda: screen.shows("020  "), "its agents")
+    open_gate(site, "go")
+    call.communicate(timeout=240)
+    screen.shows("")
+    assert screen.seen.endswith("\x1b[J")

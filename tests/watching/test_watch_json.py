@@ -1,4 +1,4 @@
-"""`sow watch --json`: what the screen would show, once; and that a screen needs a terminal."""
+"""`sow watch --json`: what the screen would show, once."""
 
 import json
 import os
@@ -37,8 +37,8 @@ def test_what_the_screen_would_show_is_printed_once(tmp_path: Path) -> None:
     assert group["rows"][0]["now"].startswith("no worker runs")
 
 
-def test_the_screen_needs_a_terminal(tmp_path: Path) -> None:
+def test_lines_are_for_people_and_json_for_programs(tmp_path: Path) -> None:
     init_workspace(tmp_path)
-    done = run_in_process("watch", env=dict(os.environ), cwd=tmp_path)
+    done = run_in_process("watch", "--plain", "--json", env=dict(os.environ), cwd=tmp_path)
     assert done.code == 2
-    assert "needs a terminal" in done.err
+    assert "give one of them" in done.out

@@ -1,0 +1,65 @@
+"""What happens to jobs while a call waits for them, a line each on standard error.
+
+Owns which changes are told there: not what the call says by itself, such as how a job
+ended. They are read from the record of changes, so that none is missed between two looks.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+
+import click
+
+from sow.cli.happenings import happening_of, job_of
+from sow.ids import BatchId, JobId
+from sow.jobs import changes
+from sow.jobs.database import Database
+from sow.jobs.records import DamagedRecord
+from sow.schema.change import Change, ChangeKind
+
+TOLD_BY_CALL = frozenset(
+    {
+        *(ChangeKind.PLACED, ChangeKind.HELD, ChangeKind.BUDGET),
+        *(ChangeKind.SHORT, ChangeKind.ROOMY, ChangeKind.STATUS),
+        *(ChangeKind.DONE, ChangeKind.FAILED, ChangeKind.CANCELLED),
+    }
+)
+"""What a call for jobs tells in its notes and its outcomes."""
+TOLD_BY_BATCH = frozenset({ChangeKind.PLACED, ChangeKind.SHORT, ChangeKind.ROOMY})
+"""What a call for a batch leaves out; it prints no outcome before all have come to rest."""
+
+
+class JobNews:
+    """Tells what has happened since the last time."""
+
+    def __init__(self, database: Database, *, since: float) -> None:
+        """`since`: from when on, in seconds since the epoch."""
+        self.database = database
+        self._seq = changes.first_since(database, since) - 1
+        self._jobs: set[JobId] = set()
+
+    def tell_of(self, job_ids: Iterable[JobId]) -> None:
+        """Print what has become of these jobs, and of all that were named before."""
+        self._jobs.update(job_ids)
+        self._tell(lambda each: each.job in self._jobs and each.kind not in TOLD_BY_CALL)
+
+    def tell_of_batch(self, batch: BatchId) -> None:
+        """Print what has happened in a batch."""
+        self._tell(lambda each: each.batch == batch and each.kind not in TOLD_BY_BATCH)
+
+    def _tell(self, is_wanted: Callable[[Change], bool]) -> None:
+        while rows := changes.rows_after(self.database, self._seq):
+            self._seq = rows[-1]["seq"]
+            for row in rows:
+                try:
+                    change = changes.change_of(row)
+                except DamagedRecord:  # it hides no other; `sow changes` names it
+                    continue
+                if is_wanted(change):
+                    self._print(change)
+        sys.stderr.flush()
+
+    def _print(self, change: Change) -> None:
+        happening = happening_of(change, job_of(self.database, change))
+        if happening is not None:
+            click.echo(happening.line(time.time()), err=True)

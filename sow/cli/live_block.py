@@ -1,0 +1,70 @@
+"""A few lines at the bottom of a terminal that are drawn over and over, and taken away again.
+
+Owns the moves of the cursor, and how large the terminal is. Nothing else may be written
+to the terminal between `draw` and `clear`.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from sow.cli.colour import coloured
+from sow.cli.live_rows import cells
+from sow.cli.streams import steer
+from sow.terminal_text import without_sequences, without_steering
+
+WIDTH, HEIGHT = 80, 24
+"""What a terminal is taken for that does not tell its size."""
+ERASE_BELOW = "\x1b[J"
+
+
+class LiveBlock:
+    """The lines that stand there now."""
+
+    def __init__(self, write: Callable[[str], None] = steer) -> None:
+        """`write`: writes our own words to the terminal, with what steers it."""
+        self._write = write
+        self._lines: list[str] = []
+
+    def draw(self, lines: Sequence[str]) -> None:
+        """Have these lines stand there instead; each must fit the terminal's width."""
+        shown = [without_steering(line) for line in lines]
+        self._write(self._upwards() + "\n".join(shown))
+        self._lines = list(shown)
+
+    def clear(self) -> None:
+        """Take the lines away; what is written next begins where they began."""
+        if self._lines:
+            self._write(self._upwards())
+            self._lines = []
+
+    def _upwards(self) -> str:
+        """Return what moves to where the lines begin and erases them, in today's width."""
+        if not self._lines:
+            return ""
+        width, _ = terminal_size()
+        taken = sum(max(1, -(-cells(without_sequences(line)) // width)) for line in self._lines)
+        up = f"\x1b[{taken - 1}A" if taken > 1 else ""
+        return f"\r{up}{ERASE_BELOW}"
+
+
+def terminal_size() -> tuple[int, int]:
+    """Return the columns and lines of the terminal that standard error is; variables go first."""
+    try:
+        size = os.get_terminal_size(sys.stderr.fileno())
+        columns, lines = size.columns, size.lines
+    except (OSError, ValueError):
+        columns = lines = 0
+    return _set("COLUMNS") or columns or WIDTH, _set("LINES") or lines or HEIGHT
+
+
+def _set(variable: str) -> int:
+    text = os.environ.get(variable, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
+
+
+def paint(word: str, text: str) -> str:
+    """Return a text in the colour of a state, unless the user wants none (no-color.org)."""
+    if os.environ.get("NO_COLOR") or not os.environ.get("TERM"):
+        return text
+    return coloured(word, text)
