@@ -114,6 +114,7 @@ def _listener(options: WaitOptions, view: WaitingView, *, several: bool) -> List
         show_refusal(task_id, error, as_json=options.as_json)
 
     def unstaffed(error: NoWorker) -> None:
+        view.clear()
         click.echo(f"Note: {error.message}. {error.hint}", err=True)
 
     def progress(progress: Progress) -> None:

@@ -1,18 +1,18 @@
 """Jobs at work, as rows at the bottom of a terminal: read from the records and drawn.
 
-Owns how many are shown at most, and the looking around. Whatever cannot be read leaves
-the rows as they are: the call itself says why.
+Owns how many are shown at most, and the looking around: only at those that are shown,
+for of a thousand jobs each look would cost a second.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sow.cli.live_block import LiveBlock, paint, terminal_size
-from sow.cli.live_rows import block_of, fitted, row_of
+from sow.cli.live_rows import Row, block_of, fitted, row_of, seen_from_afar
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.prospects import look_around, look_at_staff
-from sow.schema.job import Job
+from sow.schema.job import Job, JobState
 
 MOST_ROWS = 12
 KEPT_LINES = 4
@@ -32,16 +32,20 @@ class JobRows:
     def draw(self, jobs: Iterable[Job], heading: str = "") -> None:
         """Draw those jobs anew that have not ended, below a heading if there is one."""
         width, height = terminal_size()
-        now = time.time()
-        staff = look_at_staff(self.workspace, self.database)
-        rows = [
-            row_of(job, look_around(self.workspace, self.database, job, now=now, staff=staff), now)
-            for job in jobs
-            if not job.state.is_final
-        ]
         most = max(1, min(MOST_ROWS, height - KEPT_LINES))
+        live = [job for job in jobs if not job.state.is_final]
+        live.sort(key=lambda job: job.state is not JobState.RUNNING)
+        rows = [*self._looked_at(live[:most]), *map(seen_from_afar, live[most:])]
         above = [fitted(heading, width - 1)] if heading else []
         self._block.draw([*above, *block_of(rows, width - 1, most, paint)])
+
+    def _looked_at(self, jobs: Sequence[Job]) -> list[Row]:
+        now = time.time()
+        staff = look_at_staff(self.workspace, self.database)
+        return [
+            row_of(job, look_around(self.workspace, self.database, job, now=now, staff=staff), now)
+            for job in jobs
+        ]
 
     def clear(self) -> None:
         """Take the rows away."""

@@ -43,6 +43,11 @@ class Row(NamedTuple):
     """The state as whose word the last column is coloured."""
 
 
+def seen_from_afar(job: Job) -> Row:
+    """Return a job as its own record tells it, for one that is only counted."""
+    return Row(job.task_id or "project", job.agent or job.verb.value, "", job.state.value, "")
+
+
 def row_of(job: Job, around: Surroundings, now: float) -> Row:
     """Return how a job stands, as its surroundings tell it."""
     who, task = job.agent or job.verb.value, job.task_id or "project"
