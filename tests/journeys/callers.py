@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -43,6 +44,15 @@ def open_gate(site: Site, name: str) -> None:
 def good(*steps: Step) -> list[Step]:
     """A run that takes these steps and then reports."""
     return [*steps, report()]
+
+
+def besides_news(err: str) -> str:
+    """Return what a call has written to stderr but for the lines that tell how its jobs go.
+
+    On a slow machine any call may wait for the two seconds after which it prints them.
+    """
+    lines = err.splitlines(keepends=True)
+    return "".join(line for line in lines if not re.match(r"\d\d:\d\d:\d\d  ", line))
 
 
 def queue(site: Site) -> Database:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from journeys.callers import besides_news
 from journeys.site import Site
 from standins import CursorDialect, install_standins, read_runs
 
@@ -205,7 +206,7 @@ def test_a_resume_uses_the_executor_that_made_the_session_and_says_so(site: Site
     spawned, resumed = read_runs(site.root)
     assert (resumed.cli, resumed.session_id) == ("claude", spawned.session_id)
     assert "opus" in resumed.argv
-    assert told.err == (
+    assert besides_news(told.err) == (
         "Note: implementer is bound to cursor by now; the session is opus's, which resumes it\n"
     )
     assert "(resume implementer by opus, job 2" in told.out

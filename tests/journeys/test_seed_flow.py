@@ -5,6 +5,7 @@ Every command line below stands in a seed, and is run as it stands there.
 
 from typing import Any
 
+from journeys.callers import besides_news
 from journeys.site import Site
 from standins import read_runs
 
@@ -69,7 +70,7 @@ def test_the_paused_workflow(site: Site) -> None:
     site.script([[question, pause], [LOG, NEEDS_REVIEW]])
     outcome = site.sow("agent", "spawn", "implementer", "010")
     assert outcome.out.startswith("010 paused (")
-    assert outcome.err.splitlines() == [
+    assert besides_news(outcome.err).splitlines() == [
         "  It asks: Which algorithm for JWT signing?",
         '  Answer: `sow agent answer 010 "…"`',
     ]

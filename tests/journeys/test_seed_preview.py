@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from journeys.callers import await_end, gate, open_gate
+from journeys.callers import await_end, besides_news, gate, open_gate
 from journeys.site import Site
 from standins import Run, read_runs
 
@@ -57,7 +57,7 @@ def test_verbose_shows_the_resolution(site: Site) -> None:
     site.project("010")
     site.script([REPORT])
     result = site.sow("agent", "spawn", "implementer", "010", "--verbose")
-    assert result.err.splitlines() == [
+    assert besides_news(result.err).splitlines() == [
         "Loading agent configuration...",
         f"Config file: {site.config_file} (not found, using defaults)",
         "Agent: implementer",
