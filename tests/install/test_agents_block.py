@@ -43,6 +43,8 @@ def test_an_edit_is_seen() -> None:
         "<!-- sow:begin -->\n",
         "<!-- sow:end -->\n",
         with_block("", TEXT, None) * 2,
+        with_block("", TEXT, None) + "<!-- sow:end -->\n",
+        "<!-- sow:begin x -->\n" + with_block("", TEXT, None),
         with_block("", TEXT, None).replace("<!-- sow:end -->\n", ""),
         "<!-- sow:end -->\n" + with_block("", TEXT, None).replace("<!-- sow:end -->\n", ""),
         with_block("", TEXT, None).rstrip(),

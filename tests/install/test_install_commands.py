@@ -75,6 +75,74 @@ def test_a_person_s_settings_are_as_they_were_and_a_copy_is_kept(person: Person)
     assert person.settings.read_text() == OWN
 
 
+def test_an_empty_file_that_was_there_stays(person: Person) -> None:
+    person.settings.parent.mkdir()
+    person.settings.write_text("{}")
+    person.sow("install", "claude")
+    person.sow("uninstall", "claude")
+    assert json.loads(person.settings.read_text()) == {}
+
+
+def test_where_nothing_changes_not_a_byte_does(person: Person) -> None:
+    person.sow("install", "claude")
+    odd = json.dumps(json.loads(person.settings.read_text()), separators=(" ,", " : "))
+    person.settings.write_text(odd)
+    assert "needs no change" in person.sow("install", "claude").out
+    assert person.settings.read_text() == odd
+
+
+def test_what_could_not_be_written_is_not_on_record(person: Person) -> None:
+    person.settings.parent.mkdir()
+    person.settings.write_text(OWN)
+    person.settings.chmod(0o444)
+    person.sow("install", "claude", code=3)
+    assert person.settings.read_text() == OWN
+    assert "not on record" in person.sow("uninstall", "claude", code=4).err
+
+
+def noted_marketplace(person: Person, folder: str) -> Path:
+    """Have Claude Code's own note of sow's marketplace name a folder; return the note."""
+    note = person.home / ".claude/plugins/known_marketplaces.json"
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text(json.dumps({"sow": source_of(folder) | {"installLocation": folder}}))
+    return note
+
+
+def test_the_note_of_a_marketplace_goes_with_the_last_that_names_it(person: Person) -> None:
+    person.sow("install", "claude")
+    person.sow("install", "claude", "--project")
+    note = noted_marketplace(person, str(MARKETPLACE))
+    person.sow("uninstall", "claude", "--project")
+    assert "sow" in json.loads(note.read_text())
+    person.sow("uninstall", "claude")
+    assert "sow" not in json.loads(note.read_text())
+
+
+def test_a_sow_that_lies_elsewhere_now_takes_the_note_of_its_old_place_away(
+    person: Person,
+) -> None:
+    person.sow("install", "claude")
+    record = person.home / ".config/sow/installed.json"
+    for file in (person.settings, record):
+        file.write_text(file.read_text().replace(str(MARKETPLACE), "/old/marketplace"))
+    note = noted_marketplace(person, "/old/marketplace")
+    person.sow("install", "claude")
+    assert "sow" not in json.loads(note.read_text())
+
+
+def test_gits_own_list_gets_what_it_lacks_on_lines_of_its_own(person: Person) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=person.repository, check=True)
+    exclude = person.repository / ".git/info/exclude"
+    exclude.write_text("mine")
+    person.sow("install", "claude", "--project")
+    name = "/.claude/settings.local.json"
+    assert exclude.read_text() == f"mine\n{name}\n{name}.backup*\n"
+    person.sow("uninstall", "claude", "--project")
+    exclude.write_text("/.claude\n")
+    person.sow("install", "claude", "--project")
+    assert exclude.read_text() == "/.claude\n"
+
+
 def test_a_dry_run_shows_the_difference_and_writes_nothing(person: Person) -> None:
     person.settings.parent.mkdir()
     person.settings.write_text(OWN)
