@@ -37,6 +37,8 @@ def _texts(event: Event) -> list[str]:
     if event.kind is Kind.TOOL_RESULT and not event.failed and len(lines) > 1:
         more = len(lines) - 1
         return [f"{event.title} (+{more} line{'s' if more > 1 else ''})"]
+    if event.kind is Kind.RETRY and lines:
+        return [f"{event.title}: {lines[0]}", *lines[1:]]
     if event.kind is Kind.RESULT and lines:
         return [f"{event.title.partition(': ')[0]}: {lines[0]}", *lines[1:]]
     return lines or [event.title]

@@ -123,6 +123,15 @@ def test_each_kind_has_its_mark_and_its_time(records: Records, sow: Sow) -> None
     assert "010 needs_review" in shown.err
 
 
+def test_a_request_that_fails_is_told_with_its_status_and_its_reason(
+    records: Records, sow: Sow
+) -> None:
+    failed = {"subtype": "api_retry", "attempt": 2, "error_status": 429, "error": "rate_limit"}
+    records.job("010", line("system", **failed))
+    shown = sow("job", "logs", "1", "--attempt", "1").out
+    assert shown == "! request failed (429), tried again, 2nd time: rate_limit\n"
+
+
 def test_an_output_without_times_has_no_column_for_them(records: Records, sow: Sow) -> None:
     records.job("010", line("assistant", message={"content": [text("hello")]}))
     assert sow("job", "logs", "1", "--attempt", "1").out == "  hello\n"
