@@ -18,7 +18,13 @@ from sow.agents.rights import commands_for
 from sow.errors import SowError
 from sow.executors.claude import rule_for
 from sow.executors.claude_folders import is_trusted
-from sow.install.documents import Written, change_document, read_document, remove_if_empty
+from sow.install.documents import (
+    Written,
+    backups_of,
+    change_document,
+    read_document,
+    remove_if_empty,
+)
 from sow.install.ignoring import ignore_locally, stop_ignoring
 from sow.install.install_errors import NothingOnRecord, UnfitFile
 from sow.install.json_text import NotJson, read_object, write_object
@@ -186,7 +192,22 @@ def _carried_out(
             return data
         if not plan.settings and goes.is_file_new:
             return None
-        return write_object(plan.settings, data)
+        former = _former(file, plan.settings, data) if goes != NOTHING else None
+        return write_object(plan.settings, data) if former is None else former
 
     written = change_document(file, change, dry_run=dry_run)
     return plans[-1], written
+
+
+def _former(file: Path, settings: dict[str, Any], now: bytes | None) -> bytes | None:
+    """Return the file as it was, byte by byte, where a backup says just that; None without one.
+
+    Nor where somebody has laid out otherwise since what sow has written.
+    """
+    wanted, present = json.dumps(settings), _settings(file, now)
+    for backup in backups_of(file):
+        with suppress(SowError):
+            data = read_document(backup)
+            if json.dumps(_settings(backup, data)) == wanted and write_object(present, data) == now:
+                return data
+    return None

@@ -7,6 +7,7 @@ before each write, and what has changed meanwhile begins anew. A link is followe
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
+from glob import escape
 from pathlib import Path
 
 from msgspec import Struct
@@ -76,6 +77,12 @@ def change_document(
             if backup is not None:
                 backup.unlink()
     raise KeepsChanging(path)
+
+
+def backups_of(path: Path) -> list[Path]:
+    """Return the copies of a file that were kept beside it, links followed."""
+    target = Path(os.path.realpath(path))
+    return sorted(target.parent.glob(f"{escape(target.name)}.backup*"))
 
 
 def remove_if_empty(folder: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sow.errors import SowError
 from sow.git.run import git, git_answer
-from sow.install.documents import change_document
+from sow.install.documents import backups_of, change_document
 
 BACKUPS = ".backup*"
 
@@ -34,11 +34,15 @@ def ignore_locally(file: Path) -> tuple[str, ...]:
 
 
 def stop_ignoring(file: Path, lines: Sequence[str]) -> None:
-    """Take lines out again that `ignore_locally` has added."""
+    """Take lines out again that `ignore_locally` has added.
+
+    That of the backups stays as long as there are some: they hold what one machine's settings said.
+    """
     exclude, _ = _place(file) if lines else (None, "")
     if exclude is None or not exclude.exists():
         return
-    gone = {os.fsencode(line) for line in lines}
+    kept = BACKUPS if backups_of(file) else ""
+    gone = {os.fsencode(line) for line in lines if not (kept and line.endswith(kept))}
 
     def without(data: bytes | None) -> bytes | None:
         kept = [

@@ -143,6 +143,31 @@ def test_gits_own_list_gets_what_it_lacks_on_lines_of_its_own(person: Person) ->
     assert exclude.read_text() == "/.claude\n"
 
 
+def test_a_file_on_one_line_is_that_line_again(person: Person) -> None:
+    person.settings.parent.mkdir()
+    own = '{"model":"opus","permissions":{"deny":["Read(x)", "Read(y)"]}}'
+    person.settings.write_text(own)
+    person.sow("install", "claude")
+    person.sow("uninstall", "claude")
+    assert person.settings.read_text() == own
+    person.sow("install", "claude")
+    settings = json.loads(person.settings.read_text())
+    person.settings.write_text(json.dumps({**settings, "mine": 1}))
+    person.sow("uninstall", "claude")
+    assert json.loads(person.settings.read_text()) == {**json.loads(own), "mine": 1}
+
+
+def test_backups_of_a_repository_s_settings_go_on_being_ignored(person: Person) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=person.repository, check=True)
+    person.local.parent.mkdir()
+    person.local.write_text(OWN)
+    person.sow("install", "claude", "--project")
+    person.sow("uninstall", "claude", "--project")
+    status = ["git", "status", "--porcelain", "--untracked-files=all"]
+    run = subprocess.run(status, cwd=person.repository, check=True, capture_output=True, text=True)
+    assert run.stdout == "?? .claude/settings.local.json\n"
+
+
 def test_a_dry_run_shows_the_difference_and_writes_nothing(person: Person) -> None:
     person.settings.parent.mkdir()
     person.settings.write_text(OWN)
