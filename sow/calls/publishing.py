@@ -70,7 +70,7 @@ def publish_issues(
 
     Raises AlreadyPublishing, and what `gh` raises; what was yielded stands.
     """
-    with _alone(workspace):
+    with _alone(workspace) as held:
         known = {unit.id: number for unit in units if (number := number_on_record(unit, place))}
         missing = [unit for unit in units if unit.id not in known]
         there = _made_before(place, project) if missing else {}
@@ -84,7 +84,7 @@ def publish_issues(
             is_new = issue is None
             if issue is None:
                 body = _body(workspace, project, unit, numbers)
-                issue = create_issue(place, unit.name, body, labels)
+                issue = create_issue(place, unit.name, body, labels, held)
             address = issue_address(place, issue.number)
             _record(workspace, unit, address, now=now)
             numbers[unit.id] = issue.number
@@ -172,8 +172,12 @@ def _in_order(units: Sequence[Task]) -> list[Task]:
 
 
 @contextmanager
-def _alone(workspace: Workspace) -> Iterator[None]:
-    """Be the only one who publishes from this workspace. Raises AlreadyPublishing, NotWritten."""
+def _alone(workspace: Workspace) -> Iterator[int]:
+    """Be the only one who publishes from this workspace, and yield what holds that.
+
+    Whoever is killed while `gh` makes an issue leaves the lock to that `gh`: the next one would
+    not find the issue yet. Raises AlreadyPublishing, NotWritten.
+    """
     path: Path = workspace.run / LOCK
     try:
         make_private(workspace.run, below=workspace.sow)
@@ -185,6 +189,6 @@ def _alone(workspace: Workspace) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise AlreadyPublishing from error
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)

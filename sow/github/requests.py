@@ -118,11 +118,14 @@ def own_login(place: Place) -> str | None:
     return read_answer(data, User, "account of gh").login
 
 
-def create_issue(place: Place, title: str, body: str, labels: Sequence[str]) -> Issue:
-    """Open an issue."""
+def create_issue(
+    place: Place, title: str, body: str, labels: Sequence[str], holds: int | None = None
+) -> Issue:
+    """Open an issue. `holds` stays open until GitHub has answered, though we are killed."""
     fields = {"title": title, "body": body, "labels": list(labels)}
     what = f"a new issue of {place.name}"
-    return read_answer(_post(place, f"repos/{place.name}/issues", fields, what), Issue, what)
+    data = _post(place, f"repos/{place.name}/issues", fields, what, holds)
+    return read_answer(data, Issue, what)
 
 
 def branch_tip(place: Place, repository: str, branch: str) -> str | None:
@@ -195,9 +198,16 @@ def _get(folder: Path, host: str | None, address: str, what: str, *more: str) ->
     return gh(folder, "api", *_at(host), *more, "-H", ACCEPTS, address, what=what)
 
 
-def _post(place: Place, address: str, fields: Mapping[str, object], what: str) -> bytes:
+def _post(
+    place: Place,
+    address: str,
+    fields: Mapping[str, object],
+    what: str,
+    holds: int | None = None,
+) -> bytes:
     words = ("api", "--method", "POST", *_at(place.host), "-H", ACCEPTS, "--input", "-", address)
-    return gh(place.folder, *words, what=what, stdin=msgspec.json.encode(fields))
+    stdin = msgspec.json.encode(fields)
+    return gh(place.folder, *words, what=what, stdin=stdin, holds=holds)
 
 
 def _at(host: str | None) -> tuple[str, ...]:

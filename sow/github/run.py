@@ -69,14 +69,16 @@ def gh(
     stdin: bytes | None = None,
     seconds: float = SECONDS,
     environ: Mapping[str, str] | None = None,
+    holds: int | None = None,
 ) -> bytes:
     """Run `gh` in `folder` and return what it prints. `what` is the request in words.
 
-    `environ` replaces `os.environ`. Raises GhMissing, GhTooOld, NotLoggedIn, NoRemote, NotFound,
+    `environ` replaces `os.environ`. `holds` is a descriptor, of a lock say, that stays open as long
+    as `gh` lives, though we do not. Raises GhMissing, GhTooOld, NotLoggedIn, NoRemote, NotFound,
     RateLimited, GithubUnreachable, GithubRefused, GhTookTooLong and GhKilled.
     """
     given = os.environ if environ is None else environ
-    code, output, complaint = _run(folder, words, what, stdin, seconds, given)
+    code, output, complaint = _run(folder, words, what, stdin, seconds, given, holds)
     if code == 0:
         return output
     if any(sign in complaint for sign in TOO_OLD):
@@ -129,6 +131,7 @@ def _run(
     stdin: bytes | None,
     seconds: float,
     environ: Mapping[str, str],
+    holds: int | None = None,
 ) -> tuple[int, bytes, str]:
     """Run `gh` in a process group of its own, so that a time-out ends what it has started."""
     try:
@@ -140,6 +143,7 @@ def _run(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             process_group=0,
+            pass_fds=() if holds is None else (holds,),
         )
     except OSError as error:
         raise GhMissing from error

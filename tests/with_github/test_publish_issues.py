@@ -1,7 +1,13 @@
 """Work units as issues: each once, whatever was killed, and whoever copies a marker."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from journeys.json_contract import hold
+from journeys.site import wait_until
 from with_github.github_site import GithubSite
 from with_github.rest import ME
 
@@ -148,6 +154,28 @@ def test_two_at_once_do_not_publish(site: GithubSite) -> None:
         with pytest.raises(AlreadyPublishing), _alone(site.workspace):
             pass
     site.sow(*TO)
+
+
+def test_a_gh_that_outlives_its_call_is_waited_for(site: GithubSite, tmp_path: Path) -> None:
+    """Killed while GitHub is about to open an issue: the next call would not find it yet."""
+    site.breakdown()
+    asked, go, real = tmp_path / "asked", tmp_path / "go", tmp_path / "bin/real-gh"
+    (tmp_path / "bin/gh").rename(real)
+    os.mkfifo(go)
+    held_up = f'case "$*" in *POST*) touch {asked}; read word < {go};; esac'
+    (tmp_path / "bin/gh").write_text(f'#!/bin/sh\n{held_up}\nexec {real} "$@"\n')
+    (tmp_path / "bin/gh").chmod(0o755)
+    command = [sys.executable, "-P", "-m", "sow", *TO]
+    with subprocess.Popen(command, cwd=site.root, env=site.environment) as killed:
+        wait_until(asked.exists, "gh to be about to ask")
+        killed.kill()
+    refused = site.run(*TO)
+    assert (refused.code, "another process is publishing" in refused.err) == (4, True)
+    (tmp_path / "bin/gh").unlink()
+    real.rename(tmp_path / "bin/gh")
+    go.write_text("now\n")
+    wait_until(lambda: site.run(*TO).code == 0, "the first gh to end")
+    assert [each["title"] for each in issues(site)] == ["Second", "First"]
 
 
 def test_options_for_github_alone_are_refused_without_it(site: GithubSite) -> None:
