@@ -102,7 +102,7 @@ def test_a_marker_counts_only_from_who_may_write(
 def test_of_several_with_one_marker_the_first_counts(site: GithubSite) -> None:
     """GitHub names the newest first."""
     site.breakdown()
-    for number in (5, 3):
+    for number in (3, 5):
         site.open_issue(number, ME, title="Copied", body=marker(site, "020"))
     found = {each["unit"]: each for each in site.row(*TO)["issues"]}
     assert found["020"]["number"] == 3
