@@ -26,6 +26,7 @@ from bench import (
     scale,
     statuses,
     steps,
+    watching,
     whole,
 )
 from bench.place import make_place
@@ -71,6 +72,7 @@ def measure(*, quick: bool) -> Results:
             output=None if quick else scale.measure_output(),
             clones=clones.measure(FEW_ROUNDS, quick=quick),
             batches=batches.measure(FEW_ROUNDS * 4, quick=quick),
+            view=None if quick else watching.measure(FEW_ROUNDS * 4),
             rounds=rounds,
         )
 

@@ -15,6 +15,7 @@ from bench.clones import CloneCost
 from bench.memory import Weight
 from bench.scale import Growth
 from bench.timing import Figure
+from bench.watching import ViewCost
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/performance.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
@@ -39,6 +40,10 @@ SCHEDULE_BAR = 1.25
 """How often its ideal a batch may take."""
 IDLE_BAR = 0.003
 """What an idle worker may take of one core."""
+REDRAW_BAR = 0.100
+"""Seconds from a change to the lines on the screen, in the live view of a thousand jobs."""
+VIEW_IDLE_BAR = 0.03
+"""What the live view may take of one core while nothing happens."""
 BARS_IN_PROCESS = {
     "one state read and validated, in process": 0.001,
     "all states read and validated, in process": 0.5,
@@ -70,6 +75,7 @@ class Results:
     output: Mapping[str, float] | None
     clones: Sequence[CloneCost]
     batches: BatchCosts
+    view: ViewCost | None
     rounds: int
 
     def tables(self) -> Iterator[Table]:
@@ -81,6 +87,8 @@ class Results:
             yield self._growth()
         yield self._clones()
         yield self._batches()
+        if self.view:
+            yield self._view(self.view)
         if self.references or self.output:
             yield self._references()
 
@@ -191,6 +199,24 @@ class Results:
             held = "yes" if idle.cpu_share <= IDLE_BAR else "NO"
             rows.append((what, f"{idle.cpu_share * 100:.2f} %", f"≤ {IDLE_BAR * 100:g} %", held))
         return Table("Batches", ("what", "measured", "bar", "held"), rows)
+
+    def _view(self, view: ViewCost) -> Table:
+        redraw = f"{view.redraw.median * 1000:.0f} ms, p95 {view.redraw.p95 * 1000:.0f} ms"
+        rows = [
+            (
+                "a change of one job, to the screen: CPU time",
+                redraw,
+                f"≤ {REDRAW_BAR * 1000:.0f} ms",
+                "yes" if view.redraw.p95 <= REDRAW_BAR else "NO",
+            ),
+            (
+                "nothing happens",
+                f"{view.idle_share * 100:.1f} %",
+                f"≤ {VIEW_IDLE_BAR * 100:g} %",
+                "yes" if view.idle_share <= VIEW_IDLE_BAR else "NO",
+            ),
+        ]
+        return Table("`sow watch` with 1,000 jobs", ("what", "measured", "bar", "held"), rows)
 
     def _references(self) -> Table:
         rows = [(figure.name, f"{figure.median * 1000:.0f}") for figure in self.references]

@@ -14,7 +14,7 @@ import click
 from sow.cli.arguments import working_folder
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json, json_option
-from sow.errors import UsageError
+from sow.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from sow.calls.caller import Caller
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--plain", is_flag=True, help="A line for each change that matters, until Ctrl-C.")
 @json_option
-def watch(plain: bool, as_json: bool) -> None:
+def watch(plain: bool, as_json: bool) -> int:
     """Show live what all agents do, on one screen that you leave open.
 
     Tasks and jobs stand below their batch or phase: what each agent does now,
@@ -47,15 +47,19 @@ def watch(plain: bool, as_json: bool) -> None:
 
         watch_in_lines(caller.workspace)
     else:
-        _show(caller)
+        return _show(caller)
+    return int(ExitCode.OK)
 
 
-def _show(caller: "Caller") -> None:
+def _show(caller: "Caller") -> int:
+    """Show the screen until it is left; return the exit code."""
     from sow.cli.colour import COLOURS
     from sow.watching.app import WatchApp
     from sow.watching.palette import styles_of
 
-    WatchApp(caller, styles_of(COLOURS)).run()
+    app = WatchApp(caller, styles_of(COLOURS))
+    app.run()
+    return app.return_code or int(ExitCode.OK)
 
 
 def _print_look(caller: "Caller") -> None:

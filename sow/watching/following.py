@@ -21,7 +21,7 @@ LATEST_BYTES = 1 << 20
 LOOKS = {
     Kind.TEXT: Look.WORDS,
     Kind.TOOL: Look.TOOL,
-    Kind.TOOL_RESULT: Look.NOTE,
+    Kind.TOOL_RESULT: Look.PLAIN,
     Kind.ERROR: Look.BAD,
     Kind.RETRY: Look.BAD,
     Kind.RESULT: Look.HEADING,

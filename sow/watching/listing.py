@@ -140,7 +140,7 @@ class Listing(ScrollView, can_focus=True):
             return self._strip(heading_cells(self._columns), width, HEADING)
         place = y - HEAD + self.scroll_offset.y
         if place >= len(self._lines):
-            return Strip.blank(width)
+            return Strip.blank(width, PLAIN)
         line = self._lines[place]
         if isinstance(line, Group):
             return self._heading(line, width)
@@ -168,7 +168,7 @@ class Listing(ScrollView, can_focus=True):
         title = cut(group.title, width)
         about = fitted(f"  {group.about}", max(0, width - len(title)))
         strip = Strip([Segment(title, HEADING), Segment(about, PLAIN)])
-        return strip.adjust_cell_length(width)
+        return strip.adjust_cell_length(width, PLAIN)
 
     def _strip(self, cells: Iterator[Cell], width: int, style: Style) -> Strip:
         segments = [Segment("  ", style)]

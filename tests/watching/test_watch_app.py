@@ -76,6 +76,24 @@ def test_the_pane_goes_through_its_tabs_and_closes(caller: Caller) -> None:
     drive(caller, steps)
 
 
+def test_without_colours_each_part_is_drawn(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Textual takes the colours out of what is drawn, and trips over what has no style at all."""
+
+    async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
+        for key in "12345":
+            await pilot.press(key)
+            await until(pilot, lambda: "5 diff" in text_of(app))
+        await pilot.press("question_mark")
+        await until(pilot, lambda: "Leaves this page." in text_of(app))
+        await pilot.press("escape", "slash", *"sea", "enter")
+        await until(pilot, lambda: len(app.query_one(Listing).visible_rows) == 1)
+
+    monkeypatch.setenv("NO_COLOR", "1")
+    drive(caller, steps)
+
+
 def test_only_rows_with_the_words_are_shown_until_escape(caller: Caller) -> None:
     async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
         await pilot.press("slash", *"sea", "enter")
