@@ -27,7 +27,7 @@ class BatchProgress:
         can_draw = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         speaks = not (can_draw or as_json)
         self._rows = JobRows(workspace, database) if can_draw else None
-        self._news = JobNews(database, since=time.time()) if speaks else None
+        self._news = JobNews(workspace, database, since=time.time()) if speaks else None
 
     def show(self, found: BatchLook) -> None:
         """Show how the batch stands now."""

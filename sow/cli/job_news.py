@@ -1,7 +1,8 @@
 """What happens to jobs while a call waits for them, a line each on standard error.
 
 Owns which changes are told there: not what the call says by itself, such as how a job
-ended. They are read from the record of changes, so that none is missed between two looks.
+ended. They are read from the record of changes, so that none is missed between two looks;
+what no record tells, that requests fail, is `failing_requests`'s.
 """
 
 import sys
@@ -10,12 +11,15 @@ from collections.abc import Callable, Iterable
 
 import click
 
-from sow.cli.happenings import happening_of, job_of
+from sow.cli.failing_requests import FailingRequests
+from sow.cli.happenings import Happening, happening_of, job_of
 from sow.ids import BatchId, JobId
 from sow.jobs import changes
 from sow.jobs.database import Database
 from sow.jobs.records import DamagedRecord
+from sow.paths import Workspace
 from sow.schema.change import Change, ChangeKind
+from sow.schema.job import Job
 
 TOLD_BY_CALL = frozenset(
     {
@@ -32,22 +36,30 @@ TOLD_BY_BATCH = frozenset({ChangeKind.PLACED, ChangeKind.SHORT, ChangeKind.ROOMY
 class JobNews:
     """Tells what has happened since the last time."""
 
-    def __init__(self, database: Database, *, since: float) -> None:
+    def __init__(self, workspace: Workspace, database: Database, *, since: float) -> None:
         """`since`: from when on, in seconds since the epoch."""
+        self.workspace = workspace
         self.database = database
+        self._failing = FailingRequests()
         self._seq = changes.first_since(database, since) - 1
         self._jobs: set[JobId] = set()
 
     def tell_of(self, job_ids: Iterable[JobId]) -> None:
         """Print what has become of these jobs, and of all that were named before."""
         self._jobs.update(job_ids)
-        self._tell(lambda each: each.job in self._jobs and each.kind not in TOLD_BY_CALL)
+        self._tell(
+            lambda each: each.job in self._jobs and each.kind not in TOLD_BY_CALL,
+            lambda job: job.id in self._jobs,
+        )
 
     def tell_of_batch(self, batch: BatchId) -> None:
         """Print what has happened in a batch."""
-        self._tell(lambda each: each.batch == batch and each.kind not in TOLD_BY_BATCH)
+        self._tell(
+            lambda each: each.batch == batch and each.kind not in TOLD_BY_BATCH,
+            lambda job: job.batch == batch,
+        )
 
-    def _tell(self, is_wanted: Callable[[Change], bool]) -> None:
+    def _tell(self, is_wanted: Callable[[Change], bool], is_shown: Callable[[Job], bool]) -> None:
         while rows := changes.rows_after(self.database, self._seq):
             self._seq = rows[-1]["seq"]
             for row in rows:
@@ -56,10 +68,12 @@ class JobNews:
                 except DamagedRecord:  # it hides no other; `sow changes` names it
                     continue
                 if is_wanted(change):
-                    self._print(change)
+                    _print(happening_of(change, job_of(self.database, change)))
+        for found in self._failing.read(self.workspace, self.database, is_shown, time.time()):
+            _print(found)
         sys.stderr.flush()
 
-    def _print(self, change: Change) -> None:
-        happening = happening_of(change, job_of(self.database, change))
-        if happening is not None:
-            click.echo(happening.line(time.time()), err=True)
+
+def _print(happening: Happening | None) -> None:
+    if happening is not None:
+        click.echo(happening.line(time.time()), err=True)

@@ -1,6 +1,7 @@
 """`sow watch --plain`: what is at work, then a line for each change that matters.
 
-Owns the order. Which changes matter, and their words, is `happenings`'s.
+Owns the order. Which changes matter, and their words, is `happenings`'s; when it is told that
+requests fail, which is on no record, `failing_requests`'s.
 """
 
 import sys
@@ -9,6 +10,7 @@ from contextlib import closing
 import click
 
 from sow.cli.changes import FOLLOW_SECONDS
+from sow.cli.failing_requests import FailingRequests
 from sow.cli.following import wait_for_more
 from sow.cli.happenings import Happening, happening_of, job_of
 from sow.cli.output import shown_state
@@ -27,16 +29,18 @@ def watch_in_lines(workspace: Workspace) -> None:
     """Print what is at work and waits, then each change that matters, until a signal ends it."""
     # From here on, so that no change between the two is missed; one may be told by both.
     feed = ChangeFeed(workspace, None, last=0)
+    failing = FailingRequests()
     with closing(feed):
         list(feed.read(now=utc_now()))
-        _print_standings(workspace)
+        feed.last = None  # of a queue that is made later nothing is past
+        _print_standings(workspace, failing)
         sys.stdout.flush()
         while True:
             wait_for_more(FOLLOW_SECONDS)
-            _print_changes(workspace, feed)
+            _print_news(workspace, feed, failing)
 
 
-def _print_standings(workspace: Workspace) -> None:
+def _print_standings(workspace: Workspace, failing: FailingRequests) -> None:
     database = open_existing_queue(workspace)
     if database is None:
         click.echo("Nothing was ever queued here; what happens from now on is shown.", err=True)
@@ -48,6 +52,7 @@ def _print_standings(workspace: Workspace) -> None:
             now = utc_now()
             around = look_around(workspace, database, job, now=now, staff=staff)
             _echo(Happening(now, job.task_id, standing(job, words_of(job, around, now))), now)
+            failing.tell(job, around.activity, now)  # the line has told it
         if not live:
             click.echo("Nothing is at work; what happens from now on is shown.", err=True)
 
@@ -58,15 +63,15 @@ def standing(job: Job, words: str) -> str:
     return printable(f"{who} {job.state}{f': {words}' if words else ''} (job {job.id})")
 
 
-def _print_changes(workspace: Workspace, feed: ChangeFeed) -> None:
+def _print_news(workspace: Workspace, feed: ChangeFeed, failing: FailingRequests) -> None:
     now = utc_now()
     changes = list(feed.read(now=now))
-    database = open_existing_queue(workspace) if changes else None
+    database = open_existing_queue(workspace) if changes or failing.is_due() else None
     if database is None:
         return
     with closing(database):
-        for change in changes:
-            happening = happening_of(change, job_of(database, change))
+        happenings = [happening_of(change, job_of(database, change)) for change in changes]
+        for happening in [*happenings, *failing.read(workspace, database, lambda _: True, now)]:
             if happening is not None:
                 _echo(happening, now)
     sys.stdout.flush()

@@ -82,7 +82,7 @@ class WaitingView:
             # A call that is over at once tells nothing.
             from sow.cli.job_news import JobNews
 
-            self._news = JobNews(self.database, since=self.began_at)
+            self._news = JobNews(self.workspace, self.database, since=self.began_at)
         self._news.tell_of(progress.job_ids)
 
     def clear(self) -> None:

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from sow.ids import JobId
+from sow.jobs import records
 from sow.jobs.database import Database
 from sow.jobs.jobs import IDS_AT_ONCE
+from sow.schema.job import Job
 
 
 def attempt_counts(database: Database, job_ids: Sequence[JobId]) -> dict[JobId, int]:
@@ -19,3 +21,9 @@ def attempt_counts(database: Database, job_ids: Sequence[JobId]) -> dict[JobId, 
         )
         found |= {JobId(row["job_id"]): row["n"] for row in rows}
     return found
+
+
+def running_jobs(database: Database) -> list[Job]:
+    """Return the jobs that run, oldest first; a record that cannot be read hides no other."""
+    rows = database.rows("select * from job where state = 'running' order by id")
+    return records.readable(rows, Job, lambda _: None)

@@ -29,6 +29,10 @@ class Activity(Struct, frozen=True):
     """How long ago it last printed anything."""
     is_hindered: bool = False
     """Whether the words tell what keeps it: a request that fails, a limit that is reached."""
+    failures: int = 0
+    """How often the request that it waits for has failed; 0 where none has."""
+    has_ended: bool = False
+    """Whether it has printed its result, and is only ending."""
 
     def __str__(self) -> str:
         quiet = f"quiet {format_duration(self.quiet_seconds)}"
@@ -57,8 +61,8 @@ def activity_of(workspace: Workspace, job: Job, now: float) -> Activity | None:
             logs = workspace.attempt(job.id, number).folder.glob("check-*.log")
             written = max((log.stat().st_mtime for log in logs), default=now - quiet)
             return Activity(last_line(descriptor), min(quiet, max(0.0, now - written)))
-        words, is_hindered = last_deed(descriptor, job.executor)
-        return Activity(words, quiet, is_hindered)
+        deed = last_deed(descriptor, job.executor)
+        return Activity(deed.words, quiet, deed.is_hindered, deed.failures, deed.has_ended)
     finally:
         os.close(descriptor)
 

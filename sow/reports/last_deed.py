@@ -4,6 +4,7 @@ Owns the words of it. Opens no file, and never raises for what an agent has prin
 """
 
 import os
+from typing import NamedTuple
 
 from sow.executors.base import Event, EventKind, Executor
 from sow.executors.registry import make_executor
@@ -16,22 +17,32 @@ the second, behind an answer of a mebibyte, nobody looks."""
 LONGEST_WORDS = 200
 
 
-def last_deed(descriptor: int, config: ExecutorConfig) -> tuple[str, bool]:
-    """Return what an agent's output ends with, in words, and whether that keeps it from going on.
+class Deed(NamedTuple):
+    """What an agent's output ends with."""
 
-    The words are on one line; empty where the end tells nothing.
-    """
+    words: str = ""
+    """On one line; empty where the end tells nothing."""
+    is_hindered: bool = False
+    """Whether that keeps it from going on."""
+    failures: int = 0
+    """How often the request that it waits for has failed; 0 where none has."""
+    has_ended: bool = False
+    """Whether it has printed its result."""
+
+
+def last_deed(descriptor: int, config: ExecutorConfig) -> Deed:
+    """Return what an agent's output ends with."""
     executor = make_executor(config)
     size = os.fstat(descriptor).st_size
-    words, is_hindered = "", False
+    deed = Deed()
     for length in TAILS_BYTES:
         start = max(0, size - length)
         data = os.pread(descriptor, length, start)
         whole = data if not start else data[data.find(b"\n") + 1 :]
-        words, is_hindered = _of_events(executor, whole)
-        if words or not start:
+        deed = _of_events(executor, whole)
+        if deed.words or not start:
             break
-    return words, is_hindered
+    return deed
 
 
 def last_line(descriptor: int) -> str:
@@ -42,16 +53,16 @@ def last_line(descriptor: int) -> str:
     return _shortened(printable(lines[-1])) if lines else ""
 
 
-def _of_events(executor: Executor, data: bytes) -> tuple[str, bool]:
-    """Return what these lines come to: the last call, or what keeps it, and whether that does."""
+def _of_events(executor: Executor, data: bytes) -> Deed:
+    """Return what these lines come to: the last call, or what keeps it."""
     deed = speech = background = hindrance = ""
-    ended = False
+    ended, failures = False, 0
     for event in executor.skim(data):
         match event.kind:
             case EventKind.API_RETRY:
-                hindrance = retry_words(event)
+                hindrance, failures = retry_words(event), event.count or failures + 1
             case EventKind.RATE_LIMIT:
-                hindrance = "a usage limit was reached" if event.is_error else ""
+                hindrance, failures = "a usage limit was reached" if event.is_error else "", 0
             case EventKind.TOOL_USE:
                 deed, hindrance, ended = event.text or event.tool or "", "", False
             case EventKind.TEXT:
@@ -62,8 +73,8 @@ def _of_events(executor: Executor, data: bytes) -> tuple[str, bool]:
                 hindrance, ended = "", True
     if ended:
         deed = f"waits for what runs {background}" if background else "has said its last word"
-    shown = printable(hindrance or deed or speech)
-    return _shortened(shown), bool(hindrance)
+    shown = _shortened(printable(hindrance or deed or speech))
+    return Deed(shown, bool(hindrance), failures if hindrance else 0, ended)
 
 
 def retry_words(event: Event) -> str:

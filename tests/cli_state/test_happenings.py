@@ -122,11 +122,11 @@ def attempt(job: Job, number: int) -> Attempt:
 
 
 def test_a_call_tells_what_happens_to_its_own_jobs_once(
-    database: Database, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, database: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ours = jobs.insert_job(database, make_job())
     other = jobs.insert_job(database, make_job(task_id=TaskId("020"), batch=BatchId(7)))
-    news = JobNews(database, since=0.0)
+    news = JobNews(Workspace(tmp_path), database, since=0.0)
     for job in (ours, other):
         jobs.insert_attempt(database, attempt(job, 1))
     database.run("insert into change (project, task, kind, data) values ('', '', 'k', '5')")
@@ -141,6 +141,6 @@ def test_a_call_tells_what_happens_to_its_own_jobs_once(
     news.tell_of([])
     (line,) = capsys.readouterr().err.splitlines()
     assert "implementer (job 1): backoff until" in line
-    JobNews(database, since=0.0).tell_of_batch(BatchId(7))
+    JobNews(Workspace(tmp_path), database, since=0.0).tell_of_batch(BatchId(7))
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("  020   implementer starts (job 2)")

@@ -72,11 +72,12 @@ def test_whoever_waits_sees_what_keeps_a_task(site: Site, screen: Screen) -> Non
 def test_without_a_terminal_each_change_that_matters_is_a_line(site: Site) -> None:
     site.project("010", "020")
     site.script([[{"say": "Reading the task"}, {"crash": 3}], good(gate("go"))], task="010")
-    site.script([good(gate("go"))], task="020")
+    site.script([[{"api_retry": 429}] * 4 + good(gate("go"))], task="020")
     errors = site.base / "errors"
     with errors.open("w") as err:
         call = site.start(*SPAWN, stderr=err)
     wait_until(lambda: "starts again, attempt 2" in errors.read_text(), "the second attempt")
+    wait_until(lambda: "request failed (429)" in errors.read_text(), "the failing request")
     open_gate(site, "go")
     call.communicate(timeout=240)
     assert call.returncode == 0
@@ -91,7 +92,10 @@ def test_without_a_terminal_each_change_that_matters_is_a_line(site: Site) -> No
     ]
     assert "attempt 1 ended: crashed" in told[1]
     assert "backoff until" in told[2]
-    assert [words for _, task, words in lines if task == "020"] == ["implementer starts (job 2)"]
+    starts, *fails = [words for _, task, words in lines if task == "020"]
+    assert starts == "implementer starts (job 2)"
+    assert fails[0].startswith("implementer (job 2): request failed (429), tried again")
+    assert len(fails) <= 4  # at most the first, two doublings, and that it is over
 
 
 def test_a_worker_shows_its_jobs_below_its_log(site: Site, screen: Screen) -> None:

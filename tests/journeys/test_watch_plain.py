@@ -8,7 +8,9 @@ from journeys.site import Site, wait_until
 
 def test_what_happens_is_told_in_lines(site: Site) -> None:
     site.project("010", "020")
-    site.script([good({"say": "Reading"}, gate("go"))], task="010")
+    failing = [{"api_retry": 429}] * 4
+    script = [{"say": "Reading"}, gate("go"), *failing, *good(gate("on"))]
+    site.script([script], task="010")
     site.script([good({"say": "Looking"})], task="020")
     site.sow("agent", "spawn", "implementer", "010", "--detach")
     await_runs(site)
@@ -18,6 +20,9 @@ def test_what_happens_is_told_in_lines(site: Site) -> None:
     wait_until(lambda: "implementer running: " in log.read_text(), "what is at work")
     site.sow("agent", "spawn", "implementer", "020")
     open_gate(site, "go")
+    fails = "010   implementer (job 1): request failed (429), tried again"
+    wait_until(lambda: fails in log.read_text(), "that its request fails")
+    open_gate(site, "on")
     site.sow("agent", "wait", "010")
     ends = "010   status in_progress → needs_review"
     wait_until(lambda: ends in log.read_text(), "how it ended")

@@ -89,6 +89,19 @@ def test_an_answered_request_fails_no_more(tmp_path: Path) -> None:
     assert words(tmp_path, BEGUN + retry(429, 3) + text("Now I see")) == "says: Now I see"
 
 
+def test_how_often_a_request_has_failed_and_that_all_is_said_are_told(tmp_path: Path) -> None:
+    def facts(output: str) -> tuple[int, bool]:
+        found = look(tmp_path, BEGUN + output)
+        assert found is not None
+        return found.failures, found.has_ended
+
+    uncounted = line("system", subtype="api_retry", error_status=429, error="x")
+    assert facts(retry(429, 1) + retry(429, 2)) == (2, False)
+    assert facts(uncounted * 3) == (3, False)
+    assert facts(retry(429, 9) + text("Now I see")) == (0, False)
+    assert facts(retry(429, 9) + line("result", result="No", is_error=True)) == (0, True)
+
+
 def test_words_stand_for_a_program_that_tells_of_no_tools(tmp_path: Path) -> None:
     windsurf = EXECUTORS["windsurf"].config
     assert words(tmp_path, "one\ntwo\n", executor=windsurf) == "says: two"
