@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 
 from sow.jobs import workers
-from sow.jobs.faults import QueueChanged, QueueReplaced
+from sow.jobs.faults import QueueChanged, QueueDamaged, QueueReplaced
 from worker.context import WorkerContext, logger
 
 HEALTH_SECONDS = 60.0
@@ -29,6 +29,11 @@ class Departure:
         """How often we were told to leave; being told to end the agents counts twice."""
         self.changed: QueueChanged | None = None
         """Why the queue's file is not ours any more, where that is so."""
+
+    @property
+    def has_lost_records(self) -> bool:
+        """Whether what was on record of our jobs is gone: no worker can adopt them by it."""
+        return isinstance(self.changed, QueueReplaced | QueueDamaged)
 
     @property
     def is_decided(self) -> bool:
@@ -62,6 +67,6 @@ class Departure:
         if self.changed is None:
             self.changed = error
             logger.warning("%s; leaving", error.message)
-            if isinstance(error, QueueReplaced):
+            if self.has_lost_records:
                 self._context.guard.look()  # what took it may have taken more
             self.decide()

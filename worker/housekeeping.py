@@ -10,6 +10,7 @@ from sow.calls.readiness import ReadyLook
 from sow.errors import SowError
 from sow.ids import ProjectId
 from sow.jobs import workers
+from sow.jobs.faults import QueueChanged
 from sow.jobs.pruning import Limits, prune
 from sow.state.kept.store import project_id_at
 from worker import launch
@@ -87,8 +88,11 @@ class Housekeeping:
                 self._standby.prepare()
 
     def drive_batches(self) -> None:
-        """Do what follows for the batches that something has happened to."""
-        self._batches.drive()
+        """Do what follows for the batches that something has happened to; leave with the queue."""
+        try:
+            self._batches.drive()
+        except QueueChanged as error:
+            self._departure.without_queue(error)
 
     def recover_if_due(self) -> None:
         """Look for what the dead left behind, unless that was done a moment ago."""
@@ -104,6 +108,8 @@ class Housekeeping:
             self._status_look.look_if_due(now=self._context.now())
             self._release_ready()
             self._notifier.look()
+        except QueueChanged as error:
+            self._departure.without_queue(error)
         except (SowError, OSError) as error:
             logger.warning("cannot recover yet: %s", launch.reason_of(error))
 

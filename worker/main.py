@@ -25,7 +25,7 @@ from sow.ids import JobId, ProjectId
 from sow.jobs import doorbell, workers
 from sow.jobs.database import open_existing_queue, open_queue
 from sow.jobs.doorbell import Bell
-from sow.jobs.faults import QueueChanged, QueueReplaced
+from sow.jobs.faults import QueueChanged, QueueDamaged
 from sow.jobs.leases import Fenced
 from sow.paths import Workspace, user_config_path
 from sow.state.kept.store import project_id_at
@@ -203,7 +203,7 @@ class WorkerProcess:
             thread.join(timeout=LEAVE_SECONDS)
         if self.departure.signals and self.options.drain:
             self._say("draining: waiting for %d agents; a second signal ends them")
-            while self.departure.signals < 2 and not self.monitor.wait_until_idle(0.2):
+            while self._may_drain() and not self.monitor.wait_until_idle(0.2):
                 pass
         if self.departure.signals > 1:
             self._say("ending %d agents; their jobs are queued again")
@@ -212,7 +212,7 @@ class WorkerProcess:
         elif self.monitor.count:
             self._say(
                 "leaving %d agents running; their tasks say how they end"
-                if isinstance(self.departure.changed, QueueReplaced)
+                if self.departure.has_lost_records
                 else "leaving %d agents running; the next worker adopts them"
             )
         self.monitor.stop()
@@ -220,12 +220,16 @@ class WorkerProcess:
         if not any(thread.is_alive() for _, thread in self.consumer.worker_threads):
             self.standby.dismiss()  # otherwise a start may be using it; it ends when we do
 
+    def _may_drain(self) -> bool:
+        """Whether agents are still waited for: nobody insists, and their ends can be recorded."""
+        return self.departure.signals < 2 and self.departure.changed is None
+
     def _let_notify(self) -> None:
         """Give a command that runs a moment; a drain waits until all has been told."""
         if self.options.drain and self.departure.changed is None:
             with suppress(QueueError):
                 self.notifier.look()
-            while self.departure.signals < 2 and not self.notifier.is_idle:
+            while self._may_drain() and not self.notifier.is_idle:
                 time.sleep(LOOK_SECONDS)
         self.notifier.stop(LEAVE_SECONDS)
 
@@ -266,10 +270,12 @@ def _look_once_more(workspace: Workspace, options: WorkerOptions, process: Worke
     """Start a successor if a job came in between our leave and the end of our lock.
 
     Where the queue was replaced, the jobs of the one that is there now may be without a worker.
+    One that is damaged waits for a person: a successor would leave as we do.
     """
-    if not options.background or process.departure.signals:
+    changed = process.departure.changed
+    if not options.background or process.departure.signals or isinstance(changed, QueueDamaged):
         return
-    replaced = process.departure.changed is not None
+    replaced = changed is not None
     database = open_existing_queue(workspace) if replaced else process.context.database
     if database is None:
         return

@@ -14,7 +14,7 @@ from sow.errors import QueueError
 from sow.findings import Finding, Level
 from sow.jobs import control, jobs, workers
 from sow.jobs.database import Database, open_existing_queue
-from sow.jobs.faults import damaged
+from sow.jobs.faults import QueueDamaged
 from sow.jobs.unverifiable import in_doubt
 from sow.paths import Workspace
 from sow.processes.life import Life
@@ -62,7 +62,7 @@ def _file(workspace: Workspace, database: Database) -> Finding:
         check="queue",
         level=Level.ERROR,
         text=f"The queue's file is damaged: {damage}",
-        remedy=damaged(workspace.queue_db, damage).hint,
+        remedy=QueueDamaged(workspace.queue_db, damage).hint,
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from sow.errors import QueueError
 from sow.jobs.copied_queue import note_place, refuse_copied
-from sow.jobs.faults import NewerQueue, NumberTooLarge, QueueReplaced, damaged, unusable
+from sow.jobs.faults import NewerQueue, NumberTooLarge, QueueDamaged, QueueReplaced, unusable
 from sow.jobs.private_folders import close_to_others, make_private
 from sow.jobs.queue_files import (
     Marks,
@@ -124,7 +124,7 @@ class Database:
             return self.connection.execute(sql, parameters)
 
     def _look_at_files(self) -> None:
-        """Raise QueueReplaced or ForeignLog when the files on disk are not those we have open."""
+        """Raise QueueChanged when the files on disk are not those we have open, or not whole."""
         try:
             self._marks = look_again(self.path, self._marks)
         except OSError as error:
@@ -207,7 +207,7 @@ def _open(workspace: Workspace, *, to_write: bool = False) -> Database:
             elif version > FORMAT:
                 raise NewerQueue(path, version, FORMAT, maker_of(connection))
             elif version < FIRST_FORMAT:
-                raise damaged(path, f"has format {version}, which no sow makes")
+                raise QueueDamaged(path, f"has format {version}, which no sow makes")
             refuse_copied(connection, workspace)
             if to_write:
                 note_place(connection, workspace)

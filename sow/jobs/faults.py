@@ -81,6 +81,17 @@ class ForeignLog(QueueChanged):
         )
 
 
+class QueueDamaged(QueueChanged):
+    """What lies under the queue's name cannot be read as a queue, or not as a whole one."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(
+            f"the queue file {path} {what}",
+            hint="Put it aside, with all that belongs to it, then call again: a new queue is made."
+            f"\n    {put_aside_command(path)}\n{GONE_ON}",
+        )
+
+
 def put_aside_command(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
     """Return the shell command that puts aside those of a queue's files that are there.
 
@@ -101,22 +112,13 @@ def aside_folder(path: Path) -> Path:
     return folder
 
 
-def damaged(path: Path, what: str) -> QueueError:
-    """Return the error of a file that cannot be read as a queue."""
-    return QueueError(
-        f"the queue file {path} {what}",
-        hint="Put it aside, with all that belongs to it, then call again: a new queue is made.\n"
-        f"    {put_aside_command(path)}\n{GONE_ON}",
-    )
-
-
 def unusable(path: Path, error: sqlite3.Error) -> QueueError:
     """Return what an error of SQLite means: a damaged file, a locked one, or the disk's fault."""
     code = getattr(error, "sqlite_errorcode", 0)
     if "not a database" in str(error):
-        return damaged(path, "is not a SQLite database; it was left untouched")
+        return QueueDamaged(path, "is not a SQLite database; it was left untouched")
     if code & 0xFF in DAMAGED or code == sqlite3.SQLITE_IOERR_SHORT_READ:
-        return damaged(path, f"is damaged: {error}")
+        return QueueDamaged(path, f"is damaged: {error}")
     if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         hint = (
             "Another process keeps it locked (`fuser` names it). Nothing was changed; call again."

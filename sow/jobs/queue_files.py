@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sow.errors import QueueError
-from sow.jobs.faults import ForeignLog, QueueReplaced, damaged, unusable
+from sow.jobs.faults import ForeignLog, QueueDamaged, QueueReplaced, unusable
 
 MOST_COMMITS = 2**31 - 1
 """The count goes on from 1 after this; 0 is the count of a file that never had one."""
@@ -127,11 +127,11 @@ def refuse_unfit(path: Path) -> None:
     found = path.stat()
     for facts in (found, _stat(f"{path}-wal"), _stat(f"{path}-shm")):
         if facts is not None and not stat.S_ISREG(facts.st_mode):  # a FIFO would block for ever
-            raise damaged(
+            raise QueueDamaged(
                 path, "or what belongs to it is not a regular file; it was left untouched"
             )
     if found.st_size == 0:
-        raise damaged(path, "is empty: it was cut off; it was left untouched")
+        raise QueueDamaged(path, "is empty: it was cut off; it was left untouched")
     refuse_foreign_log(path)
 
 

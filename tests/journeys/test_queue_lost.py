@@ -97,6 +97,11 @@ def overwrite_file(site: Site) -> None:
     files(site)[0].write_bytes((site.base / "backup.db").read_bytes())
 
 
+def fill_with_garbage(site: Site) -> None:
+    size = files(site)[0].stat().st_size
+    files(site)[0].write_bytes(b"no database at all" * (size // 18))
+
+
 def back_up(site: Site) -> None:
     """Queue and end a job, so that there is a queue, and keep a copy of its file.
 
@@ -127,7 +132,16 @@ def busy(site: Site) -> tuple[subprocess.Popen[str], int]:
 
 
 @pytest.mark.parametrize(
-    "lose", [remove_all, remove_run, remove_file, remove_log, replace_file, overwrite_file]
+    "lose",
+    [
+        remove_all,
+        remove_run,
+        remove_file,
+        remove_log,
+        replace_file,
+        overwrite_file,
+        fill_with_garbage,
+    ],
 )
 def test_callers_and_workers_leave_a_queue_that_is_gone(
     site: Site, lose: Callable[[Site], None]
@@ -143,6 +157,9 @@ def test_callers_and_workers_leave_a_queue_that_is_gone(
     assert (caller.returncode, out) == (6, ""), err
     if lose is overwrite_file:
         assert "do not belong together" in err
+    elif lose is fill_with_garbage:
+        assert "is not a SQLite database" in err
+        assert "cannot be settled yet" not in words
     else:
         assert "was removed or replaced while this call waited" in err
         assert "Agents that run go on" in err
@@ -165,6 +182,37 @@ def test_callers_and_workers_leave_a_queue_that_is_gone(
     wait_until(lambda: site.task("010")["status"] == "needs_review", "the agent reports by itself")
     wait_until(lambda: not exists(agent), "the agent ends")
     assert sorted(run.task for run in read_runs(site.root)) == ["010", "020"]
+
+
+@pytest.mark.parametrize("told_to_leave", [False, True])
+def test_a_worker_in_front_ends_with_what_has_become_of_its_queue(
+    site: Site, told_to_leave: bool
+) -> None:
+    """Also one that drains: nothing of its agents can be put on record any more."""
+    back_up(site)
+    site.script([good(gate("go"))], "010")
+    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    worker = site.start("worker", *(["--drain"] if told_to_leave else []))
+    (run,) = await_runs(site)
+    await_supervisor(site, 2)
+    if told_to_leave:
+        worker.send_signal(signal.SIGTERM)
+        assert worker.stderr is not None
+        for line in worker.stderr:
+            if "draining" in line:
+                break
+    fill_with_garbage(site)
+    _, words = worker.communicate(timeout=240)
+    assert worker.returncode == 6, words
+    assert "is not a SQLite database; it was left untouched; leaving" in words
+    assert "leaving 1 agents running; their tasks say how they end" in words
+    assert "Error: the queue file" in words
+    assert "mkdir -p" in words
+    assert "Traceback" not in words
+    assert exists(run.pid)
+    open_gate(site, "go")
+    wait_until(lambda: site.task("010")["status"] == "needs_review", "the agent reports by itself")
+    wait_until(lambda: not exists(run.pid), "the agent ends")
 
 
 @pytest.mark.parametrize("lose", [remove_all, replace_file])
@@ -280,11 +328,6 @@ def cut_to_nothing(site: Site) -> None:
 def cut_short(site: Site) -> None:
     os.truncate(files(site)[0], 4096)
     files(site)[1].unlink()
-
-
-def fill_with_garbage(site: Site) -> None:
-    size = files(site)[0].stat().st_size
-    files(site)[0].write_bytes(b"no database at all" * (size // 18))
 
 
 def spoil_pages(site: Site) -> None:
