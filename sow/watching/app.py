@@ -73,6 +73,11 @@ class WatchApp(App[None]):
 
     ENABLE_COMMAND_PALETTE = False
     CSS = """
+    Listing, RichLog, VerticalScroll {
+        scrollbar-color: ansi_blue; scrollbar-background: ansi_default;
+        scrollbar-color-hover: ansi_cyan; scrollbar-background-hover: ansi_default;
+        scrollbar-color-active: ansi_cyan; scrollbar-background-active: ansi_default;
+    }
     #head, #crew, #keys { height: 1; }
     #faults, #said { height: auto; max-height: 5; display: none; }
     #faults.shown, #said.shown { display: block; }
@@ -96,7 +101,8 @@ class WatchApp(App[None]):
     ]
 
     def __init__(self, caller: Caller, styles: Mapping[str, Style]) -> None:
-        super().__init__()
+        # Said at once: without colours Textual chooses here how it does without them.
+        super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         self._caller = caller
         self._styles = styles

@@ -76,6 +76,35 @@ def test_the_pane_goes_through_its_tabs_and_closes(caller: Caller) -> None:
     drive(caller, steps)
 
 
+def colours_of(app: WatchApp) -> set[str]:
+    """Return the colours on the screen, but for the terminal's own of text and background."""
+    styles = (
+        segment.style
+        for strip in app.screen._compositor.render_strips()
+        for segment in strip
+        if segment.style is not None
+    )
+    colours = {colour for style in styles for colour in (style.color, style.bgcolor)}
+    return {colour.name for colour in colours if colour is not None and not colour.is_default}
+
+
+def test_each_part_is_drawn_in_the_palette_of_the_terminal(caller: Caller) -> None:
+    """A colour of Textual's own would be unreadable on one background or the other."""
+
+    async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
+        for key in ("enter", "2", "question_mark"):
+            await pilot.press(key)
+            await pilot.pause()
+            assert colours_of(app) <= PALETTE
+        assert colours_of(app)
+
+    drive(caller, steps, (80, 20))
+
+
+PALETTE = {f"color({number})" for number in (1, 2, 3, 4, 6)} | {"cyan"}
+"""Red, green, yellow, blue and cyan, as `sow.cli.colour` has them; no black, no bright one."""
+
+
 def test_without_colours_each_part_is_drawn(
     caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +118,7 @@ def test_without_colours_each_part_is_drawn(
         await until(pilot, lambda: "Leaves this page." in text_of(app))
         await pilot.press("escape", "slash", *"sea", "enter")
         await until(pilot, lambda: len(app.query_one(Listing).visible_rows) == 1)
+        assert not colours_of(app)
 
     monkeypatch.setenv("NO_COLOR", "1")
     drive(caller, steps)
