@@ -1,21 +1,29 @@
 """`sow watch --plain`: what is at work, then a line for each change that matters.
 
-Owns the order. Which changes matter, and their words, is `happenings`'s; when it is told that
-requests fail, which is on no record, `failing_requests`'s.
+Owns the order, how long it goes on, and the command that goes on after that. Which changes
+matter, and their words, is `happenings`'s; when it is told that requests fail, which is on no
+record, `failing_requests`'s.
 """
 
+import shlex
 import sys
+import time
 from contextlib import closing
 
 import click
 
+from sow.calls.caller import Caller
 from sow.cli.changes import FOLLOW_SECONDS
+from sow.cli.cursor_wait import FROM_THE_BEGINNING
 from sow.cli.failing_requests import FailingRequests
 from sow.cli.following import wait_for_more
 from sow.cli.happenings import Happening, happening_of, job_of
 from sow.cli.output import shown_state
+from sow.cli.wait_options import WaitOptions, bound_of
 from sow.clock import utc_now
+from sow.errors import ExitCode
 from sow.jobs.change_feed import ChangeFeed
+from sow.jobs.changes import Cursor, parse_cursor
 from sow.jobs.database import open_existing_queue
 from sow.jobs.jobs import active_jobs
 from sow.paths import Workspace
@@ -24,20 +32,62 @@ from sow.reports.standing import words_of
 from sow.schema.job import Job
 from sow.terminal_text import printable
 
+AGENTS_SECONDS = 60.0
+"""How long an agent of ours watches whose shell nobody knows: nothing else would end it."""
 
-def watch_in_lines(workspace: Workspace) -> None:
-    """Print what is at work and waits, then each change that matters, until a signal ends it."""
-    # From here on, so that no change between the two is missed; one may be told by both.
-    feed = ChangeFeed(workspace, None, last=0)
+
+def watch_in_lines(caller: Caller, since: str | None, wait: str | None) -> int:
+    """Print how all stands, or what came after a cursor, then each change that matters.
+
+    Until a signal ends it, or its time is up; then it names the command that goes on, and
+    returns the exit code.
+    """
+    seconds, began = _bound(caller, wait), time.monotonic()
     failing = FailingRequests()
-    with closing(feed):
-        list(feed.read(now=utc_now()))
-        feed.last = None  # of a queue that is made later nothing is past
-        _print_standings(workspace, failing)
-        sys.stdout.flush()
-        while True:
-            wait_for_more(FOLLOW_SECONDS)
-            _print_news(workspace, feed, failing)
+    with closing(_feed(caller.workspace, since)) as feed:
+        if since is None:
+            _print_standings(caller.workspace, failing)
+            sys.stdout.flush()
+        left = FOLLOW_SECONDS if seconds is None else seconds
+        while left > 0:
+            wait_for_more(min(left, FOLLOW_SECONDS))
+            _print_news(caller.workspace, feed, failing)
+            if seconds is not None:
+                left = seconds - (time.monotonic() - began)
+        code = ExitCode.STILL_RUNNING if _is_any_live(caller.workspace) else ExitCode.OK
+        _print_news(caller.workspace, feed, failing)  # also why none lives any more
+        click.echo(_command(feed.cursor, wait))
+    return int(code)
+
+
+def _bound(caller: Caller, wait: str | None) -> float | None:
+    seconds = bound_of(WaitOptions(as_json=False, wait=wait), caller)
+    return AGENTS_SECONDS if seconds is None and caller.job_id is not None else seconds
+
+
+def _feed(workspace: Workspace, since: str | None) -> ChangeFeed:
+    """Return who reads what came after a cursor; without one, what comes from now on."""
+    if since is not None:
+        return ChangeFeed(workspace, None if since == FROM_THE_BEGINNING else parse_cursor(since))
+    # Before all else is read, so that no change between the two is missed; one may be told by both.
+    feed = ChangeFeed(workspace, None, last=0)
+    list(feed.read(now=utc_now()))
+    feed.last = None  # of a queue that is made later nothing is past
+    return feed
+
+
+def _command(cursor: Cursor | None, wait: str | None) -> str:
+    """Return the command that goes on as this call has; without a terminal or with one."""
+    words = ["sow", "watch", "--plain", "--since", str(cursor or FROM_THE_BEGINNING)]
+    return shlex.join([*words, *(["--wait", wait] if wait else [])])
+
+
+def _is_any_live(workspace: Workspace) -> bool:
+    database = open_existing_queue(workspace)
+    if database is None:
+        return False
+    with closing(database):
+        return bool(active_jobs(database))
 
 
 def _print_standings(workspace: Workspace, failing: FailingRequests) -> None:

@@ -22,8 +22,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--plain", is_flag=True, help="A line for each change that matters, until Ctrl-C.")
+@click.option("--since", metavar="CURSOR", help="Lines of what came after it; 0 is the beginning.")
+@click.option(
+    "--wait",
+    metavar="TIME",
+    help="Lines for at most this long (90s, 9m); then exit 75 while a job lives. Also SOW_WAIT.",
+)
 @json_option
-def watch(plain: bool, as_json: bool) -> int:
+def watch(plain: bool, since: str | None, wait: str | None, as_json: bool) -> int:
     """Show live what all agents do, on one screen that you leave open.
 
     Tasks and jobs stand below their batch or phase: what each agent does now,
@@ -31,21 +37,23 @@ def watch(plain: bool, as_json: bool) -> int:
     agent, answer, resume, accept, cancel, retry, open its session and pause the
     queue; each shows the command that it runs, and `?` shows all of them.
 
-    With --plain, and where there is no terminal: how each job at work stands,
-    then a line with its time for each change that matters, until a signal ends
-    it. With --json what the screen would show, once.
+    With --plain or --wait, and where there is no terminal: how each job at work
+    stands, then a line with its time for each change that matters, until a
+    signal ends it or the time is up; then the last line is the command that
+    goes on, with --since. With --json what the screen would show, once.
     """
     from sow.calls.caller import find_caller
 
-    if plain and as_json:
-        raise UsageError("--plain is for people, --json for programs: give one of them")
+    lines = [name for name, given in (("plain", plain), ("since", since), ("wait", wait)) if given]
+    if lines and as_json:
+        raise UsageError(f"--{lines[0]} is for people, --json for programs: give one of them")
     caller = find_caller(os.environ, working_folder())
     if as_json:
         _print_look(caller)
-    elif plain or not (is_somebody_there() and sys.stdout.isatty()):
+    elif lines or not (is_somebody_there() and sys.stdout.isatty()):
         from sow.cli.plain_watch import watch_in_lines
 
-        watch_in_lines(caller.workspace)
+        return watch_in_lines(caller, since, wait)
     else:
         return _show(caller)
     return int(ExitCode.OK)
