@@ -42,10 +42,6 @@ def prompt(path: str | None, as_list: bool, where: bool, check: bool, as_json: b
     in .sow/prompts/PATH.add.md comes after it.
     """
     _refuse_two_questions(path, as_list, where, check)
-    if own_variables.JOB_ID in os.environ:
-        from sow.calls.recorded_agent import agent_by_record  # of agents alone
-
-        agent_by_record(os.environ)
     if as_list:
         _print_names(as_json)
     elif where:
@@ -103,10 +99,20 @@ def _facts() -> "Facts":
     # The state's schema is heavy, and few texts name anything of it.
     from sow.cli.prompt_here import facts_for
 
+    _go_by_record()
     return facts_for(_caller(), os.environ)
 
 
+def _go_by_record() -> None:
+    """Put the variables right of an agent whose job is on record: what it is told goes by that."""
+    if own_variables.JOB_ID in os.environ:
+        from sow.calls.recorded_agent import agent_by_record  # of agents alone
+
+        agent_by_record(os.environ)
+
+
 def _print_composed(as_json: bool) -> None:
+    _go_by_record()
     # As above: this reads where the project stands, and what comes next.
     from sow.cli.prompt_here import composed_for
 
