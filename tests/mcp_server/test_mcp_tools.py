@@ -22,7 +22,7 @@ TOOLS = {tool.name: tool for tool in tools_for(root, None, BOUND)}
 
 NO_TOOLS = {
     "a person's word": {("trust",), ("pr", "create")},
-    "needs a terminal": {("start",), ("agent", "open"), ("config", "edit"), ("demo",), ("watch",)},
+    "needs a terminal": {("start",), ("agent", "open"), ("config", "edit"), ("demo",)},
     "serves until it is stopped": {("mcp",), ("worker",)},
     "the user's own settings and machine": {
         *(("config", "init"), ("config", "path"), ("config", "show"), ("config", "validate")),
@@ -37,6 +37,7 @@ NO_TOOLS = {
     "another command says the same": {
         ("agent", "task", "state", "set-status"),
         ("task", "export"),
+        ("watch",),
     },
 }
 """The commands that are no tools, and why."""
@@ -65,7 +66,7 @@ def test_it_is_named_and_told_of_as_its_command_is(tool: Tool) -> None:
 def test_what_takes_time_waits_no_longer_than_the_bound() -> None:
     waits = {name for name, tool in TOOLS.items() if "wait" in tool.schema["properties"]}
     commands = {"_".join(words) for words in COMMANDS if _has_wait(words)}
-    assert waits == commands - {"start"}
+    assert waits == commands - {"start", "watch"}
     for given_time, waited in (("10s", "10s"), ("1h", "50s"), (None, "50s"), ("soon", "soon")):
         arguments = {"tasks": ["010"], **({"wait": given_time} if given_time else {})}
         assert f"--wait={waited}" in line("agent_wait", **arguments).words
