@@ -8,7 +8,7 @@ import pytest
 from queue_cases import make_job
 
 from sow.ids import BatchId, JobId, ProjectId, TaskId, WorkerId
-from sow.jobs import batches, budgets, changes, jobs, leases, waiters
+from sow.jobs import batches, budgets, changes, jobs, leases, told_batches, waiters
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.schema.job import HeldFor
@@ -81,7 +81,7 @@ QUERIES: dict[str, Callable[[Noting, Workspace], object]] = {
     "under_way": lambda db, _: batches.under_way(db, PROJECT),
     "projects_going_on": lambda db, _: batches.projects_going_on(db),
     "carried_by": lambda db, _: batches.carried_by(db, PROJECT),
-    "counts_of batches": lambda db, _: batches.counts_of(db, [BatchId(1), BatchId(2)]),
+    "counts_of batches": lambda db, _: told_batches.counts_of(db, [BatchId(1), BatchId(2)]),
     "recent_jobs of task": lambda db, _: jobs.recent_jobs(
         db, limit=20, project_id=PROJECT, task_id=TASK
     ),

@@ -13,7 +13,7 @@ from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import UnknownJob
 from sow.jobs.records import DamagedRecord
-from sow.schema.budget import Amounts, Budgets
+from sow.schema.budget import Amounts, Budgets, ReachedBudget, ScopeKind
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import (
@@ -57,6 +57,7 @@ FULL_JOB: dict[str, Any] = {
     "config_file": "/home/me/config.yaml",
     "terms": CheckTerms(names=("unit", "lint")),
     "budgets": Budgets(task=Amounts(usd=5.0, tokens=2e6), unmetered=True),
+    "reached": ReachedBudget(kind=ScopeKind.TASK, name="010", enough=Amounts(usd=7.5)),
     "batch": BatchId(7),
     "batch_deed": "check",
     "fresh": True,
