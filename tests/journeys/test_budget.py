@@ -90,7 +90,7 @@ def test_a_warning_comes_before_the_end(site: Site) -> None:
     call = site.start(*SPAWN, "--budget", f"usd={7.2 * MESSAGE:.5f},tokens=1M")
     await_runs(site)
     assert call.stderr is not None
-    words = call.stderr.readline()
+    words = next(line for line in call.stderr if line.startswith("Note: "))
     assert words.startswith("Note: 83 % of the budget of task 010 is used: $0.0306 of $0.0367")
     assert [f"Note: {change}\n" for change in budget_changes(site)] == [words]
     open_gate(site, "on")
