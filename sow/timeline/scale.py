@@ -102,7 +102,9 @@ def _merged(busy: Iterable[tuple[float, float]], length: float) -> Iterator[tupl
 
 
 def _pieces(idle: Sequence[tuple[float, float]], length: float) -> Iterator[Piece]:
-    shown = length - sum(end - begin for begin, end in idle)
+    # Each stretch on its own: what is left of the whole after rounding would pass for work.
+    ends, begins = (0.0, *(end for _, end in idle)), (*(begin for begin, _ in idle), length)
+    shown = sum(begin - end for end, begin in zip(ends, begins, strict=True))
     whole = shown + len(idle) * shown * WIDTH_OF_IDLE if shown > 0 else float(len(idle))
     at, left = 0.0, 0.0
     for begin, end in idle:

@@ -95,13 +95,15 @@ class _Simulation:
 
     def run(self) -> None:
         self.database.run(
-            "insert into batch values"
-            " (1, ?, 'nightly', '{}', '{}', 'over', '', null, '', 0, 0, ?, ?)",
+            "insert into batch (id, project_id, name, selection, policy, state, reason,"
+            " path_variable, seen, forgiven, made_at, ended_at)"
+            " values (1, ?, 'nightly', '{}', '{}', 'over', '', '', 0, 0, ?, ?)",
             (PROJECT, BEGAN, BEGAN + 1),
         )
         for plan in self.plans.values():
             self.database.run(
-                "insert into batch_item values (1, ?, ?, 'completed', '', '', 0, 0)",
+                "insert into batch_item (batch_id, project_id, task_id, state, reason, refusal,"
+                " forgiven, is_open) values (1, ?, ?, 'completed', '', '', 0, 0)",
                 (PROJECT, plan.id),
             )
             if not plan.after:

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from timeline import random_records
 
@@ -209,6 +209,7 @@ class _Draw:
     st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e4)), max_size=20),
     st.floats(0, 1e6),
 )
+@example([(60.01824958092766, 0.0)], 524348.6400475475)
 def test_a_scale_grows_from_one_end_to_the_other(
     drawn: list[tuple[float, float]], length: float
 ) -> None:
