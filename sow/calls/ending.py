@@ -35,7 +35,8 @@ from sow.schema.project import Ending, EndingWord, Project
 from sow.state.archive import archived_folders, read_archived
 from sow.state.authors import Author
 from sow.state.due_entries import settle
-from sow.state.kept.store import project_id_at
+from sow.state.kept.copies import forget_project
+from sow.state.kept.store import kept_at, project_id_at
 from sow.state.places import all_places
 from sow.state.projects import change_project, read_project
 from sow.state.state_errors import NoProject
@@ -200,8 +201,11 @@ def _carry_out(
         if project_id_at(workspace.root) != project.id:
             raise NoProject(workspace.project)
         _log(workspace, project, project.ending, now=now)
+        kept = kept_at(workspace.root)
         cancelled = _cancel_batches(database, project_id, now=now, made_until=now)
         archive = _move(workspace, project, project.ending)
+        if kept is not None:
+            forget_project(kept)
     for batch_id in cancelled:
         doorbell_of_batches.ring(workspace, batch_id)
     sweep_ended(workspace, database, now=now)

@@ -1,8 +1,9 @@
 """Whether any job of a project lives, for the keeper of its state's copies.
 
-Owns where that is looked for: in the queue, and, since `git clean` takes the
-queue as well, among the running processes that carry an attempt of this
-workspace. Imported only where a state file is not what sow wrote last.
+Owns where that is looked for: in the queue's records, and, since `git clean`
+takes the queue as well, among the running processes that carry an attempt of
+this workspace where there are no records to be read: an attempt's variables
+can be set by anybody. Imported only where a state file is not what sow wrote last.
 """
 
 import os
@@ -22,16 +23,12 @@ from sow.state.kept.guard import see_to_project
 
 def who_lives(root: Path, project_id: str) -> str:
     """Return who of a project's jobs has not ended, as `job 12`; empty for nobody."""
-    return _in_queue(Workspace(root), ProjectId(project_id)) or among_processes(root)
-
-
-def _in_queue(workspace: Workspace, project_id: ProjectId) -> str:
     with suppress(QueueError):  # who cannot ask the queue still sees the processes
-        database = open_existing_queue(workspace)
+        database = open_existing_queue(Workspace(root))
         if database is not None:
             with closing(database):
-                return named(jobs.any_live_job(database, project_id))
-    return ""
+                return named(jobs.any_live_job(database, ProjectId(project_id)))
+    return among_processes(root)
 
 
 def see_to_what_went(workspace: Workspace, database: Database) -> None:
@@ -54,11 +51,14 @@ def named(job: int | None) -> str:
 
 
 def among_processes(root: Path) -> str:
-    """Return whose agent runs in a workspace, as its processes tell; empty for nobody's."""
+    """Return whose agent runs in a workspace, as its processes tell; empty for nobody's.
+
+    This very process is no sign of one: what an agent calls is not all that runs of it.
+    """
     for spelling in dict.fromkeys((str(root), os.path.realpath(root))):
         for pid in facts.carriers(own_variables.ROOT, spelling):
             attempt = (facts.variables(pid) or {}).get(own_variables.ATTEMPT_ID, "")
             job = attempt.partition(".")[0]
-            if job:
+            if job and pid != os.getpid():
                 return f"job {job}"
     return ""

@@ -32,6 +32,9 @@ from sow.schema.job_terms import CheckTerms
 from sow.schema.project import EndingWord, Project
 from sow.schema.task import TaskStatus
 from sow.state.authors import Author
+from sow.state.kept import keeper_hooks
+from sow.state.kept.guard import look_for_project
+from sow.state.kept.store import kept_at
 from sow.state.projects import change_project, new_project, read_project
 from sow.state.statefiles import STATE_LIMIT
 from sow.state.task_log import read_entries
@@ -62,6 +65,25 @@ def test_an_end_lies_in_the_archive_with_all_that_the_project_had(desk: Desk) ->
     assert (folder / "phases/implementation/tasks/010/state.yaml").is_file()
     assert project.ending is not UNSET
     assert actions(desk, archive).count("Project abandoned") == 1
+
+
+@pytest.mark.parametrize("remove", [False, True])
+def test_whoever_says_that_a_job_lives_brings_no_ended_project_back(
+    desk: Desk, remove: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it is kept any more; without its end it would be put back here."""
+    monkeypatch.setattr(keeper_hooks, "OURS", keeper_hooks.Surroundings())
+    keeper_hooks.install(lambda _root, _project: "job 7", lambda _words: None)
+    desk.task()
+    root, project = desk.workspace.root, desk.workspace.project
+    state = project / "state.yaml"
+    state.unlink()
+    look_for_project(root)
+    assert state.exists(), "its copies are used until then"
+    end(desk, remove=remove)
+    look_for_project(root)
+    assert not project.exists()
+    assert kept_at(root) is None
 
 
 def test_a_project_that_is_not_completed_is_not_finished(desk: Desk) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import msgspec
@@ -15,7 +16,7 @@ from sow.calls.state_witness import among_processes, see_to_what_went, who_lives
 from sow.calls.unrecorded_agents import TaskIsCarried, find_strays, refuse_strays
 from sow.errors import QueueError
 from sow.ids import TaskId
-from sow.jobs import workers
+from sow.jobs import jobs, workers
 from sow.paths import Workspace
 from sow.schema.job import JobState, WorkerRecord
 from sow.state.kept import keeper_hooks
@@ -83,7 +84,37 @@ def test_whose_agent_runs_is_told_by_its_processes_where_the_queue_is_gone(
     root = desk.workspace.root
     assert among_processes(root) == ""
     carry("9.1.abc")
+    assert who_lives(root, "any project") == "", "its job is on no record"
+    desk.workspace.queue_db.unlink()
     assert who_lives(root, "any project") == "job 9"
+
+
+def test_a_call_alone_that_carries_an_attempt_is_no_agent_at_work(desk: Desk) -> None:
+    """Its variables may be anybody's; an agent's own processes carry them as well."""
+    root = str(desk.workspace.root)
+    program = (
+        "import sys; from pathlib import Path; from sow.calls.state_witness import who_lives; "
+        "print(who_lives(Path(sys.argv[1]), ''))"
+    )
+    env = {**os.environ, "SOW_ATTEMPT_ID": "9.1.abc", "SOW_ROOT": root}
+    desk.workspace.queue_db.unlink()
+    done = subprocess.run(
+        [sys.executable, "-c", program, root], env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "\n"
+
+
+@pytest.mark.parametrize("state", [JobState.DONE, JobState.RUNNING])
+def test_a_process_of_a_job_that_has_ended_is_no_reason_to_put_anything_back(
+    desk: Desk, carry: Carry, state: JobState
+) -> None:
+    desk.task()
+    job = desk.run()
+    if state is JobState.DONE:
+        jobs.change_job(desk.database, job.id, state=state)
+    carry("1.1.abc")
+    lives = who_lives(desk.workspace.root, job.project_id)
+    assert lives == ("" if state is JobState.DONE else "job 1")
 
 
 def test_what_went_with_the_queue_is_put_back_for_the_job_that_lived(desk: Desk) -> None:

@@ -94,6 +94,14 @@ def forget(kept: Kept, name: str) -> None:
             os.removedirs(os.path.dirname(path))  # noqa: PTH120 - as far as they are empty
 
 
+def forget_project(kept: Kept) -> None:
+    """Keep nothing of a project any longer: it was ended, and nobody may put it back."""
+    # Once for each project.
+    from shutil import rmtree
+
+    rmtree(kept.folder, ignore_errors=True)
+
+
 def read(path: str) -> object:
     """Return the bytes of a regular file; None where there is none, UNREADABLE for all else."""
     try:
