@@ -113,14 +113,14 @@ def _follow(
 
     def change(task: Task) -> Mapping[str, Any]:
         _refuse_outdated(context, job, verdict, following.step, task)
+        word = own_word(task)
+        counted = msgspec.structs.replace(task, status=NEEDS_REVIEW) if word else task
         match following.step:
             case Step.CANCEL:
-                return both(session, lambda task: interrupts(task, now))(task)
+                return {**both(session, lambda task: interrupts(task, now))(counted), **word}
             case Step.FAIL:
                 return both(session, lambda task: fails(task, now))(task)
             case Step.DONE if kind_of(job).makes_work:
-                word = own_word(task)
-                counted = msgspec.structs.replace(task, status=NEEDS_REVIEW) if word else task
                 return {**both(session, addressed)(counted), **word}
             case _:
                 return session(task)
@@ -156,12 +156,13 @@ def _authors_word(context: WorkerContext, running: Running, job: Job) -> Change:
     can have completed the task: that is refused as long as its job lives.
     """
     in_hands = kind_of(job).in_persons_hands  # that person may judge while the session is open
-    apart = isinstance(job.terms, AuthorTerms) and (job.terms.clone or job.terms.judged)
+    apart = isinstance(job.terms, AuthorTerms) and job.terms.clone
     before = running.task is not None and running.task.clone is not UNSET
     required = _is_review_required(context)
 
     def change(task: Task) -> Mapping[str, Any]:
-        judged = apart or before or required or task.clone is not UNSET
+        in_batch = job.batch is not None
+        judged = in_batch or apart or before or required or task.clone is not UNSET
         if in_hands or not judged or task.status is not TaskStatus.COMPLETED:
             return {}
         return {"status": NEEDS_REVIEW, "completed_at": REMOVE}

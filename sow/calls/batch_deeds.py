@@ -79,13 +79,11 @@ def _part(work: Work, step: Step) -> BatchPart:
 
 
 def _spawn(work: Work, step: Step) -> Request:
-    policy = work.batch.policy
     return Request(
         verb=Verb.SPAWN,
         task_id=step.task,
         again=True,
-        clone=policy.clone,
-        judged=policy.judges,
+        clone=work.batch.policy.clone,
         part=_part(work, step),
     )
 
@@ -96,7 +94,6 @@ def _resume(work: Work, step: Step, prompt: str) -> Request:
         task_id=step.task,
         again=True,
         prompt=prompt,
-        judged=work.batch.policy.judges,
         part=_part(work, step),
     )
 

@@ -52,8 +52,6 @@ class Request(Struct, frozen=True):
     """Whether it may run though a budget cannot be kept."""
     terms: JobTerms | None = None
     """What the job's kind alone is asked for."""
-    judged: bool = False
-    """Whether what its agent completes waits for a verdict, whatever the settings."""
     part: BatchPart | None = None
     """Of which batch it is, where that asks."""
 

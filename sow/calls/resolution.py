@@ -128,5 +128,4 @@ def job_for(caller: Caller, config: Configuration, resolved: Resolved) -> Job:
 
 
 def _terms_of(resolved: Resolved) -> AuthorTerms | None:
-    terms = AuthorTerms(clone=resolved.clone, judged=resolved.request.judged)
-    return None if terms == AuthorTerms() else terms
+    return AuthorTerms(clone=True) if resolved.clone else None

@@ -153,7 +153,7 @@ def _stir_batch(workspace: "Workspace", task: "Task") -> None:
 def _as_authors_word(workspace: "Workspace", task_id: str) -> tuple[str, str]:
     """Return what `completed` counts as where a task's own agent says it, and why, if not itself.
 
-    Raises InvalidConfiguration where nobody can tell.
+    Raises InvalidConfiguration or QueueError where nobody can tell.
     """
     from msgspec import UNSET
 
@@ -165,6 +165,12 @@ def _as_authors_word(workspace: "Workspace", task_id: str) -> tuple[str, str]:
 
     if review_is_required(workspace.repository_config):
         return "needs_review", f"{workspace.repository_config} has `reviews: required`"
+    from sow.calls.live_jobs import find_live_job
+    from sow.ids import parse_task_id
+
+    job = find_live_job(workspace, parse_task_id(task_id))
+    if job is not None and job.batch is not None:
+        return "needs_review", f"task {task_id} belongs to batch {job.batch}, where work is judged"
     return "completed", ""
 
 

@@ -89,11 +89,6 @@ class BatchPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     unmetered: bool = False
     """Whether agents may run whose CLI keeps no budget."""
 
-    @property
-    def judges(self) -> bool:
-        """Whether an author's word alone completes nothing."""
-        return self.check or self.review
-
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which tasks a batch was asked for. The same one is the same batch, while that goes on."""

@@ -26,8 +26,6 @@ class AuthorTerms(msgspec.Struct, frozen=True, kw_only=True, tag="author", tag_f
 
     clone: bool = False
     """Whether it works in a clone of its own, which is made for a task that has none."""
-    judged: bool = False
-    """Whether what it completes waits for a verdict, whatever the settings say."""
 
 
 class MergeWay(StrEnum):

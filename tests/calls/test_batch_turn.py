@@ -148,15 +148,6 @@ def test_a_deed_is_not_placed_in_a_batch_that_was_paused_meanwhile(desk: Desk) -
     assert desk.read().status is TaskStatus.PENDING
 
 
-def test_an_author_s_own_completed_counts_for_nothing_where_work_is_judged(desk: Desk) -> None:
-    desk.task("010")
-    work = begin(desk, review=True)
-    turn(work)
-    terms = desk.job(1).terms
-    assert terms is not None
-    assert terms.judged is True  # type: ignore[union-attr]
-
-
 def test_a_person_s_verdict_is_a_change_that_the_batch_heeds(desk: Desk) -> None:
     desk.task("010")
     work = begin(desk)

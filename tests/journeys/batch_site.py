@@ -80,6 +80,14 @@ def repository(
         site.sow("trust", "--yes")
 
 
+def accept_by_check(site: Site) -> None:
+    """Have a check that is always green complete what the authors of a batch leave."""
+    checks = {"green": "true", "default": ["green"]}
+    settings = {"checks": checks, "batch": {"check": True, "accept": "check"}}
+    (site.root / ".sow/config.yaml").write_text(yaml.safe_dump(settings))
+    site.sow("trust", "--yes")
+
+
 def deeds(site: Site, task: str) -> list[str | None]:
     """Return what the batch wanted by each job of a task."""
     return [job.batch_deed for job in all_jobs(site) if job.task_id == task]

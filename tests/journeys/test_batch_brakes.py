@@ -1,6 +1,6 @@
 """A batch pauses by itself where every task fails alike, and goes on when somebody has helped."""
 
-from journeys.batch_site import COMPLETES, author, deeds, of_batch, repository
+from journeys.batch_site import COMPLETES, accept_by_check, author, deeds, of_batch, repository
 from journeys.site import Site
 
 TASKS = ("010", "020", "030", "040", "050")
@@ -9,6 +9,7 @@ TASKS = ("010", "020", "030", "040", "050")
 def test_a_key_that_is_refused_pauses_the_batch_and_a_resume_goes_on(site: Site) -> None:
     site.configure({"worker": {"concurrency": 1}})
     site.project(*TASKS)
+    accept_by_check(site)
     for task in TASKS:
         site.script([[{"not_logged_in": True}], COMPLETES], task)
     first = site.sow("batch", "run", expect=1)

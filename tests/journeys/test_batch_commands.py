@@ -3,7 +3,7 @@
 import shutil
 from contextlib import closing
 
-from journeys.batch_site import COMPLETES, YOLO, diamond, of_batch
+from journeys.batch_site import COMPLETES, YOLO, accept_by_check, diamond, of_batch
 from journeys.callers import all_jobs, await_end, await_runs, gate, open_gate, queue, report
 from journeys.site import Site, wait_until
 from journeys.staff import shell_executor
@@ -16,6 +16,7 @@ from sow.schema.job import JobState
 def test_a_paused_batch_begins_nothing_until_it_is_resumed(site: Site) -> None:
     site.configure({"worker": {"concurrency": 1}})
     site.project("010", "020")
+    accept_by_check(site)
     site.script([[gate("go"), report("completed")]])
     site.sow("batch", "run", "--name", "night", "--detach", expect=75)
     await_runs(site)
@@ -26,6 +27,7 @@ def test_a_paused_batch_begins_nothing_until_it_is_resumed(site: Site) -> None:
     assert "Batch 1 night is paused (a person has paused it)" in shown.out
     assert "To let it go on: sow batch resume 1" in shown.out
     assert len(read_runs(site.root)) == 1
+    assert site.task("010")["status"] == "needs_review", "an author's word is no verdict here too"
     site.sow("batch", "resume", "night")
     assert site.sow("batch", "wait", "--json").json["counts"] == {"done": 2}
     refused = site.sow("batch", "resume", "night", expect=4)
@@ -34,6 +36,7 @@ def test_a_paused_batch_begins_nothing_until_it_is_resumed(site: Site) -> None:
 
 def test_a_cancelled_batch_ends_its_jobs_and_no_other(site: Site) -> None:
     site.project("010", "020", "030")
+    accept_by_check(site)
     site.script([[{"hang": True}]], "010")
     site.script([[gate("go"), report("completed")]], "030")
     site.script([COMPLETES], "020")
@@ -54,6 +57,7 @@ def test_a_new_batch_goes_on_with_what_was_cancelled_and_leaves_a_question_to_a_
     site: Site,
 ) -> None:
     site.project("010", "020", "030")
+    accept_by_check(site)
     asks = {"sow": ["agent", "log", "Which of the two?"]}
     site.script([[{"hang": True}], COMPLETES], "010")
     site.script([[asks, report("paused")], [{"hang": True}], COMPLETES], "020")
@@ -75,6 +79,7 @@ def test_what_was_cancelled_in_a_batch_says_so_and_goes_on_when_that_is_resumed(
     site: Site,
 ) -> None:
     site.project("010")
+    accept_by_check(site)
     site.script([[{"hang": True}], COMPLETES])
     site.sow("batch", "run", "--name", "night", "--detach", expect=75)
     await_runs(site)
@@ -86,8 +91,31 @@ def test_what_was_cancelled_in_a_batch_says_so_and_goes_on_when_that_is_resumed(
     assert site.sow("batch", "wait", "night", "--json").json["counts"] == {"done": 1}
 
 
+def test_what_an_author_writes_by_hand_when_its_batch_is_cancelled_is_no_verdict(
+    site: Site,
+) -> None:
+    script = """
+        state=$1/state.yaml
+        claim() { sed -i 's/status: in_progress/status: completed/' "$state"; exit 0; }
+        trap claim INT
+        touch up
+        sleep 1000 & wait
+    """
+    executor = shell_executor(site, "claims", script)
+    bound = {"executors": {"claims": executor}, "bindings": {"implementer": "claims"}}
+    site.configure({"agents": bound})
+    site.project("010")
+    site.sow("batch", "run", "--detach", expect=75)
+    wait_until((site.root / "up").exists, "its author is at work")
+    site.sow("batch", "cancel")
+    job = await_end(site, "010")
+    assert (job.state, job.outcome_status) == (JobState.CANCELLED, "needs_review")
+    assert site.task("010")["status"] == "needs_review"
+
+
 def test_tasks_are_added_and_taken_out_while_it_goes_on(site: Site) -> None:
     site.project("010", "020", "030")
+    accept_by_check(site)
     site.script([[gate("go"), report("completed")]], "010")
     site.script([COMPLETES])
     site.sow("batch", "run", "010", "020", "--max-parallel", "1", "--detach", expect=75)
@@ -105,6 +133,7 @@ def test_tasks_are_added_and_taken_out_while_it_goes_on(site: Site) -> None:
 def test_a_batch_survives_the_agent_that_made_it_unless_it_is_ended_with_it(site: Site) -> None:
     site.configure(YOLO)
     site.project("020")
+    accept_by_check(site)
     site.add_tasks("010", agent="orchestrator")
     begin = {"sow": ["batch", "run", "020", "--detach"]}
     site.script([[begin, {"hang": True}]], "010")
@@ -127,6 +156,7 @@ def test_a_batch_survives_the_agent_that_made_it_unless_it_is_ended_with_it(site
 
 def test_a_batch_waits_while_another_project_is_there_and_says_so(site: Site) -> None:
     diamond(site)
+    accept_by_check(site)
     site.script([[gate("go"), report("completed")]], "010")
     site.script([COMPLETES])
     site.sow("batch", "run", "--detach", expect=75)
@@ -147,6 +177,7 @@ def test_a_batch_waits_while_another_project_is_there_and_says_so(site: Site) ->
 
 def test_after_the_queue_file_s_loss_the_same_command_skips_what_is_done(site: Site) -> None:
     diamond(site)
+    accept_by_check(site)
     site.script([COMPLETES], "010")
     site.script([[gate("go"), report("completed")]])
     site.sow("batch", "run", "--detach", expect=75)
@@ -160,7 +191,7 @@ def test_after_the_queue_file_s_loss_the_same_command_skips_what_is_done(site: S
     )
     done = site.sow("batch", "run", "--json").json
     assert (done["batch"], done["counts"]) == (1, {"done": 1})
-    assert [job.task_id for job in all_jobs(site)] == ["040"]
+    assert [job.task_id for job in all_jobs(site)] == ["040", "040"], "it is done, and checked"
 
 
 def test_a_question_is_told_in_full_by_the_batch_that_follows_a_lost_queue(site: Site) -> None:
@@ -181,6 +212,7 @@ def test_a_resume_tries_again_what_was_refused_though_nothing_else_changes(site:
         {"agents": {"executors": {"later": later}, "bindings": {"implementer": "later"}}}
     )
     site.project("010")
+    accept_by_check(site)
     refused = site.sow("batch", "run", expect=1).out
     assert "010 needs_person: executor binary not found" in refused
     assert ": sow batch resume 1\n" in refused

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from journeys.batch_site import COMPLETES, diamond
+from journeys.batch_site import COMPLETES, accept_by_check, diamond
 from journeys.callers import gate, good, open_gate
 from journeys.site import Site
 
 
 def test_a_batch_is_followed_to_its_end_from_cursor_to_cursor(site: Site) -> None:
     diamond(site)
+    accept_by_check(site)
     site.script([COMPLETES])
     site.sow("batch", "run", "--detach", expect=75)
     cursor, code, seen = "0", 75, []

@@ -1,6 +1,16 @@
 """The loop of a batch without a person: checks, reviews, corrections, merges, conflicts."""
 
-from journeys.batch_site import accept, add, author, correct, deeds, of_batch, repository, shell
+from journeys.batch_site import (
+    accept,
+    accept_by_check,
+    add,
+    author,
+    correct,
+    deeds,
+    of_batch,
+    repository,
+    shell,
+)
 from journeys.callers import report
 from journeys.gitsite import git
 from journeys.site import Site
@@ -83,6 +93,7 @@ def test_after_so_many_returns_a_person_is_asked_and_puts_it_back_to_work(site: 
 
 def test_a_question_is_told_in_full_and_an_answer_goes_on(site: Site) -> None:
     site.project("010")
+    accept_by_check(site)
     site.script(
         [
             [{"sow": ["agent", "log", "Which algorithm, RS256 or HS256?"]}, report("paused")],

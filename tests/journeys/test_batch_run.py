@@ -1,7 +1,9 @@
 """A batch through the true commands: in dependency order, to its end, whoever is killed."""
 
-from journeys.batch_site import COMPLETES, diamond
-from journeys.callers import all_jobs, await_state, gate, good, open_gate, report
+from collections import Counter
+
+from journeys.batch_site import COMPLETES, accept_by_check, add, diamond, shell
+from journeys.callers import all_jobs, await_state, gate, open_gate, report
 from journeys.site import Site
 
 from sow.schema.job import JobState
@@ -9,11 +11,12 @@ from sow.schema.job import JobState
 
 def test_tasks_are_done_in_the_order_of_their_dependencies(site: Site) -> None:
     diamond(site)
+    accept_by_check(site)
     site.script([COMPLETES])
     done = site.sow("batch", "run")
     assert done.out.startswith("Batch 1 is over: 4 done\n"), done
     assert [site.task(task)["status"] for task in ("010", "020", "030", "040")] == ["completed"] * 4
-    order = [job.task_id for job in all_jobs(site)]
+    order = [job.task_id for job in all_jobs(site) if job.batch_deed == "spawn"]
     assert order[0] == "010"
     assert sorted(order[1:3]) == ["020", "030"]
     assert order[3:] == ["040"]
@@ -22,20 +25,37 @@ def test_tasks_are_done_in_the_order_of_their_dependencies(site: Site) -> None:
     assert again.err == "Note: batch 1, which the same call made, has ended\n"
 
 
-def test_work_that_waits_for_a_verdict_goes_on_with_it(site: Site) -> None:
-    diamond(site)
-    site.script([good()], "010")
+def test_an_author_s_own_completed_waits_for_a_person(site: Site) -> None:
+    """With no check, no review, no clone and no rule of the repository: a batch is enough.
+
+    However it says so: by the command, or by its own hand in the file.
+    """
+    site.project("010", "020")
+    add(site, {"030": ["010", "020"]})
+    state = site.task_folder("020") / "state.yaml"
+    site.script([[shell(f"sed -i 's/status: in_progress/status: completed/' '{state}'")]], "020")
     site.script([COMPLETES])
     first = site.sow("batch", "run", expect=1)
-    assert "010 needs_person: its work waits for your verdict: sow review accept 010" in first.out
+    for task in ("010", "020"):
+        waits = f"{task} needs_person: its work waits for your verdict: sow review accept {task}"
+        assert waits in first.out
+        found = site.task(task)
+        assert (found["status"], "completed_at" in found) == ("needs_review", False)
+    assert site.task("030")["status"] == "pending"
     site.sow("review", "accept", "010", "--summary", "Good.")
+    site.sow("task", "set", "020", "status", "completed")
+    second = site.sow("batch", "run", expect=1)
+    assert "030 needs_person: its work waits for your verdict" in second.out
+    assert "goes on" in second.err
+    site.sow("task", "set", "030", "status", "completed")
     done = site.sow("batch", "run")
-    assert "Batch 1 is over: 4 done" in done.out
-    assert "goes on" in done.err
+    assert "Batch 1 is over: 3 done" in done.out
+    assert len(all_jobs(site)) == 3, "a person's own word needs no other"
 
 
 def test_the_batch_goes_on_when_its_worker_is_killed(site: Site) -> None:
     diamond(site)
+    accept_by_check(site)
     site.script([[gate("go"), report("completed")]])
     caller = site.start("batch", "run", "--json")
     await_state(site, "010", JobState.RUNNING)
@@ -46,4 +66,6 @@ def test_the_batch_goes_on_when_its_worker_is_killed(site: Site) -> None:
     done = site.sow("batch", "run", "--json").json
     assert done["counts"] == {"done": 4}
     assert done["batch"] == 1
-    assert len(all_jobs(site)) == 4
+    deeds = Counter((job.task_id, job.batch_deed) for job in all_jobs(site))
+    assert len(deeds) == 8
+    assert set(deeds.values()) == {1}, "nothing is done twice"

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from journeys.batch_site import accept_by_check
 from journeys.callers import await_end, exists, good, report
 from journeys.json_contract import hold
 from journeys.site import Site, wait_until
@@ -173,6 +174,7 @@ def test_a_batch_tells_of_an_item_that_needs_a_person_of_its_brake_and_of_its_en
 ) -> None:
     notify(site, needs_person=KEEP, brake=KEEP, batch_done=KEEP, paused=KEEP, failed=KEEP)
     site.project("010")
+    accept_by_check(site)
     site.script([[report("paused")], [report("completed")]], "010")
     site.sow("batch", "run", "--detach", expect=75)
     drain(site)
