@@ -20,7 +20,7 @@ from sow.environment import worker_environment
 from sow.errors import QueueError, SowError
 from sow.faults import passing_fault
 from sow.ids import ProjectId
-from sow.jobs import batches, changes, statuses, told_batches
+from sow.jobs import batch_news, changes, statuses, told_batches
 from sow.jobs.faults import QueueChanged
 from sow.schema.batch import Batch
 from sow.state.kept.store import project_id_at
@@ -61,9 +61,9 @@ class BatchDriver:
         if (upto, project) == (self._looked_up_to, self._project):
             return
         for _ in range(MOST_ROUNDS):
-            waiting = batches.unheeded(database, ProjectId(project), self._context.skipped.skip)
+            waiting = batch_news.unheeded(database, ProjectId(project), self._context.skipped.skip)
             if not waiting:
-                batches.pass_over(database, ProjectId(project), upto)
+                batch_news.pass_over(database, ProjectId(project), upto)
                 self._settle_ended(ProjectId(project))
                 self._looked_up_to, self._project = upto, project
                 return
@@ -123,7 +123,7 @@ class BatchDriver:
     def _pause(self, work: Work, reason: str) -> None:
         """Leave a batch to a person that nobody can drive as things stand."""
         pause(work, reason.strip())
-        batches.heed(work.database, work.batch.id, changes.newest(work.database).seq)
+        batch_news.heed(work.database, work.batch.id, changes.newest(work.database).seq)
         logger.warning("batch %s is paused: %s", work.batch.id, reason.partition("\n")[0])
 
     @contextmanager

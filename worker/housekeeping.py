@@ -9,7 +9,7 @@ from contextlib import suppress
 from sow.calls.readiness import ReadyLook
 from sow.errors import SowError
 from sow.ids import ProjectId
-from sow.jobs import workers
+from sow.jobs import batch_news, workers
 from sow.jobs.faults import QueueChanged
 from sow.jobs.pruning import Limits, prune
 from sow.state.kept.store import project_id_at
@@ -93,6 +93,11 @@ class Housekeeping:
             self._batches.drive()
         except QueueChanged as error:
             self._departure.without_queue(error)
+
+    def heed_failures(self) -> None:
+        """Take the turns of batches in which a job has failed; elsewhere there is no hurry."""
+        if batch_news.has_new_failure(self._context.database):
+            self.drive_batches()
 
     def recover_if_due(self) -> None:
         """Look for what the dead left behind, unless that was done a moment ago."""

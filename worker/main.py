@@ -95,6 +95,7 @@ class WorkerProcess:
         self.room = Room(claims)
         self.monitor = Monitor(self.context, self._leave_without_queue)
         self.standby = Standby(environ, open_files=raise_open_files())
+        self.reserve = Reserve(self.context)
         self.consumer = self._make_consumer(claims)
         self.departure = Departure(self.context, self.consumer.stop_flag)
         self.notifier = Notifier(self.context, self.ring)
@@ -116,7 +117,7 @@ class WorkerProcess:
             claims=claims,
             bell=self.bell,
             look_round=self._look_round,
-            may_take=Reserve(self.context).allows_another,
+            may_take=self._may_take,
             on_change=self._leave_without_queue,
         )
         return Consumer(huey, workers=1, periodic=False, scheduler_interval=60)
@@ -185,6 +186,11 @@ class WorkerProcess:
 
     def _look_round(self) -> None:
         self.housekeeping.look_round()
+
+    def _may_take(self) -> bool:
+        """Whether a job may be taken now. What has failed in a batch may stop its next one."""
+        self.housekeeping.heed_failures()
+        return self.reserve.allows_another()
 
     def _leave_without_queue(self, error: QueueChanged) -> None:
         self.departure.without_queue(error)

@@ -14,7 +14,7 @@ from sow.batches.gathering import Seen
 from sow.clock import format_time
 from sow.errors import ExitCode, StateError
 from sow.ids import ProjectId, TaskId
-from sow.jobs import batches, jobs, told_batches
+from sow.jobs import batch_news, batches, jobs, told_batches
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.agents_words import agents_words, words_without_job
@@ -60,7 +60,7 @@ def listed(database: Database, project_id: ProjectId, found: Sequence[Batch]) ->
     goes on, whatever it did before.
     """
     counts = told_batches.counts_of(database, [batch.id for batch in found])
-    behind = {batch.id for batch in batches.unheeded(database, project_id, lambda _: None)}
+    behind = {batch.id for batch in batch_news.unheeded(database, project_id, lambda _: None)}
     return [
         msgspec.structs.replace(
             view_of(

@@ -17,7 +17,7 @@ from sow.calls.ended_project import refuse_without_project
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.errors import StateError, UsageError
 from sow.ids import BatchId, JobId, ProjectId, TaskId, parse_phase, parse_task_id
-from sow.jobs import batches, jobs, workers
+from sow.jobs import batch_news, batches, jobs, workers
 from sow.jobs.batches import SameBatchGoesOn, UnknownBatch
 from sow.jobs.database import Database, open_existing_queue
 from sow.lifecycle.stages import WHOLE_PHASE
@@ -181,7 +181,7 @@ def give_budget(
             return
         batches.change_batch(database, batch.id, policy=policy)
         batches.forget_refusals(database, batch.id)
-        batches.tell_anew(database, batch)
+        batch_news.tell_anew(database, batch)
         for found in batches.jobs_of(database, batch.id):
             if KINDS[found.verb].is_agents and not found.state.is_final:
                 bound = jobs.get_job(database, found.id).budgets or Budgets()
@@ -369,7 +369,7 @@ def resume(caller: Caller, database: Database, batch: Batch) -> Batch:
         changes = {"state": BatchState.RUNNING, "reason": "", "forgiven": newest, "seen": 0}
         batches.change_batch(database, batch.id, **changes)
         if batch.state is BatchState.RUNNING:
-            batches.tell_anew(database, batch)
+            batch_news.tell_anew(database, batch)
     workers.wake(caller.workspace)
     return batches.get_batch(database, batch.id)
 

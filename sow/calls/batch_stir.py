@@ -12,7 +12,7 @@ from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.caller import Caller, find_caller
 from sow.errors import QueueError
 from sow.ids import ProjectId, TaskId
-from sow.jobs import batches, workers
+from sow.jobs import batch_news, workers
 from sow.jobs.database import open_existing_queue
 from sow.schema.task import Task
 from sow.state.projects import read_project
@@ -28,7 +28,7 @@ def stir_batch(caller: Caller, task: Task) -> None:
         return
     with closing(database), suppress(NoWorker):
         project_id = ProjectId(read_project(caller.workspace).id)
-        if batches.stir(database, project_id, TaskId(task.id), task.status.value):
+        if batch_news.stir(database, project_id, TaskId(task.id), task.status.value):
             workers.wake(caller.workspace)
             Staffing(caller, caller.load_configuration(), database).ensure()
 

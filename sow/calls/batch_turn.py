@@ -20,7 +20,7 @@ from sow.calls.same_call import TaskHasJob
 from sow.errors import QueueError, SowError
 from sow.faults import passing_fault
 from sow.ids import TaskId
-from sow.jobs import batches, changes, doorbell_of_batches, told_batches
+from sow.jobs import batch_news, batches, changes, doorbell_of_batches, told_batches
 from sow.jobs.faults import QueueChanged
 from sow.reports.budgets import reached_budget
 from sow.schema.batch import AT_WORK, BatchState, ItemState
@@ -38,7 +38,7 @@ def take_turn(work: Work, seen: Seen) -> None:
         is_sure = _put_on_record(work, plan, upto)
         has_changed = _carry_out(work, plan.deeds, seen)
         if is_sure and not has_changed:
-            batches.heed(work.database, work.batch.id, upto)
+            batch_news.heed(work.database, work.batch.id, upto)
             doorbell_of_batches.ring(work.caller.workspace, work.batch.id)
             return
 

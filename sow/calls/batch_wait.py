@@ -17,7 +17,7 @@ from sow.calls.batch_turn import look
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.ids import BatchId
-from sow.jobs import batches, changes, doorbell_of_batches, workers
+from sow.jobs import batch_news, batches, changes, doorbell_of_batches, workers
 from sow.jobs.database import Database
 from sow.jobs.doorbell import Bell
 from sow.schema.batch import Batch
@@ -112,7 +112,7 @@ def tell_of_files(caller: Caller, database: Database, found: BatchLook) -> None:
     """
     if found.plan is None or not found.plan.deeds:
         return
-    heeded = all(batch.id != found.batch.id for batch in batches.unheeded(database))
+    heeded = all(batch.id != found.batch.id for batch in batch_news.unheeded(database))
     if heeded:
-        batches.tell_anew(database, found.batch)
+        batch_news.tell_anew(database, found.batch)
         workers.wake(caller.workspace)

@@ -73,7 +73,7 @@ def has_work(database: Database, project_id: ProjectId) -> bool:
     `project_id` is the project that is checked out; the batches of others wait for theirs.
     """
     # Large, and only workers ask: of callers, who import this module too, none waits for it.
-    from sow.jobs.batches import unheeded
+    from sow.jobs.batch_news import unheeded
 
     return has_active_jobs(database) or bool(unheeded(database, project_id, lambda _: None))
 

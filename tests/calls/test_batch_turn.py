@@ -19,7 +19,7 @@ from sow.calls.batch_stir import stir_batch
 from sow.git.git_errors import GitKilled
 from sow.git.run import git_answer
 from sow.ids import JobId, TaskId
-from sow.jobs import batches, changes, jobs
+from sow.jobs import batch_news, batches, changes, jobs
 from sow.jobs.batches import TaskInBatch, UnknownBatch
 from sow.schema.batch import BatchPolicy, BatchState, ItemState
 from sow.schema.budget import Amounts
@@ -40,11 +40,11 @@ def test_what_is_ready_is_spawned_and_the_rest_waits(desk: Desk) -> None:
     turn(work)
     assert placed(work) == [("010", "spawn", 1), ("030", "spawn", 1)]
     assert items(work) == dict.fromkeys(("010", "020", "030"), ItemState.WAITING)
-    assert batches.unheeded(desk.database) == [], "there is nothing more to do"
+    assert batch_news.unheeded(desk.database) == [], "there is nothing more to do"
     turn(work)
     assert len(placed(work)) == 2
     desk.end(1, TaskStatus.COMPLETED)
-    assert [found.id for found in batches.unheeded(desk.database, PROJECT)] == [work.batch.id]
+    assert [found.id for found in batch_news.unheeded(desk.database, PROJECT)] == [work.batch.id]
     turn(work)
     assert placed(work)[-1] == ("020", "spawn", 1)
 
@@ -148,15 +148,28 @@ def test_a_deed_is_not_placed_in_a_batch_that_was_paused_meanwhile(desk: Desk) -
     assert desk.read().status is TaskStatus.PENDING
 
 
+def test_a_failure_is_news_until_the_batch_has_had_its_turn(desk: Desk) -> None:
+    desk.task("010")
+    desk.task("020")
+    work = begin(desk)
+    turn(work)
+    desk.end(1)
+    assert not batch_news.has_new_failure(desk.database)
+    desk.end(2, TaskStatus.FAILED, state=JobState.FAILED)
+    assert batch_news.has_new_failure(desk.database)
+    turn(work)
+    assert not batch_news.has_new_failure(desk.database)
+
+
 def test_a_person_s_verdict_is_a_change_that_the_batch_heeds(desk: Desk) -> None:
     desk.task("010")
     work = begin(desk)
     turn(work)
     desk.end(1)
     turn(work)
-    assert batches.unheeded(desk.database) == []
+    assert batch_news.unheeded(desk.database) == []
     stir_batch(desk.caller, desk.read())
-    assert len(batches.unheeded(desk.database)) == 1
+    assert len(batch_news.unheeded(desk.database)) == 1
     other = desk.task("020")
     stir_batch(desk.caller, other)
     assert [c.task for c in changes.read_after(desk.database, 0) if c.kind == "verdict"] == ["010"]
@@ -169,7 +182,7 @@ def test_one_item_at_a_time_has_the_turn_to_merge(desk: Desk) -> None:
     assert batches.take_turn(desk.database, first.batch, TaskId("010"))
     assert batches.take_turn(desk.database, first.batch, TaskId("010")), "it has it already"
     assert not batches.take_turn(desk.database, second.batch, TaskId("020"))
-    batches.heed(desk.database, second.batch.id, 10**6)
+    batch_news.heed(desk.database, second.batch.id, 10**6)
     turn(first)
     assert batches.turn_of(desk.database, PROJECT) is None, "it is not on its way"
     assert batch(second).seen == 0, "the other looks again"
@@ -250,7 +263,7 @@ def test_a_worker_s_idle_look_at_many_batches_is_one_query(desk: Desk) -> None:
         task = f"{number + 1:03d}"
         desk.task(task, TaskStatus.PAUSED)
         turn(begin(desk, task))
-    assert batches.unheeded(desk.database, PROJECT) == []
+    assert batch_news.unheeded(desk.database, PROJECT) == []
     assert replace(begin(desk, "001")).batch.id == 1
 
 
@@ -339,16 +352,16 @@ def test_a_batch_at_rest_heeds_what_is_added_and_what_is_taken_out(desk: Desk) -
     desk.task("020")
     work = begin(desk, "010")
     turn(work)
-    assert batches.unheeded(desk.database) == []
+    assert batch_news.unheeded(desk.database) == []
     batch_call.add(desk.caller, desk.database, work.batch, [TaskId("020")])
-    assert len(batches.unheeded(desk.database)) == 1
+    assert len(batch_news.unheeded(desk.database)) == 1
     turn(work)
     assert placed(work) == [("020", "spawn", 1)]
     desk.end(1, TaskStatus.COMPLETED)
     turn(work)
-    assert batches.unheeded(desk.database) == []
+    assert batch_news.unheeded(desk.database) == []
     batch_call.remove(desk.caller, desk.database, work.batch, [TaskId("010")])
-    assert len(batches.unheeded(desk.database)) == 1
+    assert len(batch_news.unheeded(desk.database)) == 1
     turn(work)
     assert batch(work).state is BatchState.OVER
 
@@ -359,7 +372,7 @@ def test_a_batch_whose_last_task_was_taken_out_takes_one_and_is_not_over(desk: D
     batch_call.remove(desk.caller, desk.database, work.batch, [TaskId("010")])
     turn(work)
     assert batch(work).state is BatchState.RUNNING
-    assert batches.unheeded(desk.database) == []
+    assert batch_news.unheeded(desk.database) == []
     batch_call.add(desk.caller, desk.database, work.batch, [TaskId("010")])
     turn(work)
     assert placed(work) == [("010", "spawn", 1)]
@@ -385,10 +398,10 @@ def test_a_batch_looks_again_when_another_one_leaves_the_turn(
     first, second = begin(desk, "010"), begin(desk, "020")
     turn(second)
     assert batches.take_turn(desk.database, first.batch, TaskId("010"))
-    assert second.batch.id not in [found.id for found in batches.unheeded(desk.database)]
+    assert second.batch.id not in [found.id for found in batch_news.unheeded(desk.database)]
     ended_at = 1.0 if state.has_ended else None
     batches.change_batch(desk.database, first.batch.id, state=state, ended_at=ended_at)
-    assert second.batch.id in [found.id for found in batches.unheeded(desk.database)]
+    assert second.batch.id in [found.id for found in batch_news.unheeded(desk.database)]
 
 
 def test_a_worker_s_late_word_on_a_cancelled_batch_changes_nothing(desk: Desk) -> None:
@@ -454,12 +467,12 @@ def test_a_look_at_a_batch_that_rests_reads_no_long_record_again(desk: Desk) -> 
         turn(work)
     stir_batch(desk.caller, desk.read("020"))
     turn(resting)
-    batches.heed(desk.database, resting.batch.id, changes.newest(desk.database).seq)
+    batch_news.heed(desk.database, resting.batch.id, changes.newest(desk.database).seq)
     seen = batch(resting).seen
-    upto = seen + batches.MOST_BEHIND
-    batches.pass_over(desk.database, PROJECT, upto)
+    upto = seen + batch_news.MOST_BEHIND
+    batch_news.pass_over(desk.database, PROJECT, upto)
     assert batch(resting).seen == seen, "it is not far behind"
-    batches.pass_over(desk.database, PROJECT, upto + 1)
+    batch_news.pass_over(desk.database, PROJECT, upto + 1)
     assert batch(resting).seen == upto + 1
     assert batch(going).seen < seen, "it has something to heed still"
 

@@ -11,7 +11,7 @@ from sow.calls import batch_call, batch_turn
 from sow.calls.batch_deeds import Work
 from sow.git.git_errors import GitKilled
 from sow.ids import BatchId, TaskId
-from sow.jobs import batches, workers
+from sow.jobs import batch_news, batches, workers
 from sow.schema.batch import Batch, BatchState
 from sow.schema.task import TaskStatus
 from worker.batch_driver import BatchDriver
@@ -29,12 +29,12 @@ def two(desk: Desk) -> tuple[Work, Work]:
     for _ in range(2):
         turn(first)
         turn(second)
-    assert batches.unheeded(desk.database) == []
+    assert batch_news.unheeded(desk.database) == []
     return first, second
 
 
 def unheeded(desk: Desk) -> list[BatchId]:
-    return [found.id for found in batches.unheeded(desk.database, PROJECT)]
+    return [found.id for found in batch_news.unheeded(desk.database, PROJECT)]
 
 
 def takes(desk: Desk, batch: Batch, task: str) -> bool:
@@ -105,7 +105,7 @@ def test_what_a_killed_worker_has_taken_is_given_back_by_the_next_one(
 ) -> None:
     first, second = two
     assert takes(desk, second.batch, "020")
-    batches.tell_anew(desk.database, second.batch)
+    batch_news.tell_anew(desk.database, second.batch)
     driver(desk).drive()
     assert batches.turn_of(desk.database, PROJECT) is None, "it is not on its way"
     assert takes(desk, first.batch, "010")

@@ -7,7 +7,16 @@ import pytest
 from queue_cases import NOW, PROJECT, WORKER, make_job
 
 from sow.ids import AttemptId, BatchId, TaskId
-from sow.jobs import batches, budgets, jobs, leases, notifications, spending, told_batches
+from sow.jobs import (
+    batch_news,
+    batches,
+    budgets,
+    jobs,
+    leases,
+    notifications,
+    spending,
+    told_batches,
+)
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
 from sow.schema.batch import Batch, BatchPolicy, BatchState, Selection
@@ -82,7 +91,7 @@ class Queue:
                 ended_job(database, number)
         leases.enqueue(database, self.job.id, now=NOW)
         notifications.begin(database)
-        batches.heed(database, self.batch.id, 10**9)
+        batch_news.heed(database, self.batch.id, 10**9)
 
     def steps_of(self, asks: Callable[["Queue"], object]) -> int:
         count = 0
@@ -137,7 +146,8 @@ ASKED: dict[str, Callable[[Queue], object]] = {
         batches.open_tasks(q.database, PROJECT),
         batches.turn_of(q.database, PROJECT),
     ],
-    "the batches that have something to heed": lambda q: batches.unheeded(q.database, PROJECT),
+    "the batches that have something to heed": lambda q: batch_news.unheeded(q.database, PROJECT),
+    "a failure that is to be heeded": lambda q: batch_news.has_new_failure(q.database),
     "budgets": lambda q: budgets.accounts_of(q.database, q.job, now=NOW),
     "warnings of a job": lambda q: budgets.warnings_of(q.database, q.job),
     "what a task has used": lambda q: spending.used_for_task(q.database, PROJECT, MINE, now=NOW),

@@ -8,7 +8,7 @@ import pytest
 from queue_cases import make_job
 
 from sow.ids import BatchId, JobId, ProjectId, TaskId, WorkerId
-from sow.jobs import batches, budgets, changes, jobs, leases, told_batches, waiters
+from sow.jobs import batch_news, batches, budgets, changes, jobs, leases, told_batches, waiters
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.schema.job import HeldFor
@@ -72,7 +72,8 @@ QUERIES: dict[str, Callable[[Noting, Workspace], object]] = {
     "lapse": lambda db, workspace: waiters.lapse(db, workspace, JOB),
     "reclaim_lent": waiters.reclaim_lent,
     "stop_lending": lambda db, _: waiters.stop_lending(db, "c1"),
-    "unheeded": lambda db, _: batches.unheeded(db, PROJECT),
+    "unheeded": lambda db, _: batch_news.unheeded(db, PROJECT),
+    "a failure that is unheeded": lambda db, _: batch_news.has_new_failure(db),
     "jobs_of batch": lambda db, _: batches.jobs_of(db, BatchId(1)),
     "totals_of batch": lambda db, _: batches.totals_of(db, BatchId(1)),
     "used_in batch": lambda db, _: batches.used_in(db, BatchId(1)),

@@ -9,7 +9,7 @@ from journeys.site import Site, wait_until
 from journeys.staff import shell_executor
 from standins import read_runs
 
-from sow.jobs import batches
+from sow.jobs import batch_news
 from sow.schema.job import JobState
 
 
@@ -220,6 +220,6 @@ def test_a_resume_tries_again_what_was_refused_though_nothing_else_changes(site:
         site, "later", "sed -i 's/status: in_progress/status: completed/' \"$1/state.yaml\""
     )
     with closing(queue(site)) as database:
-        wait_until(lambda: not batches.unheeded(database), "its worker has nothing more to do")
+        wait_until(lambda: not batch_news.unheeded(database), "its worker has nothing more to do")
     site.sow("batch", "resume")
     assert "1 done" in site.sow("batch", "wait", "--wait", "60s").out

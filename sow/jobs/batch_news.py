@@ -1,0 +1,121 @@
+"""What has happened to a batch since somebody saw to it, and telling that something has.
+
+Owns which changes a batch has to heed, and their SQL.
+"""
+
+from collections.abc import Callable
+
+from sow.ids import BatchId, ProjectId, TaskId
+from sow.jobs import jobs, records
+from sow.jobs.batches import change_item
+from sow.jobs.database import Database
+from sow.schema.batch import Batch
+from sow.schema.change import ChangeKind
+from sow.schema.job import FINAL_STATES
+
+HEEDED = records.among(
+    "kind",
+    (*sorted(ChangeKind(state) for state in FINAL_STATES), ChangeKind.HELD, ChangeKind.RUNNING),
+)
+"""The changes of a job after which its batch may have something to do."""
+OF_TASKS = records.among("kind", (ChangeKind.STATUS, ChangeKind.VERDICT))
+"""Those of any task of the project: an item may depend on it."""
+_SAID = "case when json_valid(data) then json_extract(data, '$.{}') end"
+GIVEN_UP = f"""(
+    kind = 'item' and {_SAID.format("status")} = 'removed'
+    or kind = 'batch' and {_SAID.format("status")} in ('paused', 'cancelled', 'over'))"""
+"""Those of any batch of the project: it may have left a task that an item depends on, or the turn
+to merge that an item waits for."""
+MOST_BEHIND = 1000
+"""So many changes that say nothing to a batch are read again and again at the most."""
+NEW_ITEM = f"(kind = 'item' and {_SAID.format('before')} is null)"
+NEWEST = "coalesce((select seq from sqlite_sequence where name = 'change'), 0)"
+
+
+def unheeded(
+    database: Database,
+    project_id: ProjectId | None = None,
+    on_damaged: Callable[[records.DamagedRecord], None] = records.refuse,
+) -> list[Batch]:
+    """Return the batches that go on and that something has happened to since they were seen to.
+
+    One look at the newest number where nothing has. `project_id` leaves out other projects'.
+    `on_damaged` is told of each batch that is no record.
+    """
+    rows = database.rows(
+        f"""
+        select batch.* from batch indexed by batch_open
+        where ended_at is null and seen < {NEWEST} and (? is null or project_id = ?)
+          and exists (
+            select 1 from change where change.seq > batch.seen and (
+                (change.batch = batch.id
+                    and (kind in ('batch', 'placed') or {HEEDED} or {NEW_ITEM}))
+                or (change.project = batch.project_id and ({OF_TASKS} or {GIVEN_UP}))))
+        order by id
+        """,  # noqa: S608 - words of ours
+        (project_id, project_id),
+    )
+    return records.readable(rows, Batch, on_damaged)
+
+
+def heed(database: Database, batch_id: BatchId, seq: int) -> None:
+    """Note that all that has happened up to a change has led to whatever it leads to."""
+    database.run("update batch set seen = max(seen, ?) where id = ?", (seq, batch_id))
+
+
+def pass_over(database: Database, project_id: ProjectId, upto: int) -> None:
+    """Note of the batches that nothing has happened to for long that there was nothing to heed.
+
+    So a look at one that rests reads no more than so many changes, however long it rests.
+    """
+    behind = "project_id = ? and ended_at is null and seen < ?"
+    limits = (project_id, upto - MOST_BEHIND)
+    if database.row(f"select 1 from batch where {behind} limit 1", limits) is None:  # noqa: S608
+        return
+    with database.transaction():
+        waiting = {batch.id for batch in unheeded(database, project_id, lambda _: None)}
+        for row in database.rows(f"select id from batch where {behind}", limits):  # noqa: S608
+            if row["id"] not in waiting:
+                heed(database, BatchId(row["id"]), upto)
+
+
+def has_new_failure(database: Database) -> bool:
+    """Whether a job of a batch has failed since the batch was seen to: it may have to brake."""
+    return (
+        database.row(
+            f"""
+            select 1 from batch indexed by batch_open
+            where ended_at is null and seen < {NEWEST}
+              and exists (
+                select 1 from change where change.seq > batch.seen
+                    and change.batch = batch.id and kind = ?)
+            """,  # noqa: S608 - words of ours
+            (ChangeKind.FAILED.value,),
+        )
+        is not None
+    )
+
+
+def tell_anew(database: Database, batch: Batch) -> None:
+    """Record that somebody has resumed or paid for a batch that stays as it is: workers look."""
+    state = batch.state.value
+    database.run(
+        "insert into change (project, task, batch, kind, data) values (?, '', ?, ?,"
+        " json_object('before', ?, 'status', ?, 'reason', ''))",
+        (batch.project_id, batch.id, ChangeKind.BATCH.value, state, state),
+    )
+
+
+def stir(database: Database, project_id: ProjectId, task_id: TaskId, status: str) -> bool:
+    """Record that a person has judged a task of a batch; tell whether one goes on with it."""
+    batch_id = jobs.batch_of_task(database, project_id, task_id)
+    if batch_id is None:
+        return False
+    with database.transaction():
+        change_item(database, batch_id, task_id, refusal="")
+        database.run(
+            "insert into change (project, task, batch, kind, data) values (?, ?, ?, ?,"
+            " json_object('status', ?))",
+            (project_id, task_id, batch_id, ChangeKind.VERDICT.value, status),
+        )
+    return True
