@@ -33,7 +33,7 @@ def taken_from(workspace: Workspace, text: str, repository: str | None) -> Taken
     Raises NoIssueNumber, UsageError where two repositories are named, and what `gh` raises.
     """
     named = issue_name(readable(text))
-    if repository and named.repository and repository != named.repository:
+    if repository and named.repository and not _is_same(repository, named.repository):
         raise UsageError(
             f"two repositories are named: {repository} and {named.repository}",
             hint="Leave --repo out where the issue has its address.",
@@ -43,3 +43,9 @@ def taken_from(workspace: Workspace, text: str, repository: str | None) -> Taken
     issue = read_issue(place, named.number)
     address = f"{place.url}/issues/{issue.number}"
     return Taken(name_from(issue), quoted_issue(issue, place.name), {ISSUE: address})
+
+
+def _is_same(named: str, other: str) -> bool:
+    """Whether two names are of one repository: GitHub tells no small letters from large ones."""
+    plain = (name.lower().removeprefix("github.com/") for name in (named, other))
+    return len(set(plain)) == 1

@@ -34,11 +34,12 @@ def list_all(kind: str | None, as_json: bool) -> None:
     An ID is that of its entry in .sow/knowledge/index, else its path.
     """
     workspace = here()
-    items = _of_kind(_known(workspace).items, kind)
+    known = _known(workspace).items
+    items = _of_kind(known, kind)
     if as_json:
         echo_json_lines(_view(item) for item in items)
     elif not items:
-        click.echo("Nothing yet: a project that is finished adds what it leaves.", err=True)
+        click.echo(_nothing(known, kind), err=True)
     else:
         rows = [(item.kind, _day(item), item.id, printable(item.title)) for item in items]
         echo_table(("KIND", "ENDED", "ID", "TITLE"), rows, spare=("ENDED",))
@@ -131,6 +132,14 @@ def _known(workspace: Workspace) -> Known:
 
 def _of_kind(items: Sequence[Item], kind: str | None) -> list[Item]:
     return [item for item in items if kind is None or item.kind == kind]
+
+
+def _nothing(known: Sequence[Item], kind: str | None) -> str:
+    """Return why a list is empty: there is nothing at all, or nothing of that kind."""
+    if not known or kind is None:
+        return "Nothing yet: a project that is finished adds what it leaves."
+    kinds = ", ".join(sorted({printable(item.kind) for item in known}))
+    return f"Nothing of the kind {printable(kind)}; there are: {kinds}."
 
 
 def _inside(workspace: Workspace, name: str) -> str | None:

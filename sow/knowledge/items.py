@@ -80,7 +80,7 @@ def item_named(known: Known, name: str, inside: str | None) -> Item:
     for item in known.items:
         if name in (item.id, item.path) or inside == item.path:
             return item
-    beginning = [item for item in known.items if item.id.startswith(name)]
+    beginning = [item for item in known.items if name and item.id.startswith(name)]
     if len(beginning) == 1:
         return beginning[0]
     raise UnknownKnowledge(name, [item.id for item in known.items], [item.id for item in beginning])

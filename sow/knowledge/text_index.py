@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import combining, normalize
 
 from sow.knowledge.items import Item, files_of, text_at
 from sow.knowledge.knowledge_errors import NoTextSearch, NoWords
@@ -58,7 +59,8 @@ def search(workspace: Workspace, items: Sequence[Item], words: Sequence[str]) ->
 
     Raises NoWords, NoTextSearch.
     """
-    terms = [term for word in words for term in WORD.findall(word)]
+    found = (term for word in words for term in WORD.findall(normalize("NFC", word)))
+    terms = [term for term in found if term.strip("_")]
     if not terms:
         raise NoWords
     query = " ".join(f'"{term}"*' for term in terms)
@@ -169,9 +171,22 @@ def _hits(connection: sqlite3.Connection, query: str, terms: Sequence[str]) -> l
 
 
 def _line_of(body: str, terms: Sequence[str]) -> int | None:
-    """Return the line of the first of the words, counted from 1."""
-    found = [at for term in terms if (at := body.lower().find(term.lower())) >= 0]
-    return body.count("\n", 0, min(found)) + 1 if found else None
+    """Return the line of the first of the words, counted from 1: as the search takes words."""
+    beginnings = "|".join(map(_pattern, terms))
+    folded = _folded(body)
+    found = re.search(rf"(?<![^\W_])(?:{beginnings})", folded)
+    return folded.count("\n", 0, found.start()) + 1 if found else None
+
+
+def _pattern(term: str) -> str:
+    """Return the pattern of a word; FTS5 takes an underscore for what parts two."""
+    return r"[\W_]+".join(map(re.escape, filter(None, _folded(term).split("_"))))
+
+
+def _folded(text: str) -> str:
+    """Return a text in small letters, without accents; its lines stay."""
+    parts = text if text.isascii() else normalize("NFD", text)
+    return "".join(letter for letter in parts if not combining(letter)).lower()
 
 
 def _fingerprint(workspace: Workspace, listing: Sequence[tuple[Item, str]]) -> str:

@@ -41,8 +41,16 @@ class RefusedChange(StateError):
         self.reason = problem.reason
         super().__init__(
             f"{problem.key}: {problem.reason}" if problem.key else problem.reason,
-            hint="Nothing was written. `sow schema task` prints what each field may hold.",
+            hint=f"Nothing was written. `sow schema {_schema_of(problem.path)}` prints what each"
+            " field may hold.",
         )
+
+
+def _schema_of(path: Path) -> str:
+    """Return the word by which `sow schema` prints the form of a file."""
+    if path.name != "state.yaml":
+        return "references"
+    return "task" if path.parent.parent.name == "tasks" else "project"
 
 
 class MissingState(StateError):

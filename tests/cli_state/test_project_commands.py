@@ -90,6 +90,12 @@ def test_project_refuses(sow, words, code, message):
     assert done.err.startswith(f"Error: {message}")
 
 
+def test_a_refused_field_names_the_schema_of_its_own_file(begun):
+    assert "`sow schema task`" in begun("task", "add", "", "--agent", "implementer").err
+    assert "`sow schema task`" in begun("task", "set", "010", "name", "").err
+    assert "`sow schema project`" in begun("project", "set", "name", "").err
+
+
 def test_a_second_project_is_refused(begun):
     assert begun("project", "new", "x").err.startswith("Error: there is a project already")
 

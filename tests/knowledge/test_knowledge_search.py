@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from in_process import run_in_process
 from journeys.json_contract import hold
 from knowledge.knowledge_site import KnowledgeSite
 
@@ -45,7 +46,8 @@ def test_no_word_is_taken_for_a_command_of_the_search(filled, words: str) -> Non
 
 
 def test_a_search_without_a_word_is_refused(filled) -> None:
-    assert "there is no word" in filled.sow("knowledge", "search", "--", "!?", code=2)
+    for words in ("!?", "_"):
+        assert "there is no word" in filled.sow("knowledge", "search", "--", words, code=2)
 
 
 def test_a_hit_names_file_line_and_excerpt(filled) -> None:
@@ -56,6 +58,33 @@ def test_a_hit_names_file_line_and_excerpt(filled) -> None:
     assert "No server is needed." in row["excerpt"]
     assert filled.rows("knowledge", "search", "sessions", "--limit", "1")[0]["title"] == "Sessions"
     assert filled.rows("knowledge", "search", "sessions", "--kind", "decision") == []
+
+
+@pytest.mark.parametrize(
+    ("word", "line"),
+    [
+        ("TOKEN", 3),  # the text says it with an accent
+        ("to\u0301ken", 3),  # as a Mac writes an accent: a sign of its own
+        ("art", 7),  # line 5 has it within a word
+        ("snake-case", 9),
+        ("snake_case", 9),
+    ],
+)
+def test_the_line_is_where_the_search_has_found_the_word(site, word: str, line: int) -> None:
+    text = "# Sessions\n\nA tokén a row.\n\nİt starts.\n\nOf the art.\n\nIs snake_case.\n"
+    site.write(".sow/knowledge/designs/sessions.md", text)
+    lines = [hit["line"] for hit in site.rows("knowledge", "search", word)]
+    assert lines == [line]
+
+
+def test_a_kind_that_is_not_there_is_told_with_those_that_are(filled) -> None:
+    ended = run_in_process(
+        *("knowledge", "list", "--kind", "designs"),
+        env=filled.environment,
+        cwd=filled.workspace.root,
+    )
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err == "Nothing of the kind designs; there are: decision, design.\n"
 
 
 def test_what_has_changed_is_found_and_what_has_not_is_not_made_anew(filled) -> None:
@@ -153,6 +182,7 @@ def test_shown_by_id_by_its_beginning_and_by_path(filled, site: KnowledgeSite) -
     assert "Signs in." in project
     assert "/log.md" in project
     assert "nothing is known by the name" in site.sow("knowledge", "show", "nonsense", code=4)
+    assert "nothing is known by the name ''" in site.sow("knowledge", "show", "", code=4)
     site.begin("Sign-in again")
     site.finish()
     assert "2 entries begin with" in site.sow("knowledge", "show", "project-sign", code=4)

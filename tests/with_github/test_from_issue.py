@@ -62,6 +62,13 @@ def test_an_address_names_the_repository(with_issue: GithubSite) -> None:
     assert (ended.code, "two repositories are named" in ended.err) == (2, True)
 
 
+@pytest.mark.parametrize("name", ["octo/app", "Octo/App", "github.com/octo/app"])
+def test_one_repository_named_twice_is_one(with_issue: GithubSite, name: str) -> None:
+    address = "https://github.com/octo/app/issues/12"
+    made = with_issue.row("project", "new", "A name", f"--from-issue={address}", f"--repo={name}")
+    assert made["name"] == "A name"
+
+
 @pytest.mark.parametrize("text", ["abc", "0", "-1", "1.5", "../1", "12 13", "https://x/y", ""])
 def test_what_is_no_issue_is_refused(with_issue: GithubSite, text: str) -> None:
     ended = with_issue.run("project", "new", f"--from-issue={text}")
