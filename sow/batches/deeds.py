@@ -35,6 +35,8 @@ class Deed(StrEnum):
     ACCEPT = "accept"
     """The verdict of a green check is put on record."""
     COMPLETE = "complete"
+    WITHDRAW = "withdraw"
+    """A job that waits in the queue and has never begun leaves it: another task has failed."""
 
 
 RETURNS = frozenset({Deed.CORRECT, Deed.MEND})

@@ -18,13 +18,14 @@ from sow.schema.batch import AT_WORK, ENDED, BatchPolicy, ItemState
 from sow.schema.kinds import KINDS
 
 LEFT = "its batch has ended before it was done"
+STOPPED = "another task has failed, and the batch stops at the first (--fail-fast)"
 
 
 def next_deeds(items: Sequence[ItemFacts], policy: BatchPolicy, batch: BatchFacts) -> Plan:
     """Return where each item stands and what is to be done now."""
     standings = _with_dependencies(items, policy)
     if policy.fail_fast and any(found.state is ItemState.FAILED for found in standings):
-        standings = [_stopped(found) for found in standings]
+        standings = list(map(_stopped, standings, items))
     turn = _turn(standings, items, batch)
     if batch.is_paused or batch.brake:
         held = tuple(map(_held, standings, items))
@@ -114,12 +115,25 @@ def _at_work(items: Sequence[ItemFacts]) -> int:
     return sum(1 for job in jobs if KINDS[job.verb].is_agents)
 
 
-def _stopped(found: Standing) -> Standing:
+def _stopped(found: Standing, item: ItemFacts) -> Standing:
     """Return what becomes of an item that has not begun where another has failed."""
-    if found.deed is Deed.SPAWN or (found.state is ItemState.WAITING and not found.has_job):
-        reason = "another task has failed, and the batch stops at the first (--fail-fast)"
-        return Standing(task=found.task, state=ItemState.BLOCKED, reason=reason)
+    is_queued = _is_queued(item)
+    if is_queued or found.deed is Deed.SPAWN or _only_waits(found):
+        deed, step = (Deed.WITHDRAW, item.steps + 1) if is_queued else (None, 0)
+        state = ItemState.BLOCKED
+        return Standing(task=found.task, state=state, reason=STOPPED, deed=deed, step=step)
     return found
+
+
+def _is_queued(item: ItemFacts) -> bool:
+    """Whether the batch has queued an item's first job, and that has never begun."""
+    job = item.live
+    waits = job is not None and job.waits_for_batch and not job.has_begun
+    return waits and job is not None and job.deed == Deed.SPAWN
+
+
+def _only_waits(found: Standing) -> bool:
+    return found.state is ItemState.WAITING and not found.has_job
 
 
 def _with_dependencies(items: Sequence[ItemFacts], policy: BatchPolicy) -> list[Standing]:

@@ -18,7 +18,7 @@ from sow.paths import Workspace
 from sow.processes import facts
 from sow.processes.facts import Life
 from sow.schema.causes import Cause
-from sow.schema.job import Job, JobState
+from sow.schema.job import WAITING_STATES, Job, JobState
 from sow.schema.kinds import SessionUse, kind_of
 from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
@@ -98,6 +98,24 @@ def undo(
             owes_task=kind_of(job).marks_task,
             ended_at=now,
         )
+    conclude(workspace, database, job, now=now)
+
+
+def withdraw(
+    workspace: Workspace, database: Database, job: Job, *, reason: str, now: float
+) -> None:
+    """End a job that waits in the queue and has never begun; nothing where it has meanwhile.
+
+    Nobody has asked for its end as a cancel does: its batch may queue it again.
+    """
+    with database.transaction():
+        current = jobs.get_job(database, job.id)
+        if current.state not in WAITING_STATES or current.started_at is not None:
+            return
+        leases.withdraw(database, job.id)
+        ends = cancellation(database, current, reason=reason, now=now)
+        ends["cancel_requested_at"] = current.cancel_requested_at
+        jobs.change_job(database, job.id, **ends)
     conclude(workspace, database, job, now=now)
 
 

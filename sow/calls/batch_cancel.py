@@ -4,7 +4,7 @@ The batch ends first: whoever is killed after that leaves one that begins nothin
 and the same cancel goes on with the jobs that still live.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
 from sow.batches.gathering import Seen
@@ -14,7 +14,13 @@ from sow.calls.batch_call import BatchHasEnded
 from sow.calls.batch_deeds import Work
 from sow.calls.batch_turn import MOST_TRIES, settle
 from sow.calls.caller import Caller
-from sow.calls.cancel import NothingToCancel, OpenOnTerminal, TooLate, cancel_job
+from sow.calls.cancel import (
+    NotGivenBack,
+    NothingToCancel,
+    OpenOnTerminal,
+    TooLate,
+    cancel_job,
+)
 from sow.calls.cancel_to_end import CANCEL_SECONDS
 from sow.calls.wait import Progress, Waiter
 from sow.errors import SowError
@@ -28,7 +34,8 @@ from sow.state.kept.store import project_id_at
 def cancel_batch(caller: Caller, database: Database, batch: Batch) -> list[JobId]:
     """Cancel a batch and wait until its jobs have ended; return those that have not.
 
-    Raises BatchHasEnded for one that is over.
+    Raises BatchHasEnded for one that is over; NotGivenBack, when all else is done, where a task
+    cannot be written now whose job has ended.
     """
     with database.transaction():
         batch = batches.get_batch(database, batch.id)  # it may have ended since it was found
@@ -38,14 +45,25 @@ def cancel_batch(caller: Caller, database: Database, batch: Batch) -> list[JobId
         if batch.state is not BatchState.CANCELLED:
             fields = {"state": BatchState.CANCELLED, "ended_at": caller.now()}
             batches.change_batch(database, batch.id, **fields)
-    live = [job.id for job in batches.jobs_of(database, batch.id) if not job.state.is_final]
-    for job_id in live:
-        # One that has reported only ends; a person's own terminal is not ours to close.
-        with suppress(NothingToCancel, TooLate, OpenOnTerminal, WouldEndItself):
-            cancel_job(caller, database, jobs.get_job(database, job_id))
+    found = batches.jobs_of(database, batch.id)
+    live = [job.id for job in found if not job.state.is_final or job.owes_task]
+    refusals = list(_refused(caller, database, live))
     left = _await_end(caller, database, live)
     _tell_of_items(caller, database, batch, among=frozenset(ItemState) if is_first else AT_WORK)
+    if refusals:
+        raise refusals[0]
     return left
+
+
+def _refused(caller: Caller, database: Database, live: Sequence[JobId]) -> Iterator[NotGivenBack]:
+    """Cancel some jobs; yield why a task cannot be given back. The others end as well."""
+    for job_id in live:
+        try:
+            # One that has reported only ends; a person's own terminal is not ours to close.
+            with suppress(NothingToCancel, TooLate, OpenOnTerminal, WouldEndItself):
+                cancel_job(caller, database, jobs.get_job(database, job_id))
+        except NotGivenBack as error:
+            yield error
 
 
 def _tell_of_items(

@@ -12,6 +12,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow.batches.deeds import Deed
+from sow.batches.planning import STOPPED
+from sow.calls.abandoned import withdraw
 from sow.calls.caller import Caller
 from sow.calls.conflict_call import conflict_prompt
 from sow.calls.feedback_call import feedback_prompt
@@ -184,6 +186,14 @@ def _is_to_be_corrected(task: Task) -> bool:
     return asked and feedback_status(task) is FeedbackStatus.OPEN
 
 
+def _withdraw(work: Work, step: Step) -> None:
+    """Take a task's first job out of the queue that has never begun."""
+    job = jobs.live_job(work.database, work.batch.project_id, step.task)
+    if job is not None and (job.batch, job.batch_deed) == (work.batch.id, Deed.SPAWN):
+        now = work.caller.now()
+        withdraw(work.caller.workspace, work.database, job, reason=STOPPED, now=now)
+
+
 def _complete(work: Work, step: Step) -> None:
     """Complete a task whose work is accepted, as long as it is."""
     now = work.caller.now()
@@ -213,5 +223,6 @@ REQUESTS: Mapping[Deed, Callable[[Work, Step], Request]] = {
 AT_ONCE: Mapping[Deed, Callable[[Work, Step], None]] = {
     Deed.ACCEPT: _accept,
     Deed.COMPLETE: _complete,
+    Deed.WITHDRAW: _withdraw,
 }
-"""Those that change the task's state alone; done twice, they change nothing more."""
+"""Those that are none; done twice, they change nothing more."""

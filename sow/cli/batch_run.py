@@ -17,6 +17,7 @@ from sow.cli.this_caller import this_caller
 from sow.cli.wait_options import call_options, wait_option
 from sow.config.batches import policy_of
 from sow.config.checks import read_repository
+from sow.errors import UsageError
 from sow.jobs.database import Database, open_queue
 from sow.schema.output.batches import NoBatch
 from sow.terminal_text import readable
@@ -27,12 +28,8 @@ from sow.terminal_text import readable
 @click.option("--phase", help="Only the tasks of this phase.", shell_complete=completing.phases)
 @click.option("--name", default="", help="What to call it; other commands take it for the number.")
 @click.option("--max-parallel", type=COUNT, help="How many agents of it work at once.")
-@click.option(
-    "--keep-going/--fail-fast",
-    "keep_going",
-    default=None,
-    help="Whether the others go on when a task has failed (the default: they do).",
-)
+@click.option("--keep-going", is_flag=True, help="When a task has failed, the others go on.")
+@click.option("--fail-fast", is_flag=True, help="When a task has failed, no other one begins.")
 @click.option("--clone/--no-clone", default=None, help="Do each task in a clone of its own.")
 @click.option("--check/--no-check", default=None, help="Run the checks on what an author leaves.")
 @click.option("--review/--no-review", default=None, help="Have an agent review it.")
@@ -56,7 +53,8 @@ def run(
     tasks: tuple[str, ...],
     phase: str | None,
     name: str,
-    keep_going: bool | None,
+    keep_going: bool,
+    fail_fast: bool,
     budget: str | None,
     wait: str | None,
     detach: bool,
@@ -75,8 +73,7 @@ def run(
     """
     about_tasks(*tasks)
     caller = this_caller()
-    fail_fast = None if keep_going is None else not keep_going
-    given = {"fail_fast": fail_fast, **policy}
+    given = {"fail_fast": _stops(keep_going=keep_going, fail_fast=fail_fast), **policy}
     source = read_repository(caller.workspace.repository_config)
     chosen = {key: value for key, value in given.items() if value is not None}
     wanted = Wanted(
@@ -94,6 +91,14 @@ def run(
         if detach:
             _staff(caller, database)
     return wait_and_print(caller, made.batch.id, options)
+
+
+def _stops(*, keep_going: bool, fail_fast: bool) -> bool | None:
+    """Return whether the first failure stops the batch; None where the call does not say."""
+    if keep_going and fail_fast:
+        words = "--keep-going and --fail-fast exclude each other"
+        raise UsageError(words, hint="Name one of them.")
+    return fail_fast if keep_going or fail_fast else None
 
 
 def _tell(made: Made) -> None:

@@ -100,8 +100,8 @@ SOURCES: tuple[Source, ...] = (
     Source("merge", f"tasks squash rebase again {WAITS}"),
     Source(
         "batch run",
-        "tasks phase name max_parallel keep_going clone check review reviewer max_iterations merge"
-        f" accept budget unmetered {WAITS}",
+        "tasks phase name max_parallel keep_going fail_fast clone check review reviewer"
+        f" max_iterations merge accept budget unmetered {WAITS}",
     ),
     Source("batch list", "limit"),
     Source("batch show", "batch=name"),

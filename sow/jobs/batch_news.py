@@ -29,6 +29,8 @@ to merge that an item waits for."""
 MOST_BEHIND = 1000
 """So many changes that say nothing to a batch are read again and again at the most."""
 NEW_ITEM = f"(kind = 'item' and {_SAID.format('before')} is null)"
+FAILED = f"(kind = 'failed' or kind = 'done' and {_SAID.format('status')} = 'failed')"
+"""The ends of jobs that have failed, and of those whose agents have left their task failed."""
 NEWEST = "coalesce((select seq from sqlite_sequence where name = 'change'), 0)"
 
 
@@ -80,7 +82,10 @@ def pass_over(database: Database, project_id: ProjectId, upto: int) -> None:
 
 
 def has_new_failure(database: Database) -> bool:
-    """Whether a job of a batch has failed since the batch was seen to: it may have to brake."""
+    """Whether a job of a batch, or its agent, has failed since the batch was seen to.
+
+    It may have to brake, or to stop at its first failure.
+    """
     return (
         database.row(
             f"""
@@ -88,9 +93,8 @@ def has_new_failure(database: Database) -> bool:
             where ended_at is null and seen < {NEWEST}
               and exists (
                 select 1 from change where change.seq > batch.seen
-                    and change.batch = batch.id and kind = ?)
+                    and change.batch = batch.id and {FAILED})
             """,  # noqa: S608 - words of ours
-            (ChangeKind.FAILED.value,),
         )
         is not None
     )

@@ -153,6 +153,22 @@ def test_the_first_failure_stops_what_has_not_begun_where_that_is_asked_for() ->
     assert not plan.is_over
 
 
+def test_what_is_queued_and_has_not_begun_leaves_the_queue_at_the_first_failure() -> None:
+    queued = live(Verb.SPAWN, "spawn", has_begun=False, waits_for_batch=True)
+    waits = item(TaskStatus.IN_PROGRESS, "020", live=queued, steps=1)
+    by_hand = msgspec.structs.replace(waits, task="030")
+    by_hand = msgspec.structs.replace(by_hand, live=msgspec.structs.replace(queued, deed=None))
+    again = msgspec.structs.replace(waits, task="040")
+    again = msgspec.structs.replace(again, live=msgspec.structs.replace(queued, has_begun=True))
+    items = (item(TaskStatus.FAILED), waits, by_hand, again)
+    plan = plan_of(*items, policy=BatchPolicy(fail_fast=True))
+    assert deeds_of(plan) == {"020": D.WITHDRAW}
+    assert states_of(plan)[1] is S.BLOCKED
+    assert not plan.is_over
+    assert deeds_of(plan_of(*items)) == {}
+    assert not plan_of(*items, policy=BatchPolicy(fail_fast=True), is_paused=True).deeds
+
+
 def test_a_paused_batch_and_one_with_a_brake_begin_nothing() -> None:
     for paused in (
         plan_of(item(), accepted(task="020"), policy=ALL, is_paused=True),

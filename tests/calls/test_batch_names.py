@@ -1,8 +1,11 @@
 """What a batch may be called, and which one a name finds; and that a phase has to be there."""
 
+import json
+
 import pytest
 from calls.batch_desk import begin
 from calls.desk import PROJECT, Desk
+from in_process import Ended, run_in_process
 
 from sow.calls import batch_call
 from sow.calls.batch_call import Made, NumberForName, Wanted, selection_of
@@ -68,3 +71,22 @@ def test_a_phase_that_the_project_does_not_have_is_no_phase_without_work(desk: D
     assert "Did you mean implementation?" in refused.value.hint
     assert "--new-phase" not in refused.value.hint
     assert call(desk, phase="implementation") is None
+
+
+def test_a_call_says_one_thing_of_what_a_failure_means(desk: Desk) -> None:
+    def run(*words: str) -> Ended:
+        call_it = ("batch", "run", *words, "--detach", "--json")
+        return run_in_process(*call_it, env=desk.caller.environ, cwd=desk.workspace.root)
+
+    desk.workspace.repository_config.write_text("batch: {fail_fast: true}\n")
+    refused = run("--keep-going", "--fail-fast")
+    assert refused.code == 2
+    assert "--keep-going and --fail-fast exclude each other" in refused.err
+    for task, words, stops in (
+        ("010", (), True),
+        ("020", ("--keep-going",), False),
+        ("030", ("--fail-fast",), True),
+    ):
+        desk.task(task)
+        made = json.loads(run(task, *words).out)
+        assert made["policy"].get("fail_fast", False) is stops

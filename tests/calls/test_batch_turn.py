@@ -5,21 +5,21 @@ from typing import Any
 
 import pytest
 from calls.batch_desk import batch, begin, items, look, placed, turn
-from calls.desk import PROJECT, Desk, a_dead_process
+from calls.desk import PROJECT, WORKER, Desk, a_dead_process
 from msgspec import UNSET
 
 from sow.batches.deeds import Deed
 from sow.batches.figures import Figures
 from sow.batches.gathering import Seen, gather
 from sow.calls import batch_call, batch_deeds, batch_turn
-from sow.calls.abandoned import finish
+from sow.calls.abandoned import finish, withdraw
 from sow.calls.batch_call import BatchHasEnded, NothingToCheck, NotInBatch, Wanted, selection_of
 from sow.calls.batch_deeds import Step
 from sow.calls.batch_stir import stir_batch
 from sow.git.git_errors import GitKilled
 from sow.git.run import git_answer
 from sow.ids import JobId, TaskId
-from sow.jobs import batch_news, batches, changes, jobs
+from sow.jobs import batch_news, batches, changes, jobs, leases
 from sow.jobs.batches import TaskInBatch, UnknownBatch
 from sow.schema.batch import BatchPolicy, BatchState, ItemState
 from sow.schema.budget import Amounts
@@ -515,3 +515,32 @@ def test_a_verdict_of_the_second_in_which_the_work_ended_is_about_that_work(desk
     accept(desk.workspace, "010", Judgement(by="person"), complete=False, now=1000.7)
     assert stands(1000.6)
     assert not stands(1001.2)
+
+
+def test_the_first_failure_withdraws_what_is_queued_and_has_not_begun(desk: Desk) -> None:
+    for task in ("010", "020", "030"):
+        desk.task(task)
+    work = begin(desk, fail_fast=True)
+    turn(work)
+    leases.claim(desk.database, WORKER, total=9, own=9, now=1e12)
+    desk.end(1, TaskStatus.FAILED, JobState.FAILED)
+    leases.claim(desk.database, WORKER, total=9, own=9, now=1e12)
+    turn(work)
+    assert [desk.job(number).state for number in (2, 3)] == [JobState.RUNNING, JobState.CANCELLED]
+    assert (desk.read("030").status, items(work)["030"]) == (TaskStatus.PENDING, ItemState.BLOCKED)
+    assert leases.claim(desk.database, WORKER, total=9, own=9, now=1e12) is None
+    batch_call.resume(desk.caller, desk.database, work.batch)
+    turn(work)
+    assert placed(work)[3:] == [("010", "spawn", 2), ("030", "spawn", 2)]
+
+
+def test_nobody_withdraws_what_has_begun_meanwhile(desk: Desk) -> None:
+    desk.task("010")
+    work = begin(desk, fail_fast=True)
+    turn(work)
+    job = desk.job(1)
+    leases.claim(desk.database, WORKER, total=9, own=9, now=1e12)
+    batch_deeds.do(work, Step(TaskId("010"), Deed.WITHDRAW, 2))
+    assert desk.job(1).state is JobState.RUNNING
+    withdraw(desk.workspace, desk.database, job, reason="It failed.", now=1.0)
+    assert desk.job(1).state is JobState.RUNNING

@@ -5,7 +5,9 @@ from collections import Counter
 from journeys.batch_site import COMPLETES, accept_by_check, add, diamond, shell
 from journeys.callers import all_jobs, await_state, gate, open_gate, report
 from journeys.site import Site
+from standins import read_runs
 
+from sow.batches.planning import STOPPED
 from sow.schema.job import JobState
 
 
@@ -69,3 +71,20 @@ def test_the_batch_goes_on_when_its_worker_is_killed(site: Site) -> None:
     deeds = Counter((job.task_id, job.batch_deed) for job in all_jobs(site))
     assert len(deeds) == 8
     assert set(deeds.values()) == {1}, "nothing is done twice"
+
+
+def test_after_the_first_failure_no_task_begins_that_waits_in_the_queue(site: Site) -> None:
+    site.configure({"worker": {"concurrency": 1}})
+    site.project("010", "020", "030")
+    site.script([[report("failed")]], "010")
+    site.script([COMPLETES])
+    run = ("batch", "run", "--fail-fast", "--json")
+    ended = site.sow(*run, expect=1).json
+    assert (ended["state"], ended["counts"]) == ("over", {"failed": 1, "blocked": 2})
+    assert [run.task for run in read_runs(site.root)] == ["010"]
+    assert [site.task(task)["status"] for task in ("020", "030")] == ["pending"] * 2
+    last = site.job(3)
+    assert (last["state"], last["reason"]) == ("cancelled", STOPPED)
+    accept_by_check(site)
+    done = site.sow("batch", "run", "020", "030", "--json").json
+    assert done["counts"] == {"done": 2}
