@@ -126,19 +126,21 @@ class Waiter:
         not ended.
         """
         begun = time.monotonic()
-        left, looked_once = list(self.job_ids), False
+        left, seen, active = list(self.job_ids), None, set[JobId]()
         while True:
-            active = jobs.active_among(self.database, left)
+            sign = self.database.sign()
+            if sign != seen:  # before the jobs, so that what is written meanwhile is seen next
+                active = jobs.active_among(self.database, left)
             ended = [job_id for job_id in left if job_id not in active]
             for job_id in ended:
                 on_end(self._ended(job_id))
             left = [job_id for job_id in left if job_id in active]
             waited = time.monotonic() - begun
             time_is_up = seconds is not None and waited >= seconds
-            if not left or (any_one and ended) or (time_is_up and looked_once):
+            if not left or (any_one and ended) or (time_is_up and seen is not None):
                 return [jobs.get_job(self.database, job_id) for job_id in left]
             on_tick(Progress(left))
-            looked_once = True
+            seen = sign
             rest = FALLBACK_SECONDS if seconds is None else seconds - waited
             self.bell.wait(min(FALLBACK_SECONDS, rest))
 

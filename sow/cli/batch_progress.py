@@ -13,8 +13,8 @@ from sow.batches.views import standings_of
 from sow.calls.batch_wait import BatchLook
 from sow.cli.job_news import JobNews
 from sow.cli.job_rows import JobRows
+from sow.jobs.changed_jobs import LiveJobs
 from sow.jobs.database import Database
-from sow.jobs.jobs import active_jobs
 from sow.paths import Workspace
 
 
@@ -26,6 +26,7 @@ class BatchProgress:
         self.database = database
         can_draw = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         speaks = not (can_draw or as_json)
+        self._live = LiveJobs(database)
         self._rows = JobRows(workspace, database) if can_draw else None
         self._news = JobNews(workspace, database, since=time.time()) if speaks else None
 
@@ -34,7 +35,8 @@ class BatchProgress:
         if self._news is not None:
             self._news.tell_of_batch(found.batch.id)
         if self._rows is not None:
-            jobs = [job for job in active_jobs(self.database) if job.batch == found.batch.id]
+            live = self._live.read(at=time.monotonic())
+            jobs = [job for job in live if job.batch == found.batch.id]
             self._rows.draw(jobs, _heading(self.database, found))
 
     def clear(self) -> None:

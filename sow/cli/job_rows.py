@@ -1,7 +1,7 @@
-"""Jobs at work, as rows at the bottom of a terminal: read from the records and drawn.
+"""Jobs at work, as rows at the bottom of a terminal: looked at and drawn.
 
-Owns how many are shown at most, and the looking around: only at those that are shown,
-for of a thousand jobs each look would cost a second.
+Owns how many are shown at most, and the looking: only those that are shown are read again and
+looked around, for with a thousand jobs each look would cost a second.
 """
 
 import time
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from sow.cli.live_block import LiveBlock, paint, terminal_size
 from sow.cli.live_rows import Row, block_of, fitted, row_of, seen_from_afar
 from sow.jobs.database import Database
+from sow.jobs.jobs import get_job
 from sow.paths import Workspace
 from sow.reports.prospects import look_around, look_at_staff
 from sow.schema.job import Job, JobState
@@ -30,7 +31,10 @@ class JobRows:
         self._block = block or LiveBlock()
 
     def draw(self, jobs: Iterable[Job], heading: str = "") -> None:
-        """Draw those jobs anew that have not ended, below a heading if there is one."""
+        """Draw those jobs anew that have not ended, below a heading if there is one.
+
+        Their records may be those of an earlier look, except in which jobs have ended.
+        """
         width, height = terminal_size()
         most = max(1, min(MOST_ROWS, height - KEPT_LINES))
         live = [job for job in jobs if not job.state.is_final]
@@ -42,9 +46,11 @@ class JobRows:
     def _looked_at(self, jobs: Sequence[Job]) -> list[Row]:
         now = time.time()
         staff = look_at_staff(self.workspace, self.database)
+        read = [get_job(self.database, job.id) for job in jobs]
         return [
             row_of(job, look_around(self.workspace, self.database, job, now=now, staff=staff), now)
-            for job in jobs
+            for job in read
+            if not job.state.is_final
         ]
 
     def clear(self) -> None:

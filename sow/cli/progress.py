@@ -9,6 +9,7 @@ once, to whoever waits, for only a person can end that.
 import os
 import sys
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,9 @@ from sow.calls.wait import Progress
 from sow.ids import JobId
 from sow.jobs import budgets, control, workers
 from sow.jobs.database import Database
-from sow.jobs.jobs import get_job
+from sow.jobs.known_jobs import KnownJobs
 from sow.paths import Workspace
-from sow.schema.job import JobState
+from sow.schema.job import Job, JobState
 
 if TYPE_CHECKING:
     from sow.cli.job_news import JobNews
@@ -40,6 +41,7 @@ class WaitingView:
         self.is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self.as_json = as_json
         self.began_at = time.time()
+        self._known = KnownJobs(database)
         self._rows: JobRows | None = None
         self._news: JobNews | None = None
         self._told_of_pause: str | None = None
@@ -60,22 +62,23 @@ class WaitingView:
 
     def show(self, progress: Progress) -> None:
         """Show how the jobs stand; say that the queue is paused, once each time that it is."""
-        self._say_if_paused(progress)
-        self._say_if_held(progress)
-        self._say_if_short(progress)
-        self._say_of_budgets(progress)
+        found = self._known.read(progress.job_ids, at=time.monotonic())
+        self._say_if_paused(found)
+        self._say_if_held(found)
+        self._say_if_short(found)
+        self._say_of_budgets([job for job in found if job.id in self._known.fresh])
         if self.is_terminal:
-            self._draw(progress)
+            self._draw(found)
         elif not self.as_json and time.time() - self.began_at >= QUICK_SECONDS:
             self._tell(progress)
 
-    def _draw(self, progress: Progress) -> None:
+    def _draw(self, found: Sequence[Job]) -> None:
         if self._rows is None:
             # Agents and programs, which call far more often than people, have no terminal.
             from sow.cli.job_rows import JobRows
 
             self._rows = JobRows(self.workspace, self.database)
-        self._rows.draw(get_job(self.database, job_id) for job_id in progress.job_ids)
+        self._rows.draw(found)
 
     def _tell(self, progress: Progress) -> None:
         if self._news is None:
@@ -90,53 +93,50 @@ class WaitingView:
         if self._rows is not None:
             self._rows.clear()
 
-    def _say_if_paused(self, progress: Progress) -> None:
+    def _say_if_paused(self, found: Sequence[Job]) -> None:
         """Say so of the jobs that wait; nothing where every one of them runs."""
         since = control.paused_since(self.database)
         if since is None or since == self._told_of_pause:
             return
-        jobs = [get_job(self.database, job_id) for job_id in progress.job_ids]
-        held = [
-            job.task_id for job in jobs if not (job.state.is_final or job.state is JobState.RUNNING)
-        ]
-        if not held:
+        waiting = [job.task_id for job in found if _waits(job)]
+        if not waiting:
             return
         self._told_of_pause = since
         self.clear()
-        words = f"{', '.join(held)} will not start before `sow queue resume`"
+        words = f"{', '.join(waiting)} will not start before `sow queue resume`"
         click.echo(f"Note: the queue is paused: {words}", err=True)
 
-    def _say_if_short(self, progress: Progress) -> None:
+    def _say_if_short(self, found: Sequence[Job]) -> None:
         """Say once each time that nothing is started for lack of room, where a job waits for it."""
         short_of = workers.short_of(self.database, self.workspace)
-        if short_of == self._told_of_shortage:
-            return
-        jobs = [get_job(self.database, job_id) for job_id in progress.job_ids]
-        if short_of and all(job.state.is_final or job.state is JobState.RUNNING for job in jobs):
+        if short_of == self._told_of_shortage or (short_of and not any(map(_waits, found))):
             return
         self._told_of_shortage = short_of
         if short_of:
             self.clear()
             click.echo(f"Note: nothing is started for now: {short_of}", err=True)
 
-    def _say_if_held(self, progress: Progress) -> None:
+    def _say_if_held(self, found: Sequence[Job]) -> None:
         """Say of each job that is held what it waits for, whenever that is another thing."""
-        for job_id in progress.job_ids:
-            job = get_job(self.database, job_id)
+        for job in found:
             if job.state is not JobState.HELD:
-                self._told_of_held.pop(job_id, None)
-            elif self._told_of_held.get(job_id) != job.reason:
-                self._told_of_held[job_id] = job.reason
+                self._told_of_held.pop(job.id, None)
+            elif self._told_of_held.get(job.id) != job.reason:
+                self._told_of_held[job.id] = job.reason
                 self.clear()
-                click.echo(f"Note: job {job_id} is held: {job.reason}", err=True)
+                click.echo(f"Note: job {job.id} is held: {job.reason}", err=True)
 
-    def _say_of_budgets(self, progress: Progress) -> None:
-        """Say once that little is left of a budget."""
-        for job_id in progress.job_ids:
-            job = get_job(self.database, job_id)
-            found = budgets.warnings_of(self.database, job) if job.budgets is not None else ()
-            for words in found:
-                if (job_id, words) not in self._warnings:
-                    self._warnings.add((job_id, words))
+    def _say_of_budgets(self, fresh: Sequence[Job]) -> None:
+        """Say once that little is left of a budget: that is a change of the job that caused it."""
+        for job in fresh:
+            warnings = budgets.warnings_of(self.database, job) if job.budgets is not None else ()
+            for words in warnings:
+                if (job.id, words) not in self._warnings:
+                    self._warnings.add((job.id, words))
                     self.clear()
                     click.echo(f"Note: {words}", err=True)
+
+
+def _waits(job: Job) -> bool:
+    """Whether a job has neither begun to run nor ended."""
+    return not (job.state.is_final or job.state is JobState.RUNNING)

@@ -7,8 +7,9 @@ is written to standard error meanwhile takes them away first. The worker knows n
 import os
 import sys
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, TextIO
 
@@ -17,10 +18,10 @@ from sow.cli.live_block import LiveBlock
 from sow.cli.streams import Terminal
 from sow.errors import SowError
 from sow.jobs import leases
+from sow.jobs.changed_jobs import LiveJobs
 from sow.jobs.database import Database, open_existing_queue
-from sow.jobs.jobs import active_jobs
 from sow.paths import Workspace
-from sow.schema.job import Job, JobState
+from sow.schema.job import Job
 
 DRAW_SECONDS = 2.0
 
@@ -76,9 +77,9 @@ class _Screen:
             if database is None:
                 return
             with closing(database):
-                rows = JobRows(self.workspace, database, self._block)
+                rows, live = JobRows(self.workspace, database, self._block), LiveJobs(database)
                 while not self._over.wait(DRAW_SECONDS):
-                    self._draw(database, rows)
+                    self._draw(rows, *_parted(database, live.read(at=time.monotonic())))
         except SowError:
             return
         finally:
@@ -96,8 +97,7 @@ class _Screen:
             self._block.clear()
             yield
 
-    def _draw(self, database: Database, rows: JobRows) -> None:
-        ours, others = _parted(database)
+    def _draw(self, rows: JobRows, ours: Sequence[Job], others: Sequence[Job]) -> None:
         counts = Counter(job.state.value for job in others)
         waiting = ", ".join(f"{count} {state}" for state, count in counts.items())
         with self._lock:
@@ -107,12 +107,12 @@ class _Screen:
                 rows.clear()
 
 
-def _parted(database: Database) -> tuple[list[Job], list[Job]]:
-    """Return the live jobs that this process runs, and the others."""
+def _parted(database: Database, live: Sequence[Job]) -> tuple[Sequence[Job], Sequence[Job]]:
+    """Return those of some jobs that this process runs, and the others."""
+    owners = leases.owners_of_jobs(database)
+    own_id = f"w{os.getpid()}-"
     ours: list[Job] = []
     others: list[Job] = []
-    for job in active_jobs(database):
-        lease = leases.lease_of(database, job.id) if job.state is JobState.RUNNING else None
-        is_ours = lease is not None and lease.worker_id.startswith(f"w{os.getpid()}-")
-        (ours if is_ours else others).append(job)
+    for job in live:
+        (ours if owners.get(job.id, "").startswith(own_id) else others).append(job)
     return ours, others

@@ -33,6 +33,8 @@ from sow.paths import Workspace
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 """The values of a statement, by their places or by their names."""
+Sign = tuple[int, int]
+"""Differs from an earlier one where anything was written to the file meanwhile."""
 BUSY_SECONDS = 20.0
 
 
@@ -90,6 +92,12 @@ class Database:
         with self._reading():
             row: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
             return row
+
+    def sign(self) -> Sign:
+        """Return what tells whether anybody has written since, we among them. Raises QueueError."""
+        row = self.row("pragma data_version")  # of the commits of others
+        assert row is not None  # noqa: S101 - it always has a row
+        return int(row[0]), self.connection.total_changes
 
     def row_though_removed(self, sql: str, parameters: Parameters = ()) -> sqlite3.Row | None:
         """Return the first row of a query to the file that we opened, wherever that is by now.

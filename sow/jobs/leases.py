@@ -268,6 +268,12 @@ def lease_owners(database: Database) -> set[WorkerId]:
     }
 
 
+def owners_of_jobs(database: Database) -> dict[JobId, WorkerId]:
+    """Return who runs each job that is leased."""
+    rows = database.rows("select job_id, worker_id from lease")
+    return {JobId(row["job_id"]): WorkerId(row["worker_id"]) for row in rows}
+
+
 def leased_jobs(database: Database) -> set[JobId]:
     """Return the jobs that run, as far as the records go."""
     return {JobId(row["job_id"]) for row in database.rows("select job_id from lease")}

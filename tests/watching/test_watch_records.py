@@ -10,11 +10,12 @@ from reports.job_cases import make_attempt, make_job
 
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import changes, jobs
+from sow.jobs.changed_jobs import WHOLE_SECONDS
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
 from sow.schema.job import JobState, Verb
 from sow.schema.job_terms import MergeTerms
-from sow.watching.records import WHOLE_SECONDS, Records
+from sow.watching.records import Records
 
 PROJECT = ProjectId("p")
 TASKS = [TaskId("010"), TaskId("020"), TaskId("030")]
