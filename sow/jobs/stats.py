@@ -4,6 +4,7 @@ Owns the SQL of these sums (`history_tables`, `spending`). Reads only. All proje
 checkout count: a project that has ended is not forgotten.
 """
 
+import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -17,6 +18,9 @@ from sow.jobs.history_tables import STAYS
 from sow.jobs.spending import SUMS
 from sow.schema.job import FINAL_STATES
 from sow.schema.spending import NOTHING_USED, Used
+
+COUNTS = ("jobs", "well", "failed", "cancelled", "live", "tasks")
+"""What is counted of jobs, in the order in which it is told."""
 
 
 class StatsBy(StrEnum):
@@ -41,7 +45,7 @@ _MONTH = "coalesce(strftime('%Y-%m', coalesce(ended_at, :now), 'unixepoch', 'loc
 _KEYS = {StatsBy.ROLE: "agent", StatsBy.EXECUTOR: "executor", StatsBy.MONTH: _MONTH}
 _ENDED = records.among("state", sorted(FINAL_STATES))
 _WELL = "state = 'done' and coalesce(status, '') <> 'failed'"
-_BAD = "(state = 'failed' or state = 'done' and status = 'failed')"
+_BAD = "(state = 'failed' or state = 'done' and coalesce(status, '') = 'failed')"
 _WANTED = "coalesce(ended_at, :since) >= :since"
 _TIMES = ", ".join(
     f"total({state} + iif(state = '{state}', max(0.0, :now - since), 0.0)) as in_{state}"
@@ -52,19 +56,13 @@ _TIMES = ", ".join(
 def went(database: Database, by: StatsBy | None, *, now: float, since: float) -> Sequence[Went]:
     """Return how the jobs of agents went that ended after `since`, or have not ended.
 
-    Without `by`, all of them together, if there are any. Raises QueueError.
+    What their attempts used counts where these ended: a month may have attempts and no job, and so
+    has all that was pruned by a sow that kept attempts alone. Without `by`, all of them together,
+    if there are any. Raises QueueError.
     """
     key = _KEYS[by] if by is not None else "''"
     values = {"now": now, "since": since}
-    jobs = database.rows(
-        f"""
-        select {key} as key, sum({_ENDED}) as jobs, sum({_WELL}) as well, sum({_BAD}) as failed,
-            sum(state = 'cancelled') as cancelled, sum(not {_ENDED}) as live,
-            count(distinct iif(task_id = '', null, project_id || ' ' || task_id)) as tasks, {_TIMES}
-        from job_history where agent <> '' and {_WANTED} group by 1 order by 1
-        """,  # noqa: S608 - words of ours
-        values,
-    )
+    jobs = {row["key"]: row for row in database.rows(_jobs(key), values)}
     rounds = {row["key"]: row for row in database.rows(_rounds(key), values)}
     used = database.rows(
         f"select {key} as key, {SUMS} from spending where {_WANTED} group by 1",  # noqa: S608
@@ -74,19 +72,38 @@ def went(database: Database, by: StatsBy | None, *, now: float, since: float) ->
     retries = _retries(database, key, values)
     return [
         Went(
-            key=row["key"],
-            counts={
-                **{name: row[name] for name in ("jobs", "well", "failed", "cancelled", "live")},
-                "tasks": row["tasks"],
-                "iterations": rounds[row["key"]]["average"] if row["key"] in rounds else None,
-                "most_iterations": rounds[row["key"]]["most"] if row["key"] in rounds else None,
-            },
-            retries=retries[row["key"]],
-            seconds_in={state: row[f"in_{state}"] for state in STAYS if row[f"in_{state}"] > 0},
-            used=used_by.get(row["key"], NOTHING_USED),
+            key=each,
+            counts=_counts(jobs.get(each), rounds.get(each)),
+            retries=retries[each],
+            seconds_in=_seconds_in(jobs.get(each)),
+            used=used_by.get(each, NOTHING_USED),
         )
-        for row in jobs
+        for each in sorted({*jobs, *used_by})
     ]
+
+
+def _jobs(key: str) -> str:
+    """Return the query for how jobs ended, and how long they were in each state."""
+    return f"""
+        select {key} as key, sum({_ENDED}) as jobs, sum({_WELL}) as well, sum({_BAD}) as failed,
+            sum(state = 'cancelled') as cancelled, sum(not {_ENDED}) as live,
+            count(distinct iif(task_id = '', null, project_id || ' ' || task_id)) as tasks, {_TIMES}
+        from job_history where agent <> '' and {_WANTED} group by 1
+        """  # noqa: S608 - words of ours
+
+
+def _counts(jobs: sqlite3.Row | None, rounds: sqlite3.Row | None) -> Mapping[str, Any]:
+    return {
+        **{name: jobs[name] if jobs is not None else 0 for name in COUNTS},
+        "iterations": rounds["average"] if rounds is not None else None,
+        "most_iterations": rounds["most"] if rounds is not None else None,
+    }
+
+
+def _seconds_in(jobs: sqlite3.Row | None) -> Mapping[str, float]:
+    if jobs is None:
+        return {}
+    return {state: jobs[f"in_{state}"] for state in STAYS if jobs[f"in_{state}"] > 0}
 
 
 def _rounds(key: str) -> str:

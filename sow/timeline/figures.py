@@ -5,7 +5,7 @@ from typing import Any
 
 from sow.clock import format_time
 from sow.jobs.database import Database
-from sow.jobs.stats import StatsBy, Went, went
+from sow.jobs.stats import COUNTS, StatsBy, Went, went
 from sow.reports.costs import cost_sum
 from sow.schema.output.stats import Stats, StatsGroup, StatsSum
 from sow.schema.spending import NOTHING_USED
@@ -13,7 +13,7 @@ from sow.schema.spending import NOTHING_USED
 NONE = Went(
     key="",
     counts={
-        **dict.fromkeys(("jobs", "well", "failed", "cancelled", "live", "tasks"), 0),
+        **dict.fromkeys(COUNTS, 0),
         "iterations": None,
         "most_iterations": None,
     },

@@ -16,6 +16,7 @@ from sow.schema.budget import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, JobState, Verb
 from sow.schema.task import TaskStatus
+from sow.schema.usage import RunUsage
 
 
 def ended(database: Database, task: str, state: JobState, *causes: Cause, **more: object) -> int:
@@ -35,6 +36,7 @@ def ended(database: Database, task: str, state: JobState, *causes: Cause, **more
         jobs.insert_attempt(database, attempt)
         spending.begin(database, job, attempt, Amounts())
         jobs.change_attempt(database, job.id, number, cause=cause, ended_at=NOW + 10)
+        spending.note(database, job, attempt, RunUsage(), None, ended_at=NOW + 10)
     status = TaskStatus.FAILED if state is JobState.FAILED else TaskStatus.NEEDS_REVIEW
     jobs.change_job(database, job.id, state=state, outcome_status=status, ended_at=NOW + 10)
     database.run("delete from lease where job_id = ?", (job.id,))
