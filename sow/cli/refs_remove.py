@@ -30,10 +30,8 @@ def remove(name: str, as_json: bool) -> None:
     if not removed.was_linked:
         link = removed.reference.link
         click.echo(f"Note: .sow/refs/{link} is not of sow's making, and stays", err=True)
-    if removed.others:
-        count = len(removed.others)
-        words = "another repository" if count == 1 else f"{count} other repositories"
-        click.echo(f"Note: what was fetched stays: {words} of this machine uses it", err=True)
+    if not removed.is_forgotten:
+        click.echo(f"Note: what was fetched stays: {_users(removed)}", err=True)
 
 
 @click.command()
@@ -54,6 +52,17 @@ def prune(dry_run: bool, as_json: bool) -> None:
             click.echo(words)
     if not count and not as_json:
         click.echo("Nothing to remove.", err=True)
+
+
+def _users(removed: Removed) -> str:
+    """Return who uses what a reference was linked from."""
+    match len(removed.others):
+        case 0:
+            return "another reference here uses it"
+        case 1:
+            return "another repository of this machine uses it"
+        case count:
+            return f"{count} other repositories of this machine use it"
 
 
 def _pruned_words(done: Pruned, *, dry_run: bool) -> str:

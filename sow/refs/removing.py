@@ -56,9 +56,9 @@ class Removed(Struct, frozen=True):
     was_linked: bool
     """Whether what lay in its place was sow's, and is gone."""
     others: tuple[str, ...]
-    """The repositories that use what was fetched; it stays for them."""
+    """The other repositories that use what was fetched; it stays for them."""
     is_forgotten: bool
-    """Whether nothing of it is left on this machine."""
+    """Whether nothing of it is left on this machine; else others use it, or another reference."""
 
 
 class Pruned(Struct, frozen=True):
@@ -92,16 +92,17 @@ def remove_reference(workspace: Workspace, name: str, *, now: float) -> Removed:
                 lambda index: [other for other in index.references if other.id != name],
             )
             was_linked = unlink(folder, workspace, reference, place)
-        record = read_record(place)
+        user, record = user_of(workspace.root), read_record(place)
         if record is not None:
-            record = without_use(record, user_of(workspace.root), name, format_time(now))
+            record = without_use(record, user, name, format_time(now))
             write_record(place, record)
-        others = tuple(record.users) if record is not None else ()
-        if not others:
+        users = tuple(record.users) if record is not None else ()
+        if not users:
             forget(place)
         else:
             drop_old_trees(place, now=now)
-    return Removed(reference, was_linked, others, not others)
+    others = tuple(each for each in users if each != user)
+    return Removed(reference, was_linked, others, not users)
 
 
 def prune(*, now: float, dry_run: bool = False) -> Iterator[Pruned]:

@@ -117,6 +117,22 @@ def test_what_is_linked_no_more_stays_for_a_day(site: RefSite, remote: Remote) -
     assert (site.link("style") / "README.md").exists()
 
 
+def test_what_another_reference_uses_stays_and_is_no_other_repository(
+    site: RefSite, remote: Remote, tmp_path: Path
+) -> None:
+    for name in ("first", "second", "third", "fourth"):
+        site.good("refs", "add", remote.url, "--id", name)
+    ended = site.good("refs", "remove", "first")
+    assert ended.err == "Note: what was fetched stays: another reference here uses it\n"
+    assert site.json("refs", "remove", "second")["others"] == []
+    others = [RefSite.begun(tmp_path / name) for name in ("b", "c")]
+    for other in others:
+        other.good("refs", "add", remote.url)
+    ended = site.good("refs", "remove", "third")
+    assert "stays: 2 other repositories of this machine use it" in ended.err
+    assert site.json("refs", "remove", "fourth")["others"] == [str(each.root) for each in others]
+
+
 def test_what_others_use_stays(site: RefSite, remote: Remote, tmp_path: Path) -> None:
     other = RefSite.begun(tmp_path / "other")
     for each in (site, other):

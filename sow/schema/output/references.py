@@ -105,7 +105,7 @@ class ReferenceRemoved(msgspec.Struct, frozen=True, kw_only=True):
     ]
     others: Annotated[
         tuple[str, ...],
-        Meta(description="the repositories on this machine for which what was fetched stays"),
+        Meta(description="the other repositories on this machine for which what was fetched stays"),
     ]
 
 
