@@ -88,7 +88,7 @@ def _changed(source: str, keys: Keys, value: object) -> str:
         return _with_parent(source, keys, value)
     if value is REMOVE:
         return _spliced(source, pair, "")
-    if isinstance(value, dict) and value and _is_block(pair, "mapping"):
+    if isinstance(value, dict) and value and _may_be_merged(source, pair):
         return _merged(source, keys, pair.value, value)
     if isinstance(value, list) and value and _is_block(pair, "sequence"):
         return _with_list(source, pair, _data(source, keys), value)
@@ -119,6 +119,17 @@ def _is_alias(pair: _Pair) -> bool:
 def _is_block(pair: _Pair, kind: str) -> bool:
     node = pair.value
     return bool(node.id == kind and not node.flow_style and node.value and not _is_alias(pair))
+
+
+def _may_be_merged(source: str, pair: _Pair) -> bool:
+    """Whether the value is a block mapping in which each key can be changed alone.
+
+    A long key, or one of several lines, stands behind a question mark and cannot.
+    """
+    if not _is_block(pair, "mapping"):
+        return False
+    inner = (_Pair(pair.value, key, value) for key, value in pair.value.value)
+    return all(_has_own_lines(source, each) for each in inner)
 
 
 def _has_own_lines(source: str, pair: _Pair) -> bool:

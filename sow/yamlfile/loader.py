@@ -7,6 +7,7 @@ things of each node again, is taken for the rest and for every error. Both give 
 The caller has seen to it that no alias refers to itself. Imported when YAML is read.
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -45,6 +46,7 @@ class Loader(yaml.CSafeLoader):
         try:
             return self._usual(node)
         except (_Unusual, ValueError, yaml.YAMLError):
+            _refuse_twice(node)
             return super().construct_document(node)
 
     def _usual(self, node: Any) -> Any:
@@ -74,25 +76,60 @@ class Loader(yaml.CSafeLoader):
             data[key] = self._usual(value_node)
         return data
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        """Return what a mapping says. Raises ConstructorError for a key that stands twice."""
-        seen = set()
-        for key_node, _ in node.value if node.id == "mapping" else ():
-            if key_node.id == "scalar" and key_node.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    problem=f"the key {key_node.value!r} stands twice",
-                    problem_mark=key_node.start_mark,
-                )
-            if key_node.id == "scalar":
-                seen.add(key_node.value)
-        return super().construct_mapping(node, deep)
-
     def descend_resolver(self, _node: Any, _index: Any) -> None:
         """Do nothing: sow has no types that go by a node's place, and this is asked of each."""
 
     def ascend_resolver(self) -> None:
         """Do nothing, as above."""
 
+
+def _refuse_twice(root: Any) -> None:
+    """Raise ConstructorError for a key that stands twice, in whichever mapping below a node.
+
+    Asked before PyYAML merges any mapping into another, which puts keys twice into its nodes.
+    """
+    waiting, met = [root], set()
+    while waiting:
+        node = waiting.pop()
+        if node.id == "scalar" or id(node) in met:
+            continue
+        met.add(id(node))
+        waiting.extend(node.value if node.id == "sequence" else _refuse_twice_in(node))
+
+
+def _refuse_twice_in(mapping: Any) -> list[Any]:
+    """Return the nodes in a mapping, none of whose keys stands twice. Raises ConstructorError."""
+    seen = set()
+    for key_node, _ in mapping.value:
+        if key_node.id == "scalar" and key_node.value in seen:
+            raise yaml.constructor.ConstructorError(
+                problem=f"the key {key_node.value!r} stands twice",
+                problem_mark=key_node.start_mark,
+            )
+        if key_node.id == "scalar":
+            seen.add(key_node.value)
+    return [node for pair in mapping.value for node in pair]
+
+
+def _constructor(tag: str) -> Callable[[Loader, Any], Any]:
+    """Return PyYAML's constructor of a tag, which raises ValueError for a text that is none.
+
+    PyYAML's own takes for granted that a text has the form of its tag, which `!!bool x` need not.
+    """
+    construct = yaml.CSafeLoader.yaml_constructors[tag]
+    name = tag.rpartition(":")[2]
+
+    def value_of(loader: Loader, node: Any) -> Any:
+        try:
+            return construct(loader, node)
+        except (AttributeError, IndexError, KeyError) as error:
+            raise ValueError(f"this is no {name}") from error
+
+    return value_of
+
+
+for _tag in ONE_VALUE:
+    Loader.add_constructor(_tag, _constructor(_tag))
 
 _tag_of: Any = yaml.resolver.Resolver().resolve
 """As PyYAML finds the tag; without types that go by a node's place, any resolver does."""

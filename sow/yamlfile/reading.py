@@ -6,6 +6,7 @@ this module for its types and errors alone.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +20,12 @@ T = TypeVar("T")
 MAX_DEPTH = 200
 MAX_NODES = 100_000
 SMALL = 40_000
-"""Characters; by indentation alone a text this small cannot be deeper than MAX_DEPTH + 100."""
+"""Characters of a text whose values are remembered."""
+FAR = " " * 64
+"""Without so many spaces anywhere, indentation makes a text at most twice as deep: a list may lie
+in the column of the key that holds it."""
+MAX_DEPTH_OF_ALL = MAX_DEPTH + 2 * len(FAR)
+"""How deep all is that is made into values: a walk takes two of Python's 1,000 frames a level."""
 
 
 def read_yaml(text: bytes, type: type[T], *, path: Path) -> T:
@@ -100,7 +106,7 @@ def unshared(data: Any) -> Any:
 def _may_be_deep(source: str) -> bool:
     """Whether a count of openings leaves room for great depth: the usual file needs no more."""
     openings = sum(source.count(mark) for mark in ("[", "{", "- ", "? "))
-    return openings > MAX_DEPTH or len(source) > SMALL
+    return openings > MAX_DEPTH or FAR in source
 
 
 def _is_too_deep(source: str) -> bool:
@@ -124,15 +130,17 @@ def _is_too_deep(source: str) -> bool:
 
 
 def _expands_too_far(root: Any) -> bool:
-    """Whether the tree, with every alias written out, has more than MAX_NODES nodes."""
-    waiting, seen = [root], 0
+    """Whether the tree, with every alias written out, has too many nodes, or is too deep."""
+    waiting, seen = [(root, 1)], 0
     while waiting and seen <= MAX_NODES:
-        node = waiting.pop()
+        node, depth = waiting.pop()
         seen += 1
+        if depth > MAX_DEPTH_OF_ALL:
+            return True
         if node is not None and node.id == "sequence":
-            waiting.extend(node.value)
+            waiting.extend((item, depth + 1) for item in node.value)
         elif node is not None and node.id == "mapping":
-            waiting.extend(child for pair in node.value for child in pair)
+            waiting.extend((child, depth + 1) for pair in node.value for child in pair)
     return seen > MAX_NODES
 
 
@@ -145,13 +153,16 @@ def _syntax_reason(error: Any) -> str:
 
 def _unreadable_value(source: str, reason: str, path: Path) -> YamlProblem:
     """Return the problem of a value that looks like a time or a number and is none."""
+    from sow.yamlfile.library import yaml  # heavy: see there
+
     loader = _loader()("")
     for keys, node in _scalars(compose(source)):
         try:
-            loader.construct_object(node)
-        except ValueError:
+            with suppress(yaml.YAMLError):  # a tag of nobody's, say: one fault is told at a time
+                loader.construct_object(node)
+        except ValueError as error:
             return problem_at(
-                f"{node.value!r} cannot be read ({reason}); quote it if it is a string",
+                f"{node.value!r} cannot be read ({error}); quote it if it is a string",
                 source,
                 node.start_mark,
                 path=path,
@@ -168,6 +179,7 @@ def _scalars(node: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
             yield from _scalars(child, (*keys, str(index)))
     else:
         for key_node, child in node.value:
+            yield from _scalars(key_node, keys)
             yield from _scalars(child, (*keys, str(key_node.value)))
 
 

@@ -15,6 +15,8 @@ FLOW_WIDTH = 60
 """Lists and mappings of plain values up to this long are written on one line."""
 
 NO_WRAP = 1 << 30
+RARE_BREAKS = frozenset("\x85\u2028\u2029")
+"""What else ends a line for YAML 1.1."""
 _MAPPING_TAG = "tag:yaml.org,2002:map"
 _LIST_TAG = "tag:yaml.org,2002:seq"
 _STRING_TAG = "tag:yaml.org,2002:str"
@@ -44,8 +46,14 @@ def _entry(item: dict[str, Any]) -> "_BlockMapping":
 
 
 def _lined(value: object) -> object:
-    """Return a text of several lines as one that is written line by line."""
-    return _Text(value) if isinstance(value, str) and "\n" in value else value
+    """Return a text of several lines as one that is written line by line.
+
+    One that ends in empty lines is not: YAML keeps these by a mark that ends the document.
+    """
+    if not isinstance(value, str) or "\n" not in value:
+        return value
+    ends_empty = f"\n{value}".endswith("\n\n") or not RARE_BREAKS.isdisjoint(value)
+    return value if ends_empty else _Text(value)
 
 
 def _dump(data: object) -> str:

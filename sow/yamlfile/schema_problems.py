@@ -54,7 +54,7 @@ def schema_problem(
     if match["key"]:
         steps = (*steps, _ANY_KEY)
     keys = _resolve(steps, message, data, type)
-    named = re.search(r"unknown field `(.+)`", what)
+    named = re.search(r"unknown field `(.*)`", what, re.DOTALL)
     if named:
         keys = (*keys, named[1])
     node, key_node = find_node(root, keys)

@@ -408,6 +408,33 @@ def test_an_attempt_that_has_ended_is_judged_when_all_its_output_was_read(site: 
     monitor.stop()
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "  metadata: {x: !!bool x}\n",
+        '"": 1\n',
+        "  metadata:\n" + "".join(f"{' ' * at}a:\n{' ' * at}-\n" for at in range(4, 195)),
+    ],
+    ids=["tag", "key", "deep"],
+)
+def test_a_state_of_which_yaml_s_library_makes_an_error_of_its_own_is_put_back(
+    site: WatchSite, made: str
+) -> None:
+    """Each was taken for a bug of ours, and the job was settled for ever."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.attempt(job, supervisor=dead_process())
+    attempt.paths.exit.write_text('{"code": 0}')
+    state = site.state_file()
+    made_of_it = state.read_bytes().replace(b"  metadata: {}\n", b"") + made.encode()
+    state.write_bytes(made_of_it)
+    settle_attempt(site.context, site.adopt(job))
+    assert site.last_attempt(job).cause is Cause.STATE_UNREADABLE
+    assert site.task().metadata == {}
+    (kept,) = state.parent.glob("state.yaml.invalid-*")
+    assert kept.read_bytes() == made_of_it
+
+
 @pytest.mark.parametrize("kind", ["pipe", "folder", "endless", "loop", "large"])
 def test_a_state_that_is_no_file_holds_nobody_up_and_is_put_back(
     site: WatchSite, kind: str

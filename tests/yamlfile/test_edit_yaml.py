@@ -5,12 +5,13 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sow.schema.task import SessionFacts, TaskStatus
 from sow.yamlfile import REMOVE, YamlProblem, read_yaml
 from sow.yamlfile.editing import dump_yaml, edit_yaml
+from sow.yamlfile.rendering import render_entries
 
 steady = settings(
     max_examples=min(60, settings.default.max_examples),
@@ -106,6 +107,20 @@ def test_a_key_may_hold_a_dot():
     assert edit("a: 1\n", {("b", "c.d"): 1}) == "a: 1\nb: {c.d: 1}\n"
 
 
+@pytest.mark.parametrize("key", ["k" * 130, "of two\nlines"])
+def test_a_key_behind_a_question_mark_is_changed_and_removed(key):
+    """A long one is written so; it was changed for ever."""
+    before = edit("a:\n  b: [1]  # beside\n", {("a", key): ["x" * 70]})
+    assert "  ? " in before
+    changed = edit(before, {("a", key): "new"})
+    assert read_yaml(changed.encode(), dict, path=PATH) == {"a": {"b": [1], key: "new"}}
+    beside = edit(before, {("a", "b"): 2})
+    assert read_yaml(beside.encode(), dict, path=PATH) == {"a": {"b": 2, key: ["x" * 70]}}
+    assert edit(before, {("a", key): REMOVE}).startswith("a:")
+    top = edit(before, {(key,): 1})
+    assert read_yaml(edit(top, {(key,): 2}).encode(), dict, path=PATH)[key] == 2
+
+
 def test_words_of_the_schema_are_written_as_their_values():
     facts = SessionFacts(executor="claude-code", started=True)
     assert edit("a: 1\n", {"s": TaskStatus.PAUSED}) == "a: 1\ns: paused\n"
@@ -150,6 +165,18 @@ def test_what_is_dumped_is_read_again(data):
 def test_what_is_set_is_read_again(data, key, value):
     text = edit_yaml(dump_yaml(data), {(key,): value}, path=PATH)
     assert read_yaml(text, dict, path=PATH) == without_surrogates({**data, key: value})
+
+
+@steady
+@given(
+    st.lists(
+        st.dictionaries(keys, st.text("ab \n\x85\u2028#:", max_size=8), min_size=1), max_size=3
+    )
+)
+@example([{"a": "x\n\n"}, {"b": "\n"}])
+def test_entries_that_are_written_one_by_one_are_read_again(entries):
+    found = read_yaml(b"entries:\n" + render_entries(entries).encode(), dict, path=PATH)
+    assert (found["entries"] or []) == entries
 
 
 def without_surrogates(value):

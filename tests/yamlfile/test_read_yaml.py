@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sow.schema.config import UserConfigFile
 from sow.schema.task import TaskState, TaskStatus
 from sow.yamlfile import YamlProblem, read_yaml
+from sow.yamlfile.reading import FAR, MAX_DEPTH
 
 steady = settings(
     max_examples=min(60, settings.default.max_examples),
@@ -31,6 +32,10 @@ task:
   created_at: 2026-01-31T12:00:00Z
   updated_at: 2026-01-31T12:00:00Z
 """
+
+
+TAGS = ["!!bool", "!!int", "!!float", "!!timestamp", "!!set", "!a"]
+TOKENS = [*TAGS, "x", "''", "1", "<<", "\n", *"[]{},:?-"]
 
 
 def problem(text: str | bytes, type=TaskState) -> YamlProblem:
@@ -183,6 +188,34 @@ def test_deep_text_is_refused_and_does_not_end_the_process(opening):
     assert problem(opening * 50_000).reason == "nested too deeply"
 
 
+def columns(count: int) -> str:
+    """Nest twice in each column: a list begins where the key does that holds it."""
+    return "".join(f"{' ' * at}a:\n{' ' * at}-\n" for at in range(count))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [columns(190), columns(160) + " " * 160 + "[" * 190, columns(40) + " " * 40 + "{a: " * 180],
+)
+def test_text_that_is_deep_by_its_indentation_is_refused_or_read(text):
+    """Python's own limit of 1,000 frames is never reached."""
+    closing = {"[": "]", "{": "}"}
+    end = "".join(closing[mark] for mark in reversed(text) if mark in closing)
+    with suppress(YamlProblem):
+        read_yaml(f"{text}{end}\n".encode(), dict, path=PATH)
+
+
+def test_the_deepest_text_that_is_not_measured_is_read():
+    text = f"{columns(len(FAR) - 1)}{' ' * (len(FAR) - 1)}{'[' * MAX_DEPTH}{']' * MAX_DEPTH}"
+    assert read_yaml(text.encode(), dict, path=PATH)["a"]
+
+
+def test_aliases_that_are_deep_by_one_another_are_refused():
+    rows = ["a0: &a0 x"]
+    rows += [f"a{at}: &a{at} {'[' * 180}*a{at - 1}{']' * 180}" for at in range(1, 20)]
+    assert "expand too far" in problem("\n".join(rows)).reason
+
+
 def test_aliases_that_explode_are_refused():
     lines = ["a0: &a0 [x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
@@ -195,6 +228,55 @@ def test_aliases_and_merged_keys_are_read():
     assert read_yaml(text.encode(), dict, path=PATH)["more"] == {"x": 1, "y": 2}
 
 
+def test_what_is_merged_may_have_merged_and_changed_something_itself():
+    """PyYAML puts a key twice into the node of such a mapping, where its file has it once."""
+    text = """\
+kinds:
+  plain: &plain {retries: 1, timeout: 2}
+  patient: &patient
+    <<: *plain
+    timeout: 3
+mine: {<<: *patient, model: x}
+"""
+    found = read_yaml(text.encode(), dict, path=PATH)
+    assert found["kinds"]["patient"] == {"retries": 1, "timeout": 3}
+    assert found["mine"] == {"retries": 1, "timeout": 3, "model": "x"}
+
+
+def test_a_key_that_stands_twice_in_what_is_merged_is_refused():
+    assert problem("a: {<<: {bc: 1, bc: 2}}\n").reason == "the key 'bc' stands twice"
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("!!bool x", "bool"),
+        ('!!int ""', "int"),
+        ('!!int "-"', "int"),
+        ('!!float ""', "float"),
+        ("!!timestamp x", "timestamp"),
+        ("? !!bool x", "bool"),
+        ("[[!mine x], !!bool x]", "bool"),
+    ],
+)
+def test_a_text_that_has_not_the_form_of_its_tag_is_told_with_its_place(value, kind):
+    found = problem(TASK + f"  metadata:\n    {value}\n")
+    assert f"cannot be read (this is no {kind}); quote it" in found.reason
+    assert found.line == 10
+    assert found.key.startswith("task.metadata")
+
+
+def test_of_two_values_that_cannot_be_read_the_first_is_told():
+    found = problem("a: {b: 2026-13-41}\nc: 2026-02-31\n")
+    assert (found.line, found.key) == (1, "a.b")
+    assert "month" in found.reason
+
+
+@pytest.mark.parametrize("key", ['""', '"a\\nb"', '"`"'])
+def test_an_unknown_key_is_told_whatever_its_name_is(key):
+    assert problem(f"{TASK}{key}: 1\n").reason.startswith("unknown key ")
+
+
 @steady
 @given(st.binary(max_size=200))
 def test_no_bytes_raise_anything_but_a_problem(data):
@@ -203,7 +285,13 @@ def test_no_bytes_raise_anything_but_a_problem(data):
 
 
 @steady
-@given(st.text(alphabet="task:{}[]\n -&*#'\"|>0a", max_size=80))
+@given(
+    st.text(alphabet="task:{}[]\n -&*#'\"|>0a", max_size=80)
+    | st.lists(
+        st.sampled_from(TOKENS),
+        max_size=12,
+    ).map(" ".join)
+)
 def test_no_text_like_yaml_raises_anything_but_a_problem(text):
     with suppress(YamlProblem):
         read_yaml(text.encode(), TaskState, path=PATH)
