@@ -77,8 +77,10 @@ def _is_silent(change: Change, job: Job | None) -> bool:
             return data.before in (None, "preparing")
         case ChangeKind.ATTEMPT_ENDED:
             return data.cause == Cause.REPORTED
+        case ChangeKind.STATUS if change.job is None:
+            return data.before is None  # seen for the first time: a task was added, or a queue made
         case ChangeKind.STATUS:
-            return data.status == TaskStatus.IN_PROGRESS and change.job is not None
+            return data.status == TaskStatus.IN_PROGRESS
         case ChangeKind.DONE:
             return job is None or job.agent is not None
         case ChangeKind.ITEM:

@@ -83,8 +83,16 @@ def test_the_end_of_a_step_is_told_for_nothing_else_tells_it() -> None:
     assert words(ChangeKind.DONE, CHECK) == "check is done (job 3)"
     assert words(ChangeKind.DONE, None) is None
     assert words(ChangeKind.STATUS, status="in_progress", before="pending") is None
-    by_hand = happening_of(change(ChangeKind.STATUS, job=None, status="in_progress"), None)
-    assert by_hand is not None
+    by_hand = change(ChangeKind.STATUS, job=None, status="in_progress", before="pending")
+    assert happening_of(by_hand, None) is not None
+
+
+@pytest.mark.parametrize("status", ["pending", "completed"])
+def test_a_task_that_is_seen_for_the_first_time_is_no_news(status: str) -> None:
+    """Else a new queue would tell all tasks of a project."""
+    assert happening_of(change(ChangeKind.STATUS, job=None, status=status), None) is None
+    by_a_job = happening_of(change(ChangeKind.STATUS, status="paused"), None)
+    assert by_a_job is not None
 
 
 @pytest.mark.parametrize("kind", ChangeKind)
