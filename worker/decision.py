@@ -6,6 +6,7 @@ Writes nothing; the writing and its order are `settle`.
 """
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,7 +20,7 @@ from sow.faults import passing_fault
 from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.schema.causes import SESSION_UNKNOWN, WITHOUT_AGENT, Cause
-from sow.schema.job import Job
+from sow.schema.job import NOT_BROUGHT_BACK, Job
 from sow.schema.kinds import kind_of
 from sow.schema.step_result import RESULT_LIMIT, StepResult
 from sow.schema.task import Task
@@ -144,13 +145,17 @@ def spent_by(job: Job, running: Running, verdict: Verdict, following: Next) -> d
         spent["corrections"] = (*job.corrections, following.correction)
     if seen.denied_tools:
         spent["denied_tools"] = tuple(dict.fromkeys((*job.denied_tools, *seen.denied_tools)))
-    if gathered := _gathered(running):
+    result = running.gathering.result if running.gathering is not None else None
+    if result is not None:
         warnings = spent.get("warnings", job.warnings)
-        spent["warnings"] = tuple(dict.fromkeys((*warnings, *gathered)))
+        spent["warnings"] = with_gathered(warnings, result.warnings)
     return spent
 
 
-def _gathered(running: Running) -> tuple[str, ...]:
-    """Return what was found in its clone that a person should look at."""
-    result = running.gathering.result if running.gathering is not None else None
-    return result.warnings if result is not None else ()
+def with_gathered(warnings: Sequence[str], gathered: Sequence[str]) -> tuple[str, ...]:
+    """Return a job's warnings with what was found in its clone that a person should look at.
+
+    That an earlier attempt's work was not brought back holds no more: this look took it as well.
+    """
+    lasting = (words for words in warnings if not words.startswith(NOT_BROUGHT_BACK))
+    return tuple(dict.fromkeys((*lasting, *gathered)))

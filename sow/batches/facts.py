@@ -74,6 +74,8 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     verdict: ReviewVerdict | None = None
     verdict_stands: bool = False
     """Whether the verdict is about what is there now."""
+    taken_back: tuple[str, ...] = ()
+    """The commits that were merged into its judged branch, and the project's branch has no more."""
     feedback_is_open: bool = False
     check_passed: bool | None = None
     check_stands: bool = False

@@ -6,6 +6,7 @@ Owns that half of an item's way, from `needs_review` to merged. Pure.
 from sow.batches.deeds import Deed, Standing
 from sow.batches.facts import EndedJob, ItemFacts
 from sow.batches.wishes import asks, resume, wants
+from sow.lifecycle.task_ways import bringing_back
 from sow.reports.budgets import command_of
 from sow.schema.batch import Accept, BatchPolicy, ItemState
 from sow.schema.causes import Cause
@@ -22,7 +23,12 @@ FOLLOWED = frozenset({Cause.CHECK_FAILED, Cause.MERGE_CONFLICT})
 
 def needs_review(item: ItemFacts, policy: BatchPolicy) -> Standing:
     """Return where an item stands whose task waits to be judged."""
-    return _ended_badly(item) or _conflict(item) or _to_be_judged(item, policy)
+    return (
+        _has_what_was_taken_back(item)
+        or _ended_badly(item)
+        or _conflict(item)
+        or _to_be_judged(item, policy)
+    )
 
 
 def asks_about_check(found: Standing, item: ItemFacts, policy: BatchPolicy) -> bool:
@@ -112,6 +118,16 @@ def _to_be_judged(item: ItemFacts, policy: BatchPolicy) -> Standing:
         return wants(item, ItemState.CHECKING, Deed.ACCEPT)
     reason = "its work waits for your verdict"
     return asks(item, reason, f'sow review accept {item.task} --summary "…"')
+
+
+def _has_what_was_taken_back(item: ItemFacts) -> Standing | None:
+    """Return that a person is asked before a merge brings back what somebody has taken back."""
+    if not item.taken_back:
+        return None
+    named = ", ".join(commit[:12] for commit in item.taken_back)
+    reason = f"its branch has commits that the project's branch has no more: {named}"
+    words = f"{reason}\n{bringing_back(item.task)}"
+    return asks(item, words, f'sow review accept {item.task} --summary "…"')
 
 
 def _given_back(item: ItemFacts, policy: BatchPolicy, deed: Deed) -> Standing:

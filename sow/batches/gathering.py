@@ -302,10 +302,15 @@ class _Look:
         return msgspec.structs.replace(
             facts,
             verdict_stands=stands,
+            taken_back=self._taken_back(task, tip) if accepted and not stands else (),
             is_merged=merged,
             check_stands=checked or _was_checked(history),
             is_behind=on_its_way and facts.live is None and self._branches.is_behind(tip),
         )
+
+    def _taken_back(self, task: Task, tip: str) -> tuple[str, ...]:
+        judged = task.review.commit if task.review is not UNSET else UNSET
+        return () if judged is UNSET else self._branches.taken_back(task, judged, tip)
 
 
 def _last(ended: Sequence[JobInBatch], budget: Amounts | None) -> EndedJob | None:

@@ -14,21 +14,23 @@ from sow.errors import QueueError
 from sow.ids import ProjectId, TaskId
 from sow.jobs import batch_news, workers
 from sow.jobs.database import open_existing_queue
-from sow.schema.task import Task
+from sow.schema.task import Task, TaskStatus
 from sow.state.projects import read_project
 
 
 def stir_batch(caller: Caller, task: Task) -> None:
     """Have the batch of a task, if one goes on, see how the task stands now.
 
-    The change itself is made: what keeps a worker from starting is not its failure.
+    A person's verdict on work that is not completed by it forgives what has kept that from going
+    on. The change itself is made: what keeps a worker from starting is not its failure.
     """
     database = open_existing_queue(caller.workspace)
     if database is None:
         return
     with closing(database), suppress(NoWorker):
-        project_id = ProjectId(read_project(caller.workspace).id)
-        if batch_news.stir(database, project_id, TaskId(task.id), task.status.value):
+        project_id, status = ProjectId(read_project(caller.workspace).id), task.status
+        forgives = caller.job_id is None and status is TaskStatus.NEEDS_REVIEW
+        if batch_news.stir(database, project_id, TaskId(task.id), status.value, forgives=forgives):
             workers.wake(caller.workspace)
             Staffing(caller, caller.load_configuration(), database).ensure()
 

@@ -15,11 +15,12 @@ from sow.clones.listing import CloneState, state_of
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.merging import is_merged
 from sow.clones.place import Place
-from sow.clones.same_merge import differs_by_merges_alone
+from sow.clones.same_merge import differs_by_merges_alone, taken_back
 from sow.errors import StateError
 from sow.git.inert_refs import read_ref
 from sow.git.private_view import real_git_dir
 from sow.git.view import view_of
+from sow.lifecycle.task_ways import bringing_back
 from sow.schema.task import ReviewVerdict, Task, TaskStatus
 from sow.state.state_errors import UnknownTask
 from sow.state.tasks import read_task
@@ -153,6 +154,8 @@ def _refuse_unjudged(main: MainCheckout, found: Candidate, project: str) -> None
         main.repository, facts, project, accepted, found.commit
     ):
         return
+    if accepted is not UNSET:
+        _refuse_taken_back(main, found, project, accepted)
     where = "no commit" if accepted is UNSET else f"commit {accepted[:12]}"
     raise NotMergeable(
         task,
@@ -160,6 +163,16 @@ def _refuse_unjudged(main: MainCheckout, found: Candidate, project: str) -> None
         f"Look at what came since (`sow task diff {task.id}`) and judge it anew:"
         f' `sow review accept {task.id} --summary "…"`.',
     )
+
+
+def _refuse_taken_back(main: MainCheckout, found: Candidate, project: str, accepted: str) -> None:
+    """Refuse to bring back what somebody has taken out of the project's branch."""
+    facts = found.place.facts(found.place.base or "")
+    gone = taken_back(main.repository, facts, project, accepted, found.commit)
+    if gone:
+        named = ", ".join(commit[:12] for commit in gone)
+        why = f"{found.place.branch} has commits that {main.project_branch} has no more: {named}"
+        raise NotMergeable(found.task, why, bringing_back(found.task.id))
 
 
 def _refuse_unmet(main: MainCheckout, task: Task, named: Sequence[str], project: str) -> None:

@@ -5,6 +5,7 @@ branch in without a conflict. Each such merge is computed anew, so that a commit
 which only looks like one is none. Writes objects alone.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,18 +29,44 @@ def differs_by_merges_alone(
 
     `project` is the last commit of the project's branch. Raises GitRefused.
     """
+    merged = _plainly_merged(main, facts, judged, tip)
+    return merged is not None and not _gone(main, project, merged)
+
+
+def taken_back(
+    main: Repository, facts: CloneFacts, project: str, judged: str, tip: str
+) -> tuple[str, ...]:
+    """Return the commits that such merges have brought in and the project's branch has no more.
+
+    Somebody has gone back there, or has amended them. Nothing where there is more than such
+    merges between the two commits. Raises GitRefused.
+    """
+    return _gone(main, project, _plainly_merged(main, facts, judged, tip) or ())
+
+
+def _gone(main: Repository, project: str, merged: Sequence[str]) -> tuple[str, ...]:
+    view = view_of(main.top)
+    return tuple(commit for commit in merged if not view.is_ancestor(commit, project))
+
+
+def _plainly_merged(
+    main: Repository, facts: CloneFacts, judged: str, tip: str
+) -> tuple[str, ...] | None:
+    """Return what was merged onto `judged` until `tip`; None where that is more than merges."""
     view = view_of(main.top)
     commit = tip
+    merged: list[str] = []
     for _ in range(MOST_MERGES):
         if commit == judged:
-            return True
+            return tuple(merged)
         parents = view.text("rev-list", "--parents", "--max-count=1", commit).split()[1:]
-        if len(parents) != 2 or not view.is_ancestor(parents[1], project):
-            return False
+        if len(parents) != 2:
+            return None
         if not _is_plain_merge(main.top, facts.project_folder, commit, parents[0], parents[1]):
-            return False
+            return None
         commit = parents[0]
-    return False
+        merged.append(parents[1])
+    return None
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from sow.clones.candidates import branch_tip, project_branch
 from sow.clones.main_checkout import MainCheckout, main_checkout
-from sow.clones.same_merge import differs_by_merges_alone
+from sow.clones.same_merge import differs_by_merges_alone, taken_back
 from sow.config.checks import read_repository
 from sow.config.clones import clone_settings
 from sow.git.inert_refs import UnsafeClone, read_ref
@@ -52,6 +52,11 @@ class TaskBranches:
                 repository, facts, self.project_tip, judged, tip
             )
         return self.answers[key]
+
+    def taken_back(self, task: Task, judged: str, tip: str) -> tuple[str, ...]:
+        """Return what was merged into a judged branch and the project's branch has no more."""
+        facts = self.main.place(task).facts(judged)
+        return taken_back(self.main.repository, facts, self.project_tip, judged, tip)
 
     def is_behind(self, tip: str) -> bool:
         """Whether the project's branch has something that a task's branch lacks."""

@@ -110,13 +110,19 @@ def tell_anew(database: Database, batch: Batch) -> None:
     )
 
 
-def stir(database: Database, project_id: ProjectId, task_id: TaskId, status: str) -> bool:
-    """Record that a person has judged a task of a batch; tell whether one goes on with it."""
+def stir(
+    database: Database, project_id: ProjectId, task_id: TaskId, status: str, *, forgives: bool
+) -> bool:
+    """Record that somebody has judged a task of a batch; tell whether one goes on with it.
+
+    `forgives`: what was refused or has failed until now is tried again, as with a resume.
+    """
     batch_id = jobs.batch_of_task(database, project_id, task_id)
     if batch_id is None:
         return False
     with database.transaction():
-        change_item(database, batch_id, task_id, refusal="")
+        forgiven = {"forgiven": jobs.newest_id(database)} if forgives else {}
+        change_item(database, batch_id, task_id, refusal="", **forgiven)
         database.run(
             "insert into change (project, task, batch, kind, data) values (?, ?, ?, ?,"
             " json_object('status', ?))",

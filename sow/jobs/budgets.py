@@ -67,7 +67,7 @@ _CONDITIONS: Mapping[ScopeKind, tuple[str, str]] = {
         "project_id = :project and task_id = :task",
     ),
     ScopeKind.EXECUTOR: ("executor = :executor", "executor_name = :executor"),
-    ScopeKind.BATCH: ("batch = :batch", "batch = :batch"),
+    ScopeKind.BATCH: ("batch = cast(:batch as integer)", "batch = cast(:batch as integer)"),
     ScopeKind.PROJECT: ("project_id = :project", "project_id = :project"),
 }
 """What belongs to a scope: which rows of `spending`, and which of `job`."""

@@ -178,6 +178,14 @@ def solving(task_id: str, *, is_completed: bool) -> str:
     return f"`sow task reopen {task_id}`, and then `{spawn}`"
 
 
+def bringing_back(task_id: str) -> str:
+    """Return in words what is done about commits that a task has and the project has no more."""
+    return (
+        f'`sow review accept {task_id} --summary "…"` brings them back with the task;'
+        f' `sow agent resume {task_id} "Revert them."` has its agent take them out.'
+    )
+
+
 def _solved(task: TaskFacts) -> str:
     return f'{_spawn(task)} --prompt "{SOLVE}"'
 

@@ -215,3 +215,20 @@ def test_a_warning_is_given_once_for_each_figure(database: Database) -> None:
     assert budgets.note_warning(database, job, usd, "80 %", now=NOW)
     assert not budgets.note_warning(database, job, usd, "81 %", now=NOW)
     assert budgets.warnings_of(database, job) == ["80 %"]
+
+
+@pytest.mark.parametrize("kind", ScopeKind)
+def test_what_runs_counts_in_each_budget_that_binds_it(database: Database, kind: ScopeKind) -> None:
+    """For its share while it runs, and for what it has used after that."""
+    job = bound_job(database, "010", **{kind.value: TOTAL})
+    jobs.change_job(database, job.id, batch=7)
+    job = jobs.get_job(database, job.id)
+    attempt = begin(database, job, Amounts(tokens=600.0))
+
+    def tokens() -> Account:
+        found = budgets.accounts_of(database, job, now=NOW)
+        return next(account for account in found if account.measure is Measure.TOKENS)
+
+    assert (tokens().charged, tokens().running, tokens().waiting) == (600.0, 1, 0)
+    spending.note(database, job, attempt, run_of(100), None, ended_at=NOW)
+    assert (tokens().charged, tokens().running, tokens().waiting) == (100.0, 0, 1)

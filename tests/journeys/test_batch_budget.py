@@ -1,8 +1,12 @@
 """The budget of a batch: what is reached stops its tasks, what is raised puts them back to work."""
 
+import sys
+
 import pytest
 from journeys.callers import good
 from journeys.site import Site
+from journeys.staff import write_program
+from standins import read_runs
 
 USE = {"use": {"input": 1000, "output": 100, "cache_read": 1000, "cache_write": 80}}
 TOKENS = 2180
@@ -71,3 +75,46 @@ def test_the_figure_of_the_same_call_is_the_new_total(site: Site, options: tuple
     policy = site.sow("batch", "show", "night", "--json").json["policy"]
     assert policy["budget"] == {"usd": 5.0 if options else 1.0}
     site.sow("batch", "cancel", "night")
+
+
+SEEN = """
+import os, sqlite3, sys, time
+from pathlib import Path
+
+task = os.environ["SOW_TASK_ID"]
+count = Path(sys.argv[1], task)
+said = int(count.read_text()) + 1 if count.exists() else 1
+count.write_text(str(said))
+queue = sqlite3.connect(Path(os.environ["SOW_ROOT"], ".sow/run/queue.db"), timeout=60)
+told = "select coalesce(sum(input), 0) from spending where task_id = ?"
+while queue.execute(told, (task,)).fetchone()[0] < 1000 * said:
+    time.sleep(0.05)
+"""
+"""A turn that lasts until a worker has seen what it has used, as a model's turns do."""
+
+
+@pytest.mark.parametrize("turns", [10, 0.5], ids=["several turns", "less than one turn"])
+def test_agents_at_once_are_over_the_budget_by_one_turn_each(site: Site, turns: float) -> None:
+    tasks = ("010", "020", "030", "040")
+    site.project(*tasks)
+    site.configure({"worker": {"concurrency": 4}})
+    seen = f"{sys.executable} {write_program(site, 'seen.py', SEEN)} {site.base}"
+    site.script([[NEW, USE, *[SAY, {"aside": seen}] * 40]])
+    budget = f"tokens={int(turns * TOKENS)}"
+    ended = site.sow("batch", "run", "--name", "night", "--budget", budget, "--json", expect=1)
+    assert ended.json["counts"] == {"needs_person": 4}
+    (group,) = site.sow("cost", "--by", "batch", "--json").json["groups"]
+    assert turns <= sum(group["tokens"].values()) / TOKENS <= turns + 4
+    begun = len(read_runs(site.root))
+    site.sow("batch", "run", "--name", "night", expect=1)
+    assert len(read_runs(site.root)) == begun, "nothing more begins"
+
+
+def test_a_batch_s_budget_of_time_ends_all_that_runs(site: Site) -> None:
+    site.project("010", "020")
+    site.script([[NEW, SAY, {"hang": True}]])
+    run = ("batch", "run", "--name", "night", "--budget", "time=2s", "--json")
+    ended = site.sow(*run, expect=1).json
+    assert ended["counts"] == {"needs_person": 2}
+    assert all("the budget of batch 1 is reached" in item["reason"] for item in ended["items"])
+    assert all("sow batch resume 1 --budget time=" in item["command"] for item in ended["items"])

@@ -29,11 +29,12 @@ from sow.files import NotWritten
 from sow.git.git_errors import GitRefused
 from sow.ids import ProjectId
 from sow.jobs.database import open_queue
-from sow.schema.job import Job
+from sow.schema.job import NOT_BROUGHT_BACK, Job
 from sow.schema.job_terms import AuthorTerms
 from sow.state.tasks import change_task
 from sow.yamlfile import REMOVE
 from worker.context import WorkerContext
+from worker.decision import with_gathered
 from worker.gathering import Gathered, Gathering, gather, has_clone_to_gather
 
 pytestmark = pytest.mark.slow  # process after process
@@ -301,3 +302,9 @@ def test_a_state_that_cannot_be_read_just_now_does_not_mean_that_there_is_no_clo
 def test_a_state_that_is_broken_is_left_to_whoever_settles_the_attempt(site: GatherSite) -> None:
     site.home.workspace.project_state.write_text("no state\n")
     assert not has_clone_to_gather(site.context, JOB)
+
+
+def test_a_later_attempt_s_work_takes_back_that_an_earlier_one_s_was_not_brought() -> None:
+    earlier = ("Its session was lost.", f"{NOT_BROUGHT_BACK}: state.yaml, line 2")
+    assert with_gathered(earlier, ["It steers: AGENTS.md"]) == (earlier[0], "It steers: AGENTS.md")
+    assert with_gathered(earlier, [earlier[1]]) == earlier
