@@ -6,7 +6,9 @@ Unix brings `tempfile`, `shutil` and the compressors along (4.14, 6 ms of a comm
 
 import os
 import sys
+from collections.abc import Mapping
 from enum import Enum
+from pathlib import Path
 
 NAME = "sow"
 
@@ -40,3 +42,18 @@ def user_folder(base: BaseFolder) -> str:
     from platformdirs.unix import Unix  # who has no home, or names a folder in no usual way
 
     return str(getattr(Unix(NAME), attribute))
+
+
+def home_in(environ: Mapping[str, str]) -> Path:
+    """Return a user's home: `HOME`, else what the system has on record for this user.
+
+    A service and a container start programs without `HOME`; agents' CLIs ask the system then.
+    """
+    if named := environ.get("HOME"):
+        return Path(named)
+    import pwd  # hardly anybody has no HOME
+
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return Path("/")

@@ -1,13 +1,17 @@
 """What needs no import of platformdirs is what platformdirs says."""
 
 import os
+import pwd
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from platformdirs.unix import Unix
 
-from sow.user_folders import BaseFolder, user_folder
+from sow.executors.claude_folders import is_trusted
+from sow.install.places import Scope, target_of
+from sow.user_folders import BaseFolder, home_in, user_folder
 
 
 @pytest.mark.parametrize("base", BaseFolder)
@@ -38,3 +42,25 @@ def test_platformdirs_is_asked_only_in_unusual_cases(home: str, imports: bool) -
         [sys.executable, "-c", program], env={"HOME": home}, capture_output=True, check=True
     )
     assert done.stdout.decode().strip() == str(imports)
+
+
+@pytest.mark.parametrize("environ", [{}, {"HOME": ""}])
+def test_who_has_no_home_has_the_one_on_record(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert home_in(environ) == Path(pwd.getpwuid(os.getuid()).pw_dir)
+    record = pwd.struct_passwd(("ada", "x", 7, 7, "", str(tmp_path), "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: record)
+    assert target_of(Scope.USER, tmp_path, environ).file == tmp_path / ".claude/settings.json"
+    trusted = '{"projects": {"/work": {"hasTrustDialogAccepted": true}}}'
+    (tmp_path / ".claude.json").write_text(trusted)
+    assert is_trusted(Path("/work"), environ)
+
+
+def test_whom_the_system_does_not_know_has_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    assert home_in({}) == Path("/")
+    assert home_in({"HOME": "/home/ada"}) == Path("/home/ada")

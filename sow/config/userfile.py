@@ -42,13 +42,21 @@ def back_up(path: Path) -> Path:
     Returns the copy's path. Raises CannotChange.
     """
     with _told_of(path):
-        data, mode = read_regular(path, CONFIG_LIMIT), path.stat().st_mode & 0o777
-        for backup in _backup_names(path):
-            try:
-                write_new(backup, data, mode=mode)
-            except FileExistsError:
-                continue
-            return backup
+        return copy_beside(path, read_regular(path, CONFIG_LIMIT))
+
+
+def copy_beside(path: Path, data: bytes) -> Path:
+    """Write what a file holds beside it, under such a name; return the copy's. Raises NotWritten.
+
+    The copy has the file's mode.
+    """
+    mode = path.stat().st_mode & 0o777
+    for backup in _backup_names(path):
+        try:
+            write_new(backup, data, mode=mode)
+        except FileExistsError:
+            continue
+        return backup
     raise AssertionError("the names of backups never end")
 
 

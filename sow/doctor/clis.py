@@ -18,6 +18,7 @@ from sow.executors.base import Executor, LaunchRequest, Session
 from sow.executors.registry import make_executor
 from sow.files import NotAFile, read_regular
 from sow.schema.executor import ExecutorConfig
+from sow.user_folders import home_in
 
 SETTINGS_LIMIT = 16 << 20
 """The largest file of a CLI's own that is read, in bytes."""
@@ -28,8 +29,7 @@ def signs_of_login(files: LoginFiles | None, environ: Mapping[str, str]) -> str 
     """Return what in the user's folders tells of a login; "" for nothing, None if unknowable."""
     if files is None:
         return None
-    home = Path(environ.get("HOME", "/"))
-    folder = Path(environ.get(files.folder_variable) or home / files.folder)
+    folder = Path(environ.get(files.folder_variable) or home_in(environ) / files.folder)
     if (folder / files.credentials).is_file():
         return str(folder / files.credentials)
     if files.settings_key in _read(folder / files.settings):
@@ -43,7 +43,7 @@ def refusal_of_sow(
     """Return why an agent in `folder` could not run `sow`; empty if it could."""
     if rule is None or config.yolo_mode:
         return ""
-    files = (folder / rule.in_folder, Path(environ.get("HOME", "/")) / rule.in_home)
+    files = (folder / rule.in_folder, home_in(environ) / rule.in_home)
     if any(allowed.startswith(rule.begins) for file in files for allowed in _allowed(file)):
         return ""
     return f"yolo_mode is off, and neither {files[0]} nor {files[1]} allows {rule.rule}"

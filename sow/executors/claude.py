@@ -34,6 +34,7 @@ from sow.executors.claude_stream import EVENT_LINES, TELLING_LINES, read_claude_
 from sow.executors.endings import classify_ending
 from sow.executors.lines import read_matching
 from sow.schema.executor import ExecutorConfig
+from sow.user_folders import home_in
 
 MESSAGE = re.compile(rb'"type": ?"(user|assistant)"')
 """A message in a transcript; inside a text of it, these quotation marks are escaped."""
@@ -126,8 +127,7 @@ class ClaudeExecutor(Struct, frozen=True):
 
     def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:
         """Return the session's transcript: one file in a folder for each project (measured)."""
-        home = Path(environ.get("HOME", "/"))
-        config = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+        config = Path(environ.get("CLAUDE_CONFIG_DIR") or home_in(environ) / ".claude")
         return config.glob(f"projects/*/{session_id}.jsonl")
 
     def holds_conversation(self, transcript: bytes) -> bool:

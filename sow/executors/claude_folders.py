@@ -23,6 +23,7 @@ from typing import Any
 from sow.errors import SowError
 from sow.executors.base import LaunchRequest
 from sow.files import read_regular
+from sow.user_folders import home_in
 
 FILE_LIMIT = 1 << 24
 """The largest file of Claude Code's that is read, in bytes; one of years of use has some hundred
@@ -162,8 +163,8 @@ def _trusted_permissions(request: LaunchRequest) -> Iterable[Mapping[str, Any]]:
 
 def is_trusted(folder: Path, environ: Mapping[str, str]) -> bool:
     """Whether the user has told Claude Code to trust exactly this folder."""
-    home = environ.get("CLAUDE_CONFIG_DIR") or environ.get("HOME") or "/"
-    projects = _read(Path(home) / ".claude.json").get("projects")
+    folder_of_files = environ.get("CLAUDE_CONFIG_DIR") or home_in(environ)
+    projects = _read(Path(folder_of_files) / ".claude.json").get("projects")
     if not isinstance(projects, dict):
         return False
     paths = {str(folder), os.path.realpath(folder)}

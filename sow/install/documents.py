@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from sow.config.userfile import back_up
+from sow.config.userfile import copy_beside
 from sow.files import locked_folder, read_regular, remove_empty, write_atomically
 from sow.files.writing import sync_folder
 from sow.install.install_errors import KeepsChanging, ReadOnlyFile
@@ -69,8 +69,9 @@ def change_document(
                 return Written(before, after)
             if before is not None and not _may_be_written(target):
                 raise ReadOnlyFile(path)
-            is_kept = keeps_backup and before is not None and after is not None
-            backup = back_up(target) if is_kept else None
+            backup = None
+            if keeps_backup and before is not None and after is not None:
+                backup = copy_beside(target, before)
             if read_document(target) == before:
                 _put(target, after)
                 return Written(before, after, backup)

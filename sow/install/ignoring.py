@@ -4,6 +4,7 @@ Owns the lines in `.git/info/exclude`. What is ignored already needs none.
 """
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from sow.git.run import git, git_answer
 from sow.install.documents import backups_of, change_document
 
 BACKUPS = ".backup*"
+SIGNS = re.compile(r"[\\*?\[]")
+"""What stands for other letters in git's patterns, where no backslash is before it."""
 
 
 def ignore_locally(file: Path) -> tuple[str, ...]:
@@ -65,7 +68,8 @@ def _place(file: Path) -> tuple[Path | None, str]:
     except (SowError, ValueError):
         return None, ""
     within = os.path.relpath(os.path.realpath(file.parent), os.path.realpath(top))
-    return Path(exclude), "/" + os.path.normpath(os.path.join(within, file.name))  # noqa: PTH118
+    name = os.path.normpath(os.path.join(within, file.name))  # noqa: PTH118
+    return Path(exclude), "/" + SIGNS.sub(r"\\\g<0>", name)
 
 
 def _is_ignored(file: Path) -> bool:

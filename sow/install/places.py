@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from sow.paths import display_path, user_config_path
+from sow.user_folders import home_in
 
 MARKETPLACE = Path(__file__).parent / "marketplace"
 """The folder that Claude Code reads in place: an update of sow updates it."""
@@ -48,7 +49,7 @@ class Target(Struct, frozen=True):
 def claude_folder(environ: Mapping[str, str]) -> Path:
     """Return the folder of Claude Code's own files."""
     named = environ.get("CLAUDE_CONFIG_DIR")
-    return Path(named) if named else Path(environ.get("HOME") or "/") / ".claude"
+    return Path(named) if named else home_in(environ) / ".claude"
 
 
 def target_of(scope: Scope, folder: Path, environ: Mapping[str, str]) -> Target:

@@ -68,9 +68,9 @@ def add_reference(
         note_use(workspace, place, known or reference, brought, now=now)
         with locked_refs(workspace) as folder:
             sweep_drafts(folder)
-            is_new = known is None
+            is_new = False
             if known is None:
-                known = _put(workspace, reference)
+                known, is_new = _put(workspace, reference)
             is_copy = link_here(folder, workspace, place, known, brought, make)
     return Added(known, is_new, is_copy, brought)
 
@@ -96,17 +96,19 @@ def same(reference: Reference, other: Reference) -> bool:
     ) == (other.ref, other.subfolder, other.link)
 
 
-def _put(workspace: Workspace, reference: Reference) -> Reference:
-    """Put a reference at the end of the index, unless somebody has just done so."""
-    found: list[Reference] = []
+def _put(workspace: Workspace, reference: Reference) -> tuple[Reference, bool]:
+    """Put a reference at the end of the index, unless somebody has just done so.
+
+    Return it as the index has it, and whether it is new there.
+    """
+    found: list[Reference | None] = []
 
     def change(index: ReferenceIndex) -> Sequence[Reference]:
-        known = known_as(index, reference)
-        found.append(known or reference)
+        found.append(known := known_as(index, reference))
         return index.references if known else [*index.references, reference]
 
     change_index(workspace, change)
-    return found[0]
+    return found[0] or reference, found[0] is None
 
 
 def _forget_unused(place: Cached) -> None:

@@ -58,7 +58,12 @@ EXCLUDED = {
     ("watch",): "goes on until a signal ends it; tests/journeys/test_watch_plain does that",
 }
 """Commands that are not called, and why."""
-WRITES_USER_CONFIG = {("config", "init"), ("config", "reset"), ("config", "edit")}
+WRITES_BELOW_HOME = {
+    *(("config", "init"), ("config", "reset"), ("config", "edit")),
+    *(("install", "claude"), ("uninstall", "claude")),
+    ("init",),
+    *(("refs", verb) for verb in ("add", "init", "prune", "remove", "status", "update")),
+}
 """Without HOME they would find the real one of whoever runs the tests, by the password file."""
 ENDLESS = {"--follow", "-f"}
 """Options that wait for what others do."""
@@ -181,7 +186,7 @@ def make_case(number: int, commands: Sequence[Command], seed: str = SEED) -> Cas
     command = rng.choice(commands)
     argv = _argv(rng, command)
     environ = _environ(rng)
-    if command.words in WRITES_USER_CONFIG and environ.get("HOME", "") is None:
+    if command.words in WRITES_BELOW_HOME and not environ.get("HOME", "the arena's"):
         del environ["HOME"]
     damage = tuple(
         (rng.choice(PLACES), rng.choice(KINDS)) for _ in range(rng.choice((0, 1, 1, 1, 2, 3)))

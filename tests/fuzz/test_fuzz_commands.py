@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 from fuzz.amount import amount
-from fuzz.generator import EXCLUDED, SEED
+from fuzz.generator import EXCLUDED, SEED, WRITES_BELOW_HOME, make_case
+from fuzz.runner import all_commands
 from proving import hand_in
 
 RUNNER = Path(__file__).with_name("runner.py")
@@ -61,3 +62,10 @@ def run_cases(folder: Path, first: int, last: int) -> list[dict[str, object]]:
 
 def test_every_excluded_command_has_a_reason() -> None:
     assert all(EXCLUDED.values())
+
+
+def test_no_case_writes_below_the_home_of_whoever_runs_it() -> None:
+    commands = [command for command in all_commands() if command.words in WRITES_BELOW_HOME]
+    assert {command.words for command in commands} == WRITES_BELOW_HOME
+    cases = [make_case(number, commands) for number in range(500)]
+    assert [case.argv for case in cases if not case.environ.get("HOME", "the arena's")] == []

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from in_process import Ended, run_in_process
 
+from sow.files import NotWritten
 from sow.install.places import MARKETPLACE
 from sow.install.settings_plan import source_of
 
@@ -195,6 +196,37 @@ def test_settings_that_cannot_be_read_are_named_and_left(
     assert "~/.claude/settings.json was left as it is" in ended.err
     assert person.settings.read_text() == content
     person.sow("uninstall", "claude", code=4)
+
+
+@pytest.mark.parametrize("name", ["app [1]", "a*b", "what?", r"back\\slash"])
+def test_a_folder_with_a_name_of_gits_signs_is_ignored_as_well(person: Person, name: str) -> None:
+    subprocess.run(["git", "init", "-q", str(person.repository)], check=True)
+    folder = person.repository / name
+    (folder / ".sow").mkdir(parents=True)
+    run_in_process("install", "claude", "--project", env=person.env, cwd=folder)
+    file = folder / ".claude/settings.local.json"
+    assert file.is_file()
+    for path in (file, file.with_name(f"{file.name}.backup.1")):
+        asked = ["git", "check-ignore", "-q", str(path)]
+        assert subprocess.run(asked, cwd=folder, check=False).returncode == 0
+    run_in_process("uninstall", "claude", "--project", env=person.env, cwd=folder)
+    assert "settings" not in (person.repository / ".git/info/exclude").read_text()
+
+
+def test_where_no_backup_can_be_made_the_settings_file_is_as_it_was(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, data: bytes, *, mode: int = 0) -> None:
+        raise NotWritten(path, PermissionError(13, "Permission denied"))
+
+    person.settings.parent.mkdir()
+    person.settings.write_text(OWN)
+    monkeypatch.setattr("sow.config.userfile.write_new", refuse)
+    ended = person.sow("install", "claude", code=4)
+    assert ended.err.startswith(f"Error: {person.settings}.backup was not written: permission")
+    assert "make the folder writable" in ended.err
+    assert "SOW_CONFIG" not in ended.err
+    assert person.settings.read_text() == OWN
 
 
 def test_for_a_project_it_is_of_this_machine_alone(person: Person) -> None:

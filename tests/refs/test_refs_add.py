@@ -8,6 +8,7 @@ from refs.ref_site import RefSite, cached_folders
 from refs.remotes import Remote
 
 from sow.git.run import git
+from sow.refs import adding
 
 pytestmark = pytest.mark.slow
 
@@ -20,6 +21,24 @@ def test_a_repository_is_fetched_and_linked(site: RefSite, remote: Remote) -> No
     assert "id: style" in site.index.read_text()
     assert remote.url in site.index.read_text()
     assert remote.head not in site.index.read_text()
+
+
+def test_who_comes_second_is_told_that_it_is_there_already(
+    site: RefSite, remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.good("refs", "add", remote.url)
+    index = site.index.read_bytes()
+    site.index.unlink()
+    bring = adding.bring_reference
+
+    def bring_slowly(*arguments: object, **more: object) -> object:
+        brought = bring(*arguments, **more)
+        site.index.write_bytes(index)  # somebody has added it meanwhile
+        return brought
+
+    monkeypatch.setattr(adding, "bring_reference", bring_slowly)
+    assert site.json("refs", "add", remote.url)["is_new"] is False
+    assert site.index.read_bytes() == index
 
 
 def test_the_same_again_is_one_reference(site: RefSite, remote: Remote) -> None:
