@@ -19,13 +19,12 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
-from sow.schema.config import ExecutorType
-from sow.schema.executor import ExecutorConfig
-from sow.schema.job import Job, JobState, Verb
+from sow.schema.job import JobState
 from sow.state.projects import read_project
 from sow.watching.app import TICK_SECONDS, WatchApp
 from sow.watching.listing import Listing
 from sow.watching.palette import styles_of
+from tests.jobs.queue_cases import make_job
 
 JOBS = 1_000
 SIZE = (160, 50)
@@ -62,27 +61,10 @@ def _task(number: int) -> TaskId:
 
 def _place_jobs(workspace: Workspace, database: Database) -> None:
     project = ProjectId(read_project(workspace).id)
-    executor = ExecutorConfig(name="quick", type=ExecutorType.COMMAND, command=("true",))
     with database.transaction():
         for number in range(JOBS):
-            jobs.insert_job(
-                database,
-                Job(
-                    id=JobId(0),
-                    project_id=project,
-                    task_id=_task(number),
-                    phase="implementation",
-                    verb=Verb.SPAWN,
-                    agent="implementer",
-                    executor=executor,
-                    prompt="",
-                    cwd=".",
-                    path_variable="",
-                    config_file="",
-                    state=JobState.QUEUED,
-                    created_at=time.time(),
-                ),
-            )
+            job = make_job(_task(number), project_id=project, state=JobState.QUEUED)
+            jobs.insert_job(database, job)
 
 
 async def _watched(workspace: Workspace, database: Database, rounds: int) -> ViewCost:

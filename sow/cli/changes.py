@@ -16,7 +16,7 @@ from sow.cli.output import MOST, echo_json, json_option, shown_state
 from sow.clock import clock_time, format_time, local_time, parse_time, utc_now
 from sow.ids import ProjectId, parse_task_id
 from sow.jobs.change_feed import ChangeFeed
-from sow.jobs.changes import Cursor, Filter, parse_cursor
+from sow.jobs.changes import Cursor, Filter, parse_since
 from sow.paths import Workspace
 from sow.schema.change import Change, ChangeKind
 from sow.state.kept.store import project_id_at
@@ -35,7 +35,11 @@ WITH_REASON: dict[str, str] = {
 
 
 @click.command()
-@click.option("--since", metavar="CURSOR", help="Only what came after this line's cursor.")
+@click.option(
+    "--since",
+    metavar="CURSOR",
+    help="Only what came after this line's cursor; 0 is the beginning.",
+)
 @click.option("-f", "--follow", is_flag=True, help="Go on until you end it (Ctrl-C).")
 @click.option("--task", help="Only of this task.", shell_complete=completing.tasks)
 @click.option("--job", help="Only of this job.", shell_complete=completing.jobs)
@@ -62,7 +66,7 @@ def changes(
     workspace = here()
     feed = ChangeFeed(
         workspace,
-        parse_cursor(since) if since else None,
+        parse_since(since) if since else None,
         _wanted(workspace, task, job),
         last=limit,
     )

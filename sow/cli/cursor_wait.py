@@ -20,12 +20,11 @@ from sow.cli.wait_options import WaitOptions, bound_of
 from sow.errors import ExitCode
 from sow.ids import TaskId
 from sow.jobs.change_feed import ChangeFeed
-from sow.jobs.changes import Cursor, Filter, newest, parse_cursor
+from sow.jobs.changes import Cursor, Filter, newest, parse_since
 from sow.jobs.database import Database
 from sow.schema.change import Change
 
 LOOK_SECONDS = 0.25
-FROM_THE_BEGINNING = "0"
 
 since_option = click.option(
     "--since",
@@ -50,7 +49,7 @@ def wait_since(
     `code` tells how what is waited for stands: as long as that is "still running", the
     call goes on until something changes. `tasks` leaves out the changes of others.
     """
-    cursor = None if since == FROM_THE_BEGINNING else parse_cursor(since)
+    cursor = parse_since(since)
     seconds, begun = bound_of(options, caller), time.monotonic()
     staffing = Staffing(caller, caller.load_configuration(), database)
     feed = ChangeFeed(caller.workspace, cursor, wanted)

@@ -14,7 +14,6 @@ import click
 
 from sow.calls.caller import Caller
 from sow.cli.changes import FOLLOW_SECONDS
-from sow.cli.cursor_wait import FROM_THE_BEGINNING
 from sow.cli.failing_requests import FailingRequests
 from sow.cli.following import wait_for_more
 from sow.cli.happenings import Happening, happening_of, job_of
@@ -23,7 +22,7 @@ from sow.cli.wait_options import WaitOptions, bound_of
 from sow.clock import utc_now
 from sow.errors import ExitCode
 from sow.jobs.change_feed import ChangeFeed
-from sow.jobs.changes import Cursor, parse_cursor
+from sow.jobs.changes import FROM_THE_BEGINNING, Cursor, parse_since
 from sow.jobs.database import open_existing_queue
 from sow.jobs.jobs import active_jobs
 from sow.paths import Workspace
@@ -68,7 +67,7 @@ def _bound(caller: Caller, wait: str | None) -> float | None:
 def _feed(workspace: Workspace, since: str | None) -> ChangeFeed:
     """Return who reads what came after a cursor; without one, what comes from now on."""
     if since is not None:
-        return ChangeFeed(workspace, None if since == FROM_THE_BEGINNING else parse_cursor(since))
+        return ChangeFeed(workspace, parse_since(since))
     # Before all else is read, so that no change between the two is missed; one may be told by both.
     feed = ChangeFeed(workspace, None, last=0)
     list(feed.read(now=utc_now()))

@@ -19,6 +19,9 @@ from sow.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from sow.calls.caller import Caller
 
+SCREENLESS = ("", "dumb", "unknown")
+"""The values of TERM that say that nothing can be drawn."""
+
 
 @click.command()
 @click.option("--plain", is_flag=True, help="A line for each change that matters, until Ctrl-C.")
@@ -37,7 +40,7 @@ def watch(plain: bool, since: str | None, wait: str | None, as_json: bool) -> in
     agent, answer, resume, accept, cancel, retry, open its session and pause the
     queue; each shows the command that it runs, and `?` shows all of them.
 
-    With --plain or --wait, and where there is no terminal: how each job at work
+    With --plain or --wait, and where there is no terminal, or a dumb one: how each job at work
     stands, then a line with its time for each change that matters, until a
     signal ends it or the time is up; then the last line is the command that
     goes on, with --since. With --json what the screen would show, once.
@@ -50,7 +53,7 @@ def watch(plain: bool, since: str | None, wait: str | None, as_json: bool) -> in
     caller = find_caller(os.environ, working_folder())
     if as_json:
         _print_look(caller)
-    elif lines or not (is_somebody_there() and sys.stdout.isatty()):
+    elif lines or not _has_screen():
         from sow.cli.plain_watch import watch_in_lines
 
         return watch_in_lines(caller, since, wait)
@@ -59,14 +62,27 @@ def watch(plain: bool, since: str | None, wait: str | None, as_json: bool) -> in
     return int(ExitCode.OK)
 
 
+def _has_screen() -> bool:
+    """Whether somebody sits at a terminal that can show a screen, which is drawn on stderr."""
+    can_draw = os.environ.get("TERM", "") not in SCREENLESS
+    return can_draw and is_somebody_there() and sys.stdout.isatty() and sys.stderr.isatty()
+
+
 def _show(caller: "Caller") -> int:
-    """Show the screen until it is left; return the exit code."""
+    """Show the screen until it is left; return the exit code. Raises what has ended it."""
     from sow.cli.colour import COLOURS
     from sow.watching.app import WatchApp
     from sow.watching.palette import styles_of
 
     app = WatchApp(caller, styles_of(COLOURS))
     app.run()
+    match app.failure:
+        case None:
+            pass
+        case OSError(filename=None) as error:  # not of standard output, which is not written to
+            raise RuntimeError(f"the view: {error}") from error
+        case error:
+            raise error
     return app.return_code or int(ExitCode.OK)
 
 

@@ -34,14 +34,18 @@ class Cursor(NamedTuple):
         return f"{self.file}-{self.seq}"
 
 
+FROM_THE_BEGINNING = "0"
+"""What stands for a cursor before all that is on record."""
+
+
 class BadCursor(UsageError):
     """A text is no cursor."""
 
     def __init__(self, text: str) -> None:
         super().__init__(
             f"not a cursor: {text!r}",
-            hint="Give the `cursor` of a line that `sow changes --json` has printed. "
-            "Without --since, all that is on record is shown.",
+            hint="Give --since the cursor that an earlier call has named, or the `cursor` of a "
+            "line that `sow changes --json` has printed. 0 is the beginning.",
         )
 
 
@@ -55,6 +59,11 @@ class Filter(NamedTuple):
 
 
 EVERYTHING = Filter()
+
+
+def parse_since(text: str) -> Cursor | None:
+    """Return the cursor that somebody has given; None for the beginning. Raises BadCursor."""
+    return None if text == FROM_THE_BEGINNING else parse_cursor(text)
 
 
 def parse_cursor(text: str) -> Cursor:

@@ -32,7 +32,6 @@ NEWS = frozenset(
     }
 )
 """The changes that may have something to tell to who leads; the others are of work that goes on."""
-FROM_THE_BEGINNING = "0"
 
 
 class News(Struct, frozen=True):
@@ -57,7 +56,7 @@ def since(caller: Caller, cursor: str) -> News:
     What was settled meanwhile is not told. Where there was no queue's file yet, there is no record
     of what has changed: all that waits is told. Raises QueueError.
     """
-    if cursor == FROM_THE_BEGINNING:
+    if cursor == changes.FROM_THE_BEGINNING:
         return how_it_stands(caller)
     found, upto = _changes(caller, cursor)
     if not found:
@@ -77,7 +76,7 @@ def since(caller: Caller, cursor: str) -> News:
 def _newest(caller: Caller) -> str:
     database = open_existing_queue(caller.workspace)
     if database is None:
-        return FROM_THE_BEGINNING
+        return changes.FROM_THE_BEGINNING
     with closing(database):
         return str(changes.newest(database))
 

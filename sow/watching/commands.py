@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from sow.environment import own_environment, own_process
+from sow.errors import ExitCode
 from sow.terminal_text import printable_lines, without_sequences
 
 MOST_BYTES = 1 << 20
@@ -40,7 +41,7 @@ def run_command(argv: Sequence[str], folder: Path, environ: Mapping[str, str]) -
             start_new_session=True,
         )
     except OSError as error:
-        return Ran(argv, 1, (f"it cannot be started: {error.strerror}",))
+        return cannot_start(argv, error)
     assert process.stdout is not None  # noqa: S101 - it was asked for
     with process.stdout:
         data = process.stdout.read(MOST_BYTES)
@@ -49,3 +50,8 @@ def run_command(argv: Sequence[str], folder: Path, environ: Mapping[str, str]) -
             is_cut = True
     text = without_sequences(data.decode("utf-8", "replace")).expandtabs()
     return Ran(argv, process.wait(), tuple(printable_lines(text)), is_cut)
+
+
+def cannot_start(argv: Sequence[str], error: OSError) -> Ran:
+    """Return what is told of a command that the system has not begun."""
+    return Ran(argv, int(ExitCode.FAILED), (f"it cannot be started: {error.strerror}",))

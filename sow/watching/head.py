@@ -1,13 +1,17 @@
-"""The two lines above the list: the project and what it has used, the workers and their slots."""
+"""The lines around the list.
+
+Above it stand the project with what it has used, and the workers with their slots; below, the keys.
+"""
 
 from collections.abc import Iterator
 
 from rich.style import Style
 from rich.text import Text
 
+from sow.watching.keys import deeds_for, queue_argv
 from sow.watching.lines import count_words, money_words
 from sow.watching.palette import BAD, BOLD, NOTE
-from sow.watching.snapshot import Crew, Snapshot
+from sow.watching.snapshot import Crew, Row, Snapshot
 
 
 def title_text(found: Snapshot) -> Text:
@@ -39,3 +43,14 @@ def _crew_parts(crew: Crew) -> Iterator[tuple[str, Style | str]]:
         yield "the queue is paused", NOTE
     if crew.short_of:
         yield f"nothing is started: {crew.short_of}", BAD
+
+
+def keys_text(row: Row | None, crew: Crew) -> Text:
+    """Return the keys that fit a row, each with its word."""
+    text = Text(no_wrap=True, overflow="ellipsis")
+    words = [("enter", "follow"), *((deed.key, deed.name) for deed in deeds_for(row))]
+    queue = queue_argv(crew)[1]
+    for key, name in [*words, ("p", f"{queue} queue"), ("/", "filter"), ("?", "help")]:
+        text.append(f"{key} ", BOLD)
+        text.append(f"{name}  ")
+    return text

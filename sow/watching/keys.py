@@ -5,7 +5,7 @@ is refused is the command's own to say, in its own words.
 """
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -14,6 +14,15 @@ from sow.schema.task import TaskStatus
 from sow.watching.snapshot import Crew, Row
 
 Words = tuple[str, ...]
+MOVES = (
+    ("↑ ↓", "Choose a row; PgUp, PgDn, Home and End go further."),
+    ("Enter", "Follow the chosen row in the pane below; again, close the pane."),
+    ("1 … 5", "The pane's tabs; ← and → go to the next one."),
+    ("Tab", "Go from the list to the pane, to scroll there, and back."),
+    ("v", "Unfold what tools were told and have answered, or fold it again."),
+    ("/", "Show only rows with these words; Esc shows all again."),
+)
+"""The keys that run no command."""
 
 
 class Deed(Struct, frozen=True, kw_only=True):
@@ -53,11 +62,6 @@ def deed_of(key: str, row: Row | None) -> Deed | None:
 def queue_argv(crew: Crew) -> Words:
     """Return the command that pauses the queue, or lets it go on."""
     return ("queue", "resume" if crew.paused_since else "pause")
-
-
-def log_argv(row: Row) -> Words:
-    """Return the command that follows what the pane shows of a row's agent."""
-    return () if row.job is None else ("job", "logs", str(row.job), "--follow")
 
 
 def _rests(row: Row) -> bool:
@@ -144,3 +148,15 @@ DEEDS: Sequence[Deed] = (
     ),
 )
 """In the order of the help and of the line of keys."""
+
+
+def help_lines(row: Row | None, crew: Crew) -> Iterator[tuple[str, str, str]]:
+    """Yield each key, what it does, and the command that it would run now, if any."""
+    for key, about in MOVES:
+        yield key, about, ""
+    for deed in DEEDS:
+        fits = row is not None and deed.fits(row)
+        command = command_line(deed.argv(row, "…")) if row and fits else ""
+        yield deed.key, deed.about, command
+    yield "p", "Pause the queue, or let it go on.", command_line(queue_argv(crew))
+    yield "q", "Leave. Agents, workers and commands go on.", ""

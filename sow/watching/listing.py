@@ -7,6 +7,7 @@ states change, and whoever looks at one goes with it.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
@@ -166,7 +167,7 @@ class Listing(ScrollView, can_focus=True):
 
     def _heading(self, group: Group, width: int) -> Strip:
         title = cut(group.title, width)
-        about = fitted(f"  {group.about}", max(0, width - len(title)))
+        about = fitted(f"  {group.about}", max(0, width - cell_len(title)))
         strip = Strip([Segment(title, HEADING), Segment(about, PLAIN)])
         return strip.adjust_cell_length(width, PLAIN)
 

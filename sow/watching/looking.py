@@ -5,6 +5,7 @@ records are read again; files that were edited by hand, and what agents have use
 less often. Writes nothing.
 """
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -57,11 +58,12 @@ class Signs(NamedTuple):
 
 
 class Looks:
-    """One look after another at a workspace. Not for two threads at once."""
+    """One look after another at a workspace; a thread waits while another one looks."""
 
     def __init__(self, workspace: Workspace, clock: Callable[[], float]) -> None:
         self._workspace = workspace
         self._clock = clock
+        self._lock = threading.RLock()
         self._database: Database | None = None
         self._signs: Signs | None = None
         self._again_at = self._doing_at = 0.0
@@ -72,7 +74,10 @@ class Looks:
 
     def look(self) -> Snapshot | None:
         """Return how things stand; None where that is as the last look has found it."""
-        began = time.monotonic()
+        with self._lock:
+            return self._look(time.monotonic())
+
+    def _look(self, began: float) -> Snapshot | None:
         try:
             signs = self._read_signs()
         except (SowError, OSError) as error:
@@ -91,7 +96,11 @@ class Looks:
 
         None where the last look was only just now, or where the records cannot be read.
         """
-        began, database = time.monotonic(), self._database
+        with self._lock:
+            return self._doing(wanted, time.monotonic())
+
+    def _doing(self, wanted: Iterable[int], began: float) -> Mapping[int, Doing] | None:
+        database = self._database
         if database is None or began < self._doing_at:
             return None
         records = self._records.live
@@ -105,18 +114,20 @@ class Looks:
 
     def job(self, number: int | None) -> Job | None:
         """Return a job's record; None where there is none, or where it cannot be read."""
-        if number is None or self._database is None:
-            return None
-        try:
-            return jobs.get_job(self._database, JobId(number))
-        except SowError:
-            return None
+        with self._lock:
+            if number is None or self._database is None:
+                return None
+            try:
+                return jobs.get_job(self._database, JobId(number))
+            except SowError:
+                return None
 
     def close(self) -> None:
         """Close the queue's file."""
-        if self._database is not None:
-            self._database.close()
-            self._database = None
+        with self._lock:
+            if self._database is not None:
+                self._database.close()
+                self._database = None
 
     def _without_queue(self, error: SowError | OSError) -> Snapshot:
         """Return how things stood, and what is wrong with the queue; the next look tries again."""

@@ -1,39 +1,41 @@
 """The pane below the list: the tabs of one row, and the text of one of them.
 
-Owns how a piece is drawn. Markup in what anybody says is text: nothing here is parsed but
-markdown, whose links and images are words.
+Owns which tab of which row is read, and how long: it goes on as that grows, and begins anew
+where the row's state is another one.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from functools import partial
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.markdown import Heading as MarkdownHeading
-from rich.markdown import Markdown, MarkdownElement
-from rich.padding import Padding
-from rich.style import Style
 from rich.text import Text
+from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.geometry import Size
 from textual.widgets import RichLog, Static
 
-from sow.watching.contents import Look, Piece, Tab
+from sow.calls.caller import Caller
+from sow.watching.contents import Look, Piece, Tab, read_tab, tab_command
+from sow.watching.drawing import renderable
+from sow.watching.following import Following
 from sow.watching.keys import command_line
-from sow.watching.lines import cut
-from sow.watching.palette import BAD, BOLD, CHOSEN, GOOD, HEADING, NOTE, PLAIN, TOOL
+from sow.watching.lines import count_words
+from sow.watching.looking import Looks
+from sow.watching.palette import BOLD, CHOSEN, NOTE, PLAIN
+from sow.watching.snapshot import Row
 
 MOST_PIECES = 2000
 """What came before them is in the file; whoever wants it asks the command."""
-STYLES: dict[Look, Style] = {
-    Look.PLAIN: PLAIN,
-    Look.HEADING: HEADING,
-    Look.TOOL: TOOL,
-    Look.GOOD: GOOD,
-    Look.BAD: BAD,
-    Look.NOTE: NOTE,
-}
+FOLLOW_SECONDS = 0.5
+"""How often an agent's output is read on."""
+TAB_SECONDS = 2.0
+"""How often a tab's files are read again while it is shown."""
+NO_AGENT = Piece(Look.NOTE, "It has had no agent yet.")
+NO_RECORD = Piece(Look.NOTE, "No record of it is left.")
+NO_TASK = Piece(Look.NOTE, "It has no task.")
+NOTHING_YET = Piece(Look.NOTE, "Nothing is there to read yet.")
 
 
 class Pane(Vertical):
@@ -49,10 +51,13 @@ class Pane(Vertical):
     }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, caller: Caller, looks: Looks) -> None:
         super().__init__()
-        self.tab = Tab.AGENT
+        self.tab: Tab | None = None
+        """The one that is shown; None while the pane is closed."""
         self.unfolds = False
+        self._caller, self._looks = caller, looks
+        self._row: Row | None = None
         self._pieces: deque[Piece] = deque(maxlen=MOST_PIECES)
         self._width = 0
 
@@ -61,35 +66,20 @@ class Pane(Vertical):
         yield Static(id="tabs")
         yield RichLog(wrap=True, min_width=1, max_lines=20 * MOST_PIECES)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether it is shown."""
-        return self.has_class("open")
+    def open(self, tab: Tab | None) -> None:
+        """Show a tab of the row; None closes the pane."""
+        self.tab = tab
+        self.set_class(tab is not None, "open")
+        self._show([], from_end=True)
+        self._begin()
 
-    def title(self, about: str, argv: Sequence[str]) -> None:
-        """Show which row and tab it is of, and the command that tells the same."""
-        text = Text(no_wrap=True, overflow="ellipsis")
-        text.append(f"{about}  ", BOLD)
-        for number, tab in enumerate(Tab, 1):
-            text.append(f" {number} {tab.value} ", CHOSEN if tab is self.tab else PLAIN)
-        if argv:
-            text.append(f"  {command_line(argv)}", NOTE)
-        self.query_one("#tabs", Static).update(text)
-
-    def show(self, pieces: Iterable[Piece], *, from_end: bool) -> None:
-        """Show these pieces and no others."""
-        self._pieces.clear()
-        self._log.clear()
-        self._log.auto_scroll = from_end
-        self.add(pieces)
-        if not from_end:
-            self._log.scroll_home(animate=False)
-
-    def add(self, pieces: Iterable[Piece]) -> None:
-        """Show these pieces below the others; who has scrolled up stays there."""
-        for piece in pieces:
-            self._pieces.append(piece)
-            self._draw(piece)
+    def tell(self, row: Row | None) -> None:
+        """Show another row, or the same as it stands by now."""
+        before, self._row = self._row, row
+        if _text_of(before, self.tab) != _text_of(row, self.tab):
+            self._begin()
+        else:
+            self._title()
 
     def fold(self) -> None:
         """Show what is folded away, or fold it again."""
@@ -97,10 +87,84 @@ class Pane(Vertical):
         self._draw_anew()
 
     def on_resize(self) -> None:
-        """Break the lines anew where the width is another one."""
-        if self._width not in (0, self.size.width):
+        """Break the lines where the width is another one, or is known now."""
+        if self._width != self.size.width:
+            self._width = self.size.width
             self._draw_anew()
-        self._width = self.size.width
+
+    def _begin(self) -> None:
+        self._title()
+        self._read(self._row, self.tab)
+
+    @work(exclusive=True)
+    async def _read(self, row: Row | None, tab: Tab | None) -> None:
+        """Show a tab of a row, and go on as that grows."""
+        if row is None or tab is None:
+            return
+        if tab is Tab.AGENT:
+            await self._follow(row)
+        else:
+            await self._read_files(row.task, tab)
+
+    async def _follow(self, row: Row) -> None:
+        job = await asyncio.to_thread(self._looks.job, row.job)
+        if job is None:
+            self._show([NO_AGENT if row.job is None else NO_RECORD], from_end=True)
+            return
+        following, is_empty = Following(self._caller.workspace, job), True
+        self._show([NOTHING_YET], from_end=True)
+        while True:
+            pieces = await asyncio.to_thread(following.read, self._caller.now())
+            if pieces and is_empty:
+                self._show(pieces, from_end=True)
+                is_empty = False
+            else:
+                self._add(pieces)
+            await asyncio.sleep(FOLLOW_SECONDS)
+
+    async def _read_files(self, task: str, tab: Tab) -> None:
+        if not task:
+            self._show([NO_TASK], from_end=False)
+            return
+        before: Sequence[Piece] | None = None
+        read = partial(read_tab, self._caller.workspace, tab, task, self._caller.environ)
+        while True:
+            pieces = await asyncio.to_thread(read)
+            if pieces != before:
+                self._show(pieces, from_end=tab is Tab.LOG)
+            if tab is Tab.DIFF:  # it costs a command; another state of the row asks again
+                return
+            before = pieces
+            await asyncio.sleep(TAB_SECONDS)
+
+    def _title(self) -> None:
+        """Show which row and tab it is of, and the command that tells the same."""
+        if self._row is None or self.tab is None:
+            return
+        used = f", {count_words(self._row.tokens)} tokens" if self._row.tokens else ""
+        text = Text(no_wrap=True, overflow="ellipsis")
+        text.append(f"{self._row.key} {self._row.who}{used}  ", BOLD)
+        for number, tab in enumerate(Tab, 1):
+            text.append(f" {number} {tab.value} ", CHOSEN if tab is self.tab else PLAIN)
+        argv = tab_command(self.tab, self._row.task, self._row.job)
+        if argv:
+            text.append(f"  {command_line(argv)}", NOTE)
+        self.query_one("#tabs", Static).update(text)
+
+    def _show(self, pieces: Iterable[Piece], *, from_end: bool) -> None:
+        """Show these pieces and no others."""
+        self._pieces.clear()
+        self._log.clear()
+        self._log.auto_scroll = from_end
+        self._add(pieces)
+        if not from_end:
+            self._log.scroll_home(animate=False)
+
+    def _add(self, pieces: Iterable[Piece]) -> None:
+        """Show these pieces below the others; who has scrolled up stays there."""
+        for piece in pieces:
+            self._pieces.append(piece)
+            self._draw(piece)
 
     @property
     def _log(self) -> RichLog:
@@ -112,7 +176,8 @@ class Pane(Vertical):
             self._draw(piece)
 
     def _draw(self, piece: Piece) -> None:
-        self._log.write(renderable(piece, self._room, unfolds=self.unfolds), expand=True)
+        if self._width:
+            self._log.write(renderable(piece, self._room, unfolds=self.unfolds), expand=True)
 
     @property
     def _room(self) -> int:
@@ -120,34 +185,12 @@ class Pane(Vertical):
         return max(20, size.width)
 
 
-class LeftHeading(MarkdownHeading):
-    """A heading at the left, like every other line."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the line."""
-        self.text.justify = "left"
-        yield self.text
-
-
-class Words(Markdown):
-    """Markdown as the pane draws it."""
-
-    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
-        **Markdown.elements,
-        "heading_open": LeftHeading,
-    }
-
-
-def renderable(piece: Piece, width: int, *, unfolds: bool) -> RenderableType:
-    """Return a piece as it is drawn in so many cells."""
-    if piece.look is Look.WORDS:
-        return Padding(Words(piece.text, hyperlinks=False, code_theme="ansi_dark"), (0, 1, 0, 0))
-    style = STYLES[piece.look]
-    if not piece.more:
-        return Text(piece.text, style)
-    if unfolds:
-        below = "\n".join(f"    {line}" for line in piece.more.splitlines())
-        return Text.assemble((f"{piece.text}\n", style), below)
-    count = len(piece.more.splitlines())
-    fold = f"  [+{count}]"
-    return Text(cut(piece.text, width - len(fold)), style).append(fold, PLAIN)
+def _text_of(row: Row | None, tab: Tab | None) -> tuple[object, ...]:
+    """Return on what a tab's text depends besides the files that are read again anyway."""
+    if row is None or tab is None:
+        return ()
+    if tab is Tab.AGENT:
+        return row.key, row.job
+    if tab is Tab.DIFF:
+        return row.key, row.job, row.state, row.status, row.attempts
+    return (row.key,)

@@ -1,8 +1,12 @@
 """`sow watch`: its keys against true workers and stand-in agents, and what they run."""
 
+import fcntl
 import os
 import pty
+import signal
 import subprocess
+import termios
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -108,15 +112,7 @@ def test_a_session_is_opened_on_the_terminal_and_the_view_comes_back(site: Site)
     (programs / "claude").chmod(0o755)
     keyboard, screen = pty.openpty()
     path = f"{programs}:{site.env['PATH']}"
-    process = site.start(
-        "watch",
-        env={"PATH": path, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"},
-        stdin=screen,
-        stdout=screen,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    os.close(screen)
+    process = on_terminal(site, screen, {"PATH": path, "COLUMNS": "80", "LINES": "24"})
     seen = Screen(keyboard)
     seen.wait_for("paused")
     os.write(keyboard, b"o")
@@ -129,6 +125,50 @@ def test_a_session_is_opened_on_the_terminal_and_the_view_comes_back(site: Site)
     wait_until(lambda: seen.read() or process.poll() is not None, "it is left")
     assert process.returncode == 0
     os.close(keyboard)
+
+
+@pytest.mark.parametrize("is_told", [True, False], ids=["told", "not told"])
+def test_a_terminal_may_shrink_send_no_text_and_go_away(site: Site, is_told: bool) -> None:
+    """A process that is not told (SIGHUP blocked, as some launchers leave it) sees it itself."""
+    site.project("010", "020")
+    keyboard, screen = pty.openpty()
+    termios.tcsetwinsize(keyboard, (24, 80))
+    process = on_terminal(site, screen, {}, takes=lambda: take_terminal(is_told=is_told))
+    seen = Screen(keyboard)
+    seen.wait_for("implementer")
+    termios.tcsetwinsize(keyboard, (5, 20))
+    seen.wait_for("impl")
+    termios.tcsetwinsize(keyboard, (24, 80))
+    seen.wait_for("implementer")
+    os.write(keyboard, b"\xe9?")  # a letter of another encoding, then a key
+    seen.wait_for("Choose a row")
+    os.close(keyboard)
+    wait_until(lambda: process.poll() is not None, "the view has ended")
+    assert process.returncode == 0
+
+
+def on_terminal(
+    site: Site, screen: int, env: dict[str, str], takes: Callable[[], None] | None = None
+) -> subprocess.Popen[str]:
+    """Start the view on a terminal, which is closed here."""
+    process = site.start(
+        "watch",
+        env={"TERM": "xterm-256color", **env},
+        stdin=screen,
+        stdout=screen,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=takes,
+    )
+    os.close(screen)
+    return process
+
+
+def take_terminal(*, is_told: bool) -> None:
+    """Have the terminal tell this process, which is being made, of its sizes and its end."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    if not is_told:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
 
 
 class Screen:

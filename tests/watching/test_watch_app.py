@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 from textual.pilot import Pilot
-from textual.widgets import Input, Static
 from watching.driving import chosen, drive, text_of, until
 
 from sow.calls.caller import Caller
@@ -19,8 +18,10 @@ from sow.state.tasks import add_task
 from sow.state.workspace_init import init_workspace
 from sow.watching.app import WatchApp
 from sow.watching.contents import Tab
+from sow.watching.filtering import Filter
 from sow.watching.listing import Listing
 from sow.watching.pane import Pane
+from sow.watching.said import Said
 
 HOSTILE = "[bold red]not markup[/] [@click=app.quit]x[/]"
 
@@ -71,7 +72,7 @@ def test_the_pane_goes_through_its_tabs_and_closes(caller: Caller) -> None:
         await pilot.press("2")
         await until(pilot, lambda: "sow task show 010" in text_of(app))
         await pilot.press("escape")
-        assert not pane.is_open
+        assert pane.tab is None
 
     drive(caller, steps)
 
@@ -131,7 +132,7 @@ def test_only_rows_with_the_words_are_shown_until_escape(caller: Caller) -> None
         assert chosen(app) == "030"
         await pilot.press("escape")
         assert len(app.query_one(Listing).visible_rows) == 3
-        assert not app.query_one("#filter", Input).has_class("shown")
+        assert not app.query_one(Filter).has_class("shown")
 
     drive(caller, steps)
 
@@ -152,7 +153,7 @@ def test_a_key_that_does_not_fit_the_row_does_nothing(caller: Caller) -> None:
         await pilot.press("a", "c", "y")
         await pilot.pause()
         assert len(app.screen_stack) == 1
-        assert not app.query_one("#said", Static).has_class("shown")
+        assert not app.query_one(Said).has_class("shown")
 
     drive(caller, steps)
 
@@ -164,10 +165,10 @@ def test_what_a_command_refuses_is_told_in_its_words(
         (caller.workspace.project / "phases/implementation/tasks/010/state.yaml").write_text("x")
         await pilot.press("s")
         await until(pilot, lambda: "(exit 4)" in text_of(app))
-        shown = app.query_one("#said", Static).render()
+        shown = app.query_one(Said).render()
         assert isinstance(shown, Text) or "state.yaml" in str(shown)
         await pilot.press("escape")
-        assert not app.query_one("#said", Static).has_class("shown")
+        assert not app.query_one(Said).has_class("shown")
 
     drive(caller, steps)
 

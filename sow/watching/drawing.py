@@ -1,0 +1,75 @@
+"""How a piece of text is drawn in the pane.
+
+Markup in what anybody says is text: nothing here is parsed but markdown, whose links and images
+are words. Pure.
+"""
+
+from typing import ClassVar
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.markdown import Heading as MarkdownHeading
+from rich.markdown import Markdown, MarkdownElement
+from rich.padding import Padding
+from rich.style import Style
+from rich.text import Text
+from rich.theme import Theme
+
+from sow.watching.contents import Look, Piece
+from sow.watching.lines import cut
+from sow.watching.palette import BAD, GOOD, HEADING, NOTE, PLAIN, TOOL
+
+STYLES: dict[Look, Style] = {
+    Look.PLAIN: PLAIN,
+    Look.HEADING: HEADING,
+    Look.TOOL: TOOL,
+    Look.GOOD: GOOD,
+    Look.BAD: BAD,
+    Look.NOTE: NOTE,
+}
+MARKDOWN = Theme(
+    {
+        "markdown.code": "bold cyan",
+        "markdown.code_block": "cyan",
+        "markdown.h1": "bold",
+        "markdown.h2": "bold",
+        "markdown.h3": "bold",
+        "markdown.link": "underline",
+        "markdown.link_url": "underline",
+        "markdown.item.bullet": "bold",
+        "markdown.item.number": "bold",
+    }
+)
+"""The palette of the terminal and no backgrounds, so that it is readable on any."""
+
+
+class LeftHeading(MarkdownHeading):
+    """A heading at the left, like every other line."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the line."""
+        self.text.justify = "left"
+        yield self.text
+
+
+class Words(Markdown):
+    """Markdown as the pane draws it."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": LeftHeading,
+    }
+
+
+def renderable(piece: Piece, width: int, *, unfolds: bool) -> RenderableType:
+    """Return a piece as it is drawn in so many cells."""
+    if piece.look is Look.WORDS:
+        return Padding(Words(piece.text, hyperlinks=False, code_theme="ansi_dark"), (0, 1, 0, 0))
+    style = STYLES[piece.look]
+    if not piece.more:
+        return Text(piece.text, style)
+    if unfolds:
+        below = "\n".join(f"    {line}" for line in piece.more.splitlines())
+        return Text.assemble((f"{piece.text}\n", style), below)
+    count = len(piece.more.splitlines())
+    fold = f"  [+{count}]"
+    return Text(cut(piece.text, width - len(fold)), style).append(fold, PLAIN)
