@@ -12,6 +12,7 @@ from msgspec import UNSET, Struct
 
 from sow.errors import SowError
 from sow.github.quoting import fitting, inert
+from sow.lifecycle.stages import WHOLE_PHASE, ProjectType
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskState, TaskStatus
 from sow.state.artifacts import Side, listed
@@ -35,12 +36,16 @@ def report_of(found: Reported, closes: Sequence[int]) -> str:
 
 
 def tasks_in(folder: Path) -> list[Task]:
-    """Return the tasks in the folder of a project; one that cannot be read is left out."""
+    """Return the tasks in the folder of a project that were its work: no review of the whole.
+
+    One that cannot be read is left out.
+    """
     tasks: list[Task] = []
     for path in sorted(folder.glob("phases/*/tasks/*/state.yaml")):
         with suppress(SowError):
             tasks.append(parse_state(read_bytes(path), TaskState, path=path).task)
-    return sorted(tasks, key=lambda task: task.id)
+    counted = (task for task in tasks if task.phase != WHOLE_PHASE)
+    return sorted(counted, key=lambda task: task.id)
 
 
 def _lines(found: Reported, closes: Sequence[int]) -> Iterator[str]:
@@ -50,7 +55,8 @@ def _lines(found: Reported, closes: Sequence[int]) -> Iterator[str]:
         yield inert(line)
     if described:
         yield ""
-    yield from _tasks(found.tasks)
+    is_plan = project.kind is ProjectType.BREAKDOWN
+    yield from _units(found.tasks) if is_plan else _tasks(found.tasks)
     yield from _documents(found)
     yield from _judged(project)
     if closes:
@@ -72,6 +78,25 @@ def _tasks(tasks: Sequence[Task]) -> Iterator[str]:
     left = [task.id for task in tasks if task.status not in _DONE]
     if left:
         yield from (f"Not done: {', '.join(left)}.", "")
+
+
+def _units(tasks: Sequence[Task]) -> Iterator[str]:
+    """Yield what a breakdown has planned: its units are there to be done by others."""
+    units = [task for task in tasks if task.status is not TaskStatus.ABANDONED]
+    if not units:
+        return
+    yield from (
+        "## The work units",
+        "",
+        "| unit | name | role | comes after |",
+        "|---|---|---|---|",
+    )
+    for unit in units[:MOST_TASKS]:
+        first = ", ".join(unit.depends_on)
+        yield f"| {unit.id} | {inert(unit.name)} | {inert(unit.assigned_agent)} | {first} |"
+    yield ""
+    if len(units) > MOST_TASKS:
+        yield from (f"And {len(units) - MOST_TASKS} more.", "")
 
 
 _DONE = (TaskStatus.COMPLETED, TaskStatus.ABANDONED)

@@ -30,6 +30,40 @@ def test_a_finished_project_is_asked_for_with_its_report(site: GithubSite) -> No
     assert "lie in `.sow/knowledge/projects/" in body
 
 
+def test_a_review_of_the_whole_is_none_of_what_was_done(site: GithubSite) -> None:
+    site.git("checkout", "-qb", "topic")
+    site.sow("project", "new", "Sign-in")
+    site.sow("task", "add", "Hash it", "--agent", "implementer")
+    words = ("--agent", "reviewer", "--phase", "project", "--new-phase")
+    site.sow("task", "add", "Review of the whole", *words)
+    for status in ("in_progress", "completed"):
+        site.sow("task", "set", "010", "status", status)
+    site.end()
+    site.commit("done")
+    site.push("topic")
+    site.sow("pr", "create")
+    body = pull(site)["body"]
+    assert "| 010 | Hash it | implementer | completed |" in body
+    assert "Review of the whole" not in body
+    assert "Not done" not in body
+
+
+def test_a_breakdown_asks_with_its_units_which_nobody_has_done_yet(site: GithubSite) -> None:
+    site.git("checkout", "-qb", "breakdown/big")
+    site.breakdown()
+    site.sow("task", "add", "Dropped", "--agent", "implementer")
+    site.sow("task", "set", "030", "status", "abandoned")
+    site.end()
+    site.commit("done")
+    site.push("breakdown/big")
+    site.sow("pr", "create")
+    body = pull(site)["body"]
+    assert "## The work units" in body
+    assert "| 010 | First | implementer | 020 |\n| 020 | Second | implementer |  |\n" in body
+    for words in ("What was done", "Not done", "pending", "Dropped"):
+        assert words not in body
+
+
 def test_called_again_it_shows_the_open_one(site: GithubSite) -> None:
     site.finished()
     site.sow("pr", "create")
