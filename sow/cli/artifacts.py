@@ -106,6 +106,7 @@ def list_all(context: click.Context, as_json: bool) -> None:
 @click.pass_context
 def move(context: click.Context, path: str, folder: str | None, as_json: bool) -> None:
     """Move the output PATH to where it outlives the project; its approval stays."""
+    from sow.config.artifact_places import check_places
     from sow.config.checks import read_repository
     from sow.state.artifacts import kept_folder, listed, path_inside
     from sow.state.output_moving import move_output
@@ -115,9 +116,11 @@ def move(context: click.Context, path: str, folder: str | None, as_json: bool) -
     inside = path_inside(workspace, working_folder(), path)
     project = read_project(workspace)
     kinds = {found.path: found.type for found in listed(project, side)}
-    settings = read_repository(workspace.repository_config).content.artifacts or {}
-    kind = kinds.get(inside, "")
-    target = folder or kept_folder(kind, settings)
+    target = folder
+    if not target:
+        source = read_repository(workspace.repository_config)
+        check_places(source)
+        target = kept_folder(kinds.get(inside, ""), source.content.artifacts or {})
     by = author_of(os.environ)
     also = _with_verdict(workspace, project)
     moved = move_output(workspace, inside, readable(target), by=by, now=time.time(), also=also)

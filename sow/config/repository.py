@@ -5,6 +5,7 @@ Owns which rules that takes; each section's are its own module's.
 
 from pathlib import Path
 
+from sow.config.artifact_places import check_places
 from sow.config.batches import policy_of
 from sow.config.budgets import KEY as BUDGET
 from sow.config.budgets import budget_of
@@ -23,6 +24,7 @@ def check_settings(path: Path, user_path: Path) -> None:
     checks = checks_of(source)
     budget_of(source, source.content.budget, (BUDGET,))
     policy_of(source, {})
+    check_places(source)
     if clones.merge_check is not None and clones.merge_check not in checks.commands:
         raise source.fault(
             *(SECTION, "merge_check"),

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from sow.errors import StateError
 from sow.files import NotAFile, read_regular, write_new
 from sow.paths import Workspace
 from sow.schema.project import Artifact, Project
-from sow.state.artifacts import LARGEST, NotListable, NotListed, Side, as_data, is_contents, listed
+from sow.state.artifacts import LARGEST, NotListed, Side, as_data, is_contents, listed
 from sow.state.authors import Author
 from sow.state.log_writing import LogEntry
 from sow.state.projects import change_project
@@ -23,6 +24,17 @@ from sow.state.status_entries import ARTIFACT, change_entry
 
 Also = Callable[[Project, Path, Path], Mapping[str, object]]
 """Given the project, and where the file lies and will lie, returns what else changes with it."""
+
+
+class NoPlace(StateError):
+    """A folder in which no output outlives the project."""
+
+    def __init__(self, folder: str, reason: str) -> None:
+        super().__init__(
+            f"nothing is moved into {folder}: {reason}",
+            hint="Name a folder of this repository, not below .sow/project, such as docs/design:"
+            " by --to, or by `artifacts` in .sow/config.yaml.",
+        )
 
 
 def nothing_else(_project: Project, _source: Path, _target: Path) -> Mapping[str, object]:
@@ -42,14 +54,10 @@ def move_output(
     """Move a listed file into a folder of the repository, and list it there.
 
     Where another file has its name, it gets a number. What `also` returns is
-    written with it. Raises NotListed, NotListable, NotAFile, NotWritten.
+    written with it. Raises NotListed, NoPlace, NotAFile, NotWritten.
     """
     root = Path(os.path.realpath(workspace.root))
-    place = Path(os.path.realpath(root / folder))
-    if not place.is_relative_to(root):
-        raise NotListable(folder, "it lies outside the repository")
-    if not is_contents(root, place):
-        raise NotListable(folder, "it is no part of the repository's contents")
+    place = _place(root, folder)
     if (root / path).parent == place:
         return _of(change_project(workspace, lambda _: {}, now=now), path)
     inside = ""
@@ -72,6 +80,22 @@ def move_output(
     project = change_project(workspace, change, now=now, entries=entries)
     (root / path).unlink(missing_ok=True)
     return _of(project, inside)
+
+
+def _place(root: Path, folder: str) -> Path:
+    """Return a folder in which documents outlive the project, links followed. Raises NoPlace."""
+    if "\0" in folder:
+        raise NoPlace(repr(folder), "its name is no text")
+    place = Path(os.path.realpath(root / folder))
+    if not place.is_relative_to(root):
+        raise NoPlace(folder, "it lies outside the repository")
+    if not is_contents(root, place):
+        raise NoPlace(folder, "it is no part of the repository's contents")
+    if place.relative_to(root).parts[:2] == (".sow", "project"):
+        raise NoPlace(folder, "it goes away with the project, which its outputs are to outlive")
+    if place.exists() and not place.is_dir():
+        raise NoPlace(folder, "it is a file")
+    return place
 
 
 def _of(project: Project, path: str) -> Artifact:

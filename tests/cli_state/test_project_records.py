@@ -80,6 +80,49 @@ def test_a_document_moves_nowhere_but_within_the_repository(begun, tmp_path, pag
     assert not (tmp_path / ".sow/run/design.md").exists()
 
 
+@pytest.mark.parametrize(
+    ("folder", "reason"),
+    [
+        ("../elsewhere", "lies outside the repository"),
+        ("/etc", "lies outside the repository"),
+        (".git/notes", "is no part of the repository's contents"),
+        (".sow/run", "is no part of the repository's contents"),
+        (".sow/project/context", "goes away with the project"),
+    ],
+)
+def test_a_place_of_the_settings_that_is_none_is_told_by_its_key(
+    begun, tmp_path, folder, reason
+) -> None:
+    settings = tmp_path / ".sow/config.yaml"
+    settings.write_text(f"artifacts:\n  decisions: docs/adr\n  designs: {folder}\n")
+    draft = tmp_path / ".sow/project/context/a.md"
+    draft.parent.mkdir(exist_ok=True)
+    draft.write_text("# A\n")
+    begun("output", "add", str(draft), "--type", "design")
+    refused = begun("output", "move", str(draft))
+    assert (refused.code, refused.out) == (3, "")
+    first = f"Error: {settings}, line 3: artifacts.designs: {folder} {reason}"
+    assert refused.err.startswith(first)
+    assert "such as docs/design" in refused.err
+    told = begun("validate").out
+    assert f".sow/config.yaml, line 3: artifacts.designs: {folder} {reason}" in told
+    assert begun("output", "move", str(draft), "--to", "docs").code == 0
+
+
+@pytest.mark.parametrize("folder", [".sow/project/context", ".sow/project/kept"])
+def test_no_draft_moves_to_where_it_goes_away_with_the_project(begun, tmp_path, folder) -> None:
+    draft = tmp_path / ".sow/project/context/a.md"
+    draft.parent.mkdir(exist_ok=True)
+    draft.write_text("# A\n")
+    begun("output", "add", str(draft), "--type", "design")
+    refused = begun("output", "move", str(draft), "--to", folder)
+    assert (refused.code, "goes away with the project" in refused.err) == (4, True)
+    (tmp_path / "taken").write_text("")
+    refused = begun("output", "move", str(draft), "--to", "taken")
+    assert (refused.code, "nothing is moved into taken: it is a file" in refused.err) == (4, True)
+    assert draft.is_file()
+
+
 def test_a_type_is_a_word_without_the_line_end_that_a_program_has_left(begun, page):
     assert begun("output", "add", page, "--type", "design\n", "--json").json["type"] == "design"
 
