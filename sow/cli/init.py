@@ -13,6 +13,7 @@ from sow.cli.output import echo_json, json_option
 from sow.clone_mark import workspace_of_clone
 from sow.errors import StateError
 from sow.paths import SOW_FOLDER, Workspace, display_path, find_workspace
+from sow.state.places import has_project
 from sow.state.workspace_init import init_workspace
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def init(as_json: bool) -> None:
     for words, _ in references:
         click.echo(f"  {words}")
     if result.made:
-        click.echo("Next: sow project new NAME")
+        # A fresh clone has its branch's project.
+        is_begun = has_project(Workspace(root))
+        click.echo(f"Next: {'sow next' if is_begun else 'sow project new NAME'}")
 
 
 def _restored(workspace: Workspace) -> "Sequence[tuple[str, Struct]]":

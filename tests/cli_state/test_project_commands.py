@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import uuid
 from pathlib import Path
@@ -21,6 +22,11 @@ def test_init_says_what_it_made_and_what_stood(sow, tmp_path):
     assert "  stood  .sow/config.yaml\n" in second.out
     assert "  made " not in second.out
     assert sow("init", "--json").json["made"] == []
+
+
+def test_init_in_a_fresh_clone_leads_on_with_its_project(sow, begun, tmp_path):
+    shutil.rmtree(tmp_path / ".sow/refs")  # git keeps no empty folder
+    assert sow("init").out.endswith("Next: sow next\n")
 
 
 def test_init_in_a_subfolder_completes_the_workspace_above(sow, tmp_path, monkeypatch):
