@@ -13,7 +13,7 @@ CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 DIRECTION = r"[\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 """What turns the direction of writing, or ends a line where no other program sees an end."""
 STEERING = f"{STYLE}|{CONTROL}|{DIRECTION}"  # not compiled: few commands have a terminal
-SEQUENCE = r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])"
+SEQUENCE = r"(?:\x1b\[|\x9b)[0-9;?]*[ -/]*[@-~]|\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])"
 """What colours and moves on a terminal (ECMA-48)."""
 
 

@@ -13,6 +13,7 @@ from sow.batches.views import standings_of
 from sow.calls.batch_wait import BatchLook
 from sow.cli.job_news import JobNews
 from sow.cli.job_rows import JobRows
+from sow.cli.live_block import LiveBlock, leave_when_stopped
 from sow.jobs.changed_jobs import LiveJobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
@@ -27,7 +28,11 @@ class BatchProgress:
         can_draw = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         speaks = not (can_draw or as_json)
         self._live = LiveJobs(database)
-        self._rows = JobRows(workspace, database) if can_draw else None
+        self._rows = None
+        if can_draw:
+            block = LiveBlock()
+            leave_when_stopped(block)
+            self._rows = JobRows(workspace, database, block)
         self._news = JobNews(workspace, database, since=time.time()) if speaks else None
 
     def show(self, found: BatchLook) -> None:

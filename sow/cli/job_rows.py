@@ -23,12 +23,10 @@ KEPT_LINES = 4
 class JobRows:
     """The rows of some jobs on standard error, a terminal."""
 
-    def __init__(
-        self, workspace: Workspace, database: Database, block: LiveBlock | None = None
-    ) -> None:
+    def __init__(self, workspace: Workspace, database: Database, block: LiveBlock) -> None:
         self.workspace = workspace
         self.database = database
-        self._block = block or LiveBlock()
+        self._block = block
 
     def draw(self, jobs: Iterable[Job], heading: str = "") -> None:
         """Draw those jobs anew that have not ended, below a heading if there is one.

@@ -1,10 +1,11 @@
 """A few lines at the bottom of a terminal that are drawn over and over, and taken away again.
 
 Owns the moves of the cursor, and how large the terminal is. Nothing else may be written
-to the terminal between `draw` and `clear`.
+to the terminal between `draw` and `clear`, but by a shell while the process is stopped.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 
@@ -25,18 +26,28 @@ class LiveBlock:
         """`write`: writes our own words to the terminal, with what steers it."""
         self._write = write
         self._lines: list[str] = []
+        self._is_drawing = False
 
     def draw(self, lines: Sequence[str]) -> None:
         """Have these lines stand there instead; each must fit the terminal's width."""
         shown = [without_steering(line) for line in lines]
-        self._write(self._upwards() + "\n".join(shown))
-        self._lines = list(shown)
+        upwards, self._lines = self._upwards(), shown
+        self._is_drawing = True
+        self._write(upwards + "\n".join(shown))
+        self._is_drawing = False
 
     def clear(self) -> None:
         """Take the lines away; what is written next begins where they began."""
         if self._lines:
             self._write(self._upwards())
             self._lines = []
+
+    def leave(self) -> None:
+        """Begin anew below whatever comes next; take the lines away unless they are being drawn."""
+        if self._is_drawing:
+            self._lines = []
+        else:
+            self.clear()
 
     def _upwards(self) -> str:
         """Return what moves to where the lines begin and erases them, in today's width."""
@@ -46,6 +57,23 @@ class LiveBlock:
         taken = sum(max(1, -(-cells(without_sequences(line)) // width)) for line in self._lines)
         up = f"\x1b[{taken - 1}A" if taken > 1 else ""
         return f"\r{up}{ERASE_BELOW}"
+
+
+def leave_when_stopped(block: LiveBlock) -> None:
+    """Have Ctrl-Z take the lines away before it stops us, and leave what the shell says then alone.
+
+    From now on, and in the main thread. Where somebody has said what it does, it does that.
+    """
+    if signal.getsignal(signal.SIGTSTP) is not signal.SIG_DFL:
+        return
+
+    def stop(_signum: int, _frame: object) -> None:
+        block.leave()
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGTSTP)  # we stand still here
+        signal.signal(signal.SIGTSTP, stop)
+
+    signal.signal(signal.SIGTSTP, stop)
 
 
 def terminal_size() -> tuple[int, int]:

@@ -76,8 +76,11 @@ class WaitingView:
         if self._rows is None:
             # Agents and programs, which call far more often than people, have no terminal.
             from sow.cli.job_rows import JobRows
+            from sow.cli.live_block import LiveBlock, leave_when_stopped
 
-            self._rows = JobRows(self.workspace, self.database)
+            block = LiveBlock()
+            leave_when_stopped(block)
+            self._rows = JobRows(self.workspace, self.database, block)
         self._rows.draw(found)
 
     def _tell(self, progress: Progress) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sow.executors.base import Event, EventKind, Executor
 from sow.executors.registry import make_executor
 from sow.schema.executor import ExecutorConfig
-from sow.terminal_text import printable
+from sow.terminal_text import printable, without_sequences
 
 TAILS_BYTES = (1 << 16, 1 << 20)
 """How much of the end is read: nearly always the first of them holds what was done last. Beyond
@@ -50,7 +50,7 @@ def last_line(descriptor: int) -> str:
     size = os.fstat(descriptor).st_size
     data = os.pread(descriptor, TAILS_BYTES[0], max(0, size - TAILS_BYTES[0]))
     lines = data.decode("utf-8", "replace").strip().splitlines()
-    return _shortened(printable(lines[-1])) if lines else ""
+    return _shortened(printable(without_sequences(lines[-1]))) if lines else ""
 
 
 def _of_events(executor: Executor, data: bytes) -> Deed:
@@ -73,7 +73,7 @@ def _of_events(executor: Executor, data: bytes) -> Deed:
                 hindrance, ended = "", True
     if ended:
         deed = f"waits for what runs {background}" if background else "has said its last word"
-    shown = _shortened(printable(hindrance or deed or speech))
+    shown = _shortened(printable(without_sequences(hindrance or deed or speech)))
     return Deed(shown, bool(hindrance), failures if hindrance else 0, ended)
 
 

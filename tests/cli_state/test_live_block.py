@@ -1,10 +1,13 @@
 """Lines that are drawn in place on a terminal: nothing is left behind, whatever its width."""
 
 import re
+import signal
+import threading
+from collections.abc import Iterator
 
 import pytest
 
-from sow.cli.live_block import LiveBlock, terminal_size
+from sow.cli.live_block import LiveBlock, leave_when_stopped, terminal_size
 
 
 class Screen:
@@ -84,6 +87,58 @@ def test_a_terminal_that_is_narrowed_meanwhile_keeps_nothing(
     monkeypatch.setenv("COLUMNS", "20")
     block.draw(["a"])
     assert screen.rows == ["a"]
+
+
+@pytest.fixture
+def stopped(monkeypatch: pytest.MonkeyPatch, screen: Screen) -> Iterator[list[list[str]]]:
+    """What stood on the screen each time that the process would have been stopped."""
+    shown: list[list[str]] = []
+
+    def stop(signum: int) -> None:
+        assert signal.getsignal(signum) is signal.SIG_DFL
+        shown.append(list(screen.rows))
+        screen.write("[1]+  Stopped\n$ fg\n")
+
+    monkeypatch.setattr(signal, "raise_signal", stop)
+    before = signal.getsignal(signal.SIGTSTP)
+    yield shown
+    signal.signal(signal.SIGTSTP, before)
+
+
+def test_before_the_process_is_stopped_its_lines_go_and_the_shell_s_stay(
+    screen: Screen, stopped: list[list[str]]
+) -> None:
+    block = LiveBlock(screen.write)
+    leave_when_stopped(block)
+    for _ in range(2):
+        block.draw(["one", "two"])
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTSTP)
+    block.draw(["three"])
+    said = ["[1]+  Stopped", "$ fg"]
+    assert stopped == [[""], [*said, ""]]
+    assert screen.rows == [*said, *said, "three"]
+
+
+def test_a_stop_in_the_middle_of_a_drawing_spares_the_shell_s_lines_too(
+    screen: Screen, stopped: list[list[str]]
+) -> None:
+    def write(text: str) -> None:
+        screen.write(text)
+        if not stopped:
+            screen.write("\n")
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTSTP)
+
+    block = LiveBlock(write)
+    leave_when_stopped(block)
+    block.draw(["one", "two"])
+    block.draw(["three"])
+    assert screen.rows == ["one", "two", "[1]+  Stopped", "$ fg", "three"]
+
+
+def test_what_is_to_happen_at_a_stop_already_stays(stopped: list[list[str]]) -> None:
+    signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+    leave_when_stopped(LiveBlock(lambda _: None))
+    assert signal.getsignal(signal.SIGTSTP) is signal.SIG_IGN
 
 
 def test_nothing_in_a_line_steers_the_terminal(screen: Screen) -> None:

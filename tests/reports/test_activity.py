@@ -122,7 +122,13 @@ def test_a_limit_that_is_reached_and_a_last_word_are_told(tmp_path: Path) -> Non
 
 def test_what_an_agent_prints_moves_no_cursor_and_makes_no_line(tmp_path: Path) -> None:
     call = tool("Bash", command="printf '\x1b[2J'\nrm -rf build")
-    assert words(tmp_path, call) == "Bash: printf ' [2J' rm -rf build"
+    assert words(tmp_path, call) == "Bash: printf '' rm -rf build"
+
+
+def test_of_a_sequence_that_steers_no_letter_is_left(tmp_path: Path) -> None:
+    hostile = "\x1b]0;title\x07\x1b[2J\x1b[8mred\x9b31m words"
+    assert words(tmp_path, BEGUN + text(hostile)) == "says: red words"
+    assert words(tmp_path, BEGUN + tool("Bash", command=hostile)) == "Bash: red words"
 
 
 def test_a_long_answer_hides_the_call_before_it_no_longer_than_a_mebibyte(tmp_path: Path) -> None:
