@@ -22,6 +22,7 @@ GENERAL = frozenset(
         Cause.BAD_FLAGS,
         Cause.MISSING_BINARY,
         Cause.SETUP_FAILED,
+        Cause.SETUP_PREVENTED,
         Cause.FOLDER_UNUSABLE,
         Cause.CONFIGURATION,
         Cause.API_ERROR,

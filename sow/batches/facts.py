@@ -69,6 +69,8 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is paused because its agent was cancelled: it has asked nothing."""
     has_clone: bool = False
     """Whether it has a clone of its own, and so a commit that it began at."""
+    clone_is_gone: bool = False
+    """Whether somebody has removed that clone; its branch is in the repository still."""
     missing: str = ""
     """Why its author's work is not in the repository, though it has ended; empty where it is."""
     verdict: ReviewVerdict | None = None

@@ -104,6 +104,8 @@ def _to_be_judged(item: ItemFacts, policy: BatchPolicy) -> Standing:
     if item.verdict is ReviewVerdict.CORRECTIONS and item.feedback_is_open:
         return _given_back(item, policy, Deed.CORRECT)
     accepted = item.verdict is ReviewVerdict.ACCEPTED and item.verdict_stands
+    if policy.check and not item.check_stands and item.clone_is_gone:
+        return _without_clone(item)
     if policy.check and not item.check_stands:
         in_turn = is_on_its_way(item, policy)
         state = ItemState.MERGING if in_turn else ItemState.CHECKING
@@ -118,6 +120,14 @@ def _to_be_judged(item: ItemFacts, policy: BatchPolicy) -> Standing:
         return wants(item, ItemState.CHECKING, Deed.ACCEPT)
     reason = "its work waits for your verdict"
     return asks(item, reason, f'sow review accept {item.task} --summary "…"')
+
+
+def _without_clone(item: ItemFacts) -> Standing:
+    """Return what an item wants that is to be checked or updated, and whose clone is gone."""
+    words = "its clone was removed, in which it is to be checked and brought up to date"
+    is_over = item.status is TaskStatus.COMPLETED  # and its session with it
+    command = f"sow task reopen {item.task}" if is_over else resume(item)
+    return asks(item, f"{words}; its agent has it again when it goes on", command)
 
 
 def _has_what_was_taken_back(item: ItemFacts) -> Standing | None:
@@ -165,6 +175,8 @@ def _to_be_merged(item: ItemFacts) -> Standing:
     if item.is_behind and item.updates >= MOST_UPDATES:
         reason = f"{item.updates} updates in a row have not brought it up to date"
         return asks(item, reason, f"sow clone update {item.task}")
+    if item.is_behind and item.clone_is_gone:
+        return _without_clone(item)
     if item.is_behind:
         return wants(item, ItemState.MERGING, Deed.UPDATE, in_turn=True)
     last = item.last

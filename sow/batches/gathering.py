@@ -302,6 +302,7 @@ class _Look:
         return msgspec.structs.replace(
             facts,
             verdict_stands=stands,
+            clone_is_gone=self._branches.clone_is_gone(task),
             taken_back=self._taken_back(task, tip) if accepted and not stands else (),
             is_merged=merged,
             check_stands=checked or _was_checked(history),

@@ -1,5 +1,6 @@
 """What git says of the tasks' branches in the repository. Reads only."""
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,6 +41,10 @@ class TaskBranches:
             return read_ref(self.main.repository.common_dir, name)
         except UnsafeClone:  # the branches are kept in another form
             return view_of(self.main.repository.top).commit_of(name)
+
+    def clone_is_gone(self, task: Task) -> bool:
+        """Whether nothing lies where a task's clone should."""
+        return not os.path.lexists(self.main.place(task).path)
 
     def stands(self, task: Task, judged: str, tip: str) -> bool:
         """Whether a verdict on a commit holds for the branch as it is now."""

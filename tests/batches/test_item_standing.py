@@ -137,6 +137,17 @@ COMPLETED = TaskStatus.COMPLETED
             S.MERGING,
             D.UPDATE,
         ),
+        # what somebody has taken from it
+        (accepted(verdict_stands=False, taken_back=("1234567",)), ALL, S.NEEDS_PERSON, None),
+        (accepted(taken_back=("1234567",), last=CONFLICT), ALL, S.NEEDS_PERSON, None),
+        (accepted(clone_is_gone=True), ALL, S.MERGING, D.MERGE),
+        (accepted(clone_is_gone=True, is_behind=True), ALL, S.NEEDS_PERSON, None),
+        (finished(clone_is_gone=True), ALL, S.NEEDS_PERSON, None),
+        (checked(clone_is_gone=True), ALL, S.IN_REVIEW, D.REVIEW),
+        (
+            item(COMPLETED, has_clone=True, clone_is_gone=True, is_behind=True),
+            *(MERGES, S.NEEDS_PERSON, None),
+        ),
         # completed by hand, and still to be merged
         (item(COMPLETED, has_clone=True), MERGES, S.MERGING, D.MERGE),
         (item(COMPLETED, has_clone=True, is_behind=True), MERGES, S.MERGING, D.UPDATE),
