@@ -48,7 +48,7 @@ class WatchApp(App[None]):
         scrollbar-color-hover: ansi_cyan; scrollbar-background-hover: ansi_default;
         scrollbar-color-active: ansi_cyan; scrollbar-background-active: ansi_default;
     }
-    #head, #crew, #keys { height: 1; }
+    #head, #crew, #keys, #tabs { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     #faults { height: auto; max-height: 5; display: none; }
     #faults.shown { display: block; }
     """
@@ -123,13 +123,16 @@ class WatchApp(App[None]):
         try:
             while self.is_headless or not is_closed(0):
                 found = await asyncio.to_thread(self._looks.look)
+                if not self.is_running:  # it was left meanwhile, and its parts are gone
+                    return
                 if found is not None:
                     self._snapshot = found
                     self._show()
                 live = [row.job for row in self._listing.visible_rows if row.job is not None]
                 news = await asyncio.to_thread(self._looks.doing, live)
-                if news is not None:
-                    doing = {**doing, **news}
+                if not self.is_running:
+                    return
+                doing = {**doing, **(news or {})}
                 self._listing.tell(doing, self._caller.now())
                 await asyncio.sleep(TICK_SECONDS)
         finally:

@@ -24,8 +24,12 @@ from sow.terminal_text import printable, printable_lines, without_sequences
 from sow.watching.commands import run_command
 
 LAST_ENTRIES = 200
-MOST_LETTERS = 200_000
+MOST_LETTERS = 50_000
 """Of a text; a person reads no more of it in a pane."""
+
+
+MOST_LINES = 1500
+"""Of a difference."""
 
 
 class Tab(StrEnum):
@@ -164,9 +168,9 @@ def _diff(workspace: Workspace, task_id: str, environ: Mapping[str, str]) -> Ite
     ran = run_command(("task", "diff", task_id), workspace.root, environ)
     if not ran.lines:
         yield Piece(Look.NOTE, "Nothing differs.")
-    for line in ran.lines:
+    for line in ran.lines[:MOST_LINES]:
         yield Piece(Look.BAD if ran.code else _look_of(line), line)
-    if ran.is_cut:
+    if ran.is_cut or len(ran.lines) > MOST_LINES:
         yield Piece(Look.NOTE, "… and more: the command shows all of it.")
 
 

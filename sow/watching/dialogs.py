@@ -17,7 +17,7 @@ from sow.watching.palette import BOLD, NOTE
 BOX = """
     align: center middle;
     & > VerticalScroll {
-        width: 90%; max-width: 100; height: auto; max-height: 90%;
+        width: 90%; max-width: 100; height: auto; max-height: 100%;
         border: round ansi_blue; padding: 0 1; background: ansi_default;
     }
     & Input, & Input:focus {

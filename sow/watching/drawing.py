@@ -7,8 +7,8 @@ are words. Pure.
 from typing import ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.markdown import CodeBlock, Markdown, MarkdownElement
 from rich.markdown import Heading as MarkdownHeading
-from rich.markdown import Markdown, MarkdownElement
 from rich.padding import Padding
 from rich.style import Style
 from rich.text import Text
@@ -33,6 +33,11 @@ MARKDOWN = Theme(
         "markdown.h1": "bold",
         "markdown.h2": "bold",
         "markdown.h3": "bold",
+        "markdown.h4": "bold",
+        "markdown.h5": "bold",
+        "markdown.h6": "bold",
+        "markdown.hr": "none",
+        "markdown.block_quote": "italic",
         "markdown.link": "underline",
         "markdown.link_url": "underline",
         "markdown.item.bullet": "bold",
@@ -51,19 +56,29 @@ class LeftHeading(MarkdownHeading):
         yield self.text
 
 
+class PlainCode(CodeBlock):
+    """Code in one colour: those of a highlighter suit one background or the other."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines, a little to the right."""
+        yield Padding(Text(str(self.text).rstrip(), "markdown.code_block"), (0, 0, 0, 4))
+
+
 class Words(Markdown):
     """Markdown as the pane draws it."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
         "heading_open": LeftHeading,
+        "fence": PlainCode,
+        "code_block": PlainCode,
     }
 
 
 def renderable(piece: Piece, width: int, *, unfolds: bool) -> RenderableType:
     """Return a piece as it is drawn in so many cells."""
     if piece.look is Look.WORDS:
-        return Padding(Words(piece.text, hyperlinks=False, code_theme="ansi_dark"), (0, 1, 0, 0))
+        return Padding(Words(piece.text, hyperlinks=False), (0, 1, 0, 0))
     style = STYLES[piece.look]
     if not piece.more:
         return Text(piece.text, style)

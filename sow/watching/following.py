@@ -16,8 +16,8 @@ from sow.terminal_text import printable
 from sow.watching.contents import Look, Piece
 
 LAST_EVENTS = 200
-LATEST_BYTES = 1 << 20
-"""Of what an agent has printed between two looks no more is read."""
+LATEST_BYTES, LATEST_EVENTS = 1 << 18, 50
+"""Of what an agent has printed between two looks no more is read, and shown."""
 LOOKS = {
     Kind.TEXT: Look.WORDS,
     Kind.TOOL: Look.TOOL,
@@ -55,15 +55,16 @@ class Following:
             reader = self._readers.get(path)
             if reader is None:
                 reader = self._readers[path] = OutputReader(path, self.job.executor)
-                events = iter(reader.read_end(LAST_EVENTS))
+                events = reader.read_end(LAST_EVENTS)
                 if self.job.executor is None:
                     yield Piece(Look.HEADING, printable(path.stem))
             else:
-                events = reader.read(latest=LATEST_BYTES)
+                found = list(reader.read(latest=LATEST_BYTES))
+                events = found[-LATEST_EVENTS:]
+                if reader.passed_over or found != events:
+                    yield Piece(Look.NOTE, "… more than anybody can read was passed over")
             for event in events:
                 yield piece_of(event, now)
-            if reader.passed_over:
-                yield Piece(Look.NOTE, f"… {reader.passed_over:,} bytes were passed over")
 
     def _newest_attempt(self) -> int:
         try:

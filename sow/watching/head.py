@@ -16,7 +16,7 @@ from sow.watching.snapshot import Crew, Row, Snapshot
 
 def title_text(found: Snapshot) -> Text:
     """Return the project, where it stands, and what all its jobs have used."""
-    text = Text(found.title, BOLD, no_wrap=True, overflow="ellipsis")
+    text = Text(found.title, BOLD)
     used = [
         f"{count_words(found.tokens)} tokens" if found.tokens else "",
         money_words(found.usd, is_estimate=found.is_estimate),
@@ -26,7 +26,7 @@ def title_text(found: Snapshot) -> Text:
 
 def crew_text(found: Snapshot) -> Text:
     """Return the workers, their slots, and what keeps them."""
-    text = Text(no_wrap=True, overflow="ellipsis")
+    text = Text()
     for words, style in _crew_parts(found.crew):
         text.append(f"{'  ' if text else ''}{words}", style)
     return text
@@ -47,7 +47,7 @@ def _crew_parts(crew: Crew) -> Iterator[tuple[str, Style | str]]:
 
 def keys_text(row: Row | None, crew: Crew) -> Text:
     """Return the keys that fit a row, each with its word."""
-    text = Text(no_wrap=True, overflow="ellipsis")
+    text = Text()
     words = [("enter", "follow"), *((deed.key, deed.name) for deed in deeds_for(row))]
     queue = queue_argv(crew)[1]
     for key, name in [*words, ("p", f"{queue} queue"), ("/", "filter"), ("?", "help")]:

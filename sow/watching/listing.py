@@ -5,6 +5,7 @@ states change, and whoever looks at one goes with it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -102,10 +103,10 @@ class Listing(ScrollView, can_focus=True):
     def tell(self, doing: Mapping[int, Doing], now: float) -> None:
         """Show what the jobs do now; nothing is drawn where no letter changes."""
         self._doing, self._now = doing, now
-        drawn = [tuple(self._cells(line)) for line in self._on_screen()]
-        if drawn != self._drawn:
-            self._drawn = drawn
-            self.refresh()
+        before, self._drawn = self._drawn, [tuple(self._cells(line)) for line in self._on_screen()]
+        for place, (was, cells) in enumerate(zip_longest(before, self._drawn)):
+            if was != cells:
+                self.refresh(Region(0, HEAD + place, self.size.width, 1))
 
     def action_move(self, step: int) -> None:
         """Move the cursor by so many rows."""

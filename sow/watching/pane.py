@@ -28,6 +28,8 @@ from sow.watching.snapshot import Row
 
 MOST_PIECES = 2000
 """What came before them is in the file; whoever wants it asks the command."""
+MOST_LINES = 5000
+"""As they are broken in the pane; each costs some kilobytes."""
 FOLLOW_SECONDS = 0.5
 """How often an agent's output is read on."""
 TAB_SECONDS = 2.0
@@ -45,7 +47,6 @@ class Pane(Vertical):
     Pane { height: 1.5fr; display: none; border-top: solid ansi_blue; }
     Pane:focus-within { border-top: heavy ansi_cyan; }
     Pane.open { display: block; }
-    Pane > Static { height: 1; }
     Pane > RichLog {
         height: 1fr; background: ansi_default; scrollbar-size-vertical: 1; overflow-x: hidden;
     }
@@ -59,12 +60,13 @@ class Pane(Vertical):
         self._caller, self._looks = caller, looks
         self._row: Row | None = None
         self._pieces: deque[Piece] = deque(maxlen=MOST_PIECES)
+        self._undrawn: deque[Piece] = deque(maxlen=MOST_PIECES)
         self._width = 0
 
     def compose(self) -> ComposeResult:
         """Yield the parts."""
         yield Static(id="tabs")
-        yield RichLog(wrap=True, min_width=1, max_lines=20 * MOST_PIECES)
+        yield RichLog(wrap=True, min_width=1, max_lines=MOST_LINES)
 
     def open(self, tab: Tab | None) -> None:
         """Show a tab of the row; None closes the pane."""
@@ -142,7 +144,7 @@ class Pane(Vertical):
         if self._row is None or self.tab is None:
             return
         used = f", {count_words(self._row.tokens)} tokens" if self._row.tokens else ""
-        text = Text(no_wrap=True, overflow="ellipsis")
+        text = Text()
         text.append(f"{self._row.key} {self._row.who}{used}  ", BOLD)
         for number, tab in enumerate(Tab, 1):
             text.append(f" {number} {tab.value} ", CHOSEN if tab is self.tab else PLAIN)
@@ -154,6 +156,7 @@ class Pane(Vertical):
     def _show(self, pieces: Iterable[Piece], *, from_end: bool) -> None:
         """Show these pieces and no others."""
         self._pieces.clear()
+        self._undrawn.clear()
         self._log.clear()
         self._log.auto_scroll = from_end
         self._add(pieces)
@@ -162,9 +165,10 @@ class Pane(Vertical):
 
     def _add(self, pieces: Iterable[Piece]) -> None:
         """Show these pieces below the others; who has scrolled up stays there."""
-        for piece in pieces:
-            self._pieces.append(piece)
-            self._draw(piece)
+        shown = list(pieces)
+        self._pieces.extend(shown)
+        self._undrawn.extend(shown)
+        self._draw()
 
     @property
     def _log(self) -> RichLog:
@@ -172,12 +176,16 @@ class Pane(Vertical):
 
     def _draw_anew(self) -> None:
         self._log.clear()
-        for piece in self._pieces:
-            self._draw(piece)
+        self._undrawn = self._pieces.copy()
+        self._draw()
 
-    def _draw(self, piece: Piece) -> None:
-        if self._width:
-            self._log.write(renderable(piece, self._room, unfolds=self.unfolds), expand=True)
+    @work(exclusive=True, group="draw")
+    async def _draw(self) -> None:
+        """Draw what is not yet, piece by piece, so that no key waits for much of it."""
+        while self._width and self._undrawn:
+            drawn = renderable(self._undrawn.popleft(), self._room, unfolds=self.unfolds)
+            self._log.write(drawn, expand=True)
+            await asyncio.sleep(0)
 
     @property
     def _room(self) -> int:

@@ -93,13 +93,39 @@ def test_each_part_is_drawn_in_the_palette_of_the_terminal(caller: Caller) -> No
     """A colour of Textual's own would be unreadable on one background or the other."""
 
     async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
-        for key in ("enter", "2", "question_mark"):
+        for key, words in {"enter": "had no agent", "2": "The end", "question_mark": "Esc"}.items():
             await pilot.press(key)
-            await pilot.pause()
+            await until(pilot, lambda words=words: words in text_of(app))
             assert colours_of(app) <= PALETTE
         assert colours_of(app)
 
-    drive(caller, steps, (80, 20))
+    description = caller.workspace.project / "phases/implementation/tasks/010/description.md"
+    description.write_text(ALL_OF_MARKDOWN)
+    drive(caller, steps, (80, 120))
+
+
+ALL_OF_MARKDOWN = """
+# One\n## Two\n### Three\n#### Four\n##### Five\n###### Six
+
+Words *in* **all** `forms` ~~there~~ [are](https://example.com) ![drawn](x.png).
+
+> A quotation.
+
+- an item\n\n1. another
+
+---
+
+| a | b |\n|---|---|\n| c | d |
+
+```python
+def login(user: str) -> bool:
+    return user == "me"  # 1
+```
+
+    print("indented")
+
+The end
+"""
 
 
 PALETTE = {f"color({number})" for number in (1, 2, 3, 4, 6)} | {"cyan"}
