@@ -119,6 +119,17 @@ class GhTookTooLong(StateError):
         )
 
 
+class GhPrintsTooMuch(StateError):
+    """`gh` has printed more than any answer that sow asks for, and was ended."""
+
+    def __init__(self, what: str, most: int) -> None:
+        super().__init__(
+            f"gh has printed more than {most >> 20} MB for {what}",
+            hint="See with `gh --version` that it is GitHub's gh that is on the PATH, and with"
+            " `gh api user` that it prints an answer and no more.",
+        )
+
+
 class GhKilled(StateError):
     """`gh` was ended by a signal, so that it has given no answer."""
 

@@ -1,22 +1,16 @@
 """Running `gh` so that it asks nothing, and telling by its ending what has happened.
 
-Owns its variables, its time limit, and what its words and exit codes mean (gh 2.23: 0 done, 1
+Owns its variables, how long it may take, and what its words and exit codes mean (gh 2.23: 0 done, 1
 failed, 2 cancelled, 4 not logged in).
 """
 
 import os
 import re
-import signal
-import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
 
 from sow.errors import SowError
 from sow.github.github_errors import (
-    GhKilled,
-    GhMissing,
-    GhTookTooLong,
     GhTooOld,
     GithubRefused,
     GithubUnreachable,
@@ -25,6 +19,7 @@ from sow.github.github_errors import (
     NotLoggedIn,
     RateLimited,
 )
+from sow.github.process import run_gh
 
 SECONDS = 90.0
 """How long a request may take; `gh` itself sets no limit."""
@@ -75,14 +70,16 @@ def gh(
 
     `environ` replaces `os.environ`. `holds` is a descriptor, of a lock say, that stays open as long
     as `gh` lives, though we do not. Raises GhMissing, GhTooOld, NotLoggedIn, NoRemote, NotFound,
-    RateLimited, GithubUnreachable, GithubRefused, GhTookTooLong and GhKilled.
+    RateLimited, GithubUnreachable, GithubRefused, GhTookTooLong,
+    GhPrintsTooMuch and GhKilled.
     """
     given = os.environ if environ is None else environ
-    code, output, complaint = _run(folder, words, what, stdin, seconds, given, holds)
+    variables = gh_environment(given)
+    code, output, complaint = run_gh(folder, words, what, stdin, seconds, variables, holds)
     if code == 0:
         return output
     if any(sign in complaint for sign in TOO_OLD):
-        raise GhTooOld(_version(folder, given), complaint.splitlines()[0])
+        raise GhTooOld(_version(folder, variables), complaint.splitlines()[0])
     raise failure(what, code, complaint, output.decode("utf-8", "replace"))
 
 
@@ -124,50 +121,8 @@ def _details(output: str, complaint: str) -> list[str]:
     return [words for words in found if words and words not in complaint]
 
 
-def _run(
-    folder: Path,
-    words: Sequence[str],
-    what: str,
-    stdin: bytes | None,
-    seconds: float,
-    environ: Mapping[str, str],
-    holds: int | None = None,
-) -> tuple[int, bytes, str]:
-    """Run `gh` in a process group of its own, so that a time-out ends what it has started."""
-    try:
-        process = subprocess.Popen(
-            ["gh", *words],
-            cwd=folder,
-            env=gh_environment(environ),
-            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            process_group=0,
-            pass_fds=() if holds is None else (holds,),
-        )
-    except OSError as error:
-        raise GhMissing from error
-    try:
-        output, complaint = process.communicate(stdin, timeout=seconds)
-    except subprocess.TimeoutExpired as error:
-        _end(process)
-        raise GhTookTooLong(what, seconds) from error
-    except BaseException:
-        _end(process)
-        raise
-    if process.returncode < 0:
-        raise GhKilled(what, -process.returncode)
-    return process.returncode, output, complaint.decode("utf-8", "replace")
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-
-
-def _version(folder: Path, environ: Mapping[str, str]) -> str:
+def _version(folder: Path, variables: Mapping[str, str]) -> str:
     """Return the version of the installed `gh`, in its own words."""
-    _, output, _ = _run(folder, ("--version",), "its version", None, SECONDS, environ)
+    _, output, _ = run_gh(folder, ("--version",), "its version", None, SECONDS, variables)
     found = re.search(rb"\d+(\.\d+)+", output)
     return found[0].decode() if found else "(of no version)"

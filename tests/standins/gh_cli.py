@@ -44,6 +44,10 @@ def main() -> int:
         os.kill(os.getpid(), signal.SIGKILL)
     if fault == "hangs":
         signal.pause()
+    while fault == "prints without end":
+        print("y" * 65_536)
+    while fault == "complains without end":
+        sys.stderr.write("y" * 65_536)
     if fault == "malformed":
         print('{"full_name": "octo/app", "html')
         return 0

@@ -18,6 +18,8 @@ FAULTS = {
     "another form": ("cannot be read", "Expected `str`"),
     "silent": ("was refused", "exit code 1"),
     "killed": ("ended by signal 9", "call again"),
+    "prints without end": ("printed more than 64 MB for", "gh --version"),
+    "complains without end": ("printed more than 64 MB for", "gh --version"),
 }
 STATUSES = [
     (401, "Bad credentials", "not logged in", "gh auth login"),
