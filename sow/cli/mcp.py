@@ -92,6 +92,7 @@ def mcp(context: click.Context, bound: str, which: str, lists: bool, as_json: bo
         others={tool.name for tool in tools_for(root, agent, seconds)},
         environ=environ,
         folder=folder,
+        bound=seconds,
         words_of_waiting=lambda given: words_of_waiting(environ, folder, given),
     )
 

@@ -1,8 +1,7 @@
 """What a client is answered: the objects that a command has printed, its notes, its exit code.
 
-Owns the form of an answer, and how long it may be. The objects are those of
-`--json`, errors included; nothing in them is changed, save that of a single one that is too long
-the longest texts are cut, and say so.
+Owns the form of an answer. The objects are those of `--json`, errors included; nothing in them is
+changed, save where there is no room for all (`room`).
 """
 
 import json
@@ -12,15 +11,9 @@ from typing import Any
 from msgspec import Struct
 
 from sow.errors import ExitCode, SowError
+from sow.mcp_server.room import fit_notes, fit_results, left_out
 from sow.mcp_server.tool import Arguments, Tool
 
-MOST_CHARACTERS = 45_000
-"""Of one answer. Claude Code 2.1.330 shows its model 49,000 whole, and of more a preview."""
-TEXT_LIMITS = (20_000, 4_000, 800)
-"""To how many characters the texts of a result are cut that is too long by itself; the first of
-them that is enough."""
-MOST_NOTES = 4_000
-"""Characters in all the notes."""
 WAITING_TOOL = {"batch_run": "batch_wait", "batch_wait": "batch_wait"}
 """The tool that goes on waiting where it is not `agent_wait` or `job_wait`."""
 
@@ -52,20 +45,18 @@ def answer_of(tool: Tool, arguments: Arguments, ended: Ended) -> Answer:
     """Return the answer to a call whose command line has ended."""
     results, others = _objects(ended.output)
     if not results and ended.exit_code not in (ExitCode.OK, ExitCode.STILL_RUNNING):
-        results = [error_object(_without_words(ended))]
-    kept, left_out = _fitting(results, keeps_last=tool.keeps_last)
-    content: Json = {"exit_code": ended.exit_code, "results": kept}
-    notes = _noted([*others, *_notes(ended.errors, results)])
-    if left_out:
-        kept_part = "last" if tool.keeps_last else "first"
-        notes.append(
-            f"{left_out} more results are left out, for the answer would be too long: these are the"
-            f" {kept_part}. Ask for less at once."
-        )
+        results = [error_object(failure_of(ended))]
+    fit = fit_results(results, keeps_last=tool.keeps_last)
+    content: Json = {"exit_code": ended.exit_code, "results": fit.results}
+    notes = fit_notes([*fit.missing, *others, *_notes(ended.errors, results)])
+    if fit.left_out:
+        notes.append(left_out(fit.left_out, keeps_last=tool.keeps_last))
     if notes:
         content["notes"] = notes
-    if ended.exit_code == ExitCode.STILL_RUNNING:
-        content["continue_with"] = going_on(tool, arguments, results)
+    if ended.exit_code == ExitCode.STILL_RUNNING or fit.goes_on:
+        content["continue_with"] = going_on(
+            tool, arguments, fit.results if fit.goes_on else results
+        )
     return Answer(content, any("error" in result for result in results))
 
 
@@ -131,52 +122,6 @@ def _objects(output: str) -> tuple[list[Json], list[str]]:
     return objects, others
 
 
-def _fitting(results: Sequence[Json], *, keeps_last: bool) -> tuple[list[Json], int]:
-    """Return as many results as an answer may hold, at least one, and the number of the others."""
-    room, kept = MOST_CHARACTERS, 0
-    for result in reversed(results) if keeps_last else results:
-        room -= len(json.dumps(result, ensure_ascii=False)) + 2
-        if room < 0 and kept:
-            break
-        kept += 1
-    chosen = results[len(results) - kept :] if keeps_last else results[:kept]
-    return _in_room(chosen), len(results) - kept
-
-
-def _in_room(results: Sequence[Json]) -> list[Json]:
-    """Return results with their texts cut as far as an answer has no room for them."""
-    fit = list(results)
-    for most in TEXT_LIMITS:
-        if len(json.dumps(fit, ensure_ascii=False)) <= MOST_CHARACTERS:
-            break
-        fit = [_cut(result, most) for result in results]
-    return fit
-
-
-def _cut(value: Any, most: int) -> Any:
-    match value:
-        case str() if len(value) > most:
-            return f"{value[:most]}… ({len(value) - most} more characters)"
-        case dict():
-            return {key: _cut(each, most) for key, each in value.items()}
-        case list():
-            return [_cut(each, most) for each in value]
-    return value
-
-
-def _noted(notes: Sequence[str]) -> list[str]:
-    """Return the first notes, as far as there is room for them, and how many others there are."""
-    room = MOST_NOTES
-    kept: list[str] = []
-    for note in notes:
-        room -= len(note)
-        if room < 0:
-            left = len(notes) - len(kept)
-            return [*kept, _cut(note, MOST_NOTES // 4), *([f"{left - 1} more notes"] * (left > 1))]
-        kept.append(note)
-    return kept
-
-
 def _notes(errors: str, results: Sequence[Json]) -> list[str]:
     """Return what was written to standard error besides the errors, which stand in the results."""
     text = f"\n{errors}\n"
@@ -188,8 +133,8 @@ def _notes(errors: str, results: Sequence[Json]) -> list[str]:
     return [line for line in text.split("\n") if line.strip()]
 
 
-def _without_words(ended: Ended) -> SowError:
-    """Return the error of a command that has failed and printed no object."""
+def failure_of(ended: Ended) -> SowError:
+    """Return the error of a command that has failed and printed no object that says why."""
     words = " ".join(ended.errors.split()) or f"the command ended with exit code {ended.exit_code}"
     error = SowError(words, hint="What was done stands; `status` tells how it stands now.")
     known = {int(code) for code in ExitCode}

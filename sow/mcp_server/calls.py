@@ -6,26 +6,40 @@ order then (`sow.cli.detaching`): its jobs go on, and their outcomes are owed.
 """
 
 import errno
+import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process
+from msgspec import Struct
 
 from sow.environment import own_environment, own_process
-from sow.errors import QueueError, UsageError
+from sow.errors import QueueError, StateError, UsageError
 from sow.mcp_server.answers import Ended
 from sow.mcp_server.tool import Line
 
 MOST_WAITS = 16
 """How many calls may wait at once; each is a process."""
 MOST_AT_ONCE = 4
-"""How many others run at once; the rest queue up."""
-MOST_BYTES = 16 << 20
-"""Of what a command prints. It is held in memory."""
+"""How many others run at once; the rest wait for a turn."""
 GRACE_SECONDS = 5.0
 """How long a process has to leave before it is killed."""
+
+
+class Limits(Struct, frozen=True):
+    """How much a client may have at once."""
+
+    turn_seconds: float = 25.0
+    """How long a call waits for its turn: half of what a tool waits, so that the other half is left
+    for the call itself."""
+    most_bytes: int = 16 << 20
+    """Of what a command prints. It is held in memory."""
+
+
+USUAL = Limits()
 
 
 class TooManyWaits(QueueError):
@@ -35,6 +49,27 @@ class TooManyWaits(QueueError):
         super().__init__(
             f"{MOST_WAITS} calls wait already",
             hint="Wait for several tasks in one call, or begin with `detach`.",
+        )
+
+
+class NoTurn(QueueError):
+    """Others have run all the time for which a call may wait for its turn."""
+
+    def __init__(self, seconds: float, running: list[str]) -> None:
+        super().__init__(
+            f"{MOST_AT_ONCE} other calls run, and none of them has ended in {seconds:g} s:"
+            f" {', '.join(running)}",
+            hint="Nothing was done. Call again when one of them has ended, or cancel one.",
+        )
+
+
+class TooMuchPrinted(StateError):
+    """A command has printed more than is held in memory."""
+
+    def __init__(self, command: str, most_bytes: int) -> None:
+        super().__init__(
+            f"`{command}` prints more than {most_bytes} bytes",
+            hint="Ask for less at once: with `last`, `limit` or `since`, where the tool has them.",
         )
 
 
@@ -48,31 +83,52 @@ class TooLong(UsageError):
 class Calls:
     """Runs command lines in one folder with one environment."""
 
-    def __init__(self, environ: Mapping[str, str], folder: Path, encoding: str = "utf-8") -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        folder: Path,
+        encoding: str = "utf-8",
+        limits: Limits = USUAL,
+    ) -> None:
         self._environ = own_environment(environ)
         self._folder = folder
         self._encoding = encoding
         self._waits = 0
         self._turns = anyio.Semaphore(MOST_AT_ONCE)
+        self._limits = limits
+        self._running: list[str] = []
         self._live: set[Process] = set()
         self._closed = False
 
     async def run(self, line: Line) -> Ended:
         """Run a command line to its end. Cancelled, it asks the process to leave first.
 
-        Raises TooManyWaits and TooLong.
+        Raises TooManyWaits, NoTurn, TooLong and TooMuchPrinted.
         """
-        if line.seconds is None:
+        async with self._turn(line) if line.seconds is None else self._wait():
+            return await self._run(line)
+
+    @asynccontextmanager
+    async def _turn(self, line: Line) -> AsyncIterator[None]:
+        """Let a call that does not wait run as one of a few."""
+        with anyio.move_on_after(self._limits.turn_seconds) as waiting:
             await self._turns.acquire()
-            try:
-                return await self._run(line)
-            finally:
-                self._turns.release()
+        if waiting.cancelled_caught:
+            raise NoTurn(self._limits.turn_seconds, self._running)
+        self._running.append(line.command)
+        try:
+            yield
+        finally:
+            self._running.remove(line.command)
+            self._turns.release()
+
+    @asynccontextmanager
+    async def _wait(self) -> AsyncIterator[None]:
         if self._waits >= MOST_WAITS:
             raise TooManyWaits
         self._waits += 1
         try:
-            return await self._run(line)
+            yield
         finally:
             self._waits -= 1
 
@@ -81,13 +137,13 @@ class Calls:
         self._closed = True
         async with anyio.create_task_group() as group:
             for process in list(self._live):
-                group.start_soon(_see_out, process)
+                group.start_soon(_end, process)
 
     async def _run(self, line: Line) -> Ended:
         process = await self._start(line)
         self._live.add(process)
         try:
-            ended = await self._to_its_end(process, line.text)
+            ended = await self._to_its_end(process, line)
         finally:
             with anyio.CancelScope(shield=True):
                 await _see_out(process)
@@ -111,13 +167,15 @@ class Calls:
             raise
         return process
 
-    async def _to_its_end(self, process: Process, text: str | None) -> Ended:
-        output, errors = bytearray(), bytearray()
+    async def _to_its_end(self, process: Process, line: Line) -> Ended:
+        output, errors, most = bytearray(), bytearray(), self._limits.most_bytes
         async with anyio.create_task_group() as group:
-            if text is not None:
-                group.start_soon(_feed, process, text.encode())
-            group.start_soon(_read, process, process.stdout, output)
-            group.start_soon(_read, process, process.stderr, errors)
+            if line.text is not None:
+                group.start_soon(_feed, process, line.text.encode())
+            for stream, into in ((process.stdout, output), (process.stderr, errors)):
+                group.start_soon(_read, stream, into, most, group.cancel_scope)
+        if max(len(output), len(errors)) > most:
+            raise TooMuchPrinted(line.command, most)
         exit_code = await process.wait()
         words = [bytes(each).decode(self._encoding, "replace") for each in (output, errors)]
         return Ended(exit_code if exit_code >= 0 else 128 - exit_code, *words)
@@ -134,32 +192,46 @@ async def _feed(process: Process, data: bytes) -> None:
         await process.stdin.aclose()
 
 
-async def _read(process: Process, stream: ByteReceiveStream | None, into: bytearray) -> None:
-    """Read all of a stream, as far as there is room for it; who prints more is ended."""
+async def _read(
+    stream: ByteReceiveStream | None, into: bytearray, most: int, reading: anyio.CancelScope
+) -> None:
+    """Read all of a stream; of a process that prints too much nothing more is read."""
     assert stream is not None  # noqa: S101 - it was asked for
     async for chunk in stream:
-        if len(into) < MOST_BYTES:
-            into += chunk
-        elif process.returncode is None:
-            process.kill()
+        into += chunk
+        if len(into) > most:
+            reading.cancel()
 
 
 async def _see_out(process: Process) -> None:
-    """Return when a process has left: it is asked to, and killed where it does not."""
-    if process.returncode is None:
-        _signal(process, kill=False)
-        with anyio.move_on_after(GRACE_SECONDS):
-            await process.wait()
-    if process.returncode is None:
-        _signal(process, kill=True)
-        await process.wait()
-    for stream in (process.stdin, process.stdout, process.stderr):
-        if stream is not None:
-            await stream.aclose()
+    """End a process whose streams nobody reads any more, and close them.
+
+    What it still prints is read: else it might stand in the middle of that, and could not leave.
+    """
+    async with anyio.create_task_group() as group:
+        for stream in (process.stdout, process.stderr):
+            group.start_soon(_drain, stream)
+        await _end(process)
+        group.cancel_scope.cancel()
+    for each in (process.stdin, process.stdout, process.stderr):
+        if each is not None:
+            await each.aclose()
 
 
-def _signal(process: Process, *, kill: bool) -> None:
-    try:
-        process.kill() if kill else process.terminate()
-    except ProcessLookupError:  # it has just ended
-        return
+async def _drain(stream: ByteReceiveStream | None) -> None:
+    assert stream is not None  # noqa: S101 - it was asked for
+    async for _ in stream:
+        pass
+
+
+async def _end(process: Process) -> None:
+    """Return when a process has ended: it is interrupted, and killed where it does not leave.
+
+    Interrupted as at a terminal: a command takes a git or a gh along then that it has started.
+    """
+    for signum in (signal.SIGINT, signal.SIGKILL):
+        if process.returncode is None:
+            with suppress(ProcessLookupError):  # it has just ended
+                process.send_signal(signum)
+            with anyio.move_on_after(GRACE_SECONDS if signum is signal.SIGINT else None):
+                await process.wait()

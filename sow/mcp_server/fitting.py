@@ -10,8 +10,11 @@ from difflib import get_close_matches
 from typing import Any
 
 from sow.errors import UsageError
+from sow.mcp_server.room import cut_text
 from sow.mcp_server.tool import Arguments, Tool
 
+MOST_ITEMS = 1_000
+"""Of a list. Nobody names so many tasks by hand; a batch takes all that are ready."""
 TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool, "array": list}
 NAMES = {
     "string": "a text",
@@ -34,9 +37,9 @@ def fitting(tool: Tool, arguments: Arguments) -> Arguments:
     properties: Mapping[str, Any] = tool.schema["properties"]
     for name, value in arguments.items():
         if name not in properties:
-            near = get_close_matches(name, properties, n=1)
+            near = get_close_matches(cut_text(name), properties, n=1)
             guess = f"Did you mean {near[0]}? " if near else ""
-            raise UnfitArguments(tool, f"no such argument: {name!r}", guess)
+            raise UnfitArguments(tool, f"no such argument: {cut_text(name)!r}", guess)
         problem = _problem(properties[name], value)
         if problem:
             raise UnfitArguments(tool, f"{name} {problem}")
@@ -52,6 +55,8 @@ def _problem(schema: Mapping[str, Any], value: Any) -> str:
     if type(value) is not TYPES[kind]:  # True is an int to isinstance
         return f"has to be {NAMES[kind]}"
     match value:
+        case list() if len(value) > MOST_ITEMS:
+            return f"has more than {MOST_ITEMS} items"
         case list():
             return next(filter(None, (_problem(schema["items"], each) for each in value)), "")
         case int():

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from sow.errors import StateError
+from sow.mcp_server.room import cut_text
 from sow.mcp_server.tool import Line
 
 JSON = "application/json"
@@ -61,7 +62,9 @@ class NoSuchResource(StateError):
     """Nothing lies at an address."""
 
     def __init__(self, address: str) -> None:
-        super().__init__(f"no resource: {address}", hint="The lists of resources name them all.")
+        super().__init__(
+            f"no resource: {cut_text(address)}", hint="The lists of resources name them all."
+        )
 
 
 def forms_for(*, own_task: str | None) -> Sequence[Resource]:

@@ -18,15 +18,24 @@ from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
 from sow import __version__
-from sow.errors import SowError
-from sow.mcp_server.answers import Answer, answer_of, error_object, objects_in, refusal
+from sow.errors import ExitCode, SowError
+from sow.mcp_server.answers import (
+    Answer,
+    answer_of,
+    error_object,
+    failure_of,
+    objects_in,
+    refusal,
+)
 from sow.mcp_server.calls import Calls
 from sow.mcp_server.fitting import fitting
-from sow.mcp_server.resources import Resource, line_of, of_task
+from sow.mcp_server.resources import JSON_LINES, Resource, line_of, of_task
+from sow.mcp_server.room import cut_text, fit_lines
 from sow.mcp_server.tool import Arguments, Line, Tool
 
 PROGRESS_SECONDS = 5.0
-MOST_TASKS_LISTED = 500
+MOST_TASKS_LISTED = 150
+"""Among the resources, each with two addresses: a list of some 45,000 characters."""
 
 INSTRUCTIONS = """\
 sow runs coding agents as queued jobs in this repository. Each tool is the sow command of its
@@ -141,7 +150,7 @@ async def _answer(
     tool = offer.tools.get(name)
     if tool is None:
         more = "; `sow mcp --tools all` offers it" if name in offer.others else ""
-        raise MCPError(types.INVALID_PARAMS, f"no such tool: {name}{more}")
+        raise MCPError(types.INVALID_PARAMS, f"no such tool: {cut_text(name)}{more}")
     try:
         line = tool.line(fitting(tool, arguments))
     except SowError as error:
@@ -175,8 +184,7 @@ async def _resources(offer: Offer, calls: Calls) -> list[types.Resource]:
     """Return all resources that there are now."""
     found = [form for form in offer.forms if "{" not in form.address]
     if not offer.is_agents_own:
-        listed = await calls.run(Line(("task", "list", "--json")))
-        tasks = [found["task"] for found in objects_in(listed.output) if found.get("task")]
+        tasks = await _tasks(calls)
         found += [each for task in tasks[:MOST_TASKS_LISTED] for each in of_task(task)]
     return [
         types.Resource(
@@ -189,14 +197,26 @@ async def _resources(offer: Offer, calls: Calls) -> list[types.Resource]:
     ]
 
 
+async def _tasks(calls: Calls) -> list[str]:
+    """Return the tasks' ids; none where there is no project. Raises MCPError."""
+    try:
+        listed = await calls.run(Line(("task", "list", "--json")))
+    except SowError as error:
+        raise MCPError(types.INTERNAL_ERROR, error.message, error_object(error)) from None
+    return [found["task"] for found in objects_in(listed.output) if found.get("task")]
+
+
 async def _read(offer: Offer, calls: Calls, address: str) -> types.TextResourceContents:
     """Read a resource. Raises MCPError, with the command's error as its data."""
     try:
         line, form = line_of(address, offer.forms)
+        ended = await calls.run(line)
+        if not ended.output and ended.exit_code != ExitCode.OK:
+            raise failure_of(ended)
     except SowError as error:
         raise MCPError(types.INVALID_PARAMS, error.message, error_object(error)) from None
-    ended = await calls.run(line)
     for found in objects_in(ended.output):
         if "error" in found:
             raise MCPError(types.INVALID_PARAMS, found["error"]["message"], found)
-    return types.TextResourceContents(uri=address, mime_type=form.mime_type, text=ended.output)
+    text = fit_lines(ended.output, keeps_last=form.mime_type == JSON_LINES)
+    return types.TextResourceContents(uri=address, mime_type=form.mime_type, text=text)

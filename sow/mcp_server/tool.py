@@ -6,6 +6,7 @@ Knows nothing of click, of the protocol, or of how a command line is run.
 """
 
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 from typing import Any
 
 from msgspec import Struct
@@ -27,6 +28,11 @@ class Line(Struct, frozen=True):
     """What it reads on standard input; it has none where this is None."""
     seconds: float | None = None
     """How long it waits at most; None of a command that does not wait."""
+
+    @property
+    def command(self) -> str:
+        """The command itself, as people call it."""
+        return " ".join(("sow", *takewhile(lambda word: word != "--json", self.words)))
 
 
 class Tool(Struct, frozen=True):

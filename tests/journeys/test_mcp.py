@@ -3,28 +3,13 @@
 import json
 import signal
 import subprocess
-from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import anyio
-import anyio.to_thread
 import pytest
 from journeys.callers import await_end, await_runs, await_waiters, gate, good, open_gate
+from journeys.mcp_clients import SPAWN, ask, calls_of, greeted, hear, place_of, until
 from journeys.site import SOW, Site, wait_until
-from mcp_server.place import Json, Place, call, run
-
-SPAWN = {"agent": "implementer", "detach": True}
-
-
-def place_of(site: Site, **settings: Any) -> Place:
-    return Place(site.root, site.environment(), **settings)
-
-
-async def until(wait: Callable[..., Any], *arguments: Any) -> None:
-    """Wait for what somebody else does, while this client's other calls go on."""
-    await anyio.to_thread.run_sync(wait, *arguments)
+from mcp_server.place import Json, call, run
 
 
 def test_two_waits_hold_up_no_other_call(site: Site) -> None:
@@ -140,7 +125,7 @@ def test_a_call_that_is_cancelled_leaves_its_job(site: Site) -> None:
             await until(await_waiters, site, "010")
             await until(await_runs, site)
             scope.cancel()
-            await until(wait_until, lambda: not spawning(site), "nobody waits")
+            await until(wait_until, lambda: not calls_of(site), "nobody waits")
             open_gate(site, "go")
             await until(await_end, site, "010")
             answer = await call(client, "agent_wait", tasks=["010"])
@@ -150,53 +135,12 @@ def test_a_call_that_is_cancelled_leaves_its_job(site: Site) -> None:
     run(work)
 
 
-def spawning(site: Site) -> list[int]:
-    """Return the processes of calls that a server of this repository has started."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            words = (process / "cmdline").read_bytes().split(b"\0")
-            here = (process / "cwd").readlink() == site.root
-            if here and {b"agent", b"--json", b"--"} <= set(words):
-                found.append(int(process.name))
-    return found
-
-
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "1"},
-    },
-}
-
-
-def say(server: "subprocess.Popen[str]", **message: Any) -> None:
-    assert server.stdin is not None
-    server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-    server.stdin.flush()
-
-
-def hear(server: "subprocess.Popen[str]") -> Json:
-    assert server.stdout is not None
-    heard: Json = json.loads(server.stdout.readline())
-    return heard
-
-
 def waiting_server(site: Site) -> "subprocess.Popen[str]":
     """Start a server, and have it wait for an agent."""
     site.project("010")
     site.script([good(gate("go"))])
-    server = site.start("mcp", stdin=subprocess.PIPE)
-    say(server, **HELLO)
-    assert hear(server)["result"]["serverInfo"]["name"] == "sow"
-    say(server, method="notifications/initialized")
-    arguments = {"agent": "implementer", "tasks": ["010"]}
-    asked = {"name": "agent_spawn", "arguments": arguments}
-    say(server, id=2, method="tools/call", params=asked)
+    server = greeted(site)
+    ask(server, 2, "agent_spawn", agent="implementer", tasks=["010"])
     await_waiters(site, "010")
     await_runs(site)
     return server
@@ -211,7 +155,7 @@ def test_a_server_that_goes_leaves_no_call_and_every_job(
     """Where its client closes standard input as well (None)."""
     server = waiting_server(site)
     assert server.stdin is not None
-    assert len(spawning(site)) == 1
+    assert len(calls_of(site)) == 1
     if how is None:
         server.stdin.close()
         server.stdin = None
@@ -221,7 +165,7 @@ def test_a_server_that_goes_leaves_no_call_and_every_job(
     code = {None: 0, signal.SIGKILL: -9}.get(how, 130)
     assert (server.returncode, err) == (code, "")
     assert {json.loads(line)["jsonrpc"] for line in out.splitlines()} <= {"2.0"}
-    wait_until(lambda: not spawning(site), "the call left, too")
+    wait_until(lambda: not calls_of(site), "the call left, too")
     open_gate(site, "go")
     await_end(site, "010")
     outcome = site.sow("agent", "wait", "010", "--json").json
@@ -230,14 +174,13 @@ def test_a_server_that_goes_leaves_no_call_and_every_job(
 
 def test_a_call_that_is_killed_is_an_error_and_its_job_goes_on(site: Site) -> None:
     server = waiting_server(site)
-    (caller,) = spawning(site)
+    (caller,) = calls_of(site)
     site.kill(caller)
     answer = hear(server)
     assert (answer["id"], answer["result"]["isError"]) == (2, True)
     assert answer["result"]["structuredContent"]["exit_code"] == 128 + signal.SIGKILL
     open_gate(site, "go")
-    asked = {"name": "agent_wait", "arguments": {"tasks": ["010"]}}
-    say(server, id=3, method="tools/call", params=asked)
+    ask(server, 3, "agent_wait", tasks=["010"])
     (outcome,) = hear(server)["result"]["structuredContent"]["results"]
     assert outcome["status"] == "needs_review"
 

@@ -18,7 +18,7 @@ from sow.agents.rights import calling_agent
 from sow.cli.mcp_progress import words_of_waiting
 from sow.cli.mcp_tools import tools_for
 from sow.cli.root import root
-from sow.mcp_server.calls import Calls
+from sow.mcp_server.calls import USUAL, Calls, Limits
 from sow.mcp_server.server import make_server
 from sow.mcp_server.stdio import offer_of
 
@@ -35,6 +35,7 @@ class Place:
     environ: dict[str, str]
     bound: float = 30.0
     progress_seconds: float = 0.05
+    limits: Limits = USUAL
     heard: list[tuple[float, float | None, str | None]] = field(default_factory=list)
 
     def sow(self, *words: str, text: str | None = None) -> "subprocess.CompletedProcess[str]":
@@ -68,7 +69,7 @@ class Place:
             type(offer)(
                 offer.tools, offer.forms, offer.is_agents_own, words, self.progress_seconds
             ),
-            calls := Calls(self.environ, self.root),
+            calls := Calls(self.environ, self.root, limits=self.limits),
         )
         async with Client(server, mode="legacy") as client:
             yield client

@@ -4,10 +4,13 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sow.cli.mcp_tools import tools_for
 from sow.cli.root import root
-from sow.mcp_server.answers import MOST_CHARACTERS, Ended, answer_of
+from sow.mcp_server.answers import Ended, answer_of
+from sow.mcp_server.room import MOST_CHARACTERS
 
 TOOLS = {tool.name: tool for tool in tools_for(root, None, 50.0)}
 ERROR = {
@@ -126,3 +129,64 @@ def test_a_wait_whose_time_is_up_says_how_it_goes_on(
     answer = answer_of(TOOLS[name], arguments, Ended(75, printed(*results)))
     assert answer.content["continue_with"] == {"tool": tool, "arguments": goes_on}
     assert TOOLS[tool].line(goes_on).seconds == 50.0
+
+
+def test_a_list_that_is_too_long_is_cut_and_a_note_says_by_how_much() -> None:
+    items = [{"task": f"{number:03}", "name": "n" * 60} for number in range(3000)]
+    answer = answer_of(TOOLS["status"], {}, Ended(0, printed({"tasks": items, "name": "P"})))
+    (result,) = answer.content["results"]
+    assert len(answer.text) < MOST_CHARACTERS + 1000
+    assert result["tasks"] == items[: len(result["tasks"])]
+    assert result["name"] == "P"
+    assert answer.content["notes"] == [
+        f"Of `tasks` {3000 - len(result['tasks'])} more are left out."
+    ]
+
+
+@given(
+    st.recursive(
+        st.one_of(st.text(max_size=300), st.integers(), st.none()),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=20), inner, max_size=4)
+        ),
+        max_leaves=12,
+    ),
+    st.integers(1, 5_000),
+)
+def test_whatever_a_command_prints_its_answer_is_bounded(value: Any, times: int) -> None:
+    big = {
+        "many": [value] * times,
+        "long": "x" * times * 40,
+        "keys": {str(n): value for n in range(times)},
+    }
+    for tool in ("log", "status"):
+        answer = answer_of(TOOLS[tool], {}, Ended(0, printed(big, big)))
+        assert len(answer.text) < MOST_CHARACTERS + 6_000
+
+
+CHANGES = [{"cursor": f"q:{n}", "seq": n, "data": {"reason": "r" * 200}} for n in range(1, 1001)]
+
+
+@pytest.mark.parametrize("exit_code", [0, 75])
+def test_more_changes_than_there_is_room_for_come_with_the_next_call(exit_code: int) -> None:
+    """Nothing is missed, and nothing is told twice: the cursor leads to the first that is left."""
+    told: list[Any] = []
+    arguments = {"any": True, "since": "0"}
+    calls = 0
+    while len(told) < len(CHANGES):
+        rest = CHANGES[len(told) :]
+        output = printed({"changes": rest, "cursor": CHANGES[-1]["cursor"]})
+        answer = answer_of(TOOLS["agent_wait"], arguments, Ended(exit_code, output))
+        (result,) = answer.content["results"]
+        assert len(answer.text) < MOST_CHARACTERS + 1000
+        told += result["changes"]
+        assert result["cursor"] == told[-1]["cursor"]
+        whole = len(told) == len(CHANGES)
+        if not whole:
+            assert "the cursor leads to the rest" in answer.content["notes"][0]
+        if not whole or exit_code == 75:
+            arguments = answer.content["continue_with"]["arguments"]
+            assert arguments == {"any": True, "since": result["cursor"]}
+        calls += 1
+    assert told == CHANGES
+    assert 1 < calls < 20

@@ -1,8 +1,11 @@
 """The addresses of resources."""
 
+import json
+
 import pytest
 
 from sow.mcp_server.resources import NoSuchResource, forms_for, line_of
+from sow.mcp_server.room import MOST_CHARACTERS, fit_lines
 
 READ = {
     "sow://status": ("status", "--json", "--"),
@@ -47,3 +50,15 @@ def test_an_agent_reads_nothing_of_others() -> None:
     for address in ("sow://tasks/020/state", "sow://status", "sow://jobs/1/logs"):
         with pytest.raises(NoSuchResource):
             line_of(address, forms_for(own_task="010"))
+
+
+def test_a_resource_is_as_long_as_an_answer_at_most() -> None:
+    """Of a log the last entries stay, and the first line says how many others there are."""
+    entries = [{"number": number, "text": "x\u2028" * 500} for number in range(200)]
+    text = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in entries)
+    cut = fit_lines(text, keeps_last=True)
+    assert len(cut) < MOST_CHARACTERS + 1000
+    first, *rest = [json.loads(line) for line in cut.split("\n") if line]
+    assert rest == entries[-len(rest) :]
+    assert first["notes"][0].startswith(f"{200 - len(rest)} more results are left out")
+    assert fit_lines(text[:1500], keeps_last=True) == text[:1500]
