@@ -35,10 +35,9 @@ class ChangedJobs:
         """Give the jobs that have changed up to `newest`, to be read; None where all are.
 
         `at` counts seconds and never goes back. Raises QueueError; then, and where the reader
-        fails, all are to be read the next time.
+        fails, the same are to be read the next time.
         """
         changed = self._changed(database, newest, at)
-        self._cursor = None
         yield changed
         if changed is None:
             self._whole_at = at

@@ -119,3 +119,8 @@ def test_what_runs_no_more_is_forgotten(tmp_path: Path, database: Database) -> N
         jobs.change_job(database, job.id, state=state, retry_at=NOW)
         failing._look_at = 0.0
         assert len(failing.read(workspace, database, lambda _: True, NOW)) == lines
+
+
+def test_a_request_that_goes_on_failing_is_no_news_with_the_time() -> None:
+    later = [(seconds, fails(1)) for seconds in (2.0, AGAIN_SECONDS + 1, 10 * AGAIN_SECONDS)]
+    assert told((0.0, fails(1)), *later) == ["implementer (job 1): failed 1"]

@@ -152,3 +152,23 @@ def test_a_call_tells_what_happens_to_its_own_jobs_once(
     JobNews(Workspace(tmp_path), database, since=0.0).tell_of_batch(BatchId(7))
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("  020   implementer starts (job 2)")
+
+
+@pytest.mark.parametrize(
+    ("kind", "colour"),
+    [
+        (ChangeKind.FAILED, "failed"),
+        (ChangeKind.CANCELLED, "failed"),
+        (ChangeKind.BACKOFF, "warning"),
+        (ChangeKind.PARKED, "warning"),
+        (ChangeKind.HELD, "warning"),
+        (ChangeKind.ATTEMPT_ENDED, "warning"),
+        (ChangeKind.STATUS, "paused"),
+        (ChangeKind.ATTEMPT_BEGAN, ""),
+    ],
+)
+def test_a_line_has_the_colour_of_what_it_tells(kind: ChangeKind, colour: str) -> None:
+    found = happening_of(change(kind, status="paused", reason="why", before="running"), JOB)
+    assert found is not None
+    assert found.state == colour
+    assert (f"<{colour}>" in found.line(NOW, lambda word, _: f"<{word}>")) is bool(colour)

@@ -183,3 +183,14 @@ def test_a_wait_looks_at_its_jobs_only_where_something_was_written(
         _, *idle, busy = ticks
         assert idle == [(1, 1), (1, 1)], "the sign of the file"
         assert busy[1] > len(found.numbers)
+
+
+def test_a_worker_shows_its_own_jobs_and_counts_the_others(queues: Sequence[Queue]) -> None:
+    few, _ = queues
+    other = "w1-bbbbbb"
+    few.database.run("update lease set worker_id = ? where job_id = 4", (other,))
+    ours, others = worker_screen._parted(few.database, jobs.active_jobs(few.database))
+    assert [job.id for job in ours] == [1, 2, 3]
+    assert [job.id for job in others] == few.numbers[3:]
+    mine = f"w{os.getpid()}-aaaaaa"
+    few.database.run("update lease set worker_id = ? where job_id = 4", (mine,))

@@ -64,3 +64,14 @@ def test_only_the_jobs_that_are_shown_are_looked_at(
 def test_what_has_ended_has_no_row(tmp_path: Path, database: Database) -> None:
     ended = make_job(state=JobState.DONE)
     assert drawn(tmp_path, database, [ended]) == [""]
+
+
+def test_a_row_tells_how_a_job_stands_now_and_not_how_it_was_read_before(
+    tmp_path: Path, database: Database
+) -> None:
+    before = many(database, 3)
+    jobs.change_job(database, before[0].id, state=JobState.HELD, reason="waits for 900")
+    jobs.change_job(database, before[1].id, state=JobState.CANCELLED)
+    lines = drawn(tmp_path, database, before)
+    assert [line.split()[0] for line in lines] == ["003", "001"]
+    assert "waits for 900" in lines[1]

@@ -1,5 +1,6 @@
 """`sow watch` in lines, in a process: from where it tells, how long, and how it goes on."""
 
+import json
 import os
 import shlex
 from collections.abc import Iterator
@@ -133,3 +134,17 @@ def test_how_long_it_goes_on(
 ) -> None:
     known = {name: text.replace("{root}", str(workspace.root)) for name, text in env.items()}
     assert plain_watch._bound(Caller(workspace, known, workspace.root), wait) == seconds
+
+
+def test_a_request_that_fails_already_is_told_once(
+    workspace: Workspace, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plain_watch, "FOLLOW_SECONDS", 0.01)
+    job = jobs.insert_job(database, make_job(state=JobState.RUNNING, started_at=NOW))
+    output = workspace.attempt(job.id, 1).output
+    output.parent.mkdir(parents=True)
+    retry = {"type": "system", "subtype": "api_retry", "attempt": 1, "error_status": 429}
+    output.write_text(json.dumps({**retry, "error": "x"}) + "\n")
+    stands, *more = run(workspace, "--plain", "--wait", "50ms").out.splitlines()
+    assert "request failed (429)" in stands
+    assert [line for line in more if "failed" in line] == []

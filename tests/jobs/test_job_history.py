@@ -140,3 +140,19 @@ def test_what_an_older_file_tells_is_taken_over(workspace: Workspace) -> None:
 def test_a_job_without_an_agent_is_in_no_figure(database: Database) -> None:
     jobs.insert_job(database, make_job("010", executor=None, agent="", verb=Verb.CHECK))
     assert stats.went(database, None, now=NOW, since=0.0) == []
+
+
+def test_iterations_are_those_of_tasks_on_average_and_each_task_counts_once(
+    database: Database,
+) -> None:
+    for task, iteration in (("010", 1), ("020", 4)):
+        state = JobState.DONE if task == "010" else JobState.CANCELLED
+        jobs_of_task = [ended(database, task, state, Cause.REPORTED) for _ in range(2)]
+        names = ", ".join(map(str, jobs_of_task))
+        database.run(
+            f"update job_history set iteration = ? where job_id in ({names})", (iteration,)
+        )
+    (found,) = stats.went(database, None, now=NOW + 20, since=0.0)
+    counts = found.counts
+    assert (counts["tasks"], counts["iterations"], counts["most_iterations"]) == (2, 2.5, 4)
+    assert (counts["jobs"], counts["well"], counts["failed"], counts["cancelled"]) == (4, 2, 0, 2)

@@ -115,7 +115,7 @@ def test_a_pruned_job_is_gone_after_a_while(three: Database) -> None:
     assert live.read(at=1.0 + WHOLE_SECONDS) == jobs.active_jobs(three)
 
 
-def test_after_a_reading_that_failed_all_are_read(
+def test_what_was_to_be_read_is_read_after_a_reading_that_failed(
     three: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live = LiveJobs(three)
