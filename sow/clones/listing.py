@@ -123,7 +123,8 @@ def all_clone_places(main: MainCheckout, tasks: Sequence[Task]) -> list[Place]:
             path = folder / task_id
             if path not in places:
                 places[path] = _place_at(main, path)
-    there = [place for place in places.values() if place.path.parent.is_dir() or place.base]
+    # Of what is on record nothing is asked: one path that no system takes hides no other clone.
+    there = [place for place in places.values() if place.base or place.path.parent.is_dir()]
     return sorted(there, key=lambda place: (int(place.task), place.path))
 
 

@@ -20,7 +20,7 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import batches, changes, doorbell, history, notifications
 from sow.jobs.database import Database
 from sow.jobs.history import Ended
-from sow.jobs.run_names import changed_at, job_numbers, worker_logs
+from sow.jobs.run_names import bells, changed_at, job_numbers, worker_logs
 from sow.paths import Workspace
 from sow.state.projects import read_project
 from sow.state.state_errors import NoProject, UnknownTask
@@ -43,7 +43,7 @@ class Pruned:
 
     jobs: tuple[JobId, ...]
     logs: tuple[Path, ...]
-    """Logs of workers that are gone, and output that no record belongs to."""
+    """Logs of workers that are gone, bells of callers, and output that no record belongs to."""
     size: int
     """In bytes."""
     changes: int = 0
@@ -175,3 +175,6 @@ def _strays(workspace: Workspace, database: Database, *, oldest: float) -> Itera
         locks = path.glob("*/alive.lock") if path.is_dir() else [path.with_suffix(".lock")]
         if changed_at(path) <= oldest and not any(doorbell.is_held(lock) for lock in locks):
             yield path
+    for bell in sorted(bells(workspace.waiters)):  # a killed call leaves its own
+        if changed_at(bell) <= oldest and not doorbell.is_held(bell):
+            yield bell

@@ -27,6 +27,11 @@ def worker_logs(workers: Path) -> Iterator[Path]:
     return workers.glob(f"{WORKER_FILES}.log")
 
 
+def bells(waiters: Path) -> Iterator[Path]:
+    """Yield the bells of calls that wait, or have waited, in a folder."""
+    return waiters.glob("c[0-9]*.bell")
+
+
 def job_numbers(jobs: Path) -> Iterator[int]:
     """Yield the numbers of the jobs that have a folder in `run/jobs`."""
     return (int(path.name) for path in jobs.glob("[0-9]*") if _is_job(path.name))

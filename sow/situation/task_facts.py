@@ -210,7 +210,8 @@ class TaskLook:
         if os.path.lexists(path / ".git" / "MERGE_HEAD"):
             return "conflict"
         is_begun = not _is_pending(task)
-        if is_begun and self._branches.tip(task) is None and not path.is_dir():
+        is_there = os.path.isdir(path)  # noqa: PTH112 - no system's fault with one hides the others
+        if is_begun and self._branches.tip(task) is None and not is_there:
             return "gone"
         is_behind = ended == Cause.MERGE_CONFLICT and self._branches.is_behind(task)
         return "behind" if is_behind else ""

@@ -11,6 +11,7 @@ from reports.job_cases import NOW
 from sow.ids import ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
+from sow.jobs.doorbell import Bell
 from sow.jobs.pruning import Limits, Pruned, find_prunable, prune, size_of
 from sow.schema.job import Job, JobState
 from sow.schema.task import TaskStatus
@@ -155,6 +156,21 @@ def test_the_log_of_a_dead_worker_goes_and_that_of_a_living_one_stays(desk: Desk
     gone = desk.workspace.workers / "w2.log"
     assert prune(desk.workspace, desk.database, Limits(DAY, NO_LIMIT), now=NOW).logs == (gone,)
     assert not gone.exists()
+
+
+def test_the_bell_of_a_killed_call_goes_and_that_of_a_waiting_one_stays(desk: Desk) -> None:
+    waiters = desk.workspace.waiters
+    waiting = Bell(waiters / "c1-aa.batch1.bell")
+    gone = waiters / "c2-bb.batch1.bell"
+    os.mkfifo(gone)
+    (waiters / "somebody.bell").write_text("")
+    for path in (waiting.path, gone, waiters / "somebody.bell"):
+        os.utime(path, (NOW - 31 * DAY, NOW - 31 * DAY))
+    assert found(desk, days=32).logs == ()
+    assert found(desk).logs == (gone,)
+    prune(desk.workspace, desk.database, Limits(30 * DAY, NO_LIMIT), now=NOW)
+    assert {path.name for path in waiters.iterdir()} == {waiting.path.name, "somebody.bell"}
+    waiting.close()
 
 
 def test_a_size_is_that_of_all_below_and_none_of_what_is_gone(tmp_path: Path) -> None:

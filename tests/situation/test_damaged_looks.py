@@ -11,6 +11,7 @@ from calls.desk import Desk, make_desk
 from sow.batches import gathering
 from sow.git.git_errors import GitKilled
 from sow.jobs.database import open_queue
+from sow.schema.task import TaskStatus
 from sow.situation.looking import look
 from sow.situation.next_steps import next_steps
 
@@ -49,3 +50,15 @@ def test_a_batch_that_cannot_be_looked_at_hides_neither_jobs_nor_other_batches(
     commands = [step.command for step in next_steps(found)]
     assert f"sow batch wait {first.batch.id}" in commands
     assert not any(command.startswith(("sow agent spawn", "sow batch run")) for command in commands)
+
+
+@pytest.mark.parametrize("path", ["/x" * 3000, f"/{'x' * 300}"])
+def test_a_place_of_a_clone_that_no_system_takes_hides_no_other_task(desk: Desk, path: str) -> None:
+    """An author may write any into its state."""
+    for task in ("010", "020"):
+        desk.task(task, status=TaskStatus.NEEDS_REVIEW)
+    state = next(desk.workspace.project.glob("phases/*/tasks/010/state.yaml"))
+    clone = f"  clone: {{path: {path}, branch: mine, base: {'a' * 40}}}\n"
+    state.write_text(state.read_text() + clone)
+    found = look(desk.caller, is_at_terminal=True)
+    assert [task.id for task in found.tasks] == ["010", "020"]
