@@ -37,6 +37,9 @@ from sow.watching.terminal import Terminal, is_closed
 TICK_SECONDS = 0.5
 """How often the queue is asked whether anything is new: a query by number."""
 
+NOTHING = "No task and no job is here. `sow next` says what comes next."
+NOT_FOUND = "No row has these words. Esc shows all again."
+
 
 class WatchApp(App[None]):
     """The live view of one workspace."""
@@ -149,8 +152,8 @@ class WatchApp(App[None]):
         self._show_rows()
 
     def _show_rows(self) -> None:
-        words = self.query_one(Filter).value
-        self._listing.show(filtered(self._snapshot.groups, words))
+        words, groups = self.query_one(Filter).value, self._snapshot.groups
+        self._listing.show(filtered(groups, words), NOT_FOUND if groups else NOTHING)
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         """Show what can be done with the row, and its pane."""

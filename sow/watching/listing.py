@@ -29,7 +29,7 @@ from sow.watching.lines import (
     row_cells,
     sized,
 )
-from sow.watching.palette import CHOSEN, HEADING, PLAIN
+from sow.watching.palette import CHOSEN, HEADING, NOTE, PLAIN
 from sow.watching.snapshot import Group, Row
 
 Line = Group | Row
@@ -66,7 +66,7 @@ class Listing(ScrollView, can_focus=True):
         self._places: dict[str, int] = {}
         self._doing: Mapping[int, Doing] = {}
         self._now = 0.0
-        self._key = ""
+        self._key = self._nothing = ""
         self._sizes: Mapping[str, int] = {}
         self._drawn: Sequence[Sequence[Cell]] = ()
 
@@ -81,8 +81,12 @@ class Listing(ScrollView, can_focus=True):
         """The rows that are on the screen."""
         return [line for line in self._on_screen() if isinstance(line, Row)]
 
-    def show(self, groups: Sequence[Group]) -> None:
-        """Show other rows; the cursor stays on its own, or where that was."""
+    def show(self, groups: Sequence[Group], nothing: str) -> None:
+        """Show other rows; the cursor stays on its own, or where that was.
+
+        `nothing` are the words where there are none.
+        """
+        self._nothing = nothing
         before = self._places.get(self._key, 0)
         lines: list[Line] = []
         for group in groups:
@@ -142,7 +146,8 @@ class Listing(ScrollView, can_focus=True):
             return self._strip(heading_cells(self._columns), width, HEADING)
         place = y - HEAD + self.scroll_offset.y
         if place >= len(self._lines):
-            return Strip.blank(width, PLAIN)
+            words = self._nothing if not self._lines and not place else ""
+            return Strip([Segment(cut(words, width), NOTE)]).adjust_cell_length(width, PLAIN)
         line = self._lines[place]
         if isinstance(line, Group):
             return self._heading(line, width)

@@ -95,6 +95,8 @@ class Pane(Vertical):
             self._draw_anew()
 
     def _begin(self) -> None:
+        if self._row is None:
+            self._show([], from_end=True)
         self._title()
         self._read(self._row, self.tab)
 
@@ -141,17 +143,8 @@ class Pane(Vertical):
 
     def _title(self) -> None:
         """Show which row and tab it is of, and the command that tells the same."""
-        if self._row is None or self.tab is None:
-            return
-        used = f", {count_words(self._row.tokens)} tokens" if self._row.tokens else ""
-        text = Text()
-        text.append(f"{self._row.key} {self._row.who}{used}  ", BOLD)
-        for number, tab in enumerate(Tab, 1):
-            text.append(f" {number} {tab.value} ", CHOSEN if tab is self.tab else PLAIN)
-        argv = tab_command(self.tab, self._row.task, self._row.job)
-        if argv:
-            text.append(f"  {command_line(argv)}", NOTE)
-        self.query_one("#tabs", Static).update(text)
+        if self.tab is not None:
+            self.query_one("#tabs", Static).update(title_of(self._row, self.tab))
 
     def _show(self, pieces: Iterable[Piece], *, from_end: bool) -> None:
         """Show these pieces and no others."""
@@ -191,6 +184,20 @@ class Pane(Vertical):
     def _room(self) -> int:
         size: Size = self._log.scrollable_content_region.size
         return max(20, size.width)
+
+
+def title_of(row: Row | None, shown: Tab) -> Text:
+    """Return which row and tab a pane is of, and the command that tells the same."""
+    text = Text()
+    if row is not None:
+        used = f", {count_words(row.tokens)} tokens" if row.tokens else ""
+        text.append(f"{row.key} {row.who}{used}  ", BOLD)
+    for number, tab in enumerate(Tab, 1):
+        text.append(f" {number} {tab.value} ", CHOSEN if tab is shown else PLAIN)
+    argv = tab_command(shown, row.task, row.job) if row is not None else ()
+    if argv:
+        text.append(f"  {command_line(argv)}", NOTE)
+    return text
 
 
 def _text_of(row: Row | None, tab: Tab | None) -> tuple[object, ...]:

@@ -1,13 +1,16 @@
 """The screen, driven by keys in process: moves, tabs, filter, help, and what is asked before."""
 
 import os
+import shutil
 import time
 import uuid
 from pathlib import Path
 
 import pytest
 from rich.text import Text
+from textual.geometry import Region
 from textual.pilot import Pilot
+from textual.widgets import Static
 from watching.driving import chosen, drive, text_of, until
 
 from sow.calls.caller import Caller
@@ -161,6 +164,39 @@ def test_only_rows_with_the_words_are_shown_until_escape(caller: Caller) -> None
         assert not app.query_one(Filter).has_class("shown")
 
     drive(caller, steps)
+
+
+def test_where_there_is_no_row_the_view_says_so(caller: Caller) -> None:
+    async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
+        await pilot.press("2")
+        await until(pilot, lambda: "sow task show 010" in text_of(app))
+        await pilot.press("slash", *"xyz", "enter")
+        await until(pilot, lambda: "No row has these words." in text_of(app))
+        assert "sow task show" not in text_of(app)
+        assert "It has no description." not in text_of(app)
+        await pilot.press("escape")
+        shutil.rmtree(caller.workspace.root)
+        await until(pilot, lambda: "No task and no job is here." in text_of(app))
+        await pilot.press("p")
+        await until(pilot, lambda: "it cannot be started: No such file" in text_of(app))
+
+    drive(caller, steps)
+
+
+def test_a_line_that_does_not_fit_says_so(caller: Caller) -> None:
+    """A command that has lost its last words would be another one."""
+
+    async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
+        await pilot.press("2")
+        await until(pilot, lambda: "1 agent" in text_of(app))
+        for widget in ("#head", "#tabs", "#keys"):
+            (line,) = (
+                strip.text
+                for strip in app.query_one(widget, Static).render_lines(Region(0, 0, 40, 1))
+            )
+            assert line.rstrip().endswith("…"), line
+
+    drive(caller, steps, (40, 24))
 
 
 def test_help_names_the_command_of_each_key_that_fits(caller: Caller) -> None:
