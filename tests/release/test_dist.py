@@ -50,9 +50,7 @@ def test_two_builds_are_the_same_byte_for_byte(copied: Path, tmp_path: Path) -> 
 
 def test_the_sdist_makes_the_same_wheel(tmp_path: Path) -> None:
     built = build(REPOSITORY, tmp_path / "built", **AT)
-    with tarfile.open(built.sdist) as archive:
-        archive.extractall(tmp_path, filter="data")
-    tree = tmp_path / built.sdist.name.removesuffix(".tar.gz")
+    tree = unpacked(built, tmp_path)
     again = build(tree, tmp_path / "again", **AT)
     assert digest(again.wheel) == digest(built.wheel)
     assert digest(again.sdist) == digest(built.sdist)
@@ -60,7 +58,11 @@ def test_the_sdist_makes_the_same_wheel(tmp_path: Path) -> None:
 
 def test_the_wheel_holds_each_file_of_both_packages_and_nothing_else(built: Built) -> None:
     with zipfile.ZipFile(built.wheel) as wheel:
-        held = {name for name in wheel.namelist() if name.startswith(("sow/", "worker/"))}
+        names = wheel.namelist()
+    about = "-".join(built.wheel.name.split("-")[:2])
+    tops = {"sow", "worker", f"{about}.dist-info", f"{about}.data"}
+    assert {name.partition("/")[0] for name in names} == tops
+    held = {name for name in names if name.startswith(("sow/", "worker/"))}
     there = {name for name in tracked("sow", "worker") if (REPOSITORY / name).exists()}
     assert there <= held
     untracked = set(run("git", "ls-files", "-zo", "--exclude-standard", cwd=REPOSITORY).split("\0"))
@@ -81,16 +83,50 @@ def test_the_installed_sow_names_its_commit(installed: Path, tmp_path: Path) -> 
     assert f"(commit {commit}" in run(installed / "sow", "--version", cwd=tmp_path)
 
 
+def unpacked(built: Built, folder: Path) -> Path:
+    """Return the tree of an sdist."""
+    with tarfile.open(built.sdist) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / built.sdist.name.removesuffix(".tar.gz")
+
+
+def commit_all(folder: Path) -> str:
+    """Make a repository of a folder, with one commit, and return that."""
+    who = ("-c", "user.name=T", "-c", "user.email=t@example.com")
+    run("git", "init", "--quiet", folder, cwd=folder)
+    run("git", "add", "--all", cwd=folder)
+    run("git", *who, "commit", "--quiet", "--message", "All", cwd=folder)
+    return run("git", "rev-parse", "HEAD", cwd=folder)[:SHORT]
+
+
+def commit_in(wheel: Path) -> str | None:
+    """Return the commit that a wheel names."""
+    with zipfile.ZipFile(wheel) as archive:
+        if "sow/COMMIT" not in archive.namelist():
+            return None
+        return archive.read("sow/COMMIT").decode()
+
+
 def test_a_tree_without_git_is_built_without_a_commit(built: Built, tmp_path: Path) -> None:
     """And does not take that of a repository in which it happens to lie."""
-    run("git", "init", "--quiet", tmp_path, cwd=tmp_path)
-    with tarfile.open(built.sdist) as archive:
-        archive.extractall(tmp_path, filter="data")
-    tree = tmp_path / built.sdist.name.removesuffix(".tar.gz")
+    (tmp_path / "README").touch()
+    commit_all(tmp_path)
+    tree = unpacked(built, tmp_path)
     (tree / "sow/COMMIT").unlink()
-    wheel = build(tree, tmp_path / "dist").wheel
-    with zipfile.ZipFile(wheel) as archive:
-        assert "sow/COMMIT" not in archive.namelist()
+    assert commit_in(build(tree, tmp_path / "dist").wheel) is None
+
+
+def test_an_sdist_names_the_commit_it_was_made_of_wherever_it_is_kept(
+    built: Built, tmp_path: Path
+) -> None:
+    """Somebody who packs it anew has it in a repository of their own, with commits of their own."""
+    tree = unpacked(built, tmp_path)
+    brought = (tree / "sow/COMMIT").read_text()
+    own = commit_all(tree)
+    assert commit_in(build(tree, tmp_path / "dist").wheel) == brought
+    (tree / "sow/COMMIT").unlink()
+    named = commit_in(build(tree, tmp_path / "anew").wheel)
+    assert named == f"{own}, changed since\n"
 
 
 def test_the_wheel_brings_what_completes_words_where_shells_look(installed: Path) -> None:
