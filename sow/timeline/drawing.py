@@ -42,8 +42,11 @@ def drawing(height: int, label: str, *parts: Content, class_: str = "") -> Marku
     )
 
 
-def axis(scale: Scale, height: int) -> Iterator[Markup]:
-    """Yield the grid: the ticks with their times since the beginning, and the shortened pauses."""
+def axis(scale: Scale, height: int, *, tells_pauses: bool = True) -> Iterator[Markup]:
+    """Yield the grid: the ticks with their times since the beginning, and the shortened pauses.
+
+    How long a pause was stands in the middle of it, unless something is drawn there.
+    """
     for piece in scale.pieces:
         if piece.is_idle:
             left, width = f"{100 * piece.left:.2f}%", f"{100 * (piece.right - piece.left):.2f}%"
@@ -55,7 +58,7 @@ def axis(scale: Scale, height: int) -> Iterator[Markup]:
         anchor = "start" if at < 2 else "end" if at > 97 else "middle"
         yield tag("text", _tick(tick), class_="tick", x=x, y=str(height + 15), text_anchor=anchor)
     for piece in scale.pieces:
-        if piece.is_idle:
+        if piece.is_idle and tells_pauses:
             words = duration(piece.end - piece.begin)
             x = f"{50 * (piece.left + piece.right):.2f}%"
             yield tag("text", words, class_="tick pause-text", x=x, y="12", text_anchor="middle")
@@ -169,7 +172,8 @@ def path_line(steps: Sequence[PathStep], scale: Scale) -> Markup:
     height = 30
     label = f"The critical path in {len(steps)} stretches; the table below tells each."
     bars = [_path_bar(step, scale, height) for step in steps]
-    return drawing(height + AXIS, label, *axis(scale, height), *bars, class_="path-line")
+    grid = axis(scale, height, tells_pauses=False)
+    return drawing(height + AXIS, label, *grid, *bars, class_="path-line")
 
 
 def _path_bar(step: PathStep, scale: Scale, height: int) -> Markup:

@@ -1,6 +1,7 @@
 """What calls, batches and workers read while nothing happens: no more with 1,000 jobs than 50."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -25,6 +26,7 @@ from sow.jobs.changed_jobs import LiveJobs
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
 from sow.schema.batch import Batch, BatchPolicy, ItemState, Selection
+from sow.schema.budget import Amounts, Budgets
 from sow.schema.job import JobState
 
 FEW, MANY = 50, 1000
@@ -63,7 +65,9 @@ class Queue:
     def _place(self, database: Database, number: int) -> None:
         runs = number <= 4
         state = JobState.RUNNING if runs else JobState.QUEUED
-        job = make_job(task_id=TaskId(f"{number:04}"), state=state, started_at=NOW, batch=BATCH)
+        budgets = Budgets(project=Amounts(usd=1.0))
+        fields = {"state": state, "started_at": NOW, "batch": BATCH, "budgets": budgets}
+        job = make_job(task_id=TaskId(f"{number:04}"), **fields)
         job = jobs.insert_job(database, job)
         if runs:
             worker = f"w{os.getpid()}-aaaaaa"
@@ -139,10 +143,13 @@ def read_by(queue: Queue, tick: Tick) -> tuple[int, int]:
 
 
 @pytest.fixture(autouse=True)
-def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+def surroundings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    at_stop = signal.getsignal(signal.SIGTSTP)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("LINES", "24")
     monkeypatch.setattr(failing_requests, "LOOK_SECONDS", 1e9)  # that look has a time of its own
+    yield
+    signal.signal(signal.SIGTSTP, at_stop)
 
 
 @pytest.mark.parametrize("name", TICKS)

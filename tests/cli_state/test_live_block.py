@@ -100,7 +100,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch, screen: Screen) -> Iterator[list[li
         screen.write("[1]+  Stopped\n$ fg\n")
 
     monkeypatch.setattr(signal, "raise_signal", stop)
-    before = signal.getsignal(signal.SIGTSTP)
+    before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
     yield shown
     signal.signal(signal.SIGTSTP, before)
 
