@@ -199,6 +199,19 @@ def last_jobs(
     return found
 
 
+def reviews_in_vain(database: Database, project_id: ProjectId, task_id: TaskId) -> int:
+    """Return how many reviews of a task have failed one after the other, up to its newest job."""
+    row = database.row(
+        """
+        select count(*) as number from job where project_id = ?1 and task_id = ?2 and id > coalesce(
+            (select max(id) from job where project_id = ?1 and task_id = ?2
+                and not (verb = 'review' and state = 'failed')), 0)
+        """,
+        (project_id, task_id),
+    )
+    return int(row["number"]) if row is not None else 0
+
+
 def any_live_job(database: Database, project_id: ProjectId) -> JobId | None:
     """Return a job of a project that has not ended, one that runs before others, if any.
 

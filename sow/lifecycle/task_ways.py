@@ -10,6 +10,7 @@ from sow.lifecycle.circles import in_circles
 from sow.lifecycle.facts import TaskFacts
 from sow.lifecycle.merge_ways import MOST_NAMED, RED, because, can_be_merged, merges, updated
 from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.whole_verdict import ENOUGH
 
 SOLVE = "Solve the conflicts of the merge that is under way in your clone, and commit it."
 GO_ON = '"Go on."'
@@ -133,7 +134,9 @@ def _judged(tasks: Iterable[TaskFacts], by_id: Mapping[str, TaskFacts]) -> Itera
     unjudged = []
     for task in tasks:
         found = _followed(task)
-        if found is None:
+        if found is None and task.vain_reviews >= ENOUGH:
+            yield from _judged_by_oneself(task)
+        elif found is None:
             unjudged.append(task)
         elif _may_go_on(task, by_id) or not found.command.startswith("sow agent "):
             yield found
@@ -143,6 +146,15 @@ def _judged(tasks: Iterable[TaskFacts], by_id: Mapping[str, TaskFacts]) -> Itera
         again = f"; the last review came to nothing{tried[0]}" if tried else ""
         command = f"sow agent review {' '.join(task.id for task in some)}"
         yield Remedy(command, f"done, and not judged as it stands: {ids}{again}")
+
+
+def _judged_by_oneself(task: TaskFacts) -> Iterator[Remedy]:
+    """Yield what brings a verdict on work of which agents' reviews come to none."""
+    seen = f"{task.vain_reviews} reviews of task {task.id} have come to nothing{because(task)}"
+    accept = f'sow review accept {task.id} --summary "<what you think of it>"'
+    yield Remedy(accept, f"{seen}; judge it yourself")
+    yield Remedy(f'sow review correct {task.id} --file "<file>"', "or say what is to be changed")
+    yield Remedy(f"sow agent review {task.id}", "or once more")
 
 
 def _in_parts(tasks: Sequence[TaskFacts]) -> Iterator[Sequence[TaskFacts]]:

@@ -14,7 +14,7 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
 from sow.schema.budget import ScopeKind
-from sow.schema.job import Job, JobState
+from sow.schema.job import Job, JobState, Verb
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskStatus
 from sow.situation.job_steps import MOST_NAMED
@@ -60,6 +60,7 @@ class QueueLook:
         return Queue(
             live=live,
             last=last,
+            vain_reviews=self._vain_reviews(last),
             owed=self._owed(),
             batches=driven,
             paused_since=self._paused_since() if is_needed else "",
@@ -91,6 +92,16 @@ class QueueLook:
             if task.id not in taken and is_left(task, branches)
         ]
         return jobs.last_jobs(self._database, self._project, left) if left else {}
+
+    def _vain_reviews(self, last: Mapping[TaskId, Job]) -> dict[TaskId, int]:
+        """Return how often each task was judged in vain whose newest job is a failed review."""
+        failed = [
+            task
+            for task, job in last.items()
+            if job.verb is Verb.REVIEW and job.state is JobState.FAILED
+        ]
+        count = jobs.reviews_in_vain
+        return {task: count(self._database, self._project, task) for task in failed}
 
     def _owed(self) -> list[tuple[TaskId, JobId]]:
         """Return whose outcome was told to nobody, or whose status is still to be written."""

@@ -64,6 +64,8 @@ class Queue(Struct, frozen=True):
     """The jobs that have not ended, oldest first; the reader's own are left out."""
     last: "Mapping[TaskId, Job]" = {}
     """The newest job of each task that nobody is at work on, as far as somebody has to go on."""
+    vain_reviews: "Mapping[TaskId, int]" = {}
+    """How many reviews have failed one after the other, of each task whose newest job is one."""
     owed: Sequence[tuple[TaskId, JobId]] = ()
     """The tasks of which an outcome was told to nobody, with the job; no task of the project's."""
     batches: Sequence[BatchNow] = ()

@@ -174,6 +174,7 @@ class TaskLook:
         return {
             **ended,
             **self._verdict(task),
+            "vain_reviews": self._queue.vain_reviews.get(TaskId(task.id), 0),
             "can_resume": not task.session_started or self._can_resume(task),
             "feedback_is_open": _has_open_feedback(task),
             "clone": self._clone(task, str(ended.get("ended", ""))),

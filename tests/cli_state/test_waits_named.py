@@ -1,14 +1,21 @@
 """What waits for somebody is named by `sow next`, in every state of every type of project."""
 
+from contextlib import closing
 from uuid import uuid4
 
 import pytest
+from reports.job_cases import make_job
 
+from sow.ids import ProjectId, TaskId
+from sow.jobs import jobs
+from sow.jobs.database import open_queue
 from sow.lifecycle.stages import ProjectType
 from sow.lifecycle.types import LIFECYCLES
 from sow.paths import Workspace
+from sow.schema.causes import Cause
+from sow.schema.job import JobState, Verb
 from sow.schema.task import TaskStatus
-from sow.state.projects import change_project
+from sow.state.projects import change_project, read_project
 from sow.state.tasks import change_task
 
 NOON = 1_769_860_800.0
@@ -45,6 +52,44 @@ def test_what_was_begun_too_early_comes_after_what_the_plan_lacks(begun, tmp_pat
     set_status(Workspace(tmp_path), "paused")
     commands = [step["command"].partition(" --")[0] for step in begun("next", "--json").lines]
     assert commands == ["sow agent spawn 010", "sow approve plan"]
+
+
+def test_after_two_reviews_in_vain_whoever_reads_judges(begun, tmp_path):
+    """A reviewer that may not do what it tries to comes to nothing at a price each time."""
+    workspace = Workspace(tmp_path)
+    stand(workspace, ProjectType.STANDARD, "executing")
+    set_status(workspace, "needs_review")
+    review = "sow agent review 010 --wait 100s"
+    end_job(workspace, Verb.REVIEW)
+    end_job(workspace, Verb.SPAWN)  # the work is another one since
+    commands = []
+    for _ in range(3):
+        end_job(workspace, Verb.REVIEW)
+        rows = [row for row in begun("next", "--json").lines if " 010" in row["command"]]
+        commands.append([row["command"] for row in rows])
+    own = [
+        'sow review accept 010 --summary "<what you think of it>"',
+        'sow review correct 010 --file "<file>"',
+    ]
+    assert commands == [[review], [*own, review], [*own, review]]
+    assert rows[0]["why"] == (
+        "3 reviews of task 010 have come to nothing: it is not allowed; judge it yourself"
+    )
+
+
+def end_job(workspace: Workspace, verb: Verb) -> None:
+    """Put a job of task 010 on record that has failed."""
+    project = ProjectId(read_project(workspace).id)
+    job = make_job(
+        project_id=project,
+        task_id=TaskId("010"),
+        verb=verb,
+        state=JobState.FAILED,
+        cause=Cause.DENIED,
+        reason="it is not allowed",
+    )
+    with closing(open_queue(workspace)) as database:
+        jobs.insert_job(database, job)
 
 
 def test_a_verdict_waits_for_no_other_task(begun, tmp_path):

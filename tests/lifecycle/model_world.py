@@ -62,6 +62,7 @@ class World:
             clone="",
             ended="",
             ended_verb="",
+            vain_reviews=0,
             budget="",
         )
         self.facts = replace(self.facts, verdict_holds=False, check_is_green=False)
@@ -123,13 +124,24 @@ def review(world: World, words: Sequence[str]) -> None:
         judge_whole(world, world.chance.choice(("accepted", "accepted", "corrections")))
         return
     for task in map(world.task, words):
-        assert task.status == "needs_review", task
-        assert not is_taken(task), task
-        assert task.clone != "gone", task
-        accepts = world.chance.random() < 0.7
-        verdict = "accepted" if accepts else "corrections"
-        holds = {"verdict": verdict, "verdict_holds": True, "feedback_is_open": not accepts}
-        world.change(task.id, **holds)
+        judge(world, task, accepts=world.chance.random() < 0.7)
+
+
+def judge(world: World, task: TaskFacts, *, accepts: bool) -> None:
+    assert task.status == "needs_review", task
+    assert not is_taken(task), task
+    assert task.clone != "gone", task
+    verdict = "accepted" if accepts else "corrections"
+    holds = {"verdict": verdict, "verdict_holds": True, "feedback_is_open": not accepts}
+    world.change(task.id, vain_reviews=0, **holds)
+
+
+def accept(world: World, words: Sequence[str]) -> None:
+    judge(world, world.task(words[0]), accepts=True)
+
+
+def correct(world: World, words: Sequence[str]) -> None:
+    judge(world, world.task(words[0]), accepts=False)
 
 
 def judge_whole(world: World, verdict: str) -> None:
@@ -311,6 +323,8 @@ COMMANDS: Mapping[str, Act] = {
     "agent review": review,
     "review accept --project": accept_whole,
     "review correct --project": correct_whole,
+    "review accept": accept,
+    "review correct": correct,
     "merge": merge,
     "clone update": update,
     "batch wait": batch_wait,

@@ -48,6 +48,7 @@ def random_task(chance: random.Random, task_id: str) -> TaskFacts:
         "ended": cause,
         "ended_verb": verb,
         "ended_words": chance.choice(("", "it was not to be")),
+        "vain_reviews": chance.choice((1, 2)) if verb == "review" else 0,
         "budget": "--budget usd=2" if cause == "budget_reached" else "",
     }
     task = TaskFacts(task_id, status, **fields)
