@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import anyio.to_thread
 from journeys.site import Site
-from mcp_server.place import Json, Place
+from mcp_server.place import PATIENCE_SECONDS, Json, Place
 
 SPAWN = {"agent": "implementer", "detach": True}
 HELLO = {
@@ -70,7 +71,12 @@ def ask(server: "subprocess.Popen[str]", number: int, tool: str, **arguments: An
 
 
 def hear(server: "subprocess.Popen[str]") -> Json:
-    """Return the next message of a server."""
+    """Return the next message of a server; one that says nothing for long is killed."""
     assert server.stdout is not None
-    heard: Json = json.loads(server.stdout.readline())
+    watch = threading.Timer(PATIENCE_SECONDS, server.kill)
+    watch.start()
+    try:
+        heard: Json = json.loads(server.stdout.readline())
+    finally:
+        watch.cancel()
     return heard
