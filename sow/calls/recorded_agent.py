@@ -17,7 +17,7 @@ from sow.jobs import jobs
 from sow.jobs.database import open_existing_queue
 from sow.paths import Workspace
 from sow.schema.job import Job
-from sow.schema.kinds import SessionUse, kind_of
+from sow.schema.kinds import kind_of
 from sow.state.authors import LONGEST_NUMBER
 
 
@@ -32,7 +32,7 @@ def by_record(agent: CallingAgent, environ: MutableMapping[str, str]) -> Calling
         return agent
     kind = kind_of(job)
     role = job.agent if kind.is_agents else own_variables.STEP_ROLE
-    reviews = kind.session is SessionUse.OWN
+    reviews = kind.judges
     found = CallingAgent(job.task_id or agent.task_id, role, reviews=reviews)
     if found != agent:
         environ[own_variables.AGENT] = found.role

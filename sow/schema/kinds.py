@@ -64,6 +64,11 @@ class JobKind(msgspec.Struct, frozen=True, kw_only=True):
         """Whether an agent does it: with an executor, a session and a prompt."""
         return self.step is None
 
+    @property
+    def judges(self) -> bool:
+        """Whether its agent judges a task's work, in a session of its own."""
+        return self.session is SessionUse.OWN
+
 
 KINDS: Mapping[Verb, JobKind] = {
     kind.verb: kind

@@ -14,7 +14,8 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
 from sow.schema.budget import ScopeKind
-from sow.schema.job import Job, JobState, Verb
+from sow.schema.job import Job, JobState
+from sow.schema.kinds import kind_of
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskStatus
 from sow.situation.job_steps import MOST_NAMED
@@ -98,7 +99,7 @@ class QueueLook:
         failed = [
             task
             for task, job in last.items()
-            if job.verb is Verb.REVIEW and job.state is JobState.FAILED
+            if kind_of(job).judges and job.state is JobState.FAILED
         ]
         count = jobs.reviews_in_vain
         return {task: count(self._database, self._project, task) for task in failed}
