@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from functools import partial
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
@@ -92,6 +93,7 @@ class Pane(Vertical):
         """Break the lines where the width is another one, or is known now."""
         if self._width != self.size.width:
             self._width = self.size.width
+            self._title()
             self._draw_anew()
 
     def _begin(self) -> None:
@@ -144,7 +146,7 @@ class Pane(Vertical):
     def _title(self) -> None:
         """Show which row and tab it is of, and the command that tells the same."""
         if self.tab is not None:
-            self.query_one("#tabs", Static).update(title_of(self._row, self.tab))
+            self.query_one("#tabs", Static).update(title_of(self._row, self.tab, self._width))
 
     def _show(self, pieces: Iterable[Piece], *, from_end: bool) -> None:
         """Show these pieces and no others."""
@@ -186,18 +188,22 @@ class Pane(Vertical):
         return max(20, size.width)
 
 
-def title_of(row: Row | None, shown: Tab) -> Text:
-    """Return which row and tab a pane is of, and the command that tells the same."""
+def title_of(row: Row | None, shown: Tab, width: int) -> Text:
+    """Return which row and tab a pane is of, and the command that tells the same.
+
+    The command is what nobody knows by heart: where it would be cut, less is said of the row.
+    """
     text = Text()
-    if row is not None:
-        used = f", {count_words(row.tokens)} tokens" if row.tokens else ""
-        text.append(f"{row.key} {row.who}{used}  ", BOLD)
     for number, tab in enumerate(Tab, 1):
         text.append(f" {number} {tab.value} ", CHOSEN if tab is shown else PLAIN)
-    argv = tab_command(shown, row.task, row.job) if row is not None else ()
-    if argv:
+    if row is None:
+        return text
+    if argv := tab_command(shown, row.task, row.job):
         text.append(f"  {command_line(argv)}", NOTE)
-    return text
+    used = f", {count_words(row.tokens)} tokens" if row.tokens else ""
+    names = (f"{row.key} {row.who}{used}  ", f"{row.key} {row.who}  ", f"{row.key}  ")
+    fitting = (name for name in names if cell_len(name) + text.cell_len <= width)
+    return Text().append(next(fitting, names[-1]), BOLD).append_text(text)
 
 
 def _text_of(row: Row | None, tab: Tab | None) -> tuple[object, ...]:

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 from reports.job_cases import make_job
+from watching.rows_cases import live
 
 from sow.ids import JobId
 from sow.paths import Workspace
 from sow.watching.commands import Ran
 from sow.watching.contents import MOST_LETTERS, MOST_LINES, Look, Tab, harmless, read_tab
 from sow.watching.following import LAST_EVENTS, LATEST_EVENTS, Following
+from sow.watching.pane import title_of
 
 HOSTILE = "\x1b[31mred\x1b[2J\x1b]0;title\x07 [b]bold[/b] \u202eback\u202c \x9b31m"
 
@@ -77,3 +79,14 @@ def test_a_long_difference_is_shown_from_its_beginning(
     assert [piece.text for piece in pieces] == lines[:-1]
     assert {piece.look for piece in pieces} == {Look.GOOD}
     assert last.text == "… and more: the command shows all of it."
+
+
+@pytest.mark.parametrize(
+    ("width", "name"),
+    [(120, "010 implementer, 2k tokens  "), (95, "010 implementer  "), (80, "010  ")],
+)
+def test_where_there_is_little_room_the_command_stays_whole(width: int, name: str) -> None:
+    title = title_of(live(tokens=2000), Tab.AGENT, width)
+    assert title.plain.startswith(f"{name} 1 agent ")
+    assert title.plain.endswith("  sow job logs 17 --follow")
+    assert title.cell_len <= width
