@@ -11,7 +11,7 @@ from rich.text import Text
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Static
-from watching.driving import chosen, drive, text_of, until
+from watching.driving import chosen, drive, shows, text_of, until
 
 from sow.calls.caller import Caller
 from sow.ids import ProjectId
@@ -169,11 +169,11 @@ def test_only_rows_with_the_words_are_shown_until_escape(caller: Caller) -> None
 def test_where_there_is_no_row_the_view_says_so(caller: Caller) -> None:
     async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
         await pilot.press("2")
-        await until(pilot, lambda: "sow task show 010" in text_of(app))
+        await shows(pilot, "sow task show 010", "pending, iteration 1")
         await pilot.press("slash", *"xyz", "enter")
-        await until(pilot, lambda: "No row has these words." in text_of(app))
+        await shows(pilot, "No row has these words.")
         assert "sow task show" not in text_of(app)
-        assert "It has no description." not in text_of(app)
+        assert "pending, iteration 1" not in text_of(app)
         await pilot.press("escape")
         shutil.rmtree(caller.workspace.root)
         await until(pilot, lambda: "No task and no job is here." in text_of(app))

@@ -30,6 +30,7 @@ KEYS: dict[str, tuple[Row, str]] = {
     "completed": (OVER, ""),
     "running": (RUNNING, "c"),
     "queued": (live(JobState.QUEUED), "c"),
+    "being judged": (live(status=TaskStatus.NEEDS_REVIEW), "c"),
     "elsewhere": (ELSEWHERE, "c"),
 }
 

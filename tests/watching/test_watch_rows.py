@@ -57,26 +57,32 @@ def test_what_is_at_work_comes_first_then_what_waits_for_somebody() -> None:
     assert group.about == "1 completed, 1 pending, 2 in_progress, 1 paused"
 
 
+BATCH = Batch(
+    id=BatchId(3),
+    project_id=ProjectId("p"),
+    name="night",
+    selection=Selection(),
+    policy=BatchPolicy(),
+    path_variable="/bin",
+    made_at=NOW,
+)
+
+
+def item(task_id: str, state: ItemState, reason: str) -> BatchItem:
+    return BatchItem(
+        batch_id=BATCH.id,
+        project_id=BATCH.project_id,
+        task_id=TaskId(task_id),
+        state=state,
+        reason=reason,
+    )
+
+
 def test_tasks_stand_below_their_batch_else_below_their_phase() -> None:
-    batch = Batch(
-        id=BatchId(3),
-        project_id=ProjectId("p"),
-        name="night",
-        selection=Selection(),
-        policy=BatchPolicy(),
-        path_variable="/bin",
-        made_at=NOW,
-    )
-    item = BatchItem(
-        batch_id=BatchId(3),
-        project_id=ProjectId("p"),
-        task_id=TaskId("020"),
-        state=ItemState.BLOCKED,
-        reason="task 010 has failed\nat length",
-    )
+    blocked = item("020", ItemState.BLOCKED, "task 010 has failed\nat length")
     tasks = task("010", phase="design"), task("020"), task("030")
     groups = groups_of(
-        found(*tasks, phases=("implementation", "design"), batches=[(batch, [item])])
+        found(*tasks, phases=("implementation", "design"), batches=[(BATCH, [blocked])])
     )
     rows = [(group.title, [row.key for row in group.rows]) for group in groups]
     assert rows == [("batch 3 night", ["020"]), ("implementation", ["030"]), ("design", ["010"])]
@@ -84,18 +90,36 @@ def test_tasks_stand_below_their_batch_else_below_their_phase() -> None:
     assert groups[0].about == "running: 1 blocked"
 
 
+@pytest.mark.parametrize(
+    ("status", "jobs", "note"),
+    [
+        (TaskStatus.IN_PROGRESS, (job("010", JobState.RUNNING),), ""),
+        (TaskStatus.PAUSED, (), "RS256 or HS256?"),
+        (TaskStatus.NEEDS_REVIEW, (), "said of it last"),
+    ],
+)
+def test_a_batch_speaks_of_what_rests_and_asks_nothing(
+    status: TaskStatus, jobs: tuple[Job, ...], note: str
+) -> None:
+    batches = [(BATCH, [item("010", ItemState.NEEDS_PERSON, "said of it last")])]
+    words = {"010": "RS256 or HS256?"}
+    row = only_row(found(task("010", status), jobs=jobs, batches=batches, words=words))
+    assert row.note == note
+
+
 def test_live_jobs_about_no_task_that_is_shown_have_headings_of_their_own() -> None:
     jobs = (
         job("", JobState.RUNNING, 1, verb=Verb.CHECK, agent="", executor=None),
         job("900", JobState.RUNNING, 2, project_id=ProjectId("other")),
         job("010", JobState.RUNNING, 3),
+        job("010", JobState.RUNNING, 4, project_id=ProjectId("other")),
     )
     groups = groups_of(found(task("010", TaskStatus.IN_PROGRESS), jobs=jobs))
     rows = [(group.title, [(row.key, row.who) for row in group.rows]) for group in groups]
     assert rows == [
         ("implementation", [("010", "implementer")]),
         ("the project as a whole", [("job 1", "check")]),
-        ("other projects", [("job 2", "implementer")]),
+        ("other projects", [("job 2", "implementer"), ("job 4", "implementer")]),
     ]
 
 
