@@ -89,8 +89,10 @@ queue = sqlite3.connect(Path(os.environ["SOW_ROOT"], ".sow/run/queue.db"), timeo
 told = "select coalesce(sum(input), 0) from spending where task_id = ?"
 while queue.execute(told, (task,)).fetchone()[0] < 1000 * said:
     time.sleep(0.05)
+time.sleep(1)
 """
-"""A turn that lasts until a worker has seen what it has used, as a model's turns do."""
+"""A turn that lasts until a worker has seen what it has used, and then has had time to end it: a
+model's turns take seconds."""
 
 
 @pytest.mark.parametrize("turns", [10, 0.5], ids=["several turns", "less than one turn"])
