@@ -27,10 +27,10 @@ from sow.watching.looking import Looks
 from sow.watching.palette import BOLD, CHOSEN, NOTE, PLAIN
 from sow.watching.snapshot import Row
 
-MOST_PIECES = 2000
+MOST_PIECES = 1000
 """What came before them is in the file; whoever wants it asks the command."""
-MOST_LINES = 5000
-"""As they are broken in the pane; each costs some kilobytes."""
+MOST_LINES = 2000
+"""As they are broken in the pane; each that was drawn costs some twenty kilobytes."""
 FOLLOW_SECONDS = 0.5
 """How often an agent's output is read on."""
 TAB_SECONDS = 2.0
