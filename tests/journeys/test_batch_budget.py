@@ -86,13 +86,18 @@ count = Path(sys.argv[1], task)
 said = int(count.read_text()) + 1 if count.exists() else 1
 count.write_text(str(said))
 queue = sqlite3.connect(Path(os.environ["SOW_ROOT"], ".sow/run/queue.db"), timeout=60)
-told = "select coalesce(sum(input), 0) from spending where task_id = ?"
-while queue.execute(told, (task,)).fetchone()[0] < 1000 * said:
+noted = "select coalesce(sum(input), 0) from spending where task_id = ?"
+running = (
+    "select input + output + cache_read + cache_write, share_tokens from spending"
+    " where task_id = ? and ended_at is null"
+)
+while queue.execute(noted, (task,)).fetchone()[0] < 1000 * said:
     time.sleep(0.05)
-time.sleep(1)
+while any(used >= share for used, share in queue.execute(running, (task,))):
+    time.sleep(0.05)
 """
-"""A turn that lasts until a worker has seen what it has used, and then has had time to end it: a
-model's turns take seconds."""
+"""A turn of a model: it lasts until a worker has seen what was used before it. One that begins when
+the share is used up is in the middle when it is ended."""
 
 
 @pytest.mark.parametrize("turns", [10, 0.5], ids=["several turns", "less than one turn"])
