@@ -24,6 +24,7 @@ TESTS = (
     "tests/journeys/test_power_loss.py",
     "tests/journeys/test_zero_context.py",
     "tests/refs/test_refs_storm.py",
+    "tests/refs/test_refs_swapped.py",
     "tests/fuzz",
     "tests/containers",
 )

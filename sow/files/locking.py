@@ -7,7 +7,7 @@ import fcntl
 import os
 import time
 from _thread import get_ident
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
@@ -26,32 +26,38 @@ def holds_a_lock() -> bool:
 
 
 @contextmanager
-def locked_folder(folder: Path, *, timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> Iterator[None]:
-    """Hold the exclusive lock of `folder` for the length of the block.
+def locked_folder(
+    folder: Path,
+    *,
+    timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
+    opening: Callable[[], int] | None = None,
+) -> Iterator[int]:
+    """Hold the exclusive lock of `folder` for the length of the block, and give it, open.
 
     Hold it for one read, change and write; never while waiting or running a
     program. The lock ends with the process, however that ends. It is not
     re-entrant. A folder that was moved away while its lock was waited for is
-    not what is meant any more. Raises StateLocked, FolderMissing.
+    not what is meant any more. `opening` opens it where its path alone is not
+    to be followed. Raises StateLocked, FolderMissing, and what `opening` does.
     """
-    descriptor = _open_locked(folder, timeout_seconds)
+    descriptor = _open_locked(folder, timeout_seconds, opening)
     try:
         _HELD.add(mark := (get_ident(), str(folder)))
         try:
-            yield
+            yield descriptor
         finally:
             _HELD.discard(mark)
     finally:
         os.close(descriptor)
 
 
-def _open_locked(folder: Path, timeout_seconds: float) -> int:
+def _open_locked(folder: Path, timeout_seconds: float, opening: Callable[[], int] | None) -> int:
     """Return the folder that lies at the path, open and locked."""
     while True:
-        descriptor = _open(folder)
+        descriptor = _open(folder) if opening is None else opening()
         try:
             _take(descriptor, folder, timeout_seconds)
-            if _is_at(folder, descriptor):
+            if _is_at(folder, descriptor) if opening is None else _is_again(opening, descriptor):
                 return descriptor
         except BaseException:
             os.close(descriptor)
@@ -78,6 +84,15 @@ def _is_at(folder: Path, descriptor: int) -> bool:
     return (there.st_ino, there.st_dev) == (ours.st_ino, ours.st_dev)
 
 
+def _is_again(opening: Callable[[], int], descriptor: int) -> bool:
+    """Whether an open folder is what would be opened now."""
+    again = opening()
+    try:
+        return os.path.samestat(os.fstat(again), os.fstat(descriptor))
+    finally:
+        os.close(again)
+
+
 def is_held(folder: Path) -> bool:
     """Whether this thread holds the lock of `folder`."""
     return (get_ident(), str(folder)) in _HELD
@@ -85,7 +100,7 @@ def is_held(folder: Path) -> bool:
 
 def locked_once(
     folder: Path, *, timeout_seconds: float = LOCK_TIMEOUT_SECONDS
-) -> AbstractContextManager[None]:
+) -> AbstractContextManager[object]:
     """Hold the lock of `folder` as `locked_folder` does; it may be this thread's already.
 
     To wait for a lock of one's own would be for ever.

@@ -3,6 +3,7 @@
 Owns that no reader is ever held up, nor reads more than it asked for.
 """
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 from sow.files.file_errors import NotAFile, unreadable
 
 COPY_IT = "Put a copy of the file in its place: what lies outside may be anything of its user's."
+IS_LINK = (errno.ELOOP, errno.EMLINK)
+"""What systems say of a link that is not to be followed."""
 KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),
@@ -54,6 +57,32 @@ def read_regular(path: Path, limit: int) -> bytes:
         raise
     except OSError as error:
         raise unreadable(path, error) from error
+    return _all_of(descriptor, path, limit)
+
+
+def read_regular_in(folder: int, path: Path, limit: int) -> bytes:
+    """Return all of a regular file in an open folder, as `read_regular` does; no link is followed.
+
+    `path` is where it lies, for whoever reads of a fault: only its name counts. Raises
+    FileNotFoundError, NotAFile.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+    try:
+        descriptor = os.open(path.name, flags, dir_fd=folder)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno in IS_LINK:
+            raise NotAFile(path, "it is a link, and no file of its own", hint=COPY_IT) from None
+        raise unreadable(path, error) from error
+    if kind := _kind(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotAFile(path, kind)
+    return _all_of(descriptor, path, limit)
+
+
+def _all_of(descriptor: int, path: Path, limit: int) -> bytes:
+    """Return all that an open file holds, and close it. Raises NotAFile."""
     try:
         if os.fstat(descriptor).st_size > limit:
             raise _too_large(path, limit)

@@ -6,6 +6,7 @@ power. Knows nothing of what the files hold.
 """
 
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -70,6 +71,35 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o644) -> None:
         raise NotWritten(path, error) from error
 
 
+def write_in(folder: int, path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Replace the whole of a file in an open folder, as `write_atomically` does.
+
+    No path is followed, only the name of `path` counts: it happens in that very folder, though
+    somebody puts a link into its place or the file's meanwhile. The caller holds the folder's
+    lock, and sweeps what killed writers have left. Raises NotWritten.
+    """
+    temporary = f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp"
+    try:
+        try:
+            _write_new(Path(temporary), data, _mode_in(folder, path.name, mode), folder=folder)
+            os.rename(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+        os.fsync(folder)
+    except OSError as error:
+        raise NotWritten(path, error) from error
+
+
+def _mode_in(folder: int, name: str, otherwise: int) -> int:
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return otherwise
+    return stat.S_IMODE(mode) if stat.S_ISREG(mode) else otherwise
+
+
 def _mode_of(path: Path, otherwise: int) -> int:
     try:
         return path.stat().st_mode & 0o7777
@@ -77,8 +107,11 @@ def _mode_of(path: Path, otherwise: int) -> int:
         return otherwise
 
 
-def _write_new(path: Path, data: bytes, mode: int, *, durable: bool = True) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+def _write_new(
+    path: Path, data: bytes, mode: int, *, durable: bool = True, folder: int | None = None
+) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o600, dir_fd=folder)
     try:
         os.fchmod(descriptor, mode)
         _write_all(descriptor, data)

@@ -13,7 +13,8 @@ from sow.errors import SowError
 from sow.paths import Workspace
 from sow.refs.cache import Cached, cached, forget, locked
 from sow.refs.fetching import Brought, bring_reference, link_here, note_use
-from sow.refs.index import change_index, locked_refs, read_index, refuse_foreign
+from sow.refs.folder import locked_refs, refuse_foreign
+from sow.refs.index import change_index, read_index
 from sow.refs.linking import MakeLink, Presence, look, make_link, sweep_drafts
 from sow.refs.record import read_record
 from sow.refs.refs_errors import LinkPlaceTaken, ReferenceTaken, RefusedReference
@@ -70,7 +71,7 @@ def add_reference(
             sweep_drafts(folder)
             is_new = False
             if known is None:
-                known, is_new = _put(workspace, reference)
+                known, is_new = _put(folder, workspace, reference)
             is_copy = link_here(folder, workspace, place, known, brought, make)
     return Added(known, is_new, is_copy, brought)
 
@@ -96,7 +97,7 @@ def same(reference: Reference, other: Reference) -> bool:
     ) == (other.ref, other.subfolder, other.link)
 
 
-def _put(workspace: Workspace, reference: Reference) -> tuple[Reference, bool]:
+def _put(folder: int, workspace: Workspace, reference: Reference) -> tuple[Reference, bool]:
     """Put a reference at the end of the index, unless somebody has just done so.
 
     Return it as the index has it, and whether it is new there.
@@ -107,7 +108,7 @@ def _put(workspace: Workspace, reference: Reference) -> tuple[Reference, bool]:
         found.append(known := known_as(index, reference))
         return index.references if known else [*index.references, reference]
 
-    change_index(workspace, change)
+    change_index(folder, workspace, change)
     return found[0] or reference, found[0] is None
 
 

@@ -6,7 +6,6 @@ Owns where it lies, the names in it, and the lock of one cached repository. A fo
 
 import fcntl
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +15,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from sow.files import NotWritten
-from sow.refs.refs_errors import CacheLocked
+from sow.files.trees import remove_tree
+from sow.refs.refs_errors import CacheLocked, CacheTaken
 from sow.refs.sources import key_of
 from sow.user_folders import BaseFolder, user_folder
 
@@ -83,7 +83,8 @@ def tree_name(commit: str, subfolder: str) -> str:
 def locked(place: Cached, *, timeout_seconds: float = LOCK_SECONDS) -> Iterator[None]:
     """Hold the lock of a cached repository for the length of the block; make the cache's folder.
 
-    It ends with the process. It is not re-entrant. Raises CacheLocked, NotWritten.
+    It ends with the process. It is not re-entrant. A link in the place of one of its folders is
+    refused. Raises CacheLocked, CacheTaken, NotWritten.
     """
     try:
         place.folder.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
@@ -91,6 +92,9 @@ def locked(place: Cached, *, timeout_seconds: float = LOCK_SECONDS) -> Iterator[
         raise NotWritten(place.folder.parent, error) from error
     descriptor = _take(place, timeout_seconds)
     try:
+        for folder in (place.folder, place.repository, place.trees):
+            if folder.is_symlink():
+                raise CacheTaken(folder)
         yield
     finally:
         os.close(descriptor)
@@ -133,20 +137,27 @@ def is_inside(path: str, folder: Path) -> bool:
 def delete_tree(folder: Path) -> None:
     """Take a folder of the cache out of its place, then delete it. Raises NotWritten.
 
-    It is never seen half deleted. What is in it was written by us, and is read-only.
+    It is never seen half deleted. What is in it is read-only; a link in its place, or in it, goes
+    as a link.
     """
-    gone = folder.with_name(f"{GONE}{folder.name[:40]}-{os.urandom(4).hex()}")
     try:
-        if not folder.name.startswith((GONE, DRAFT)):
-            folder.rename(gone)
-            folder = gone
-        for path, _, _ in os.walk(folder):
-            Path(path).chmod(FOLDER_MODE)
-        shutil.rmtree(folder)
+        parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            name = folder.name
+            if not name.startswith((GONE, DRAFT)):
+                name = _gone()
+                os.rename(folder.name, name, src_dir_fd=parent, dst_dir_fd=parent)
+            remove_tree(parent, name, _gone)
+        finally:
+            os.close(parent)
     except FileNotFoundError:
         return
     except OSError as error:
         raise NotWritten(folder, error) from error
+
+
+def _gone() -> str:
+    return f"{GONE}{os.urandom(6).hex()}"
 
 
 def forget(place: Cached) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from sow.files import NotWritten, read_regular
+from sow.files import NotAFile, NotWritten, read_regular
 from sow.git.git_errors import GitRefused
 from sow.git.own_bare import Contents, OwnBare
 from sow.git.run import LONG_SECONDS
@@ -26,8 +26,11 @@ from sow.schema.references import Reference
 
 MOST_FILES = 300_000
 MOST_BYTES = 8 << 30
+MOST_DEEP = 100
+"""How many folders a file may lie below. Some programs of those who read it can go no deeper."""
 MOST_TOLD = 50
 """How many of what was left out are named one by one."""
+LONGEST_TOLD = 300
 LONGEST_LINK = 4096
 PIECE = 1 << 20
 FACTS = "tree.json"
@@ -84,7 +87,7 @@ def tree_of(place: Cached, repository: OwnBare, reference: Reference, commit: st
 
 def facts_of(tree: Path) -> TreeFacts | None:
     """Return what is known of a tree; None where it is not there whole."""
-    with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+    with suppress(OSError, NotAFile, msgspec.MsgspecError, UnicodeDecodeError):
         return msgspec.json.decode(read_regular(tree / FACTS, FACTS_LIMIT), type=TreeFacts)
     return None
 
@@ -126,9 +129,15 @@ def _chosen(found: Iterable[Entry]) -> tuple[list[Entry], list[str]]:
 
 def _in_words(left_out: Sequence[str]) -> tuple[str, ...]:
     """Return what was left out in words fit for a record, the first of them one by one."""
-    named = [text.encode("utf-8", "replace").decode() for text in left_out[:MOST_TOLD]]
+    named = [_fit(text).encode("utf-8", "replace").decode() for text in left_out[:MOST_TOLD]]
     rest = len(left_out) - len(named)
     return (*named, f"and {rest} more") if rest else tuple(named)
+
+
+def _fit(text: str) -> str:
+    """Return a text without its middle where it is long: git has names of any length."""
+    half = LONGEST_TOLD // 2
+    return text if len(text) <= LONGEST_TOLD else f"{text[:half]} … {text[-half:]}"
 
 
 def _entries(repository: OwnBare, reference: Reference, commit: str) -> Iterator[Entry]:
@@ -168,6 +177,8 @@ def _fault(entry: Entry) -> str:
     parts = entry.path.split("/")
     if any(part in ("", ".", "..") for part in parts):
         return "a name that leads elsewhere"
+    if len(parts) > MOST_DEEP + 1:
+        return f"it lies below more than {MOST_DEEP} folders"
     if any(map(is_git_folder, parts)):
         return "a name that git takes for a repository of its own"
     return ""

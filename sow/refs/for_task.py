@@ -26,13 +26,8 @@ class TaskReference(Struct, frozen=True):
     """None where the index has none of that id."""
     folder: Path | None = None
     """Where its files lie; None where they are not on this machine."""
-
-    @property
-    def readable(self) -> Path | None:
-        """The folder that its agent is to read: the tree's own, or the copy."""
-        if self.folder is None:
-            return None
-        return self.folder.parent if self.folder.name == "files" else self.folder
+    readable: Path | None = None
+    """The folder that its agent is to read: the tree's own, or the copy."""
 
 
 def entries_for(workspace: Workspace, names: Sequence[str]) -> list[str]:
@@ -65,5 +60,8 @@ def _found(workspace: Workspace, name: str, reference: Reference | None) -> Task
     if reference is None:
         return TaskReference(name, None)
     found = look(workspace, reference, cached(reference.source))
-    is_here = found.presence in (Presence.LINKED, Presence.COPIED)
-    return TaskReference(name, reference, found.folder if is_here else None)
+    if found.folder is None:
+        return TaskReference(name, reference)
+    is_tree = found.presence is Presence.LINKED
+    readable = found.folder.parent if is_tree else found.folder
+    return TaskReference(name, reference, found.folder, readable)

@@ -4,19 +4,17 @@ Owns the steps of a change: lock, read, validate, change, validate, write. Comme
 survive, and nothing is written that could not be read again.
 """
 
-import os
-import stat
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import UNSET, to_builtins
 
 from sow.errors import StateError
-from sow.files import NotWritten, locked_folder, read_regular, write_atomically
+from sow.files import read_regular_in, write_in
 from sow.paths import Workspace
-from sow.refs.refs_errors import RefsFolderTaken, UnknownReference
+from sow.refs.folder import opened_refs
+from sow.refs.refs_errors import UnknownReference
 from sow.schema.references import Reference, ReferenceIndex
 from sow.state.state_errors import InvalidState, RefusedChange
 from sow.state.version import refuse_newer
@@ -27,8 +25,13 @@ HEADER = b"# Kept by sow: `sow refs add`, `sow refs list`. Comments stay.\n"
 
 
 def read_index(workspace: Workspace) -> ReferenceIndex:
-    """Return the index; an empty one where there is none. Raises InvalidState, NewerState."""
-    return _parsed(workspace.reference_index, _read(workspace.reference_index))
+    """Return the index; an empty one where there is none.
+
+    Raises InvalidState, NewerState, NotAFile, RefsFolderTaken.
+    """
+    with opened_refs(workspace) as folder:
+        text = b"" if folder is None else _read(folder, workspace.reference_index)
+    return _parsed(workspace.reference_index, text)
 
 
 def parse_index(path: Path, text: bytes) -> ReferenceIndex:
@@ -51,53 +54,15 @@ def references_named(index: ReferenceIndex, names: Sequence[str]) -> list[Refere
     return [reference_named(index, name) for name in dict.fromkeys(names)]
 
 
-@contextmanager
-def locked_refs(workspace: Workspace) -> Iterator[int]:
-    """Hold the lock of `.sow/refs`, and give the folder, open. It is made if it is not there.
-
-    Whatever is done through the descriptor happens in that very folder, though somebody put a
-    link in its place meanwhile. Raises RefsFolderTaken, StateLocked, NotWritten.
-    """
-    folder = workspace.refs
-    refuse_foreign(workspace)
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise NotWritten(folder, error) from error
-    with locked_folder(folder):
-        descriptor = _open(folder)
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
-
-
-def refuse_foreign(workspace: Workspace) -> None:
-    """Raise RefsFolderTaken where `.sow/refs` is there, and no folder of its own."""
-    try:
-        mode = workspace.refs.lstat().st_mode
-    except OSError:
-        return
-    if not stat.S_ISDIR(mode):
-        raise RefsFolderTaken(workspace.refs)
-
-
-def _open(folder: Path) -> int:
-    try:
-        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        raise RefsFolderTaken(folder) from None
-
-
 def change_index(
-    workspace: Workspace, change: Callable[[ReferenceIndex], Sequence[Reference]]
+    folder: int, workspace: Workspace, change: Callable[[ReferenceIndex], Sequence[Reference]]
 ) -> ReferenceIndex:
-    """Replace the references by what `change` makes of them. The caller holds `locked_refs`.
+    """Replace the references by what `change` makes of them. `folder` is of `locked_refs`.
 
     Raises InvalidState, NewerState, RefusedChange, NotWritten; nothing is written then.
     """
     path = workspace.reference_index
-    text = _read(path)
+    text = _read(folder, path)
     index = _parsed(path, text)
     wanted = list(change(index))
     if wanted == index.references:
@@ -112,7 +77,7 @@ def change_index(
             f"{path} cannot be changed so that only the references change",
             hint="Write it plainly: a list below `references:`, without anchors.",
         )
-    write_atomically(path, result)
+    write_in(folder, path, result)
     return changed
 
 
@@ -136,9 +101,9 @@ def as_written(reference: Reference) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value not in ("", [], UNSET)}
 
 
-def _read(path: Path) -> bytes:
+def _read(folder: int, path: Path) -> bytes:
     try:
-        return read_regular(path, LIMIT)
+        return read_regular_in(folder, path, LIMIT)
     except FileNotFoundError:
         return b""
 

@@ -1,12 +1,12 @@
 """What lies in `.sow/refs` for a reference: a link into the cache, or a copy where it can be none.
 
 Owns how it is put there, known again and taken away. Every step works in the open folder that the
-caller has locked (`index.locked_refs`), by names alone: no path of somebody else's choice is
+caller has locked (`folder.locked_refs`), by names alone: no path of somebody else's choice is
 followed. What is not of sow's making is left as it is.
 """
 
 import os
-import shutil
+import re
 import stat
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,9 +15,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from sow.files import NotWritten
+from sow.errors import SowError
+from sow.files import NotAFile, NotWritten, read_regular_in, write_in
+from sow.files.trees import FLAGS, copy_tree, remove_tree
 from sow.paths import Workspace
-from sow.refs.cache import FILES, FOLDER_MODE, Cached, cache_root, is_inside
+from sow.refs.cache import FILES, Cached, cache_root, is_inside
+from sow.refs.folder import opened_refs
 from sow.refs.refs_errors import LinkPlaceTaken
 from sow.schema.references import Reference
 
@@ -25,6 +28,8 @@ MARK = ".copy-"
 """Beside a copy lies a file that names the tree it was made of."""
 DRAFT_END = ".tmp"
 MARK_LIMIT = 200
+TREE = re.compile(r"[0-9a-f]{40,64}(-[0-9a-f]{12})?")
+"""How trees are named (`cache.tree_name`); nothing else that a mark says counts."""
 
 
 class Presence(StrEnum):
@@ -59,26 +64,47 @@ def make_link(text: str, name: str, folder: int) -> None:
 
 def look(workspace: Workspace, reference: Reference, place: Cached) -> Found:
     """Return what lies where a reference is to be linked. Reads only, and follows no link."""
-    path = workspace.refs / reference.link
     try:
-        mode = path.lstat().st_mode
+        with opened_refs(workspace) as folder:
+            if folder is None:
+                return Found(Presence.MISSING)
+            return look_in(folder, workspace, reference, place)
+    except SowError:  # the folder itself is something else
+        return Found(Presence.STRANGE)
+
+
+def look_in(folder: int, workspace: Workspace, reference: Reference, place: Cached) -> Found:
+    """Return what lies there, in the open folder of the workspace."""
+    name = reference.link
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except OSError:
         return Found(Presence.MISSING)
     if stat.S_ISLNK(mode):
-        return _behind(_text(path), place)
-    tree = _copied_tree(workspace.refs / f"{MARK}{reference.link}")
+        return _behind(_text(folder, name), place)
+    tree = _copied_tree(folder, name)
     if stat.S_ISDIR(mode) and tree:
-        return Found(Presence.COPIED, tree, path)
+        return Found(Presence.COPIED, tree, workspace.refs / name)
     return Found(Presence.STRANGE)
 
 
 def linked_tree(workspace: Workspace, name: str, place: Cached) -> str:
     """Return the tree that a link, or a copy, of this name is of; empty for anything else."""
-    path = workspace.refs / name
-    text = _text(path)
-    if text and is_inside(text, place.trees):
-        return os.path.relpath(text, place.trees).partition("/")[0]
-    return _copied_tree(path.with_name(f"{MARK}{name}")) if path.is_dir() else ""
+    with suppress(SowError), opened_refs(workspace) as folder:
+        if folder is None:
+            return ""
+        text = _text(folder, name)
+        if text and is_inside(text, place.trees):
+            return os.path.relpath(text, place.trees).partition("/")[0]
+        return _copied_tree(folder, name) if _is_folder(folder, name) else ""
+    return ""
+
+
+def _is_folder(folder: int, name: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
 
 
 def _behind(text: str, place: Cached) -> Found:
@@ -93,21 +119,18 @@ def _behind(text: str, place: Cached) -> Found:
     return Found(Presence.LINKED, tree, folder) if folder.is_dir() else Found(Presence.MISSING)
 
 
-def _text(path: Path) -> str:
+def _text(folder: int, name: str) -> str:
     try:
-        return os.readlink(path)  # noqa: PTH115 - a text is what is wanted
+        return os.readlink(name, dir_fd=folder)
     except OSError:
         return ""
 
 
-def _copied_tree(mark: Path) -> str:
+def _copied_tree(folder: int, name: str) -> str:
     """Return the tree that a copy was made of; empty where nothing says that it is one."""
-    with suppress(OSError):
-        descriptor = os.open(mark, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            return os.read(descriptor, MARK_LIMIT).decode("ascii", "replace").strip()
-        finally:
-            os.close(descriptor)
+    with suppress(FileNotFoundError, NotAFile):
+        text = read_regular_in(folder, Path(f"{MARK}{name}"), MARK_LIMIT).decode("ascii", "replace")
+        return text.strip() if TREE.fullmatch(text.strip()) else ""
     return ""
 
 
@@ -123,13 +146,13 @@ def link(
 
     What was linked there before goes on being there until then. Raises LinkPlaceTaken, NotWritten.
     """
-    found = look(workspace, reference, place)
+    found = look_in(folder, workspace, reference, place)
     if found.presence is Presence.STRANGE:
         raise LinkPlaceTaken(workspace.refs / reference.link)
     target = place.tree(tree) / FILES
     if found.presence is Presence.LINKED and found.tree == tree:
         return False
-    draft = f".{reference.link}.{os.urandom(6).hex()}{DRAFT_END}"
+    draft = _draft(reference.link)
     try:
         make(str(target), draft, folder)
     except (OSError, NotImplementedError):
@@ -147,7 +170,7 @@ def link(
 
 def unlink(folder: int, workspace: Workspace, reference: Reference, place: Cached) -> bool:
     """Take away what lies there for a reference; return whether it was sow's. Raises NotWritten."""
-    found = look(workspace, reference, place)
+    found = look_in(folder, workspace, reference, place)
     if found.presence is Presence.STRANGE:
         return False
     try:
@@ -167,75 +190,54 @@ def _copy(
     """Copy a tree, whole or not at all: beside its place first, with the mark that says so."""
     if found.presence is Presence.COPIED and found.tree == tree:
         return True
-    name, draft = reference.link, f".{reference.link}.{os.urandom(6).hex()}{DRAFT_END}"
-    path = workspace.refs / draft
+    name, draft = reference.link, _draft(reference.link)
     try:
-        shutil.copytree(source, path, ignore=_inner_links)
+        _copy_from(source, folder, draft)
         if found.presence is Presence.COPIED:
             _remove_copy(folder, name)
         elif found.presence is Presence.MISSING:
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=folder)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        mark = os.open(f"{MARK}{name}", flags, 0o600, dir_fd=folder)
-        with os.fdopen(mark, "w", encoding="ascii") as file:
-            file.write(f"{tree}\n")
+        write_in(folder, workspace.refs / f"{MARK}{name}", f"{tree}\n".encode(), mode=0o600)
         os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except (OSError, shutil.Error) as error:
-        _remove_folder(path)
-        if not isinstance(error, OSError) or isinstance(error, shutil.Error):
-            error = OSError(None, str(error))
+    except OSError as error:
+        _discard(folder, draft)
         raise NotWritten(workspace.refs / name, error) from error
+    except BaseException:
+        _discard(folder, draft)
+        raise
     return True
 
 
-def _inner_links(folder: str, names: list[str]) -> list[str]:
-    """Return the links in a folder: where none can be made, a copy goes without them."""
-    return [name for name in names if Path(folder, name).is_symlink()]
+def _copy_from(source: Path, folder: int, draft: str) -> None:
+    opened = os.open(source, FLAGS)
+    try:
+        copy_tree(opened, folder, draft)
+    finally:
+        os.close(opened)
 
 
 def _remove_copy(folder: int, name: str) -> None:
     """Take a copy away: out of its place first, so that nobody sees half of it."""
-    gone = f".{name}.{os.urandom(6).hex()}{DRAFT_END}"
+    gone = _draft(name)
     os.rename(name, gone, src_dir_fd=folder, dst_dir_fd=folder)
     with suppress(FileNotFoundError):
         os.unlink(f"{MARK}{name}", dir_fd=folder)
-    _remove_in(folder, gone)
+    remove_tree(folder, gone, _draft)
 
 
-def _remove_in(folder: int, name: str) -> None:
-    _allow(folder, name)
-    shutil.rmtree(name, dir_fd=folder)
+def _draft(name: str = "gone") -> str:
+    """Return a name that nobody has, and that the next one sweeps."""
+    return f".{name}.{os.urandom(6).hex()}{DRAFT_END}"
 
 
-def _allow(folder: int, name: str) -> None:
-    """Give ourselves the right to take away what was made read-only; no link is followed."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(name, flags, dir_fd=folder)
-    try:
-        os.fchmod(descriptor, FOLDER_MODE)
-        with os.scandir(descriptor) as entries:
-            below = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        for each in below:
-            _allow(descriptor, each)
-    finally:
-        os.close(descriptor)
-
-
-def _remove_folder(path: Path) -> None:
+def _discard(folder: int, draft: str) -> None:
     with suppress(OSError):
-        for folder, _, _ in os.walk(path):
-            Path(folder).chmod(FOLDER_MODE)
-        shutil.rmtree(path)
+        remove_tree(folder, draft, _draft)
 
 
 def sweep_drafts(folder: int) -> None:
     """Remove what a killed process has left of links and copies. The caller holds the lock."""
     for name in os.listdir(folder):
-        if not (name.startswith(".") and name.endswith(DRAFT_END)):
-            continue
-        with suppress(OSError):
-            if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                _remove_in(folder, name)
-            else:
-                os.unlink(name, dir_fd=folder)
+        if name.startswith(".") and name.endswith(DRAFT_END):
+            _discard(folder, name)

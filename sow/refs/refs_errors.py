@@ -70,6 +70,17 @@ class CacheLocked(StateError):
         )
 
 
+class CacheTaken(StateError):
+    """A part of the cache is a link: what is written there would land elsewhere."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} is a link: nothing is fetched there",
+            hint="Look at it, and move it away; then call `sow refs init` in each repository that"
+            " uses it.",
+        )
+
+
 class DamagedRecord(StateError):
     """What is on record of a cached repository cannot be read."""
 

@@ -24,13 +24,8 @@ from sow.refs.cache import (
     locked,
 )
 from sow.refs.fetching import drop_old_trees, old_trees, since_when_unused
-from sow.refs.index import (
-    change_index,
-    locked_refs,
-    read_index,
-    reference_named,
-    refuse_foreign,
-)
+from sow.refs.folder import locked_refs, refuse_foreign
+from sow.refs.index import change_index, read_index, reference_named
 from sow.refs.linking import linked_tree, sweep_drafts, unlink
 from sow.refs.record import (
     CacheRecord,
@@ -88,6 +83,7 @@ def remove_reference(workspace: Workspace, name: str, *, now: float) -> Removed:
         with locked_refs(workspace) as folder:
             sweep_drafts(folder)
             change_index(
+                folder,
                 workspace,
                 lambda index: [other for other in index.references if other.id != name],
             )

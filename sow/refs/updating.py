@@ -19,7 +19,8 @@ from sow.refs.fetching import (
     link_here,
     note_use,
 )
-from sow.refs.index import locked_refs, read_index, reference_named, refuse_foreign
+from sow.refs.folder import locked_refs, refuse_foreign
+from sow.refs.index import read_index, reference_named
 from sow.refs.linking import MakeLink, Presence, look, make_link, sweep_drafts
 from sow.refs.record import read_record
 from sow.refs.refs_errors import LinkPlaceTaken, Unreachable

@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,8 +60,10 @@ class Actor:
         return []
 
 
-def forked(site: RefSite, words: tuple[str, ...], output: Path) -> int:
-    """Run a command line in a process of its own, and return its pid.
+def forked(
+    site: RefSite, words: tuple[str, ...], output: Path, before: Callable[[], None] | None = None
+) -> int:
+    """Run a command line in a process of its own, and return its pid; `before` is called in it.
 
     It is forked: the start of an interpreter would be most of its life, and of the kills.
     """
@@ -77,6 +80,8 @@ def forked(site: RefSite, words: tuple[str, ...], output: Path) -> int:
             os.fdopen(2, "w", closefd=False) as err,
         ):
             sys.stdout, sys.stderr = out, err
+            if before is not None:
+                before()
             code = run(("refs", *words))
         os._exit(code)
     finally:

@@ -94,7 +94,7 @@ def let_go(paths: Iterable[Path]) -> None:
                 forget(kept, path.name)
 
 
-def _locked(folder: Path) -> AbstractContextManager[None]:
+def _locked(folder: Path) -> AbstractContextManager[object]:
     """Hold the lock of a folder, as every writer of a copy does; we may hold it already."""
     return locked_once(folder, timeout_seconds=LOCK_SECONDS)
 
