@@ -2,7 +2,8 @@
 
 Owns the order: what is on record, what GitHub has already, then what is missing, each put on
 record before the next is made. Whoever is killed between an issue and its record finds the issue
-again by the marker at its end, if somebody has opened it who may.
+again by the marker at its end, if somebody has opened it who may. Whoever publishes from another
+checkout at the same moment is found behind one's own issue: the first of the two stays.
 """
 
 import fcntl
@@ -19,7 +20,7 @@ from sow.errors import StateError
 from sow.files import NotWritten, read_regular
 from sow.github.answers import Issue
 from sow.github.quoting import LONGEST_BODY, fitting, inert_markdown
-from sow.github.requests import Place, create_issue, issues_since, own_login
+from sow.github.requests import Place, create_issue, issues_since, own_login, withdraw_issue
 from sow.jobs.private_folders import make_private
 from sow.paths import Workspace
 from sow.schema.project import Project
@@ -34,6 +35,7 @@ TRUSTED = ("OWNER", "MEMBER", "COLLABORATOR")
 """Whose issues may be taken for ours, besides those of the account that asks."""
 LOCK = "publishing.lock"
 DAY_SECONDS = 86_400.0
+"""So far may this machine's clock be ahead of GitHub's."""
 
 
 class UnitIssue(msgspec.Struct, frozen=True):
@@ -73,7 +75,7 @@ def publish_issues(
     with _alone(workspace) as held:
         known = {unit.id: number for unit in units if (number := number_on_record(unit, place))}
         missing = [unit for unit in units if unit.id not in known]
-        there = _made_before(place, project) if missing else {}
+        there = _made_since(place, project, project.created_at.timestamp()) if missing else {}
         numbers: dict[str, int] = dict(known)
         for unit in _in_order(units):
             if unit.id in known:
@@ -84,7 +86,10 @@ def publish_issues(
             is_new = issue is None
             if issue is None:
                 body = _body(workspace, project, unit, numbers)
-                issue = create_issue(place, unit.name, body, labels, held)
+                made = create_issue(place, unit.name, body, labels, held)
+                there = {**there, **_made_since(place, project, now)}
+                issue = _first_made(place, there.get(unit.id, made), made)
+                is_new = issue is made
             address = issue_address(place, issue.number)
             _record(workspace, unit, address, now=now)
             numbers[unit.id] = issue.number
@@ -108,19 +113,33 @@ def issue_address(place: Place, number: int) -> str:
     return f"{place.url}/issues/{number}"
 
 
-def _made_before(place: Place, project: Project) -> Mapping[str, Issue]:
-    """Return the issues of this project that are there and on no record, by their units.
+def _first_made(place: Place, found: Issue, made: Issue) -> Issue:
+    """Return the issue of a unit that stays: ours, or one that another checkout has opened first.
+
+    Ours is withdrawn then. Both look once more behind their own issue, so that the later one sees
+    the other.
+    """
+    if found.number >= made.number:
+        return made
+    words = f"Opened in the same moment as #{found.number}, which stays."
+    withdraw_issue(place, made.number, words)
+    return found
+
+
+def _made_since(place: Place, project: Project, at: float) -> Mapping[str, Issue]:
+    """Return the issues of this project that have changed since a time, by their units.
 
     Anybody may copy a marker: an issue counts that somebody has opened who may write to the
     repository, or the account that asks; of several the first.
     """
-    since = format_time(project.created_at.timestamp() - DAY_SECONDS)
+    since = format_time(at - DAY_SECONDS)
     found = sorted(issues_since(place, since), key=lambda issue: issue.number)
     marked = [(issue, mark) for issue in found if (mark := _mark_of(issue)) is not None]
     ours = [(issue, mark["task"]) for issue, mark in marked if mark["project"] == project.id]
     if not ours:
         return {}
-    login = own_login(place)
+    is_asked = any(issue.author_association not in TRUSTED for issue, _ in ours)
+    login = own_login(place) if is_asked else None
     result: dict[str, Issue] = {}
     for issue, task in ours:
         is_own = issue.user is not None and issue.user.login == login

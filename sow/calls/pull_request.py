@@ -6,6 +6,8 @@ sow pushes nothing: hooks, signatures and credentials are git's and the user's.
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -36,7 +38,8 @@ from sow.state.places import has_project
 from sow.state.projects import read_project
 
 REMOTE = re.compile(
-    r"(?:[a-z+]+://(?:[^@/]+@)?[^/]+/|(?:[^@/]+@)?[^:/]+:)(?P<name>[^/]+/[^/]+?)(?:\.git)?/?"
+    r"(?:[a-z+]+://(?:[^@/]+@)?(?P<host>[^/:]+)(?::\d*)?/|(?:[^@/]+@)?(?P<alias>[^:/]+):)"
+    r"(?P<name>[^/]+/[^/]+?)(?:\.git)?/?"
 )
 
 
@@ -210,17 +213,39 @@ def _closed(found: Reported, place: Place) -> list[int]:
 
 
 def _pushed_to(workspace: Workspace, place: Place, branch: str) -> tuple[str, str]:
-    """Return the remote that a branch is pushed to, and the repository there, as git would."""
+    """Return the remote that a branch is pushed to, and the repository there, as git would.
+
+    Where git would push to another host, it is the first remote that leads to the place's.
+    """
     root = workspace.root
-    remote = "origin"
+    wanted = _push_remote(root, branch)
+    others = git_answer(root, "remote")[1].decode("utf-8", "replace").split()
+    for remote in dict.fromkeys((wanted, *others)):
+        if name := _repository_at(root, remote, place):
+            return remote, name
+    return wanted, place.name
+
+
+def _push_remote(root: Path, branch: str) -> str:
     for key in (f"branch.{branch}.pushRemote", "remote.pushDefault", f"branch.{branch}.remote"):
         code, output, _ = git_answer(root, "config", "--get", key)
         if code == 0 and (value := output.decode("utf-8", "replace").strip()) not in ("", "."):
-            remote = value
-            break
+            return value
+    return "origin"
+
+
+def _repository_at(root: Path, remote: str, place: Place) -> str | None:
+    """Return the repository that a remote leads to on the place's host; None for another host.
+
+    A host without a dot is a name of the user's own ssh settings, and may be any.
+    """
     code, output, _ = git_answer(root, "remote", "get-url", "--push", "--", remote)
     found = REMOTE.fullmatch(output.decode("utf-8", "replace").strip()) if code == 0 else None
-    return remote, found["name"] if found else place.name
+    if found is None:
+        return None
+    host = (found["host"] or found["alias"]).lower().removeprefix("ssh.")
+    own = urlsplit(place.url).hostname
+    return found["name"] if "." not in host or host == own else None
 
 
 def _uncommitted(workspace: Workspace) -> list[str]:

@@ -53,7 +53,7 @@ class NotFound(StateError):
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"GitHub has no {what}, or does not show it to this account",
+            f"GitHub has no {what.removeprefix('the ')}, or does not show it to this account",
             hint="See that the name is right, and that `gh auth status` names who may see it.",
         )
         self.what = what

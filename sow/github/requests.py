@@ -83,7 +83,7 @@ def find_place(folder: Path, repository: str | None) -> Place:
         if found is None or found["name"].endswith(("/.", "/..")):
             raise NoRepositoryName(repository)
         host, name = found["host"], found["name"]
-    what = "repository of this folder's remotes" if repository is None else f"repository {name}"
+    what = f"the repository {name}" if repository else "the repository of this folder's remotes"
     data = _get(folder, host, f"repos/{name}", what)
     facts = read_answer(data, RepositoryFacts, what)
     return Place(folder, facts.full_name, facts.html_url, facts.default_branch, host)
@@ -112,10 +112,10 @@ def issues_since(place: Place, since: str) -> list[Issue]:
 def own_login(place: Place) -> str | None:
     """Return the account of `gh`; None for a token that may not say whose it is."""
     try:
-        data = _get(place.folder, place.host, "user", "account of gh")
+        data = _get(place.folder, place.host, "user", "the account of gh")
     except (NotFound, GithubRefused):
         return None
-    return read_answer(data, User, "account of gh").login
+    return read_answer(data, User, "the account of gh").login
 
 
 def create_issue(
@@ -124,13 +124,20 @@ def create_issue(
     """Open an issue. `holds` stays open until GitHub has answered, though we are killed."""
     fields = {"title": title, "body": body, "labels": list(labels)}
     what = f"a new issue of {place.name}"
-    data = _post(place, f"repos/{place.name}/issues", fields, what, holds)
+    data = _send("POST", place, f"repos/{place.name}/issues", fields, what, holds)
     return read_answer(data, Issue, what)
+
+
+def withdraw_issue(place: Place, number: int, words: str) -> None:
+    """Close an issue of ours that was one too many, and have it say why, in place of its text."""
+    fields = {"state": "closed", "state_reason": "not_planned", "body": words}
+    address = f"repos/{place.name}/issues/{number}"
+    _send("PATCH", place, address, fields, f"the end of issue {number} of {place.name}")
 
 
 def branch_tip(place: Place, repository: str, branch: str) -> str | None:
     """Return the commit at the tip of a branch on GitHub; None where it has no such branch."""
-    what = f"branch {branch} of {repository}"
+    what = f"the branch {branch} of {repository}"
     try:
         data = _get(
             place.folder, place.host, f"repos/{repository}/branches/{quote(branch, safe='')}", what
@@ -161,7 +168,7 @@ def create_pull(place: Place, *, head: str, base: str, title: str, body: str, dr
     """Open a pull request; `head` is OWNER:BRANCH."""
     fields = {"title": title, "body": body, "head": head, "base": base, "draft": draft}
     what = f"a pull request of {head} into {base}"
-    return read_answer(_post(place, f"repos/{place.name}/pulls", fields, what), Pull, what)
+    return read_answer(_send("POST", place, f"repos/{place.name}/pulls", fields, what), Pull, what)
 
 
 def reviews_of(place: Place, number: int) -> list[Review]:
@@ -198,14 +205,15 @@ def _get(folder: Path, host: str | None, address: str, what: str, *more: str) ->
     return gh(folder, "api", *_at(host), *more, "-H", ACCEPTS, address, what=what)
 
 
-def _post(
+def _send(
+    method: str,
     place: Place,
     address: str,
     fields: Mapping[str, object],
     what: str,
     holds: int | None = None,
 ) -> bytes:
-    words = ("api", "--method", "POST", *_at(place.host), "-H", ACCEPTS, "--input", "-", address)
+    words = ("api", "--method", method, *_at(place.host), "-H", ACCEPTS, "--input", "-", address)
     stdin = msgspec.json.encode(fields)
     return gh(place.folder, *words, what=what, stdin=stdin, holds=holds)
 

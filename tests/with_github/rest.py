@@ -121,6 +121,8 @@ def _issues(
     number = int(rest.split("/")[1])
     for issue in there:
         if issue["number"] == number:
+            if method == "PATCH":
+                issue.update(body)
             return 200, _shown(issue)
     for pull in data["pulls"]:
         if pull["number"] == number:

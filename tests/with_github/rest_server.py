@@ -30,6 +30,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._do("POST")
 
+    def do_PATCH(self) -> None:
+        self._do("PATCH")
+
     def _do(self, method: str) -> None:
         data = self._body()
         body = json.loads(data) if data else None

@@ -17,7 +17,7 @@ FAULTS = {
     "malformed": ("cannot be read", "gh api user"),
     "another form": ("cannot be read", "Expected `str`"),
     "silent": ("was refused", "exit code 1"),
-    "killed": ("ended by signal 9", "call again"),
+    "killed": ("ended by signal 9 during the repository of this folder's remotes", "call again"),
     "prints without end": ("printed more than 64 MB for", "gh --version"),
     "complains without end": ("printed more than 64 MB for", "gh --version"),
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from journeys.json_contract import hold
 from journeys.site import wait_until
-from with_github.github_site import GithubSite
+from with_github.github_site import REMOTE, GithubSite
 from with_github.rest import ME
 
 from sow.calls.publishing import AlreadyPublishing, _alone
@@ -176,6 +176,41 @@ def test_a_gh_that_outlives_its_call_is_waited_for(site: GithubSite, tmp_path: P
     go.write_text("now\n")
     wait_until(lambda: site.run(*TO).code == 0, "the first gh to end")
     assert [each["title"] for each in issues(site)] == ["Second", "First"]
+
+
+def test_two_checkouts_that_publish_at_once_open_one_issue_for_each_unit(
+    site: GithubSite, tmp_path: Path
+) -> None:
+    """Each has looked for issues, and found none, before the other opens the first."""
+    site.breakdown()
+    site.commit("units")
+    other = tmp_path / "other"
+    site.git("clone", "-q", str(site.root), str(other))
+    site.git("-C", str(other), "remote", "set-url", "origin", REMOTE)
+    launcher, real = tmp_path / "bin/gh", tmp_path / "bin/real-gh"
+    launcher.rename(real)
+    looked, go = tmp_path / "looked", tmp_path / "go"
+    os.mkfifo(go)
+    first = (
+        f'case "$*" in *POST*) [ -e {looked} ] || {{ touch {looked}; read word < {go}; }};; esac'
+    )
+    launcher.write_text(f'#!/bin/sh\n{first}\nexec {real} "$@"\n')
+    launcher.chmod(0o755)
+    command = [sys.executable, "-P", "-m", "sow", *TO]
+    with subprocess.Popen(command, cwd=other, env=site.environment) as slow:
+        wait_until(looked.exists, "the other to have looked for issues")
+        published = site.row(*TO)
+        go.write_text("now\n")
+        assert slow.wait() == 0
+    assert [each["number"] for each in published["issues"]] == [1, 2]
+    opened = [issue["number"] for issue in issues(site) if issue["state"] == "open"]
+    assert opened == [1, 2]
+    (closed,) = [issue for issue in issues(site) if issue["state"] == "closed"]
+    assert closed["body"] == "Opened in the same moment as #1, which stays."
+    site.root = other
+    assert site.row("task", "show", "020")["metadata"] == {
+        "issue": "https://github.com/octo/app/issues/1"
+    }
 
 
 def test_options_for_github_alone_are_refused_without_it(site: GithubSite) -> None:

@@ -164,6 +164,24 @@ def test_a_fork_is_asked_from(site: GithubSite) -> None:
     assert pull(site)["head"]["label"] == "me:topic"
 
 
+@pytest.mark.parametrize(
+    "origin", ["git@gitlab.example:team/app.git", "https://gitlab.example/a/b/app.git", "/srv/app"]
+)
+def test_a_branch_that_git_pushes_to_another_host_is_asked_for_on_github(
+    site: GithubSite, origin: str
+) -> None:
+    site.finished()
+    site.git("remote", "set-url", "origin", origin)
+    site.git("remote", "add", "hub", "ssh://git@ssh.github.com:443/octo/app.git")
+    site.commit("more")
+    ended = site.run("pr", "create", "--repo", "octo/app")
+    assert "octo/app has the branch topic at" in ended.err
+    assert "git push -u hub topic" in ended.err
+    site.push("topic")
+    site.sow("pr", "create", "--repo", "octo/app")
+    assert pull(site)["head"]["label"] == "octo:topic"
+
+
 def test_its_state_is_read_back(site: GithubSite) -> None:
     site.finished()
     ended = site.run("pr", "status")
