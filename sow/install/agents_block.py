@@ -9,7 +9,9 @@ import re
 from typing import NamedTuple
 
 BEGIN = re.compile(r"<!-- sow:begin ([0-9a-f]{12}) ([0-2]) -->\n")
-ANY_BEGIN, END = "<!-- sow:begin", "<!-- sow:end -->\n"
+ANY_BEGIN, END = "<!-- sow:begin", "<!-- sow:end -->"
+ENDING = re.compile(rf"{END}(?:\n|\Z)")
+"""An editor may have taken the file's last line break away."""
 FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n+", re.DOTALL)
 
 
@@ -33,21 +35,21 @@ def text_of_skill(skill: str) -> str:
 
 def find_block(content: str) -> Block | None:
     """Return sow's text in a file; None where there is none. Raises Unclear."""
-    if ANY_BEGIN not in content and END.strip() not in content:
+    if ANY_BEGIN not in content and END not in content:
         return None
     found = list(BEGIN.finditer(content))
-    if len(found) != 1 or content.count(ANY_BEGIN) != 1 or content.count(END.strip()) != 1:
+    if len(found) != 1 or content.count(ANY_BEGIN) != 1 or content.count(END) != 1:
         raise Unclear("the markers `<!-- sow:begin … -->` and `<!-- sow:end -->` are not one pair")
     begin = found[0]
-    end = content.find(END, begin.end())
-    if end < 0:
+    end = ENDING.search(content, begin.end())
+    if end is None:
         raise Unclear("`<!-- sow:end -->` does not end a line below `<!-- sow:begin … -->`")
-    text, breaks = content[begin.end() : end], int(begin[2])
+    text, breaks = content[begin.end() : end.start()], int(begin[2])
     start = begin.start()
     for _ in range(breaks):
         if start and content[start - 1] == "\n":
             start -= 1
-    return Block(start, end + len(END), text, is_edited=_hash(text) != begin[1])
+    return Block(start, end.end(), text, is_edited=_hash(text) != begin[1])
 
 
 def with_block(content: str, text: str, block: Block | None) -> str:
@@ -59,7 +61,8 @@ def with_block(content: str, text: str, block: Block | None) -> str:
         before, after = content, ""
         breaks = 0 if not content else 1 if content.endswith("\n") else 2
     marker = f"<!-- sow:begin {_hash(text)} {breaks} -->\n"
-    return before + "\n" * breaks + marker + text + END + after
+    is_last = block is not None and not content[: block.end].endswith("\n")
+    return before + "\n" * breaks + marker + text + END + ("" if is_last else "\n") + after
 
 
 def without_block(content: str, block: Block) -> str:

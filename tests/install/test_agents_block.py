@@ -30,6 +30,16 @@ def test_an_update_keeps_what_stands_around_it(before: str, after: str) -> None:
     assert without_block(new, block) == before + after
 
 
+@given(CONTENT)
+def test_a_last_line_break_that_an_editor_took_away_is_no_edit(content: str) -> None:
+    there = with_block(content, TEXT, None).rstrip("\n")
+    block = find_block(there)
+    assert block is not None
+    assert not block.is_edited
+    assert with_block(there, TEXT, block) == there
+    assert without_block(there, block) == content
+
+
 def test_an_edit_is_seen() -> None:
     there = with_block("Mine.\n", TEXT, None).replace("sow next", "sow status")
     block = find_block(there)
@@ -47,7 +57,7 @@ def test_an_edit_is_seen() -> None:
         "<!-- sow:begin x -->\n" + with_block("", TEXT, None),
         with_block("", TEXT, None).replace("<!-- sow:end -->\n", ""),
         "<!-- sow:end -->\n" + with_block("", TEXT, None).replace("<!-- sow:end -->\n", ""),
-        with_block("", TEXT, None).rstrip(),
+        with_block("", TEXT, None).replace("-->\n", "--> here\n"),
     ],
 )
 def test_markers_that_are_no_pair_are_refused(broken: str) -> None:
