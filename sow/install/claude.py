@@ -6,7 +6,8 @@ why is in docs/decisions.md.
 """
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,11 @@ from sow.install.documents import (
     Written,
     backups_of,
     change_document,
+    missing_folders,
     read_document,
-    remove_if_empty,
+    remove_folders,
 )
-from sow.install.ignoring import ignore_locally, stop_ignoring
+from sow.install.ignoring import ignore_locally, lines_for, missing_lines, stop_ignoring
 from sow.install.install_errors import NothingOnRecord, UnfitFile
 from sow.install.json_text import NotJson, read_object, write_object
 from sow.install.places import MANIFEST, MARKETPLACE, Scope, Target, claude_folder, record_file
@@ -38,11 +40,13 @@ from sow.install.settings_plan import (
     Brought,
     Plan,
     Unfit,
+    adopted,
     plan_install,
     plan_uninstall,
 )
 
 ORCHESTRATOR = "orchestrator"
+NOT_ON_RECORD = "it was not on record: what stood there as sow writes it is taken out"
 
 
 class Done(Struct, frozen=True):
@@ -67,71 +71,75 @@ def install(target: Target, environ: Mapping[str, str], *, dry_run: bool = False
     were then.
     """
     folder = str(MARKETPLACE)
-    with open_record(environ) as record:
+    with open_record(environ, dry_run=dry_run) as record:
         before = record.of(target.file)
+        lines = () if target.scope is Scope.USER else missing_lines(target.file)
+        folders = missing_folders(Path(os.path.realpath(target.file)).parent)
+        known = _with(before if before != NOTHING else _adopted(target), lines, folders)
 
         def plan_for(data: bytes | None) -> Plan:
             return plan_install(
                 _settings(target.file, data),
-                before,
+                known,
                 marketplace=folder,
                 rules=rules(),
                 is_sows=is_sows,
                 is_file_new=data is None,
             )
 
-        plan = _planned(target.file, plan_for)
-        if not dry_run:
-            record.put(target.file, replace(plan.brought, is_whole=False))
-        try:
-            plan, written = _carried_out(target.file, plan_for, dry_run=dry_run)
-        except SowError:
-            if not dry_run:
-                record.put(target.file, before)
-            raise
         if dry_run:
-            return Done(target, plan, written)
-        ignored = () if target.scope is Scope.USER else ignore_locally(target.file)
-        excluded = tuple(dict.fromkeys((*before.excluded, *ignored)))
-        record.put(target.file, replace(plan.brought, is_whole=True, excluded=excluded))
-    if before.marketplace and before.marketplace != folder:
-        forget_marketplace(claude_folder(environ), before.marketplace)
-    return Done(target, plan, written, ignored)
+            return Done(target, *_carried_out(target.file, plan_for, dry_run=True))
+        record.put(target.file, _planned(target.file, plan_for).brought)
+        try:
+            plan, written = _carried_out(target.file, plan_for)
+        except (SowError, OSError):
+            remove_folders(folders)
+            record.put(target.file, before)
+            raise
+        ignore_locally(target.file, lines)
+        copies = (*known.backups, str(written.backup)) if written.backup else known.backups
+        record.put(target.file, replace(plan.brought, begun=(), backups=copies))
+        forget_marketplace(
+            claude_folder(environ), lambda entry: is_sows(entry) and _path_of(entry) != folder
+        )
+    return Done(target, plan, written, lines)
 
 
 def uninstall(target: Target, environ: Mapping[str, str], *, dry_run: bool = False) -> Done:
     """Take away what is on record, as far as it is still what was written.
 
-    Raises NothingOnRecord, and as `install` does.
+    Where nothing is, what stands there as sow writes it. The record goes last: who dies before
+    that is gone on with by the next call. Raises NothingOnRecord, and as `install` does.
     """
-    with open_record(environ) as record:
+    with open_record(environ, dry_run=dry_run) as record:
         before = record.of(target.file)
-        if before == NOTHING:
+        known = before if before != NOTHING else _adopted(target)
+        if known == NOTHING:
             raise NothingOnRecord(f"The plugin for {target.words}", record_file(environ))
 
         def plan_for(data: bytes | None) -> Plan:
-            return plan_uninstall(_settings(target.file, data), before)
+            return plan_uninstall(_settings(target.file, data), known)
 
-        plan, written = _carried_out(target.file, plan_for, dry_run=dry_run, goes=before)
+        plan, written = _carried_out(target.file, plan_for, dry_run=dry_run, goes=known)
+        if before == NOTHING:
+            plan = replace(plan, notes=(*plan.notes, NOT_ON_RECORD))
         if dry_run:
             return Done(target, plan, written)
-        stop_ignoring(target.file, before.excluded)
+        _drop_backups(target.file, known, plan, written.after)
+        stop_ignoring(target.file, known.excluded)
+        claude = claude_folder(environ)
+        forget_installation(claude, None if target.scope is Scope.USER else target.folder)
+        if not record.is_named_beside(target.file, known.marketplace):
+            forget_marketplace(claude, lambda entry: _path_of(entry) == known.marketplace)
+        remove_folders(known.folders)
         record.put(target.file, NOTHING)
-        is_named = record.names(before.marketplace)
-    if target.scope is Scope.PROJECT:
-        remove_if_empty(target.file.parent)
-    claude = claude_folder(environ)
-    forget_installation(claude, None if target.scope is Scope.USER else target.folder)
-    if before.marketplace and not is_named:
-        forget_marketplace(claude, before.marketplace)
-    return Done(target, plan, written, before.excluded)
+    return Done(target, plan, written, known.excluded)
 
 
 def is_sows(entry: Any) -> bool:
     """Whether a marketplace's entry names a folder of sow's own, or one that is gone."""
-    source = entry.get("source") if isinstance(entry, dict) else None
-    path = source.get("path") if isinstance(source, dict) else None
-    if not isinstance(path, str) or source is None or source.get("source") != "directory":
+    path = _path_of(entry)
+    if path is None or entry["source"].get("source") != "directory":
         return False
     with suppress(OSError, ValueError):
         if not Path(path).exists():
@@ -139,6 +147,13 @@ def is_sows(entry: Any) -> bool:
         found = json.loads((Path(path) / MANIFEST).read_bytes())
         return bool(found == json.loads((MARKETPLACE / MANIFEST).read_bytes()))
     return False
+
+
+def _path_of(entry: Any) -> str | None:
+    """Return the folder that a marketplace's entry names; None without one."""
+    source = entry.get("source") if isinstance(entry, dict) else None
+    path = source.get("path") if isinstance(source, dict) else None
+    return path if isinstance(path, str) else None
 
 
 def needs_trust(target: Target, environ: Mapping[str, str]) -> bool:
@@ -168,6 +183,25 @@ def _settings(file: Path, data: bytes | None) -> dict[str, Any]:
         raise UnfitFile(file, str(error)) from error
 
 
+def _adopted(target: Target) -> Brought:
+    """Return what counts as brought where nothing is on record (`adopted`)."""
+    with suppress(SowError, Unfit):
+        found = adopted(settings_now(target.file), rules=rules(), is_sows=is_sows)
+        if found != NOTHING and target.scope is Scope.PROJECT:
+            return replace(found, excluded=lines_for(target.file))
+        return found
+    return NOTHING
+
+
+def _with(brought: Brought, lines: Sequence[str], folders: Sequence[str]) -> Brought:
+    """Return it with lines of git's list and folders that are to be made."""
+    return replace(
+        brought,
+        excluded=tuple(dict.fromkeys((*brought.excluded, *lines))),
+        folders=tuple(dict.fromkeys((*brought.folders, *folders))),
+    )
+
+
 def _planned(file: Path, plan_for: Any) -> Plan:
     try:
         plan: Plan = plan_for(read_document(file))
@@ -177,7 +211,7 @@ def _planned(file: Path, plan_for: Any) -> Plan:
 
 
 def _carried_out(
-    file: Path, plan_for: Any, *, dry_run: bool, goes: Brought = NOTHING
+    file: Path, plan_for: Any, *, dry_run: bool = False, goes: Brought = NOTHING
 ) -> tuple[Plan, Written]:
     """Return the plan that was carried out, and what was written."""
     plans: list[Plan] = []
@@ -188,26 +222,53 @@ def _carried_out(
         except (Unfit, AnotherOne) as error:
             raise UnfitFile(file, str(error)) from error
         plans.append(plan)
-        if plan.settings == _settings(file, data):
-            return data
         if not plan.settings and goes.is_file_new:
             return None
-        former = _former(file, plan.settings, data) if goes != NOTHING else None
+        if plan.settings == _settings(file, data):
+            return data
+        former = _former(copies, plan.settings, _settings(file, data), data)
         return write_object(plan.settings, data) if former is None else former
 
-    written = change_document(file, change, dry_run=dry_run)
+    copies = _copies(file) if goes != NOTHING else {}
+    written = change_document(file, change, dry_run=dry_run, kept=copies.values())
     return plans[-1], written
 
 
-def _former(file: Path, settings: dict[str, Any], now: bytes | None) -> bytes | None:
+def _copies(file: Path) -> dict[Path, bytes]:
+    """Return what the backups of a file hold, those that can be read."""
+    found = {}
+    for backup in backups_of(file):
+        with suppress(SowError):
+            found[backup] = read_document(backup) or b""
+    return found
+
+
+def _former(
+    copies: Mapping[Path, bytes], wanted: dict[str, Any], present: dict[str, Any], now: bytes | None
+) -> bytes | None:
     """Return the file as it was, byte by byte, where a backup says just that; None without one.
 
     Nor where somebody has laid out otherwise since what sow has written.
     """
-    wanted, present = json.dumps(settings), _settings(file, now)
-    for backup in backups_of(file):
+    for backup, data in copies.items():
         with suppress(SowError):
-            data = read_document(backup)
-            if json.dumps(_settings(backup, data)) == wanted and write_object(present, data) == now:
+            is_same = json.dumps(_settings(backup, data)) == json.dumps(wanted)
+            if is_same and write_object(present, data) == now:
                 return data
     return None
+
+
+def _drop_backups(file: Path, brought: Brought, plan: Plan, left: bytes | None) -> None:
+    """Remove the copies that sow has made, where the file is again what it was.
+
+    One that says something else than what is left, sow's own aside, stays. The oldest goes last:
+    by it the next call sees that the file is what it was.
+    """
+    copies = _copies(file)
+    if left is not None and left not in copies.values():
+        return
+    for backup in map(Path, reversed(brought.backups)):
+        with suppress(SowError, Unfit):
+            without_ours = plan_uninstall(_settings(backup, copies.get(backup)), brought)
+            if without_ours.settings == plan.settings:
+                backup.unlink(missing_ok=True)

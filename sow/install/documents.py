@@ -5,15 +5,15 @@ before each write, and what has changed meanwhile begins anew. A link is followe
 """
 
 import os
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext, suppress
 from glob import escape
 from pathlib import Path
 
 from msgspec import Struct
 
 from sow.config.userfile import copy_beside
-from sow.files import locked_folder, read_regular, remove_empty, write_atomically
+from sow.files import locked_folder, read_regular, write_atomically
 from sow.files.writing import sync_folder
 from sow.install.install_errors import KeepsChanging, ReadOnlyFile
 
@@ -50,8 +50,11 @@ def change_document(
     *,
     dry_run: bool = False,
     keeps_backup: bool = True,
+    kept: Collection[bytes | None] = (),
 ) -> Written:
     """Replace what a file holds by what `change` makes of it, or leave it as it is.
+
+    What is replaced is kept in a backup, unless one of `kept` comes back.
 
     `change` gets None for a file that is not there, returns None for one that is to go, and may be
     asked more than once; what it raises leaves everything as it was. Raises ReadOnlyFile,
@@ -70,7 +73,7 @@ def change_document(
             if before is not None and not _may_be_written(target):
                 raise ReadOnlyFile(path)
             backup = None
-            if keeps_backup and before is not None and after is not None:
+            if keeps_backup and before is not None and after not in (None, *kept):
                 backup = copy_beside(target, before)
             if read_document(target) == before:
                 _put(target, after)
@@ -86,10 +89,17 @@ def backups_of(path: Path) -> list[Path]:
     return sorted(target.parent.glob(f"{escape(target.name)}.backup*"))
 
 
-def remove_if_empty(folder: Path) -> None:
-    """Remove a folder that holds no file, at any depth."""
-    if folder.is_dir() and not folder.is_symlink():
-        remove_empty(folder)
+def missing_folders(folder: Path) -> tuple[str, ...]:
+    """Return which folders would have to be made for this one to be there, the outermost first."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    return tuple(map(str, reversed(missing)))
+
+
+def remove_folders(folders: Sequence[str]) -> None:
+    """Remove folders, the outermost first in the list, as far as they are empty."""
+    for folder in reversed(folders):
+        with suppress(OSError):
+            Path(folder).rmdir()
 
 
 def _put(target: Path, data: bytes | None) -> None:

@@ -17,23 +17,34 @@ SIGNS = re.compile(r"[\\*?\[]")
 """What stands for other letters in git's patterns, where no backslash is before it."""
 
 
-def ignore_locally(file: Path) -> tuple[str, ...]:
-    """Have git ignore a file and its backups; return the lines that it took, none without git."""
+def lines_for(file: Path) -> tuple[str, ...]:
+    """Return the lines by which git ignores a file and its backups; none without git."""
     exclude, name = _place(file)
+    return () if exclude is None else (name, f"{name}{BACKUPS}")
+
+
+def missing_lines(file: Path) -> tuple[str, ...]:
+    """Return those of the lines that git lacks. Changes nothing; the folder may be missing."""
+    tried = (file, file.with_name(f"{file.name}.backup"))
+    lines = zip(lines_for(file), tried, strict=False)
+    return tuple(line for line, path in lines if not _is_ignored(path))
+
+
+def ignore_locally(file: Path, lines: Sequence[str]) -> None:
+    """Add lines to git's own list, where they are not there yet."""
+    exclude, _ = _place(file) if lines else (None, "")
     if exclude is None:
-        return ()
-    wanted = [name, f"{name}{BACKUPS}"]
-    tried = [file, file.with_name(f"{file.name}.backup")]
-    new = [line for line, path in zip(wanted, tried, strict=True) if not _is_ignored(path)]
+        return
 
     def with_lines(data: bytes | None) -> bytes | None:
         text = data or b""
-        if text and not text.endswith(b"\n"):
+        there = {line.strip() for line in text.splitlines()}
+        new = [line + b"\n" for line in map(os.fsencode, lines) if line not in there]
+        if new and text and not text.endswith(b"\n"):
             text += b"\n"
-        return text + b"".join(os.fsencode(line) + b"\n" for line in new) if new else data
+        return text + b"".join(new) if new else data
 
     change_document(exclude, with_lines, keeps_backup=False)
-    return tuple(new)
 
 
 def stop_ignoring(file: Path, lines: Sequence[str]) -> None:
@@ -58,7 +69,7 @@ def stop_ignoring(file: Path, lines: Sequence[str]) -> None:
 
 def _place(file: Path) -> tuple[Path | None, str]:
     """Return git's own list for a file, and its name there; no list outside of a repository."""
-    folder = next(folder for folder in file.parents if folder.is_dir())
+    folder = _folder_of(file)
     try:
         top, exclude = git(
             folder,
@@ -73,5 +84,13 @@ def _place(file: Path) -> tuple[Path | None, str]:
 
 
 def _is_ignored(file: Path) -> bool:
-    code, _, _ = git_answer(file.parent, "check-ignore", "--quiet", "--", file.name)
+    folder = _folder_of(file)
+    name = os.path.relpath(Path(os.path.realpath(file.parent)) / file.name, folder)
+    code, _, _ = git_answer(folder, "check-ignore", "--quiet", "--", name)
     return code == 0
+
+
+def _folder_of(file: Path) -> Path:
+    """Return the folder that a file lies in, or would lie in as far as there is one."""
+    place = Path(os.path.realpath(file.parent))
+    return next(folder for folder in (place, *place.parents) if folder.is_dir())

@@ -19,14 +19,11 @@ from sow.install.settings_plan import NAME
 KNOWN, INSTALLED = "plugins/known_marketplaces.json", "plugins/installed_plugins.json"
 
 
-def forget_marketplace(claude: Path, folder: str) -> None:
-    """Take out the entry of our marketplace, if it names this folder."""
+def forget_marketplace(claude: Path, is_gone: Callable[[Any], bool]) -> None:
+    """Take out the entry of our marketplace, if `is_gone` says so of it."""
 
     def without(found: dict[str, Any]) -> dict[str, Any]:
-        entry = found.get(NAME)
-        source = entry.get("source") if isinstance(entry, dict) else None
-        path = source.get("path") if isinstance(source, dict) else None
-        return {key: found[key] for key in found if key != NAME or path != folder}
+        return {key: found[key] for key in found if key != NAME or not is_gone(found[key])}
 
     _change(claude / KNOWN, without)
 

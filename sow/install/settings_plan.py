@@ -35,10 +35,14 @@ class Brought(Struct, frozen=True, kw_only=True):
     """The objects and lists that were made for it, the innermost last."""
     is_file_new: bool = False
     """Whether the file was made for it."""
-    is_whole: bool = True
-    """False while it is being written: who died there has perhaps written nothing."""
+    begun: tuple[str, ...] = ()
+    """Those of the rules that are being written: who died there has perhaps written none."""
     excluded: tuple[str, ...] = ()
     """The lines that were added to git's own list of what to ignore."""
+    folders: tuple[str, ...] = ()
+    """The folders that were made for the file, the outermost first."""
+    backups: tuple[str, ...] = ()
+    """The copies of the file that were made before it was changed."""
 
 
 NOTHING = Brought()
@@ -66,6 +70,28 @@ class AnotherOne(ValueError):
 def source_of(folder: str) -> dict[str, Any]:
     """Return the entry of a marketplace in a folder, as Claude Code writes it (measured)."""
     return {"source": {"source": "directory", "path": folder}}
+
+
+def adopted(
+    settings: dict[str, Any], *, rules: Sequence[str], is_sows: Callable[[Any], bool]
+) -> Brought:
+    """Return what counts as brought by sow where nothing is on record; NOTHING is the rule.
+
+    A file that was moved, or copied to another machine, and a record that was lost, leave an entry
+    of sow's marketplace behind: then all is sow's that stands there as sow writes it. Raises Unfit.
+    """
+    draft = _Draft(settings, NOTHING)
+    entry = draft.object(MARKETPLACES).get(NAME, {})
+    if not is_sows(entry):
+        return NOTHING
+    allowed = draft.rules()
+    return Brought(
+        marketplace=entry["source"]["path"],
+        enabled=draft.object(PLUGINS).get(PLUGIN) is True,
+        allow=tuple(rule for rule in rules if rule in allowed),
+        containers=(MARKETPLACES, PLUGINS, PERMISSIONS, f"{PERMISSIONS}.{ALLOW}"),
+        is_file_new=True,
+    )
 
 
 def plan_install(
@@ -127,6 +153,7 @@ class _Draft:
         self.before = before
         self.marketplace, self.enabled = before.marketplace, before.enabled
         self.allow = list(before.allow)
+        self.begun: list[str] = []
         self.containers = list(before.containers)
         self.is_file_new = before.is_file_new or is_file_new
         self.deeds: list[str] = []
@@ -184,7 +211,10 @@ class _Draft:
             allow=tuple(self.allow),
             containers=tuple(dict.fromkeys(self.containers)),
             is_file_new=self.is_file_new,
+            begun=tuple(self.begun),
             excluded=self.before.excluded,
+            folders=self.before.folders,
+            backups=self.before.backups,
         )
         return Plan(self.settings, brought, tuple(self.deeds), tuple(self.notes))
 
@@ -216,7 +246,7 @@ def _bring_plugin(draft: _Draft) -> None:
 
 def _bring_rules(draft: _Draft, wanted: Sequence[str]) -> None:
     allowed, before = draft.made_rules(), draft.before
-    was_brought = set(before.allow) if before.is_whole else set()
+    was_brought = set(before.allow) - set(before.begun)
     new = [rule for rule in wanted if rule not in allowed and rule not in was_brought]
     declined = [rule for rule in wanted if rule not in allowed and rule in was_brought]
     old = [rule for rule in before.allow if rule not in wanted]
@@ -225,6 +255,7 @@ def _bring_rules(draft: _Draft, wanted: Sequence[str]) -> None:
         if rule in allowed:
             allowed.remove(rule)
     allowed += new
+    draft.begun = new
     draft.allow += [rule for rule in new if rule not in draft.allow]
     if new:
         draft.deeds.append(f"{_rules(len(new))} put into {PERMISSIONS}.{ALLOW}")

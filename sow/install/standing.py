@@ -12,12 +12,13 @@ from sow import __version__
 from sow.errors import SowError
 from sow.executors.claude_folders import PLUGIN
 from sow.findings import Finding, Level
-from sow.install.agents_md import NAME, block_in, wanted_text
-from sow.install.claude import marketplace_named, needs_trust, rules, settings_now
+from sow.install.agents_md import NAME as TEXT
+from sow.install.agents_md import block_in, wanted_text
+from sow.install.claude import is_sows, marketplace_named, needs_trust, rules, settings_now
 from sow.install.old_agents import FOLDER, old_prompts
 from sow.install.places import MARKETPLACE, Scope, Target, target_of
 from sow.install.record import brought_into
-from sow.install.settings_plan import NOTHING, source_of
+from sow.install.settings_plan import MARKETPLACES, NAME, NOTHING, PLUGINS, Brought, source_of
 from sow.paths import display_path
 
 PLUGIN_CHECK, TEXT_CHECK, OLD_CHECK, PATH_CHECK = "plugin", "agents-md", "old-agents", "path"
@@ -53,24 +54,38 @@ def _plugin(target: Target, environ: Mapping[str, str]) -> Iterator[Finding]:
     except SowError as error:
         yield _finding(Level.WARNING, error.message, error.hint, facts)
         return
-    entry, plugins = marketplace_named(settings), settings.get("enabledPlugins")
+    level, text, remedy = _state(settings, brought, target, where)
+    yield _finding(level, text, remedy, facts)
+    if level is Level.OK and needs_trust(target, environ):
+        yield _finding(Level.WARNING, not_trusted(target), how_to_trust(target), facts)
+
+
+def _state(
+    settings: Mapping[str, object], brought: Brought, target: Target, where: str
+) -> tuple[Level, str, str]:
+    """Return how the plugin stands in settings: how grave that is, in words, and what helps."""
+    entry, plugins = marketplace_named(settings), settings.get(PLUGINS)
     enabled = plugins.get(PLUGIN) if isinstance(plugins, dict) else None
-    if entry is None and enabled is None and brought == NOTHING:
+    if brought == NOTHING and not is_sows(entry):
         text = f"The plugin for Claude Code is not installed for {target.words}"
-        yield _finding(Level.NOTE, text, "", facts)
-        return
+        return Level.NOTE, text, "" if entry is None else _another(where)
+    if entry is not None and not is_sows(entry):
+        return Level.WARNING, f"The marketplace in {where} is not sow's any more", _another(where)
+    if entry is not None and enabled is False:
+        text = f"The plugin in {where} is switched off there, and stays so"
+        return Level.NOTE, text, f"`claude plugin enable {PLUGIN}` switches it on."
     if amiss := _amiss(entry, enabled):
         remedy = f"`{target.command}` brings it up to date."
-        yield _finding(Level.WARNING, f"The plugin in {where}: {amiss}", remedy, facts)
-        return
+        return Level.WARNING, f"The plugin in {where}: {amiss}", remedy
     if missing := _missing(settings, brought.allow):
         text = f"The plugin in {where} lacks {missing} permission rules of sow {__version__}"
-        yield _finding(Level.WARNING, text, f"`{target.command}` adds them.", facts)
-        return
+        return Level.WARNING, text, f"`{target.command}` adds them."
     text = f"The plugin of sow {__version__} is installed for {target.words}, in {where}"
-    yield _finding(Level.OK, text, "", facts)
-    if needs_trust(target, environ):
-        yield _finding(Level.WARNING, not_trusted(target), how_to_trust(target), facts)
+    return Level.OK, text, ""
+
+
+def _another(where: str) -> str:
+    return f"{MARKETPLACES}.{NAME} in {where} is another's: `sow install claude` needs that name."
 
 
 def not_trusted(target: Target) -> str:
@@ -90,9 +105,7 @@ def _amiss(entry: object, enabled: object) -> str:
         return "its marketplace was taken out"
     if entry != source_of(str(MARKETPLACE)):
         return "it is read from another folder than this sow's"
-    if enabled is None:
-        return "it is not enabled"
-    return "" if enabled is True else "it is switched off there, and stays so"
+    return "" if enabled is True else "it is not enabled"
 
 
 def _missing(settings: Mapping[str, object], declined: tuple[str, ...]) -> int:
@@ -103,7 +116,7 @@ def _missing(settings: Mapping[str, object], declined: tuple[str, ...]) -> int:
 
 
 def _text(folder: Path) -> Iterator[Finding]:
-    facts = {"file": str(folder / NAME)}
+    facts = {"file": str(folder / TEXT)}
     try:
         block = block_in(folder)
     except SowError as error:
@@ -115,13 +128,13 @@ def _text(folder: Path) -> Iterator[Finding]:
             facts=facts,
         )
         return
-    level, text, remedy = Level.OK, f"{NAME} tells other CLIs of sow", ""
+    level, text, remedy = Level.OK, f"{TEXT} tells other CLIs of sow", ""
     if block is None:
-        level, text = Level.NOTE, f"{NAME} here says nothing of sow"
+        level, text = Level.NOTE, f"{TEXT} here says nothing of sow"
     elif block.is_edited:
-        level, text = Level.NOTE, f"What {NAME} says of sow was edited, and stays as it is"
+        level, text = Level.NOTE, f"What {TEXT} says of sow was edited, and stays as it is"
     elif block.text != wanted_text():
-        level, text = Level.WARNING, f"What {NAME} says of sow is of another version"
+        level, text = Level.WARNING, f"What {TEXT} says of sow is of another version"
         remedy = "`sow install agents-md` brings it up to date."
     yield Finding(check=TEXT_CHECK, level=level, text=text, remedy=remedy, facts=facts)
 

@@ -1,56 +1,18 @@
 """`sow install`, `sow uninstall` and `sow install status`, as a person calls them."""
 
 import json
-import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-from in_process import Ended, run_in_process
+from in_process import run_in_process
+from install.person import Person
 
 from sow.files import NotWritten
 from sow.install.places import MARKETPLACE
 from sow.install.settings_plan import source_of
 
 OWN = json.dumps({"model": "opus", "permissions": {"deny": ["Read(x)"]}}, indent=4)
-
-
-class Person:
-    """Somebody with a home and a repository that has a `.sow` folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.home, self.repository = folder / "home", folder / "repository"
-        for made in (self.home, self.repository / ".sow"):
-            made.mkdir(parents=True)
-        self.settings = self.home / ".claude/settings.json"
-        self.local = self.repository / ".claude/settings.local.json"
-        program = folder / "bin/sow"
-        program.parent.mkdir()
-        program.write_text("#!/bin/sh\n")
-        program.chmod(0o755)
-        path = f"{program.parent}:{os.environ['PATH']}"
-        self.env = {"HOME": str(self.home), "PATH": path, "LANG": "C.UTF-8"}
-
-    def sow(self, *words: str, code: int = 0, **env: str) -> Ended:
-        ended = run_in_process(*words, env={**self.env, **env}, cwd=self.repository)
-        assert ended.code == code, ended.out + ended.err
-        return ended
-
-    def files(self) -> dict[str, bytes]:
-        return {
-            str(file.relative_to(self.home.parent)): file.read_bytes()
-            for file in self.home.parent.rglob("*")
-            if file.is_file() and ".git" not in file.parts
-        }
-
-    def json(self, *words: str, code: int = 0) -> Any:
-        return json.loads(self.sow(*words, "--json", code=code).out)
-
-
-@pytest.fixture
-def person(tmp_path: Path) -> Person:
-    return Person(tmp_path)
 
 
 def test_it_comes_and_goes_and_leaves_nothing(person: Person) -> None:
@@ -163,6 +125,8 @@ def test_backups_of_a_repository_s_settings_go_on_being_ignored(person: Person) 
     person.local.parent.mkdir()
     person.local.write_text(OWN)
     person.sow("install", "claude", "--project")
+    settings = json.loads(person.local.read_text())
+    person.local.write_text(json.dumps({**settings, "mine": 1}))
     person.sow("uninstall", "claude", "--project")
     status = ["git", "status", "--porcelain", "--untracked-files=all"]
     run = subprocess.run(status, cwd=person.repository, check=True, capture_output=True, text=True)

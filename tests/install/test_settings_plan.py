@@ -48,6 +48,11 @@ def install(settings: dict[str, Any], before: Brought = NOTHING, **changed: Any)
     return plan_install(settings, before, **given_)
 
 
+def whole(plan: Plan) -> Brought:
+    """Return what is on record once the settings are written."""
+    return replace(plan.brought, begun=())
+
+
 @given(SETTINGS)
 def test_what_came_goes_again_and_nothing_else(settings: dict[str, Any]) -> None:
     kept = copy.deepcopy(settings)
@@ -64,7 +69,7 @@ def test_what_came_goes_again_and_nothing_else(settings: dict[str, Any]) -> None
 @given(SETTINGS)
 def test_a_second_time_changes_nothing(settings: dict[str, Any]) -> None:
     once = install(settings)
-    twice = install(once.settings, once.brought)
+    twice = install(once.settings, whole(once))
     assert twice.settings == once.settings
     assert (twice.deeds, twice.notes) == ((), ())
     assert plan_uninstall(twice.settings, twice.brought).settings == settings
@@ -75,8 +80,7 @@ def test_an_install_that_was_killed_at_any_write_is_completed_by_the_next(
     settings: dict[str, Any], is_written: bool
 ) -> None:
     first = install(settings)
-    noted = replace(first.brought, is_whole=False)
-    again = install(first.settings if is_written else settings, noted)
+    again = install(first.settings if is_written else settings, first.brought)
     assert again.settings == first.settings
     assert plan_uninstall(again.settings, again.brought).settings == settings
 
@@ -84,7 +88,7 @@ def test_an_install_that_was_killed_at_any_write_is_completed_by_the_next(
 def test_a_rule_that_was_taken_out_is_not_put_in_again() -> None:
     there = install({})
     there.settings["permissions"]["allow"].remove(RULES[0])
-    again = install(there.settings, there.brought)
+    again = install(there.settings, whole(there))
     assert again.settings["permissions"]["allow"] == list(RULES[1:])
     assert "1 rule is taken out by you before" in again.notes[0]
     assert plan_uninstall(again.settings, again.brought).settings == {}
@@ -93,7 +97,7 @@ def test_a_rule_that_was_taken_out_is_not_put_in_again() -> None:
 def test_a_plugin_that_was_switched_off_stays_off_and_its_entry_stays() -> None:
     there = install({})
     there.settings["enabledPlugins"]["sow@sow"] = False
-    again = install(there.settings, there.brought)
+    again = install(there.settings, whole(there))
     assert again.settings["enabledPlugins"] == {"sow@sow": False}
     assert "the plugin is off" in again.notes[0]
     gone = plan_uninstall(again.settings, again.brought)
