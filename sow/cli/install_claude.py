@@ -71,7 +71,7 @@ def install(scope: str, move_agents: bool, dry_run: bool, as_json: bool) -> None
     if left:
         names = printable(", ".join(file.name for file in left))
         click.echo(f"Note: .claude/agents has prompts of an earlier kind: {names}", err=True)
-        click.echo("  `sow install claude --move-agents` moves them out of the way.", err=True)
+        click.echo(f"  `{target.command} --move-agents` moves them out of the way.", err=True)
     if untrusted:
         click.echo(f"Note: {not_trusted(target)}", err=True)
         click.echo(f"  {how_to_trust(target)}", err=True)

@@ -5,14 +5,14 @@ described. Claude Code offers each to its model as a subagent, beside the agents
 Moving them is for a person to say; where they go to, no CLI reads them.
 """
 
+import os
+from itertools import chain, count
 from pathlib import Path
 
 from sow.agents.roles import AGENTS
-from sow.files import write_new
-from sow.files.reading import read_regular
+from sow.files import locked_folder
 
 FOLDER = ".claude/agents"
-LIMIT = 1 << 20
 KEPT = ".claude/old-agents"
 
 
@@ -29,20 +29,18 @@ def old_prompts(folder: Path) -> list[Path]:
 def move_old_prompts(folder: Path) -> list[tuple[Path, Path]]:
     """Move them to `.claude/old-agents`, each under a name that is free.
 
-    Returns where each came from and went to. Raises NotAFile, NotWritten.
+    Returns where each came from and went to. Raises OSError; what has moved by then stays moved.
     """
     moved, to = [], folder / KEPT
     for file in old_prompts(folder):
-        data = read_regular(file, LIMIT)
         to.mkdir(parents=True, exist_ok=True)
-        place, number = to / file.name, 0
-        while True:
-            try:
-                write_new(place, data)
-                break
-            except FileExistsError:
-                number += 1
-                place = to / f"{file.stem}-{number}.md"
-        file.unlink()
-        moved.append((file, place))
+        with locked_folder(to):
+            moved.append((file, file.rename(_free(to, file))))
     return moved
+
+
+def _free(folder: Path, file: Path) -> Path:
+    """Return a path in a folder, with the file's name or that with a number, where nothing lies."""
+    others = (f"{file.stem}-{number}{file.suffix}" for number in count(1))
+    paths = (folder / name for name in chain([file.name], others))
+    return next(path for path in paths if not os.path.lexists(path))

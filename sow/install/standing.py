@@ -6,6 +6,7 @@ Changes nothing, and starts no program.
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from sow import __version__
@@ -33,7 +34,7 @@ def examine_installed(folder: Path, environ: Mapping[str, str]) -> Iterator[Find
     ]
     yield from plugin
     yield from _text(folder)
-    yield from _old(folder)
+    yield from _old(folder, environ)
     is_there = any(finding.level is not Level.NOTE for finding in plugin)
     if is_there and shutil.which("sow", path=environ.get("PATH", os.defpath)) is None:
         yield Finding(
@@ -139,7 +140,7 @@ def _text(folder: Path) -> Iterator[Finding]:
     yield Finding(check=TEXT_CHECK, level=level, text=text, remedy=remedy, facts=facts)
 
 
-def _old(folder: Path) -> Iterator[Finding]:
+def _old(folder: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
     found = old_prompts(folder)
     if found:
         names = ", ".join(file.name for file in found)
@@ -147,9 +148,17 @@ def _old(folder: Path) -> Iterator[Finding]:
             check=OLD_CHECK,
             level=Level.NOTE,
             text=f"{FOLDER} has prompts of an earlier kind, which Claude Code offers: {names}",
-            remedy="`sow install claude --project --move-agents` moves them out of its way.",
+            remedy=f"`{_in_use(folder, environ).command} --move-agents` moves them out of its way.",
             facts={"files": [str(file) for file in found]},
         )
+
+
+def _in_use(folder: Path, environ: Mapping[str, str]) -> Target:
+    """Return where the plugin is installed: a move of prompts brings it to no other place."""
+    project, user = (target_of(scope, folder, environ) for scope in (Scope.PROJECT, Scope.USER))
+    with suppress(SowError):
+        return project if brought_into(project.file, environ) != NOTHING else user
+    return user
 
 
 def _finding(level: Level, text: str, remedy: str, facts: Mapping[str, str]) -> Finding:

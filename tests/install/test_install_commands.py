@@ -295,7 +295,13 @@ def test_older_prompts_are_named_and_moved_when_asked(person: Person) -> None:
     folder.mkdir(parents=True)
     for name in ("implementer.md", "mine.md"):
         (folder / name).write_text(name)
-    assert "implementer.md" in person.sow("install", "claude").err
+    ended = person.sow("install", "claude", "--project")
+    assert "implementer.md" in ended.err
+    for text in (ended.err, person.sow("install", "status", code=1).out):
+        assert "`sow install claude --project --move-agents`" in text
+    person.sow("uninstall", "claude", "--project")
+    person.sow("install", "claude")
+    assert "`sow install claude --user --move-agents`" in person.sow("install", "status").out
     assert (folder / "implementer.md").exists()
     ended = person.json("install", "claude", "--move-agents")
     (moved,) = ended["moved"]

@@ -1,6 +1,7 @@
 """An install or uninstall that is killed at each of its steps: the next call finishes the job."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -114,6 +115,23 @@ def test_an_uninstall(person: Person, scope: str) -> None:
         if (person.home / ".config/sow/installed.json").exists():
             person.sow("uninstall", "claude", scope)
         assert person.files() == before, step
+        if not was_killed:
+            return
+    pytest.fail("it never came to its end")
+
+
+def test_a_move_of_older_prompts(person: Person) -> None:
+    folder = person.repository / ".claude"
+    moved = {f"old-agents/{name}.md": name for name in ("implementer", "reviewer")}
+    for step in range(1, STEPS):
+        (folder / "agents").mkdir(parents=True)
+        for name in moved.values():
+            (folder / f"agents/{name}.md").write_text(name)
+        was_killed = dies(person, step, "install", "claude", "--move-agents")
+        person.sow("install", "claude", "--move-agents")
+        files = [file for file in folder.rglob("*") if file.is_file()]
+        assert {str(file.relative_to(folder)): file.read_text() for file in files} == moved, step
+        shutil.rmtree(folder)
         if not was_killed:
             return
     pytest.fail("it never came to its end")
