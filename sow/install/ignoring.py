@@ -31,7 +31,10 @@ def missing_lines(file: Path) -> tuple[str, ...]:
 
 
 def ignore_locally(file: Path, lines: Sequence[str]) -> None:
-    """Add lines to git's own list, where they are not there yet."""
+    """Add lines to git's own list, where they are not there yet.
+
+    Before a last line that has no end, so that they can be taken out again and it has none still.
+    """
     exclude, _ = _place(file) if lines else (None, "")
     if exclude is None:
         return
@@ -39,10 +42,9 @@ def ignore_locally(file: Path, lines: Sequence[str]) -> None:
     def with_lines(data: bytes | None) -> bytes | None:
         text = data or b""
         there = {line.strip() for line in text.splitlines()}
-        new = [line + b"\n" for line in map(os.fsencode, lines) if line not in there]
-        if new and text and not text.endswith(b"\n"):
-            text += b"\n"
-        return text + b"".join(new) if new else data
+        new = b"".join(line + b"\n" for line in map(os.fsencode, lines) if line not in there)
+        rest, end, last = text.rpartition(b"\n")
+        return rest + end + new + last if new else data
 
     change_document(exclude, with_lines, keeps_backup=False)
 
@@ -62,7 +64,7 @@ def stop_ignoring(file: Path, lines: Sequence[str]) -> None:
         kept = [
             line for line in (data or b"").splitlines(keepends=True) if line.strip() not in gone
         ]
-        return b"".join(kept)
+        return b"".join(kept) or None
 
     change_document(exclude, without, keeps_backup=False)
 

@@ -99,8 +99,13 @@ def test_gits_own_list_gets_what_it_lacks_on_lines_of_its_own(person: Person) ->
     exclude.write_text("mine")
     person.sow("install", "claude", "--project")
     name = "/.claude/settings.local.json"
-    assert exclude.read_text() == f"mine\n{name}\n{name}.backup*\n"
+    assert exclude.read_text() == f"{name}\n{name}.backup*\nmine"
     person.sow("uninstall", "claude", "--project")
+    assert exclude.read_text() == "mine"
+    exclude.unlink()
+    person.sow("install", "claude", "--project")
+    person.sow("uninstall", "claude", "--project")
+    assert not exclude.exists()
     exclude.write_text("/.claude\n")
     person.sow("install", "claude", "--project")
     assert exclude.read_text() == "/.claude\n"
