@@ -6,6 +6,7 @@ from pathlib import Path
 from sow.paths import Workspace
 from sow.prompts.compose import NamedReference
 from sow.refs.for_task import references_of
+from sow.schema.references import Reference
 from sow.schema.task import Task
 
 
@@ -18,12 +19,18 @@ def named_references(workspace: Workspace | None, task: Task) -> Sequence[NamedR
             name=found.name,
             kind=found.reference.kind.value if found.reference is not None else "",
             folder=str(found.folder) if found.folder is not None else None,
-            about=" ".join((found.reference.description, found.reference.summary))
-            if found.reference is not None
-            else "",
+            about=_about(found.reference) if found.reference is not None else "",
         )
         for found in references_of(workspace, task.references)
     ]
+
+
+def _about(reference: Reference) -> str:
+    """Return what a reference is for and what stands in it, as sentences."""
+    first, second = reference.description.strip(), reference.summary.strip()
+    if first and second and first[-1] not in ".!?:":
+        first += "."
+    return f"{first} {second}".strip()
 
 
 def readable_references(workspace: Workspace, task: Task) -> tuple[Path, ...]:

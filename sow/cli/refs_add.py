@@ -13,7 +13,7 @@ from sow.refs.linking import look
 from sow.refs.refs_errors import RefusedReference
 from sow.refs.sources import is_of_this_machine, name_of, source_from
 from sow.schema.output.references import ReferenceAdded
-from sow.schema.references import ReferenceKind
+from sow.schema.references import Reference, ReferenceKind
 from sow.state.fields import parse_list
 from sow.terminal_text import readable
 
@@ -78,7 +78,7 @@ def add(
         }
     )
     added = add_reference(workspace, reference, now=time.time())
-    reference, facts = added.reference, added.brought.facts
+    given, reference, facts = reference, added.reference, added.brought.facts
     if as_json:
         found = look(workspace, reference, cached(reference.source))
         view = reference_view(workspace, reference, found)
@@ -89,11 +89,22 @@ def add(
     at = name_of_commit(added.brought.commit)
     click.echo(f"Reference {reference.id} {done}: {how} .sow/refs/{reference.link} ({at})")
     echo_left_out(facts.left_out)
+    if not added.is_new and _has_other_words(given, reference):
+        click.echo(
+            "Note: what its entry says of it stays; change that in .sow/refs/index.yaml", err=True
+        )
     if is_of_this_machine(source) and added.is_new:
         click.echo(
             "Note: the address is a folder of this machine; elsewhere nobody can restore it.",
             err=True,
         )
+
+
+def _has_other_words(given: Reference, kept: Reference) -> bool:
+    """Whether a call says something of a reference that its entry does not say."""
+    fields = ("description", "summary", "tags")
+    pairs = [(getattr(given, field), getattr(kept, field)) for field in fields]
+    return any(new and new != old for new, old in pairs)
 
 
 def _default_id(source: str, path: str | None) -> str:

@@ -31,7 +31,7 @@ def update(ids: tuple[str, ...], as_json: bool) -> int:
     """
     workspace = here()
     references = references_named(read_index(workspace), ids)
-    return _each(workspace, references, _update, as_json=as_json)
+    return _each(workspace, references, _update, is_asked=True, as_json=as_json)
 
 
 @click.command()
@@ -45,14 +45,22 @@ def init(as_json: bool) -> int:
     Exit: 0 all are linked; 1 one could not be.
     """
     workspace = here()
-    return _each(workspace, read_index(workspace).references, restore, as_json=as_json)
+    references = read_index(workspace).references
+    return _each(workspace, references, restore, is_asked=False, as_json=as_json)
 
 
 def _update(workspace: Workspace, reference: Reference) -> Updated:
     return update_reference(workspace, reference, now=time.time())
 
 
-def _each(workspace: Workspace, references: Sequence[Reference], act: Act, *, as_json: bool) -> int:
+def _each(
+    workspace: Workspace,
+    references: Sequence[Reference],
+    act: Act,
+    *,
+    is_asked: bool,
+    as_json: bool,
+) -> int:
     """Do something with each reference; one that fails keeps none of the others from it."""
     code = ExitCode.OK
     if not references and not as_json:
@@ -64,15 +72,15 @@ def _each(workspace: Workspace, references: Sequence[Reference], act: Act, *, as
             code = ExitCode.FAILED
             _tell_failure(reference, error, as_json=as_json)
         else:
-            _tell(done, as_json=as_json)
+            _tell(done, is_asked=is_asked, as_json=as_json)
     return int(code)
 
 
-def _tell(done: Updated, *, as_json: bool) -> None:
+def _tell(done: Updated, *, is_asked: bool, as_json: bool) -> None:
     if as_json:
         echo_json(updated_view(done))
         return
-    click.echo(updated_words(done))
+    click.echo(updated_words(done, is_asked=is_asked))
     if done.deed is not Deed.STOOD:
         echo_left_out(done.brought.facts.left_out)
 

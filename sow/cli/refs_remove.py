@@ -7,10 +7,17 @@ import click
 from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.output import echo_json, json_option
+from sow.errors import StateError
+from sow.paths import Workspace
 from sow.refs.removing import Pruned, Removed, remove_reference
 from sow.refs.removing import prune as prune_cache
 from sow.schema.output.references import CachePruned, ReferenceRemoved
+from sow.schema.references import named_in
+from sow.schema.task import TaskStatus
+from sow.state.tasks import scan_tasks
 from sow.terminal_text import printable
+
+ENDED = (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
 
 
 @click.command()
@@ -23,8 +30,9 @@ def remove(name: str, as_json: bool) -> None:
     """
     workspace = here()
     removed = remove_reference(workspace, name, now=time.time())
+    tasks = _naming(workspace, name)
     if as_json:
-        echo_json(_removed_view(removed))
+        echo_json(_removed_view(removed, tasks))
         return
     click.echo(f"Reference {name} removed")
     if not removed.was_linked:
@@ -32,6 +40,12 @@ def remove(name: str, as_json: bool) -> None:
         click.echo(f"Note: .sow/refs/{link} is not of sow's making, and stays", err=True)
     if not removed.is_forgotten:
         click.echo(f"Note: what was fetched stays: {_users(removed)}", err=True)
+    if tasks:
+        click.echo(
+            f"Note: {', '.join(tasks)} {'names' if len(tasks) == 1 else 'name'} it still, and"
+            ' goes without: sow task set TASK references "…"',
+            err=True,
+        )
 
 
 @click.command()
@@ -77,12 +91,23 @@ def _pruned_words(done: Pruned, *, dry_run: bool) -> str:
     return ""
 
 
-def _removed_view(removed: Removed) -> ReferenceRemoved:
+def _naming(workspace: Workspace, name: str) -> tuple[str, ...]:
+    """Return the tasks that name a reference and may run again; none where no task can be read."""
+    try:
+        tasks, _ = scan_tasks(workspace)
+    except StateError:
+        return ()
+    naming = [task for task in tasks if name in named_in(task.references)]
+    return tuple(task.id for task in naming if task.status not in ENDED)
+
+
+def _removed_view(removed: Removed, tasks: tuple[str, ...]) -> ReferenceRemoved:
     return ReferenceRemoved(
         reference=removed.reference.id,
         source=removed.reference.source,
         was_linked=removed.was_linked,
         others=removed.others,
+        tasks=tasks,
     )
 
 

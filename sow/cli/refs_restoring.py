@@ -26,7 +26,7 @@ def restored(workspace: Workspace) -> Iterator[tuple[str, ReferenceUpdated | Ref
             failed = failed_view(reference, error)
             yield f"{reference.id}: {error.message} (then: sow refs init)", failed
         else:
-            yield updated_words(done), updated_view(done)
+            yield updated_words(done, is_asked=False), updated_view(done)
 
 
 def failed_view(reference: Reference, error: SowError) -> ReferenceFailed:

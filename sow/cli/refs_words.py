@@ -62,12 +62,12 @@ def updated_view(updated: Updated) -> ReferenceUpdated:
     )
 
 
-def updated_words(updated: Updated) -> str:
-    """Return what has become of a reference, for people."""
+def updated_words(updated: Updated, *, is_asked: bool = True) -> str:
+    """Return what has become of a reference, for people; whether its remote was asked."""
     name, commit = updated.reference.id, name_of_commit(updated.brought.commit)
     match updated.deed:
         case Deed.STOOD:
-            return f"{name}: current ({commit})"
+            return f"{name}: {'current' if is_asked else 'is linked already'} ({commit})"
         case Deed.LINKED:
             how = "copied to" if updated.is_copy else "linked at"
             return f"{name}: {how} .sow/refs/{updated.reference.link} ({commit})"

@@ -40,8 +40,11 @@ def checked(words_given: Mapping[str, object]) -> Reference:
         words = str(error).split(" - at ")
         where = words[1].strip(" `").removeprefix("$.") if len(words) > 1 else ""
         name = f"{where}: " if where else ""
+        fault = f"{words[0][:1].lower()}{words[0][1:]}"
+        if "matching regex" in fault:
+            fault = "is not written as it may be"
         raise RefusedReference(
-            f"{name}{words[0][:1].lower()}{words[0][1:]}",
+            f"{name}{fault}",
             "Ids and links are lower-case letters, digits and dashes, such as python-style; a path"
             " is a folder from the repository's root, such as docs/style.",
         ) from None

@@ -29,9 +29,13 @@ def read_index(workspace: Workspace) -> ReferenceIndex:
 
     Raises InvalidState, NewerState, NotAFile, RefsFolderTaken.
     """
+    return _parsed(workspace.reference_index, index_text(workspace))
+
+
+def index_text(workspace: Workspace) -> bytes:
+    """Return the bytes of the index; none where there is none. Raises NotAFile, RefsFolderTaken."""
     with opened_refs(workspace) as folder:
-        text = b"" if folder is None else _read(folder, workspace.reference_index)
-    return _parsed(workspace.reference_index, text)
+        return b"" if folder is None else _read(folder, workspace.reference_index)
 
 
 def parse_index(path: Path, text: bytes) -> ReferenceIndex:

@@ -42,6 +42,7 @@ class RefsFolderTaken(StateError):
     """`.sow/refs` is no folder of its own: what is written there would land elsewhere."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         super().__init__(
             f"{folder} is a link, or no folder: nothing is linked there",
             hint="Look at it, and move it away; sow makes the folder when it needs it.",

@@ -87,8 +87,9 @@ def _files(workspace: Workspace) -> Iterator[Path]:
         yield from (
             Path(folder, name) for name in sorted(files) if not is_leftover(Path(name), False)
         )
-    if workspace.reference_index.is_file():  # all else in its folder is this machine's
-        yield workspace.reference_index
+    index = workspace.reference_index  # all else in its folder is this machine's
+    if index.is_file() and not (index.is_symlink() or workspace.refs.is_symlink()):
+        yield index
 
 
 def added_by_both(marked: Marked, history: History) -> Added | None:

@@ -6,9 +6,10 @@ Reads files, changes none, and asks no remote.
 from collections.abc import Iterator, Mapping
 
 from sow.errors import SowError
-from sow.files import NotAFile, read_regular
+from sow.files import NotAFile
 from sow.paths import Workspace
-from sow.refs.index import LIMIT, parse_index, with_references
+from sow.refs.index import index_text, parse_index, with_references
+from sow.refs.refs_errors import RefsFolderTaken
 from sow.schema.references import PREFIX, Reference, ReferenceIndex
 from sow.state.state_errors import InvalidState, NewerState
 from sow.validation.kinds import Defect, Kind
@@ -20,11 +21,13 @@ def reference_defects(tree: Tree) -> Iterator[Defect]:
     """Yield what is wrong with the index, and the tasks that name what it does not have."""
     path = tree.workspace.reference_index
     try:
-        text = read_regular(path, LIMIT)
-    except FileNotFoundError:
-        text = b""
+        text = index_text(tree.workspace)
     except NotAFile as error:
         yield Defect(kind=Kind.UNREADABLE, path=path, what=f"it cannot be read: {error.reason}")
+        return
+    except RefsFolderTaken as error:
+        what = "it is a link, or no folder: no reference is read there"
+        yield Defect(kind=Kind.UNREADABLE, path=error.folder, what=what)
         return
     if conflict_in(text) is not None:
         return

@@ -48,6 +48,10 @@ def test_the_same_again_is_one_reference(site: RefSite, remote: Remote) -> None:
     assert again["is_new"] is False
     assert site.index.read_bytes() == before
     assert len(cached_folders()) == 1
+    told = site.good("refs", "add", remote.url, "--description", "Another").err
+    assert "what its entry says of it stays" in told
+    assert site.index.read_bytes() == before
+    assert "what its entry says" not in site.good("refs", "add", remote.url).err
 
 
 def test_two_repositories_share_what_was_fetched(site: RefSite, remote: Remote, tmp_path) -> None:
@@ -136,7 +140,7 @@ def test_a_fresh_clone_gets_its_links_back(site: RefSite, remote: Remote, tmp_pa
     assert [each["presence"] for each in fresh.lines("refs", "list")] == ["missing"]
     assert "style: linked at .sow/refs/style" in fresh.good("refs", "init").out
     assert (fresh.link("style") / "README.md").read_text() == "Read me.\n"
-    assert "style: current" in fresh.good("refs", "init").out
+    assert "style: is linked already" in fresh.good("refs", "init").out
 
 
 def test_what_the_machine_has_is_linked_offline(site: RefSite, remote: Remote) -> None:
@@ -144,6 +148,7 @@ def test_what_the_machine_has_is_linked_offline(site: RefSite, remote: Remote) -
     site.link("style").unlink()
     remote.path.rename(remote.path.with_name("gone"))
     assert json.loads(site.good("refs", "init", "--json").out)["deed"] == "linked"
+    assert "style: is linked already (" in site.good("refs", "init").out
     assert (site.link("style") / "README.md").exists()
 
 

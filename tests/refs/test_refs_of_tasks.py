@@ -178,3 +178,42 @@ def test_what_both_have_changed_is_in_dispute(site: RefSite) -> None:
     ended = site.sow("validate", "--fix")
     assert "the references of both sides are kept" in ended.out
     assert [each["reference"] for each in site.lines("refs", "list")] == ["b", "c"]
+
+
+def test_a_removal_tells_which_tasks_go_without(tasks: RefSite, remote: Remote) -> None:
+    assert tasks.good("refs", "remove", "style").err == (
+        'Note: 010 names it still, and goes without: sow task set TASK references "…"\n'
+    )
+    tasks.good("refs", "add", remote.url)
+    tasks.good("task", "add", "More", "--agent", "implementer", "--reference", "style")
+    assert "Note: 010, 020 name it still" in tasks.good("refs", "remove", "style").err
+    tasks.good("refs", "add", remote.url)
+    tasks.good("task", "abandon", "020")
+    assert tasks.json("refs", "remove", "style")["tasks"] == ["010"]
+
+
+def test_what_it_is_for_is_told_in_sentences(tasks: RefSite, remote: Remote) -> None:
+    words = ("--id", "plain", "--description", "How we write", "--summary", "Rules")
+    tasks.good("refs", "add", remote.url, *words)
+    tasks.good("task", "set", "010", "references", "ref:plain")
+    (named,) = named_references(tasks.workspace, read_task(tasks.workspace, "010"))
+    assert named.about == "How we write. Rules"
+
+
+@pytest.mark.parametrize("part", ["refs", "index.yaml"])
+def test_validate_reads_and_mends_no_index_behind_a_link(
+    tasks: RefSite, tmp_path: Path, part: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (tasks.root / ".sow/refs").rename(elsewhere)
+    index = elsewhere / "index.yaml"
+    index.write_bytes(in_conflict("", ENTRY.format("a"), ENTRY.format("b")))
+    before = index.read_bytes()
+    if part == "refs":
+        (tasks.root / ".sow/refs").symlink_to(elsewhere)
+    else:
+        (tasks.root / ".sow/refs").mkdir()
+        tasks.index.symlink_to(index)
+    ended = tasks.sow("validate", "--fix")
+    assert (ended.code, "it is a link" in ended.out) == (1, True), ended
+    assert (index.read_bytes(), tasks.index.read_bytes()) == (before, before)

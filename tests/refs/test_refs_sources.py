@@ -156,6 +156,7 @@ def test_a_bad_option_is_refused_before_anything_is_fetched(
     ended = site.sow("refs", "add", "https://127.0.0.1:1/a", f"{option}={value}")
     assert (ended.code, cached_folders()) == (2, [])
     assert "bug" not in ended.err
+    assert "regex" not in ended.err
     assert not site.index.exists()
 
 

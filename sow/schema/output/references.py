@@ -107,6 +107,10 @@ class ReferenceRemoved(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Meta(description="the other repositories on this machine for which what was fetched stays"),
     ]
+    tasks: Annotated[
+        tuple[str, ...],
+        Meta(description="the tasks that name it still: their agents go without"),
+    ]
 
 
 class CachePruned(msgspec.Struct, frozen=True, kw_only=True):
