@@ -42,14 +42,42 @@ def printable_lines(text: str) -> list[str]:
     return [printable(line).rstrip() for line in text.splitlines()]
 
 
+def cells(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_cells_of, text))
+
+
+def _cells_of(letter: str) -> int:
+    import unicodedata  # most texts need none of its tables
+
+    if unicodedata.category(letter) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def clipped(text: str, width: int) -> str:
+    """Return as much of a text's beginning as fits so many columns; no letter is halved."""
+    if cells(text) <= width:
+        return text
+    shown, taken = 0, 0
+    for letter in text:
+        taken += _cells_of(letter)
+        if taken > width:
+            break
+        shown += 1
+    return text[:shown]
+
+
 def folded(text: str, width: int | None) -> list[str]:
     """Return a text in lines that fit a width, broken between words; a longer word stays whole."""
-    if width is None or len(text) <= width:
+    if width is None or cells(text) <= width:
         return [text]
     first, *words = text.split(" ")
     lines = [first]
     for word in words:
-        if lines[-1].strip() and len(lines[-1]) + 1 + len(word) > width:
+        if lines[-1].strip() and cells(lines[-1]) + 1 + cells(word) > width:
             lines.append(word)
         else:
             lines[-1] = f"{lines[-1]} {word}"

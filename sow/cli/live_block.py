@@ -7,12 +7,13 @@ to the terminal between `draw` and `clear`, but by a shell while the process is 
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
 
 from sow.cli.colour import coloured
-from sow.cli.live_rows import cells
 from sow.cli.streams import steer
-from sow.terminal_text import without_sequences, without_steering
+from sow.terminal_text import cells, without_sequences, without_steering
 
 WIDTH, HEIGHT = 80, 24
 """What a terminal is taken for that does not tell its size."""
@@ -38,9 +39,9 @@ class LiveBlock:
 
     def clear(self) -> None:
         """Take the lines away; what is written next begins where they began."""
-        if self._lines:
-            self._write(self._upwards())
-            self._lines = []
+        upwards, self._lines = self._upwards(), []
+        if upwards:
+            self._write(upwards)
 
     def leave(self) -> None:
         """Begin anew below whatever comes next; take the lines away unless they are being drawn."""
@@ -48,6 +49,12 @@ class LiveBlock:
             self._lines = []
         else:
             self.clear()
+
+    @contextmanager
+    def leaving(self) -> Iterator[None]:
+        """Leave the lines for as long as somebody else has the terminal."""
+        self.leave()
+        yield
 
     def _upwards(self) -> str:
         """Return what moves to where the lines begin and erases them, in today's width."""
@@ -59,7 +66,14 @@ class LiveBlock:
         return f"\r{up}{ERASE_BELOW}"
 
 
-def leave_when_stopped(block: LiveBlock) -> None:
+class Leaving(Protocol):
+    """What draws lines, and can keep off the terminal for a while."""
+
+    def leaving(self) -> AbstractContextManager[None]:
+        """Take the lines away, and draw none until this is over."""
+
+
+def leave_when_stopped(drawer: Leaving) -> None:
     """Have Ctrl-Z take the lines away before it stops us, and leave what the shell says then alone.
 
     From now on, and in the main thread. Where somebody has said what it does, it does that.
@@ -68,9 +82,9 @@ def leave_when_stopped(block: LiveBlock) -> None:
         return
 
     def stop(_signum: int, _frame: object) -> None:
-        block.leave()
-        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-        signal.raise_signal(signal.SIGTSTP)  # we stand still here
+        with drawer.leaving():
+            signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGTSTP)  # we stand still here
         signal.signal(signal.SIGTSTP, stop)
 
     signal.signal(signal.SIGTSTP, stop)

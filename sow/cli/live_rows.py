@@ -5,7 +5,6 @@ fit is left out at its end, and an ellipsis says so.
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from sow.clock import format_duration
 from sow.reports.prospects import Surroundings
 from sow.reports.standing import words_of
 from sow.schema.job import Job, JobState
-from sow.terminal_text import printable
+from sow.terminal_text import cells, printable
 
 GAP = "  "
 ROOM_FOR_DEEDS = 24
@@ -149,16 +148,3 @@ def _end_of_path(word: str, room: int) -> str:
         if letter == "/" and number and cells(word) - number <= room:
             return f"…{word[number:]}"
     return "…"
-
-
-def cells(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(_cells_of(letter) for letter in text)
-
-
-def _cells_of(letter: str) -> int:
-    if unicodedata.combining(letter):
-        return 0
-    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sow.terminal_text import cells
+
 if TYPE_CHECKING:
     from msgspec import Struct
 
@@ -65,15 +67,15 @@ def echo_table(
     """
     table = [header, *([cell.replace("\n", " ") for cell in row] for row in rows)]
     columns = zip(*table, strict=True)
-    widths = {name: max(map(len, cells)) for name, cells in zip(header, columns, strict=True)}
+    widths = {name: max(map(cells, column)) for name, column in zip(header, columns, strict=True)}
     shown = columns_within(terminal_width(), widths, spare)
     for row in table:
-        cells = [
-            (shown_state(cell) if name in states else cell) + " " * (widths[name] - len(cell))
+        shown_cells = [
+            (shown_state(cell) if name in states else cell) + " " * (widths[name] - cells(cell))
             for name, cell in zip(header, row, strict=True)
             if name in shown
         ]
-        click.echo(GAP.join(cells).rstrip())
+        click.echo(GAP.join(shown_cells).rstrip())
 
 
 def columns_within(

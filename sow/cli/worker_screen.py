@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from typing import Any, TextIO
 
 from sow.cli.job_rows import JobRows
-from sow.cli.live_block import LiveBlock
+from sow.cli.live_block import LiveBlock, leave_when_stopped
 from sow.cli.streams import Terminal
 from sow.errors import SowError
 from sow.jobs import leases
@@ -35,6 +35,7 @@ def rows_below_log(workspace: Workspace) -> Iterator[None]:
         return
     screen = _Screen(workspace, LiveBlock(terminal.steer))
     sys.stderr = _AboveRows(terminal, screen)
+    leave_when_stopped(screen)
     thread = threading.Thread(target=screen.run, name="screen", daemon=True)
     thread.start()
     try:
@@ -95,6 +96,13 @@ class _Screen:
         """Take the rows away; nobody draws them meanwhile."""
         with self._lock:
             self._block.clear()
+            yield
+
+    @contextmanager
+    def leaving(self) -> Iterator[None]:
+        """Leave the rows to somebody else; the thread draws none meanwhile."""
+        with self._lock:
+            self._block.leave()
             yield
 
     def _draw(self, rows: JobRows, ours: Sequence[Job], others: Sequence[Job]) -> None:

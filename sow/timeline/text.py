@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sow.clock import local_time, parse_time
 from sow.schema.output.report import WORKING, PathStep, Report, Span, SpanKind, TaskStory
-from sow.terminal_text import folded, printable
+from sow.terminal_text import cells, clipped, folded, printable
 from sow.timeline.scale import Scale, scale_of
 from sow.timeline.words import (
     NAMES,
@@ -135,16 +135,16 @@ def _lanes(report: Report, scale: Scale, width: int, paint: Paint) -> Iterator[s
     room = width - 8
     yield from ("", f"Workers {_axis(scale, room)}".rstrip())
     for number, lane in enumerate(report.lanes):
-        cells = [" "] * room
+        row = [" "] * room
         for run in report.runs:
             if run.lane != number:
                 continue
-            first, last = _cells(scale, run.begin, run.end, room)
+            first, last = _columns(scale, run.begin, run.end, room)
             filled = "x" if run.outcome == "failed" else "#"
             name = _id(run.task)[: last - first]
-            cells[first:last] = list(name + filled * (last - first - len(name)))
+            row[first:last] = list(name + filled * (last - first - len(name)))
         share = percent(lane.busy_seconds, report.totals.seconds)
-        yield f"{share:>6}  {paint('running', ''.join(cells).rstrip())}"
+        yield f"{share:>6}  {paint('running', ''.join(row).rstrip())}"
 
 
 def _axis(scale: Scale, room: int) -> str:
@@ -160,7 +160,7 @@ def _axis(scale: Scale, room: int) -> str:
     return "".join(line)
 
 
-def _cells(scale: Scale, begin: float, end: float, room: int) -> tuple[int, int]:
+def _columns(scale: Scale, begin: float, end: float, room: int) -> tuple[int, int]:
     first = min(int(scale.at(begin) * room), room - 1)
     return first, max(min(round(scale.at(end) * room), room), first + 1)
 
@@ -176,14 +176,14 @@ def _tasks(report: Report, scale: Scale, width: int, paint: Paint) -> Iterator[s
 
 
 def _task(task: TaskStory, scale: Scale, width: int, room: int, paint: Paint) -> Iterator[str]:
-    status = printable(task.status or "unknown")[:12]
+    status = _plain(task.status or "unknown")[:12]
     elapsed = duration(task.end - task.begin) if task.spans else "-"
     rounds = f"it.{task.iteration}" if task.iteration is not None and task.iteration > 1 else ""
     head = f"{_id(task.task):<4} "
     strip = _strip(task.spans, scale, room, paint)
     figures = f" {elapsed:>7} {rounds:<4} {money(task.used):>7}"
     left = width - len(head) - 12 - 1 - room - len(figures) - 1
-    name = f" {printable(task.name)[:left]}" if left > 4 else ""
+    name = f" {clipped(printable(task.name), left)}" if left > 4 else ""
     yield f"{head}{paint(status, f'{status:<12}')} {strip}{figures}{name}".rstrip()
     if task.waits_for:
         yield _cut(f"     waits for {printable(task.waits_for)}", width)
@@ -193,17 +193,17 @@ def _task(task: TaskStory, scale: Scale, width: int, room: int, paint: Paint) ->
 
 def _strip(spans: Sequence[Span], scale: Scale, room: int, paint: Paint) -> str:
     """Return a task's time as letters; of several kinds in one, the one that is work is shown."""
-    cells: list[str | None] = [None] * room
+    kinds: list[str | None] = [None] * room
     for span in sorted(spans, key=lambda span: span.kind in WORKING):
-        first, last = _cells(scale, span.begin, span.end, room)
-        cells[first:last] = [span.kind] * (last - first)
+        first, last = _columns(scale, span.begin, span.end, room)
+        kinds[first:last] = [span.kind] * (last - first)
     parts: list[str] = []
     at = 0
     while at < room:
         until = at
-        while until < room and cells[until] == cells[at]:
+        while until < room and kinds[until] == kinds[at]:
             until += 1
-        kind = cells[at]
+        kind = kinds[at]
         letters = (LETTERS[kind] if kind is not None else " ") * (until - at)
         parts.append(paint(COLOURS.get(kind or "", ""), letters) if kind is not None else letters)
         at = until
@@ -211,8 +211,13 @@ def _strip(spans: Sequence[Span], scale: Scale, room: int, paint: Paint) -> str:
 
 
 def _id(task: str | None) -> str:
-    return printable(task or NO_TASK)[:LONGEST_ID]
+    return _plain(task or NO_TASK)[:LONGEST_ID]
+
+
+def _plain(word: str) -> str:
+    """Return an id or a status as it is, and a damaged one so that each letter takes a column."""
+    return printable(word).encode("ascii", "replace").decode()
 
 
 def _cut(line: str, width: int) -> str:
-    return line if len(line) <= width else f"{line[: width - 1]}…"
+    return line if cells(line) <= width else f"{clipped(line, width - 1)}…"

@@ -1,13 +1,20 @@
 """Lines that are drawn in place on a terminal: nothing is left behind, whatever its width."""
 
+import io
 import re
 import signal
+import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
+from sow.cli import worker_screen
 from sow.cli.live_block import LiveBlock, leave_when_stopped, terminal_size
+from sow.cli.streams import Terminal
+from sow.paths import Workspace
 
 
 class Screen:
@@ -133,6 +140,37 @@ def test_a_stop_in_the_middle_of_a_drawing_spares_the_shell_s_lines_too(
     block.draw(["one", "two"])
     block.draw(["three"])
     assert screen.rows == ["one", "two", "[1]+  Stopped", "$ fg", "three"]
+
+
+def test_a_worker_s_rows_go_before_it_is_stopped_and_nobody_draws_meanwhile(
+    screen: Screen, stopped: list[list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A thread draws them, under a lock that it does not get until the process goes on."""
+
+    def stop(signum: int) -> None:
+        with ThreadPoolExecutor(1) as other:
+            assert not other.submit(made[0]._lock.acquire, blocking=False).result()
+        standing(signum)
+
+    class Made(worker_screen._Screen):
+        def run(self) -> None:
+            made.append(self)
+
+    made: list[Made] = []
+    standing = signal.raise_signal
+    monkeypatch.setattr(signal, "raise_signal", stop)
+    monkeypatch.setattr(worker_screen, "_Screen", Made)
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setattr(terminal, "steer", screen.write)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with worker_screen.rows_below_log(Workspace(tmp_path)):
+        made[0]._block.draw(["one", "two"])
+        assert callable(signal.getsignal(signal.SIGTSTP)), "or the tests would be stopped"
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTSTP)
+        made[0]._block.draw(["three"])
+    assert stopped == [[""]]
+    assert screen.rows == ["[1]+  Stopped", "$ fg", "three"]
 
 
 def test_what_is_to_happen_at_a_stop_already_stays(stopped: list[list[str]]) -> None:

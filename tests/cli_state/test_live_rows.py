@@ -6,11 +6,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from reports.job_cases import NOW, make_job
 
-from sow.cli.live_rows import Row, block_of, cells, fitted, in_one_line, row_of
+from sow.cli.live_rows import Row, block_of, fitted, in_one_line, row_of
 from sow.ids import TaskId
 from sow.reports.activity import Activity
 from sow.reports.prospects import Surroundings
 from sow.schema.job import Job, JobState
+from sow.terminal_text import cells
 
 STAFFED = Surroundings(workers=1, capacity=4)
 WIDTH = 79

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from terminal_output import all_of
 
-from sow.cli.output import LAST_COLUMN, columns_within
-from sow.terminal_text import folded
+from sow.cli.output import LAST_COLUMN, columns_within, echo_table
+from sow.terminal_text import cells, clipped, folded
 
 WIDTHS = {"ID": 3, "STATUS": 12, "PHASE": 14, "NAME": 60}
 ALL_BUT_NAMES = 3 + 12 + 14 + 3 * 2
@@ -71,6 +71,20 @@ def test_a_word_that_is_longer_than_a_line_stays_whole() -> None:
     assert folded("  | abcdefgh ij", 6) == ["  |", "abcdefgh", "ij"]
     assert folded("abcdefgh", 3) == ["abcdefgh"]
     assert folded("ab cd", None) == ["ab cd"]
+
+
+def test_columns_are_those_of_a_terminal_not_letters() -> None:
+    assert cells("ログイン") == 8
+    assert cells("e\u0301") == cells("\u2764\ufe0f") == 1
+    assert folded("ログイン ab", 9) == ["ログイン", "ab"]
+    assert clipped("aログ", 4) == "aロ"
+    assert clipped("e\u0301ab", 2) == "e\u0301a"
+
+
+def test_wide_letters_shift_no_column(capsys: pytest.CaptureFixture[str]) -> None:
+    echo_table(("NAME", "ID"), [("ログイン", "1"), ("cafe\u0301", "2"), ("plain", "3")])
+    lines = capsys.readouterr().out.splitlines()
+    assert {cells(line[: -len(line.split()[-1])]) for line in lines} == {10}
 
 
 def test_what_is_no_terminal_gets_every_column(begun: Callable[..., Any]) -> None:

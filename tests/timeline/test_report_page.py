@@ -15,7 +15,7 @@ from timeline.made_record import PROJECT, make_record
 
 from sow.jobs.database import open_existing_queue
 from sow.schema.output.report import Report
-from sow.terminal_text import CONTROL, DIRECTION
+from sow.terminal_text import CONTROL, DIRECTION, cells
 from sow.timeline.building import report_of
 from sow.timeline.gathering import gather
 from sow.timeline.markup import escaped, tag
@@ -33,6 +33,7 @@ HOSTILE = (
     "\u202etxt.exe\u202c \u2066x\u2069 \x1b[31mred\x1b[0m \x00\x08",
     "\ud800 lone",
     "A" * 5000,
+    "ログインe\u0301" * 40,
     "&lt;b&gt; &amp;amp;",
     "@import url(https://evil.example/x.css);",
 )
@@ -165,7 +166,7 @@ def test_nothing_that_others_say_becomes_part_of_the_page(made: Report, text: st
     hostile = poison(made, text)
     holds(page_of(hostile))
     for line in lines_of(hostile, 80, lambda _word, shown: shown):
-        assert len(line) <= 80
+        assert cells(line) <= 80
         assert line.isprintable()
 
 
