@@ -1,5 +1,6 @@
 """The projects that have ended, as they lie in the archive. Reads only."""
 
+import re
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,8 @@ from sow.schema.project import Project, ProjectState
 from sow.state.statefiles import parse_state, read_bytes
 
 DAY = len("2026-01-31")
+OWN_NAME = re.compile(r"-(?P<beginning>[0-9a-f]{8})$")
+"""How the folder of an ended project is called at its end: by the beginning of its id."""
 
 
 class Archived(NamedTuple):
@@ -32,6 +35,12 @@ def read_archived(folder: Path) -> Project:
     return parse_state(read_bytes(path), ProjectState, path=path).project
 
 
+def is_of_another(folder: Path, project: Project) -> bool:
+    """Whether git has put another project's state into a folder of the archive."""
+    name = OWN_NAME.search(folder.name)
+    return name is not None and project.id[:8] != name["beginning"]
+
+
 def last_ended(workspace: Workspace, branch: str | None) -> Archived | None:
     """Return the project that was the last to end on a branch; one that cannot be read is none."""
     newest_first = reversed(archived_folders(workspace))
@@ -48,7 +57,8 @@ def _ended_on(folder: Path, branch: str | None) -> Archived | None:
     except SowError:
         return None
     begun_on = None if project.branch is UNSET else project.branch
-    return Archived(project, folder) if _has_end(project) and begun_on == branch else None
+    is_meant = _has_end(project) and begun_on == branch and not is_of_another(folder, project)
+    return Archived(project, folder) if is_meant else None
 
 
 def _has_end(project: Project) -> bool:

@@ -26,6 +26,7 @@ from sow.validation.history import History
 from sow.validation.kinds import Defect, Kind
 from sow.validation.knowledge import knowledge_defects
 from sow.validation.log_entries import log_defects
+from sow.validation.mixed_projects import Mixed, meeting, mixed_defects, mixed_projects
 from sow.validation.reading import Hold, held, read_tree, unheld
 from sow.validation.records import record_defects
 from sow.validation.references import reference_defects
@@ -45,6 +46,7 @@ class Examined(Struct, frozen=True):
     marked: Sequence[Marked]
     added: Sequence[Added]
     pairs: Sequence[Pair]
+    mixed: Sequence[Mixed]
     defects: Sequence[Defect]
     """In the order of files and lines."""
 
@@ -60,7 +62,10 @@ def examine(workspace: Workspace, user_config: Path) -> Examined:
 
 def _look(workspace: Workspace, user_config: Path, hold: Hold) -> Examined:
     tree, history = read_tree(workspace, hold), History(workspace.root)
-    marked = list(marked_files(workspace, history))
+    mixed, met = mixed_projects(tree, history), meeting(workspace, history)
+    is_project_too = met is not None or any(each.present for each in mixed)
+    apart = [*(each.folder for each in mixed), *([workspace.project] if is_project_too else [])]
+    marked = [each for each in marked_files(workspace, history) if not _is_in(apart, each.path)]
     added = [pair for each in marked if (pair := added_by_both(each, history)) is not None]
     project = tree.project
     pairs: list[Pair] = []
@@ -85,7 +90,14 @@ def _look(workspace: Workspace, user_config: Path, hold: Hold) -> Examined:
             with hold(folder):
                 found += log_defects(folder / "log.md")
             found += _unreadable(workspace.root, folder)
-    return Examined(tree, history, marked, added, pairs, in_order(found))
+    told = [*mixed_defects(mixed), *([met] if met is not None else [])]
+    told += [each for each in found if not _is_in(apart, each.path)]
+    return Examined(tree, history, marked, added, pairs, mixed, in_order(told))
+
+
+def _is_in(folders: Sequence[Path], path: Path) -> bool:
+    """Whether a path lies in a folder of a project that has to be parted from another first."""
+    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def in_order(defects: Collection[Defect]) -> list[Defect]:

@@ -87,6 +87,12 @@ class History:
         head = self._commit("HEAD")
         return Sides(head, before, are_in_line=True) if before and head else None
 
+    def that_added(self, path: Path) -> str | None:
+        """Return the commit that has brought a file, on either side of what is being merged."""
+        starts = ["HEAD", *([self.under_way.theirs] if self.under_way is not None else [])]
+        words = ("log", "--full-history", "--diff-filter=A", "-1", "--format=%H")
+        return self._text(*words, *starts, "--", self._name(path)).strip() or None
+
     def against_working_tree(self) -> Sides | None:
         """Return the sides where ours was never committed."""
         head = self._commit("HEAD")

@@ -47,6 +47,7 @@ class Kind(StrEnum):
     SETTINGS = "settings"
     PROMPT = "prompt"
     ARCHIVE = "archive"
+    MIXED = "mixed"
     KNOWLEDGE_MISSING = "knowledge-missing"
 
 
@@ -250,6 +251,14 @@ MEANINGS: Mapping[Kind, Meaning] = {
         "a project in the archive was not ended, or lies there and is the present one too",
         "Two branches have ended it and gone on with it.",
         "Keep one of the two folders.",
+    ),
+    Kind.MIXED: Meaning(
+        "git has mixed files of another project into an ended one, in whose former place that one"
+        " lies",
+        "Neither of the two is what anybody wrote, and the other one seems to have ended.",
+        "Restore both folders with git, each from a commit that has it whole.",
+        "The ended project is again what it was when it ended, and `.sow/project` has what the side"
+        " of the other project has there.",
     ),
     Kind.KNOWLEDGE_MISSING: Meaning(
         "an entry of the index of knowledge names what is not there",

@@ -218,6 +218,36 @@ def _same_id(found: Examined, defect: Defect, now: float) -> Iterator[Mended]:
         yield Mended(path, words)
 
 
+def _part(found: Examined, defect: Defect, _: float) -> Iterator[Mended]:
+    """Give an ended project and the present one what each of them holds by right."""
+    mixed = next(each for each in found.mixed if each.folder == defect.path.parent)
+    project = found.tree.workspace.project
+    for folder, files in ((project, mixed.present), (mixed.folder, mixed.right)):
+        for name, text in files.items():
+            _put(folder / name, text)
+    if mixed.present:
+        yield Mended(project, "the project that git took for another one lies here again")
+    for name in mixed.present.keys() - mixed.right.keys():
+        strayed = mixed.folder / name
+        if _bytes_at(strayed) == mixed.present[name]:
+            strayed.unlink()
+    yield Mended(mixed.folder, "it is what it was when it ended")
+
+
+def _put(path: Path, text: bytes) -> None:
+    before = _bytes_at(path)
+    if before != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, text, before=before or b"")
+
+
+def _bytes_at(path: Path) -> bytes | None:
+    try:
+        return read_regular(path, LARGEST)
+    except FileNotFoundError:
+        return None
+
+
 MENDERS: Mapping[Kind, Callable[[Examined, Defect, float], Iterator[Mended]]] = {
     Kind.CONFLICT: _solve,
     Kind.NUMBER: _number,
@@ -228,4 +258,5 @@ MENDERS: Mapping[Kind, Callable[[Examined, Defect, float], Iterator[Mended]]] = 
     Kind.LEFTOVER: _leftover,
     Kind.UNFINISHED_IMPORT: _import,
     Kind.NO_UNION: _union,
+    Kind.MIXED: _part,
 }

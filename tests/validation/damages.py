@@ -5,6 +5,7 @@ A damage that needs what the tree does not have returns None and changes nothing
 
 import json
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -670,6 +671,23 @@ def an_archived_project_that_goes_on(workspace, dice):
         return None
     project = re.search(r"^  id: .*", workspace.project_state.read_text(), re.M)[0]
     return Expected(Kind.ARCHIVE, found[0], change(found[0], "^  id: .*", project))
+
+
+@damage
+def an_archived_project_with_the_state_of_the_present_one(workspace, dice):
+    """As a merge leaves it; git has the right one."""
+    found = sorted(workspace.archive.glob("*/state.yaml"))
+    if not found or not workspace.project_state.is_file():
+        return None
+    own = re.search(r"^  id: (.{8})", found[0].read_text(), re.M)[1]
+    folder = found[0].parent.rename(f"{found[0].parent}-{own}")
+    who = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
+    for words in (("init", "-q"), ("add", ".sow"), (*who, "commit", "-qm", "ended")):
+        subprocess.run(["git", *words], cwd=workspace.root, check=True)
+    state = folder / "state.yaml"
+    project = re.search(r"^  id: .*", workspace.project_state.read_text(), re.M)[0]
+    change(state, "^  id: .*", project)
+    return Expected(Kind.MIXED, state, None)
 
 
 @damage
