@@ -18,7 +18,7 @@ import msgspec
 from sow.clock import format_time
 from sow.errors import StateError
 from sow.files import NotWritten, read_regular
-from sow.github.answers import Issue
+from sow.github.answers import Issue, User
 from sow.github.quoting import LONGEST_BODY, fitting, inert_markdown
 from sow.github.requests import Place, create_issue, issues_since, own_login, withdraw_issue
 from sow.jobs.private_folders import make_private
@@ -33,6 +33,7 @@ from sow.state.units import ISSUE, path_of
 MARK = re.compile(r"<!-- sow:unit (?P<project>[0-9a-f-]{36})/(?P<task>[0-9]{3,}) -->")
 TRUSTED = ("OWNER", "MEMBER", "COLLABORATOR")
 """Whose issues may be taken for ours, besides those of the account that asks."""
+COMES_AFTER = "Comes after "
 LOCK = "publishing.lock"
 DAY_SECONDS = 86_400.0
 """So far may this machine's clock be ahead of GitHub's."""
@@ -82,14 +83,15 @@ def publish_issues(
                 address = issue_address(place, known[unit.id])
                 yield UnitIssue(unit.id, known[unit.id], address, is_new=False)
                 continue
-            issue = there.get(unit.id)
-            is_new = issue is None
-            if issue is None:
+            found, made = there.get(unit.id, ()), None
+            if not found:
                 body = _body(workspace, project, unit, numbers)
                 made = create_issue(place, unit.name, body, labels, held)
                 there = {**there, **_made_since(place, project, now)}
-                issue = _first_made(place, there.get(unit.id, made), made)
-                is_new = issue is made
+                found = _with(there.get(unit.id, ()), made)
+            issue = found[0]
+            _withdraw(place, found, made)
+            is_new = made is not None and issue.number == made.number
             address = issue_address(place, issue.number)
             _record(workspace, unit, address, now=now)
             numbers[unit.id] = issue.number
@@ -113,24 +115,45 @@ def issue_address(place: Place, number: int) -> str:
     return f"{place.url}/issues/{number}"
 
 
-def _first_made(place: Place, found: Issue, made: Issue) -> Issue:
-    """Return the issue of a unit that stays: ours, or one that another checkout has opened first.
+def _with(found: Sequence[Issue], made: Issue) -> Sequence[Issue]:
+    """Return the issues of a unit by their numbers, our new one among them."""
+    others = [issue for issue in found if issue.number != made.number]
+    return sorted([*others, made], key=lambda issue: issue.number)
 
-    Ours is withdrawn then. Both look once more behind their own issue, so that the later one sees
-    the other.
+
+def _withdraw(place: Place, found: Sequence[Issue], made: Issue | None) -> None:
+    """Close what is one too many of a unit's issues, for the first of them stays.
+
+    Whoever publishes from another checkout looks behind an issue of its own too, so that the later
+    one sees the other. Besides our new one it is what a killed call of this account has left:
+    nobody has touched it, and it says what the first one says.
     """
-    if found.number >= made.number:
-        return made
-    words = f"Opened in the same moment as #{found.number}, which stays."
-    withdraw_issue(place, made.number, words)
-    return found
+    if len(found) < 2:
+        return
+    first, login = found[0], own_login(place)
+    for issue in found[1:]:
+        is_new = made is not None and issue.number == made.number
+        if is_new or (_is_left(issue, first) and issue.user == User(login or "")):
+            words = f"Opened in the same moment as #{first.number}, which stays."
+            withdraw_issue(place, issue.number, words)
 
 
-def _made_since(place: Place, project: Project, at: float) -> Mapping[str, Issue]:
+def _is_left(issue: Issue, first: Issue) -> bool:
+    is_same = issue.title == first.title and _words(issue) == _words(first)
+    return is_same and issue.state == "open" and issue.comments == 0
+
+
+def _words(issue: Issue) -> list[str]:
+    """Return the text of an issue but for the numbers that it comes after."""
+    lines = (issue.body or "").splitlines()
+    return [line.strip() for line in lines if not line.startswith(COMES_AFTER)]
+
+
+def _made_since(place: Place, project: Project, at: float) -> Mapping[str, Sequence[Issue]]:
     """Return the issues of this project that have changed since a time, by their units.
 
     Anybody may copy a marker: an issue counts that somebody has opened who may write to the
-    repository, or the account that asks; of several the first.
+    repository, or the account that asks. Those of a unit come by their numbers.
     """
     since = format_time(at - DAY_SECONDS)
     found = sorted(issues_since(place, since), key=lambda issue: issue.number)
@@ -140,11 +163,11 @@ def _made_since(place: Place, project: Project, at: float) -> Mapping[str, Issue
         return {}
     is_asked = any(issue.author_association not in TRUSTED for issue, _ in ours)
     login = own_login(place) if is_asked else None
-    result: dict[str, Issue] = {}
+    result: dict[str, list[Issue]] = {}
     for issue, task in ours:
         is_own = issue.user is not None and issue.user.login == login
         if issue.author_association in TRUSTED or is_own:
-            result.setdefault(task, issue)
+            result.setdefault(task, []).append(issue)
     return result
 
 
@@ -163,7 +186,7 @@ def _body(workspace: Workspace, project: Project, unit: Task, numbers: Mapping[s
     first = ", ".join(f"#{numbers[other]}" for other in unit.depends_on if other in numbers)
     end = [
         "---",
-        *([f"Comes after {first}."] if first else []),
+        *([f"{COMES_AFTER}{first}."] if first else []),
         f"Unit {unit.id}, for the role {unit.assigned_agent}; `{path_of(project, unit)}`",
         "",
         f"<!-- sow:unit {project.id}/{unit.id} -->",

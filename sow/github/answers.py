@@ -33,6 +33,7 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
     html_url: str
     state: str = "open"
     body: str | None = None
+    comments: int = 0
     user: User | None = None
     author_association: str = "NONE"
     pull_request: Any = UNSET

@@ -16,6 +16,18 @@ class GhMissing(StateError):
         )
 
 
+class GhNotStarted(StateError):
+    """There is a `gh`, and the machine does not start it."""
+
+    passes = True
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"gh cannot be started: {why}",
+            hint="See that `gh --version` answers here, then call again.",
+        )
+
+
 class GhTooOld(StateError):
     """The installed `gh` does not know what sow asks of it."""
 

@@ -12,7 +12,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from sow.github.github_errors import GhKilled, GhMissing, GhPrintsTooMuch, GhTookTooLong
+from sow.github.github_errors import (
+    GhKilled,
+    GhMissing,
+    GhNotStarted,
+    GhPrintsTooMuch,
+    GhTookTooLong,
+)
 
 MOST_BYTES = 64 << 20
 """Of each of its two outputs: some ten thousand issues."""
@@ -33,7 +39,7 @@ def run_gh(
     """Run `gh` in a process group of its own; return its exit code, output and complaint.
 
     Whatever ends the call ends also what `gh` has started. `what` is the request in words.
-    Raises GhMissing, GhTookTooLong, GhPrintsTooMuch and GhKilled.
+    Raises GhMissing, GhNotStarted, GhTookTooLong, GhPrintsTooMuch and GhKilled.
     """
     try:
         process = subprocess.Popen(
@@ -46,8 +52,10 @@ def run_gh(
             process_group=0,
             pass_fds=() if holds is None else (holds,),
         )
-    except OSError as error:
+    except (FileNotFoundError, PermissionError, NotADirectoryError) as error:
         raise GhMissing from error
+    except OSError as error:
+        raise GhNotStarted((error.strerror or str(error)).lower()) from error
     try:
         output, complaint = _talk(process, stdin or b"", what, time.monotonic() + seconds)
     except subprocess.TimeoutExpired as error:

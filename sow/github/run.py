@@ -69,8 +69,8 @@ def gh(
     """Run `gh` in `folder` and return what it prints. `what` is the request in words.
 
     `environ` replaces `os.environ`. `holds` is a descriptor, of a lock say, that stays open as long
-    as `gh` lives, though we do not. Raises GhMissing, GhTooOld, NotLoggedIn, NoRemote, NotFound,
-    RateLimited, GithubUnreachable, GithubRefused, GhTookTooLong,
+    as `gh` lives, though we do not. Raises GhMissing, GhNotStarted, GhTooOld,
+    NotLoggedIn, NoRemote, NotFound, RateLimited, GithubUnreachable, GithubRefused, GhTookTooLong,
     GhPrintsTooMuch and GhKilled.
     """
     given = os.environ if environ is None else environ

@@ -90,9 +90,9 @@ def _look(workspace: Workspace, user_config: Path, hold: Hold) -> Examined:
             with hold(folder):
                 found += log_defects(folder / "log.md")
             found += _unreadable(workspace.root, folder)
-    told = [*mixed_defects(mixed), *([met] if met is not None else [])]
-    told += [each for each in found if not _is_in(apart, each.path)]
-    return Examined(tree, history, marked, added, pairs, mixed, in_order(told))
+    parted = [*mixed_defects(mixed), *([met] if met is not None else [])]
+    parted += [each for each in found if not _is_in(apart, each.path)]
+    return Examined(tree, history, marked, added, pairs, mixed, in_order(parted))
 
 
 def _is_in(folders: Sequence[Path], path: Path) -> bool:

@@ -62,6 +62,14 @@ def test_without_gh_it_says_how_to_get_it(tmp_path: Path) -> None:
     assert "apt install gh" in ended.err
 
 
+def test_a_gh_that_the_machine_does_not_start_is_not_called_missing(tmp_path: Path) -> None:
+    site = GithubSite(tmp_path, has_gh=False)
+    (tmp_path / "bin/gh").write_bytes(b"\x7fELF of another machine")
+    (tmp_path / "bin/gh").chmod(0o755)
+    ended = site.run("pr", "status")
+    assert (ended.code, "gh cannot be started: exec format error" in ended.err) == (4, True)
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

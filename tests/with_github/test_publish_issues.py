@@ -9,7 +9,7 @@ import pytest
 from journeys.json_contract import hold
 from journeys.site import wait_until
 from with_github.github_site import REMOTE, GithubSite
-from with_github.rest import ME
+from with_github.rest import ME, opened
 
 from sow.calls.publishing import AlreadyPublishing, _alone
 
@@ -211,6 +211,33 @@ def test_two_checkouts_that_publish_at_once_open_one_issue_for_each_unit(
     assert site.row("task", "show", "020")["metadata"] == {
         "issue": "https://github.com/octo/app/issues/1"
     }
+
+
+@pytest.mark.parametrize(
+    ("change", "is_closed"),
+    [
+        ({}, True),
+        ({"title": "Of my own"}, False),
+        ({"body": "Another text.\n\n{marker}"}, False),
+        ({"login": "ann", "association": "MEMBER"}, False),
+        ({"comments": 1}, False),
+    ],
+)
+def test_what_a_killed_call_has_left_beside_anothers_issue_is_closed_by_the_next(
+    site: GithubSite, change: dict, is_closed: bool
+) -> None:
+    site.breakdown()
+    site.run(*TO, gh="killed after it was made")
+    (made,) = issues(site)
+    again = {"login": ME, "title": made["title"], "body": made["body"], **change}
+    again["body"] = again["body"].format(marker=marker(site, "020"))
+    site.open_issue(2, again.pop("login"), **again)
+    with opened(site.data) as data:
+        data["issues"][1]["comments"] = change.get("comments", 0)
+    assert site.row(*TO)["issues"][0]["number"] == 1
+    first, second = issues(site)[:2]
+    assert first["state"] == "open"
+    assert (second["state"] == "closed") is is_closed
 
 
 def test_options_for_github_alone_are_refused_without_it(site: GithubSite) -> None:
