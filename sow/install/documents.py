@@ -5,14 +5,15 @@ before each write, and what has changed meanwhile begins anew. A link is followe
 """
 
 import os
-from collections.abc import Callable, Collection, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from glob import escape
 from pathlib import Path
 
 from msgspec import Struct
 
 from sow.config.userfile import copy_beside
+from sow.errors import SowError
 from sow.files import locked_folder, read_regular, write_atomically
 from sow.files.writing import sync_folder
 from sow.install.install_errors import KeepsChanging, ReadOnlyFile
@@ -75,9 +76,10 @@ def change_document(
             backup = None
             if keeps_backup and before is not None and after not in (None, *kept):
                 backup = copy_beside(target, before)
-            if read_document(target) == before:
-                _put(target, after)
-                return Written(before, after, backup)
+            with _needless_unless_written(backup, target, before):
+                if read_document(target) == before:
+                    _put(target, after)
+                    return Written(before, after, backup)
             if backup is not None:
                 backup.unlink()
     raise KeepsChanging(path)
@@ -100,6 +102,19 @@ def remove_folders(folders: Sequence[str]) -> None:
     for folder in reversed(folders):
         with suppress(OSError):
             Path(folder).rmdir()
+
+
+@contextmanager
+def _needless_unless_written(
+    backup: Path | None, target: Path, before: bytes | None
+) -> Iterator[None]:
+    """Remove a copy again where the file could not be written, and is what the copy says."""
+    try:
+        yield
+    except SowError:
+        if backup is not None and read_document(target) == before:
+            backup.unlink()
+        raise
 
 
 def _put(target: Path, data: bytes | None) -> None:

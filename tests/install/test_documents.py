@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sow.files import NotWritten
 from sow.install.documents import change_document
 from sow.install.install_errors import KeepsChanging, ReadOnlyFile
 
@@ -60,6 +61,21 @@ def test_who_writes_at_every_try_is_named(tmp_path: Path) -> None:
     with pytest.raises(KeepsChanging):
         change_document(file, change)
     assert [path.name for path in tmp_path.iterdir()] == ["settings.json"], "no backup is left"
+
+
+def test_a_file_that_cannot_be_written_leaves_no_backup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, data: bytes) -> None:
+        raise NotWritten(path, OSError(28, "No space left on device"))
+
+    file = tmp_path / "settings.json"
+    file.write_text("old")
+    monkeypatch.setattr("sow.install.documents.write_atomically", refuse)
+    with pytest.raises(NotWritten):
+        change_document(file, lambda _: b"new")
+    assert list(tmp_path.iterdir()) == [file]
+    assert file.read_text() == "old"
 
 
 def test_two_of_sow_lose_nothing(tmp_path: Path) -> None:
