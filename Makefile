@@ -86,10 +86,13 @@ bench: $(FOR_BENCH) ## Measure; print a table and write it to bench/results.
 proof: $(FOR_WORK) ## Run all storms with all seeds and write docs/proof.md; about half an hour.
 	$(BIN)/python -m proof $(PROOF_OPTIONS)
 
-# The same commit gives the same bytes: their times are the commit's (docs/releasing.md).
+# The same commit gives the same bytes: their times are the commit's (docs/releasing.md), or in an
+# unpacked sdist, which may lie in somebody else's repository, those of its own files.
+TIME := if test -e .git; then git log -1 --format=%ct; else date -r PKG-INFO +%s; fi
+
 dist: $(FOR_WORK) ## Build the sdist, and of it the wheel, into dist; the same bytes each time.
 	rm -rf dist
-	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(BIN)/python -P -m build --no-isolation --outdir dist
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$($(TIME))} $(BIN)/python -P -m build --no-isolation --outdir dist
 
 clean: ## Remove all that these targets have made.
 	rm -rf .venv .bench .tools .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

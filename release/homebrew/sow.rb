@@ -11,7 +11,7 @@ class Sow < Formula
   desc "Run coding-agent CLIs as queued jobs"
   homepage "<the repository's address>"
   url "<the sdist's address: …/sow_agents-VERSION.tar.gz>"
-  sha256 "<the sdist's line of sha256sums.txt>"
+  sha256 "<the sdist's, as `sha256sum dist/*` prints it>"
   license "MIT"
 
   depends_on "libyaml"

@@ -30,7 +30,7 @@ class NoSdk(ConfigurationError):
         from sow.doctor.mcp_package import how_to_install
 
         super().__init__(
-            f"`sow mcp` needs the Python package mcp; beside sow, {missing} is not installed",
+            f"`sow mcp` needs the Python package mcp with what that needs; {missing} is missing",
             hint=how_to_install(),
         )
 

@@ -6,17 +6,22 @@ It is not imported: that takes a second. Nothing is wrong where it is missing.
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from sow.findings import Finding, Level
 
 PACKAGE = "mcp"
 OLDEST = (2, 1)
+OF_UV = "uv-receipt.toml"
+"""Where `uv tool install` notes what it has put into an environment (uv 0.13.9)."""
 NEWEST = 2
 """The first number of the newest version that is known to work."""
 
 
-def how_to_install() -> str:
-    """Return how the package comes to lie beside sow."""
+def how_to_install(environment: Path | None = None) -> str:
+    """Return how the package comes to lie beside sow; uv's environments have no pip."""
+    if (environment or Path(sys.prefix)).joinpath(OF_UV).exists():
+        return "With uv, which installed sow here: `uv tool install --with mcp sow-agents`."
     return (
         "Installed with pipx: `pipx inject sow-agents mcp`. Else, in sow's environment:"
         f" `{sys.executable} -m pip install mcp`."

@@ -1,10 +1,11 @@
 """What `sow doctor` says of the package that only `sow mcp` needs."""
 
 import importlib.metadata
+from pathlib import Path
 
 import pytest
 
-from sow.doctor.mcp_package import examine_mcp, fits
+from sow.doctor.mcp_package import OF_UV, examine_mcp, fits, how_to_install
 from sow.findings import Finding, Level
 
 
@@ -27,6 +28,14 @@ def test_without_it_nothing_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     finding = found()
     assert (finding.level, finding.check) == (Level.NOTE, "mcp")
     assert "pipx inject sow-agents mcp" in finding.remedy
+
+
+def test_an_environment_of_uv_is_given_no_command_of_pip(tmp_path: Path) -> None:
+    assert "pip install mcp" in how_to_install(tmp_path)
+    (tmp_path / OF_UV).touch()
+    told = how_to_install(tmp_path)
+    assert "`uv tool install --with mcp sow-agents`" in told
+    assert "pip" not in told
 
 
 @pytest.mark.parametrize("version", ["1.27.0", "2.0.9", "3.0.0"])

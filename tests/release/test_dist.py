@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -54,6 +55,18 @@ def test_the_sdist_makes_the_same_wheel(tmp_path: Path) -> None:
     again = build(tree, tmp_path / "again", **AT)
     assert digest(again.wheel) == digest(built.wheel)
     assert digest(again.sdist) == digest(built.sdist)
+
+
+def test_make_dist_of_an_sdist_makes_it_again_though_it_lies_in_a_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    built = build(REPOSITORY, tmp_path / "built", **AT)
+    tree = unpacked(built, tmp_path)
+    commit_all(tmp_path)
+    run("make", "dist", f"BIN={Path(sys.executable).parent}", "FOR_WORK=Makefile", cwd=tree)
+    assert digest(tree / "dist" / built.wheel.name) == digest(built.wheel)
+    assert digest(tree / "dist" / built.sdist.name) == digest(built.sdist)
 
 
 def test_the_wheel_holds_each_file_of_both_packages_and_nothing_else(built: Built) -> None:
