@@ -7,6 +7,7 @@ power. Knows nothing of what the files hold.
 
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,12 +16,20 @@ from sow.files.locking import is_held
 from sow.files.reading import open_regular
 
 
-def write_atomically(path: Path, data: bytes, *, mode: int = 0o644, durable: bool = True) -> None:
-    """Replace the whole of `path` by `data`, or leave it as it is.
+def write_atomically(
+    path: Path,
+    data: bytes,
+    *,
+    mode: int = 0o644,
+    durable: bool = True,
+    still: Callable[[], bool] | None = None,
+) -> bool:
+    """Replace the whole of `path` by `data`, or leave it as it is; return whether it was replaced.
 
     A reader, and a machine that loses power, sees the old bytes or the new
     ones; the machine only with `durable`. An existing file keeps its mode;
-    `mode` is for a new one. Raises NotWritten.
+    `mode` is for a new one. `still` is asked last, when all but the rename is done, and a no leaves
+    the file as it is: for a file that others write without our lock. Raises NotWritten.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
     if is_held(path.parent):  # nobody else writes here now
@@ -28,6 +37,9 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644, durable: boo
     try:
         try:
             _write_new(temporary, data, _mode_of(path, mode), durable=durable)
+            if still is not None and not still():
+                temporary.unlink()
+                return False
             temporary.replace(path)
         except BaseException:
             with suppress(OSError):
@@ -37,6 +49,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644, durable: boo
             sync_folder(path.parent)
     except OSError as error:
         raise NotWritten(path, error) from error
+    return True
 
 
 def _sweep(path: Path) -> None:

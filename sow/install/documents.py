@@ -77,8 +77,7 @@ def change_document(
             if keeps_backup and before is not None and after not in (None, *kept):
                 backup = copy_beside(target, before)
             with _needless_unless_written(backup, target, before):
-                if read_document(target) == before:
-                    _put(target, after)
+                if _put(target, before, after):
                     return Written(before, after, backup)
             if backup is not None:
                 backup.unlink()
@@ -117,12 +116,23 @@ def _needless_unless_written(
         raise
 
 
-def _put(target: Path, data: bytes | None) -> None:
-    if data is None:
-        target.unlink()
-        sync_folder(target.parent)
-    else:
-        write_atomically(target, data)
+def _put(target: Path, before: bytes | None, after: bytes | None) -> bool:
+    """Write a file where it is still what it was; return whether it was.
+
+    Another program's write is seen up to the rename, not only up to the draft: to bring a draft
+    onto the disk may take long.
+    """
+
+    def is_still() -> bool:
+        return read_document(target) == before
+
+    if after is not None:
+        return write_atomically(target, after, still=is_still)
+    if not is_still():
+        return False
+    target.unlink()
+    sync_folder(target.parent)
+    return True
 
 
 def _may_be_written(path: Path) -> bool:

@@ -1,6 +1,7 @@
 """A file of somebody else's is written whole or not at all, and never over another's write."""
 
 import json
+import os
 import threading
 from pathlib import Path
 
@@ -50,6 +51,26 @@ def test_what_another_program_writes_meanwhile_is_kept(tmp_path: Path) -> None:
     assert json.loads(file.read_text()) == {"theirs": 1, "ours": 1}
 
 
+def test_what_is_written_while_the_draft_goes_to_the_disk_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, fsync = tmp_path / "settings.json", os.fsync
+    file.write_text("{}")
+
+    def fsync_slowly(descriptor: int) -> None:
+        fsync(descriptor)
+        if file.read_text() == "{}":
+            file.write_text('{"theirs": 1}')
+
+    def change(data: bytes | None) -> bytes:
+        return json.dumps({**json.loads(data or b"{}"), "ours": 1}).encode()
+
+    monkeypatch.setattr("os.fsync", fsync_slowly)
+    change_document(file, change, keeps_backup=False)
+    assert json.loads(file.read_text()) == {"theirs": 1, "ours": 1}
+    assert list(tmp_path.iterdir()) == [file]
+
+
 def test_who_writes_at_every_try_is_named(tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
     file.write_text("0")
@@ -66,7 +87,7 @@ def test_who_writes_at_every_try_is_named(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_leaves_no_backup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path: Path, data: bytes) -> None:
+    def refuse(path: Path, data: bytes, **options: object) -> bool:
         raise NotWritten(path, OSError(28, "No space left on device"))
 
     file = tmp_path / "settings.json"
