@@ -236,9 +236,12 @@ def _wait(
         ended.append(outcome)
         listener.ended(outcome)
         course.delivered.add(job.id)
-        waiter.delivered(job.id)
+        waiter.printed(job.id)
         if terms.strikes_all:
-            waiters.strike_gone(database, waiter.caller.workspace, job.id)
+            caller = waiter.caller
+            waiters.strike_gone(
+                database, caller.workspace, job.id, escrow=caller.escrow, now=caller.now()
+            )
 
     waiter.take_up([found.job.id for found in placed])
     left = waiter.wait(seconds=seconds, any_one=terms.any_one, on_tick=tick, on_end=deliver)

@@ -16,6 +16,7 @@ from sow.clock import utc_now
 from sow.config.configuration import Configuration
 from sow.config.load import load_named
 from sow.ids import JobId
+from sow.jobs.waiters import escrow_in
 from sow.paths import Workspace, user_config_path
 from sow.state.kept.lost import find_or_bring_back
 
@@ -38,6 +39,11 @@ class Caller(Struct, frozen=True):
         text = self.environ.get(own_variables.JOB_ID, "")
         same_root = self.environ.get(own_variables.ROOT) == str(self.workspace.root)
         return JobId(int(text)) if text.isdecimal() and same_root else None
+
+    @property
+    def escrow(self) -> str | None:
+        """Where the outcomes go that this call prints, if a server runs it."""
+        return escrow_in(self.environ)
 
     @property
     def path_variable(self) -> str:

@@ -97,11 +97,14 @@ def _cancel_and_wait(
     from sow.calls.cancel_to_end import cancel_to_end
 
     with closing(open_queue(workspace)) as database:
-        cancelled = cancel_to_end(Caller(workspace, environ, Path.cwd()), database, job)
+        caller = Caller(workspace, environ, Path.cwd())
+        cancelled = cancel_to_end(caller, database, job)
         for ended in (cancelled.job, *cancelled.children):
             if ended.state.is_final:
                 show(ended)
-                waiters.strike_gone(database, workspace, ended.id)
+                waiters.strike_gone(
+                    database, workspace, ended.id, escrow=caller.escrow, now=caller.now()
+                )
     for left in cancelled.ending:
         status = read_task(workspace, left.task_id).status
         raise TaskIsRunning(left, status, has_option=False)

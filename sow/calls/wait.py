@@ -106,6 +106,14 @@ class Waiter:
                 hint="Nothing was queued. Check the folder, then call again.",
             ) from error
 
+    def printed(self, job_id: JobId) -> None:
+        """Say that this job's outcome has been printed: for the caller, or for its server."""
+        escrow = self.caller.escrow
+        with self.database.transaction():
+            if escrow is not None:
+                waiters.put_into(self.database, escrow, job_id, now=self.caller.now())
+            self.delivered(job_id)
+
     def delivered(self, job_id: JobId) -> None:
         """Say that the caller has got this job's outcome, or knows that there will be none."""
         waiters.end(self.database, self.id, job_id)

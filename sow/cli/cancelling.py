@@ -66,9 +66,7 @@ def cancel_and_wait(
             return int(ExitCode.INTERRUPTED)
         except NothingToCancel as refusal:
             if refusal.ended is not None and refusal.ended.state is JobState.CANCELLED:
-                waiters.strike_gone(
-                    database, caller.workspace, refusal.ended.id
-                )  # the refusal tells it
+                _is_told(caller, database, refusal.ended)  # the refusal tells it
             raise
         for job in cancelled.ending:
             raise not_ended(caller, database, job)
@@ -148,7 +146,11 @@ def _show(caller: Caller, database: Database, cancelled: Cancelled, *, as_json: 
     if sys.stdout is not None:
         sys.stdout.flush()
     for job in shown:
-        waiters.strike_gone(database, caller.workspace, job.id)
+        _is_told(caller, database, job)
+
+
+def _is_told(caller: Caller, database: Database, job: Job) -> None:
+    waiters.strike_gone(database, caller.workspace, job.id, escrow=caller.escrow, now=caller.now())
 
 
 def _how(job: Job) -> str:

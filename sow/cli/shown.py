@@ -11,6 +11,7 @@ import sys
 from contextlib import suppress
 
 from sow.agents.rights import calling_agent
+from sow.clock import utc_now
 from sow.errors import QueueError
 from sow.jobs import waiters
 from sow.jobs.database import Database
@@ -31,4 +32,5 @@ def outcome_is_shown(workspace: Workspace, database: Database, job: Job) -> None
     if sys.stdout is not None:  # whoever started us may have closed it
         sys.stdout.flush()
     with suppress(QueueError):
-        waiters.strike_gone(database, workspace, job.id)
+        escrow = waiters.escrow_in(os.environ)
+        waiters.strike_gone(database, workspace, job.id, escrow=escrow, now=utc_now())

@@ -7,12 +7,19 @@ there, and nobody holds its bell. A waiter that comes later for the same job
 takes over what is owed to one that has died (`take_owed`). The row is deleted
 when the outcome has been printed.
 
+What a command prints for `sow mcp` has reached nobody yet. The server hangs a
+bell of its own for each call, an escrow: the row is put under the escrow's id then,
+and the server deletes it once its client has been written the answer.
+
 While an agent waits for a job that it started, its own job does not count
 against the limits: `leases.CLAIMABLE` leaves it out of every count.
 """
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
+from sow import own_variables
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import doorbell, records
 from sow.jobs.database import Database
@@ -20,6 +27,13 @@ from sow.paths import Workspace
 from sow.schema.job import FINAL_STATES
 
 BELL_SUFFIX = ".bell"
+ESCROW_ID = re.compile(r"m\d{1,10}-[0-9a-f]{8}")
+
+
+def escrow_in(environ: Mapping[str, str]) -> str | None:
+    """Return the id of the escrow into which this process's outcomes go, if they go into one."""
+    found = environ.get(own_variables.ESCROW, "")
+    return found if ESCROW_ID.fullmatch(found) else None
 
 
 def bell_path(workspace: Workspace, waiter_id: str) -> Path:
@@ -40,6 +54,31 @@ def begin(
 def end(database: Database, waiter_id: str, job_id: JobId) -> None:
     """Strike a waiter off one job: it has the outcome, or was never owed one."""
     database.run("delete from waiter where id = ? and job_id = ?", (waiter_id, job_id))
+
+
+def put_into(database: Database, escrow: str, job_id: JobId, *, now: float) -> None:
+    """Owe a job's outcome to whoever reads what an escrow's server writes."""
+    database.run(
+        "insert or ignore into waiter (id, job_id, created_at) values (?, ?, ?)",
+        (escrow, job_id, now),
+    )
+
+
+def in_escrow(database: Database, escrow: str) -> list[JobId]:
+    """Return the jobs whose outcomes lie in an escrow."""
+    rows = database.rows("select job_id from waiter where id = ? order by job_id", (escrow,))
+    return [JobId(row["job_id"]) for row in rows]
+
+
+def owe_again(database: Database, escrow: str, job_id: JobId, *, now: float) -> None:
+    """Owe an outcome that counted as told; not where a later job of its task has made it old."""
+    database.run(
+        """insert or ignore into waiter (id, job_id, created_at)
+        select ?, job.id, ? from job where job.id = ? and not exists (
+            select 1 from job later where later.project_id = job.project_id
+            and later.task_id = job.task_id and later.id > job.id)""",
+        (escrow, now, job_id),
+    )
 
 
 def stop_lending(database: Database, waiter_id: str) -> None:
@@ -96,10 +135,20 @@ def take_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
     return False
 
 
-def strike_gone(database: Database, workspace: Workspace, job_id: JobId) -> None:
-    """Owe a job's outcome to no caller that went away: it has just been shown."""
-    while take_owed(database, workspace, job_id):
-        pass
+def strike_gone(
+    database: Database, workspace: Workspace, job_id: JobId, *, escrow: str | None, now: float
+) -> None:
+    """Owe a job's outcome to no caller that went away: it has just been shown.
+
+    With an escrow it was shown to a server; what was owed then lies there.
+    """
+    if not is_owed(database, workspace, job_id):
+        return
+    with database.transaction():
+        while take_owed(database, workspace, job_id):
+            pass
+        if escrow is not None:
+            put_into(database, escrow, job_id, now=now)
 
 
 def withdraw(

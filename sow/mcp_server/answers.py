@@ -5,7 +5,7 @@ changed, save where there is no room for all (`room`).
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -34,6 +34,8 @@ class Answer(Struct, frozen=True):
 
     content: Json
     is_error: bool
+    untold: frozenset[int] = frozenset()
+    """The jobs of results that there was no room for."""
 
     @property
     def text(self) -> str:
@@ -50,14 +52,20 @@ def answer_of(tool: Tool, arguments: Arguments, ended: Ended) -> Answer:
     content: Json = {"exit_code": ended.exit_code, "results": fit.results}
     notes = fit_notes([*fit.missing, *others, *_notes(ended.errors, results)])
     if fit.left_out:
-        notes.append(left_out(fit.left_out, keeps_last=tool.keeps_last))
+        notes.append(left_out(len(fit.left_out), keeps_last=tool.keeps_last))
     if notes:
         content["notes"] = notes
-    if ended.exit_code == ExitCode.STILL_RUNNING or fit.goes_on:
+    untold = frozenset(result["job"] for result in fit.left_out if _is_outcome(result))
+    if ended.exit_code == ExitCode.STILL_RUNNING or fit.goes_on or untold:
         content["continue_with"] = going_on(
-            tool, arguments, fit.results if fit.goes_on else results
+            tool, arguments, fit.results if fit.goes_on else results, untold
         )
-    return Answer(content, any("error" in result for result in results))
+    return Answer(content, any("error" in result for result in results), untold)
+
+
+def _is_outcome(result: Json) -> bool:
+    """Whether it tells how a job stands that a call waits for."""
+    return isinstance(result.get("job"), int) and result.get("exit_code") is not None
 
 
 def refusal(error: SowError) -> Answer:
@@ -80,15 +88,21 @@ def error_object(error: SowError) -> Json:
     }
 
 
-def going_on(tool: Tool, arguments: Arguments, results: Sequence[Json]) -> Json:
-    """Return the call that goes on waiting, of one whose time was up."""
+def going_on(
+    tool: Tool, arguments: Arguments, results: Sequence[Json], untold: Collection[int] = ()
+) -> Json:
+    """Return the call that goes on waiting, of one whose time was up; it tells of `untold` too."""
     cursor = next((result["cursor"] for result in results if "cursor" in result), None)
     if cursor is not None:
         return {"tool": tool.name, "arguments": {**arguments, "since": cursor}}
     if tool.name in WAITING_TOOL:
         named = {"batch": str(batch)} if (batch := _first(results, "batch")) else {}
         return {"tool": WAITING_TOOL[tool.name], "arguments": named}
-    running = [each for each in results if each.get("exit_code") == ExitCode.STILL_RUNNING]
+    running = [
+        each
+        for each in results
+        if each.get("exit_code") == ExitCode.STILL_RUNNING or each.get("job") in untold
+    ]
     tasks = [each.get("task") for each in running]
     kept = {"any": True} if arguments.get("any") else {}
     if tool.name != "job_wait" and tasks and all(tasks):

@@ -16,6 +16,7 @@ import anyio
 from anyio.abc import ByteReceiveStream, Process
 from msgspec import Struct
 
+from sow import own_variables
 from sow.environment import own_environment, own_process
 from sow.errors import QueueError, StateError, UsageError
 from sow.mcp_server.answers import Ended
@@ -100,13 +101,14 @@ class Calls:
         self._live: set[Process] = set()
         self._closed = False
 
-    async def run(self, line: Line) -> Ended:
+    async def run(self, line: Line, escrow: str | None = None) -> Ended:
         """Run a command line to its end. Cancelled, it asks the process to leave first.
 
+        `escrow` is where it puts the outcomes that it prints.
         Raises TooManyWaits, NoTurn, TooLong and TooMuchPrinted.
         """
         async with self._turn(line) if line.seconds is None else self._wait():
-            return await self._run(line)
+            return await self._run(line, escrow)
 
     @asynccontextmanager
     async def _turn(self, line: Line) -> AsyncIterator[None]:
@@ -139,8 +141,8 @@ class Calls:
             for process in list(self._live):
                 group.start_soon(_end, process)
 
-    async def _run(self, line: Line) -> Ended:
-        process = await self._start(line)
+    async def _run(self, line: Line, escrow: str | None) -> Ended:
+        process = await self._start(line, escrow)
         self._live.add(process)
         try:
             ended = await self._to_its_end(process, line)
@@ -150,16 +152,17 @@ class Calls:
             self._live.discard(process)
         return ended
 
-    async def _start(self, line: Line) -> Process:
+    async def _start(self, line: Line, escrow: str | None) -> Process:
         if self._closed:
             raise anyio.ClosedResourceError
+        own = {own_variables.ESCROW: escrow} if escrow else {}
         try:
             with anyio.CancelScope(shield=True):  # else a process would be left that nobody knows
                 process = await anyio.open_process(
                     own_process("sow", *line.words),
                     stdin=subprocess.DEVNULL if line.text is None else subprocess.PIPE,
                     cwd=self._folder,
-                    env=self._environ,
+                    env={**self._environ, **own},
                 )
         except OSError as error:
             if error.errno == errno.E2BIG:

@@ -42,8 +42,8 @@ class Fitting(NamedTuple):
     """What an answer has room for."""
 
     results: list[Json]
-    left_out: int
-    """How many whole results there is no room for."""
+    left_out: Sequence[Json]
+    """The whole results that there is no room for."""
     missing: list[str]
     """What is missing in those that are there, in words."""
     goes_on: bool
@@ -60,14 +60,16 @@ def fit_results(results: Sequence[Json], *, keeps_last: bool) -> Fitting:
         if room < 0 and kept:
             break
         kept += 1
-    chosen = fit[len(fit) - kept :] if keeps_last else fit[:kept]
+    first = len(fit) - kept if keeps_last else 0
+    chosen = fit[first : first + kept]
     in_room, dropped = _in_room(chosen)
     missing = [
         f"Of `{name}` {count} more are left out." for name, count in dropped.items() if count
     ]
     if goes_on:
         missing.append("More has changed than there is room for: the cursor leads to the rest.")
-    return Fitting(in_room, len(results) - kept, missing, goes_on)
+    left = [*results[:first], *results[first + kept :]]
+    return Fitting(in_room, left, missing, goes_on)
 
 
 def fit_notes(notes: Sequence[str]) -> list[str]:
@@ -92,7 +94,7 @@ def fit_lines(text: str, *, keeps_last: bool) -> str:
     fit = fit_results(objects, keeps_last=keeps_last)
     notes = list(fit.missing)
     if fit.left_out:
-        notes.append(left_out(fit.left_out, keeps_last=keeps_last))
+        notes.append(left_out(len(fit.left_out), keeps_last=keeps_last))
     lines = [{"notes": fit_notes(notes)}] if notes else []
     return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in [*lines, *fit.results])
 

@@ -7,6 +7,7 @@ that one that waits holds up no other, and one that is cancelled ends its own ca
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 import anyio
@@ -28,6 +29,7 @@ from sow.mcp_server.answers import (
     refusal,
 )
 from sow.mcp_server.calls import Calls
+from sow.mcp_server.escrow import Escrows, Holding
 from sow.mcp_server.fitting import fitting
 from sow.mcp_server.resources import JSON_LINES, Resource, line_of, of_task
 from sow.mcp_server.room import cut_text, fit_lines
@@ -80,8 +82,11 @@ class Offer(Struct, frozen=True):
     """The names of tools that exist and are not offered here."""
 
 
-def make_server(offer: Offer, calls: Calls) -> Server[Any]:
-    """Return a server of the SDK that offers this; each call is run by `calls`."""
+def make_server(offer: Offer, calls: Calls, escrows: Escrows | None = None) -> Server[Any]:
+    """Return a server of the SDK that offers this; each call is run by `calls`.
+
+    Without `escrows` an outcome counts as told as soon as a command has printed it.
+    """
 
     async def list_tools(_: Context, __: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=list(map(_shown, offer.tools.values())))
@@ -89,7 +94,8 @@ def make_server(offer: Offer, calls: Calls) -> Server[Any]:
     async def call_tool(
         context: Context, asked: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        answer = await _answer(offer, calls, context, asked.name, asked.arguments or {})
+        given = asked.arguments or {}
+        answer = await _answer(offer, calls, escrows, context, asked.name, given)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.text)],
             structured_content=answer.content,
@@ -113,9 +119,10 @@ def make_server(offer: Offer, calls: Calls) -> Server[Any]:
         return types.ListResourceTemplatesResult(resource_templates=templates)
 
     async def read_resource(
-        _: Context, asked: types.ReadResourceRequestParams
+        context: Context, asked: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        return types.ReadResourceResult(contents=[await _read(offer, calls, str(asked.uri))])
+        text = await _read(offer, calls, escrows, context, str(asked.uri))
+        return types.ReadResourceResult(contents=[text])
 
     return Server(
         "sow",
@@ -144,7 +151,12 @@ def _shown(tool: Tool) -> types.Tool:
 
 
 async def _answer(
-    offer: Offer, calls: Calls, context: Context, name: str, arguments: Arguments
+    offer: Offer,
+    calls: Calls,
+    escrows: Escrows | None,
+    context: Context,
+    name: str,
+    arguments: Arguments,
 ) -> Answer:
     """Run a tool. Raises MCPError where there is none of this name."""
     tool = offer.tools.get(name)
@@ -159,11 +171,21 @@ async def _answer(
         if line.seconds is not None:
             group.start_soon(_tell_progress, offer, context, arguments, line.seconds)
         try:
-            answer = answer_of(tool, arguments, await calls.run(line))
+            async with _holding(escrows, context, line) as holding:
+                answer = answer_of(tool, arguments, await calls.run(line, holding.id))
+                holding.untold = answer.untold
         except SowError as error:
             answer = refusal(error)
         group.cancel_scope.cancel()
     return answer
+
+
+def _holding(
+    escrows: Escrows | None, context: Context, line: Line
+) -> AbstractAsyncContextManager[Holding]:
+    if escrows is None:
+        return nullcontext(Holding())
+    return escrows.for_call(context.request_id, waits=line.seconds is not None)
 
 
 async def _tell_progress(
@@ -206,13 +228,16 @@ async def _tasks(calls: Calls) -> list[str]:
     return [found["task"] for found in objects_in(listed.output) if found.get("task")]
 
 
-async def _read(offer: Offer, calls: Calls, address: str) -> types.TextResourceContents:
+async def _read(
+    offer: Offer, calls: Calls, escrows: Escrows | None, context: Context, address: str
+) -> types.TextResourceContents:
     """Read a resource. Raises MCPError, with the command's error as its data."""
     try:
         line, form = line_of(address, offer.forms)
-        ended = await calls.run(line)
-        if not ended.output and ended.exit_code != ExitCode.OK:
-            raise failure_of(ended)
+        async with _holding(escrows, context, line) as holding:
+            ended = await calls.run(line, holding.id)
+            if not ended.output and ended.exit_code != ExitCode.OK:
+                raise failure_of(ended)
     except SowError as error:
         raise MCPError(types.INVALID_PARAMS, error.message, error_object(error)) from None
     for found in objects_in(ended.output):

@@ -3,32 +3,31 @@
 Standard output belongs to the protocol; while it serves, descriptor 1 is
 standard error, so that nothing else can get there. It ends when its client
 closes standard input, and with INT, TERM or HUP; the calls that wait then are
-left in good order first. A request that cannot be read is answered all the same.
+left in good order first.
 """
 
-import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
-import mcp_types as types
 from anyio.abc import ObjectSendStream
+from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from pydantic import ValidationError
 
 from sow.agents.rights import CallingAgent
 from sow.errors import ExitCode
 from sow.mcp_server.calls import Calls, Limits
+from sow.mcp_server.escrow import Escrows
+from sow.mcp_server.messages import Messages, Output, pass_in, pass_out
 from sow.mcp_server.resources import forms_for
 from sow.mcp_server.server import Offer, make_server
 from sow.mcp_server.tool import Arguments, Tool
 
-LONGEST_NUMBER = 20
-"""In digits; of those that go on for thousands, int() makes an error."""
 LEAVING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -64,72 +63,56 @@ def serve(
     """
     offer = offer_of(tools, agent, words_of_waiting, others)
     limits = Limits(turn_seconds=bound / 2)
-    anyio.run(_serve, offer, Calls(environ, folder, sys.stdout.encoding, limits))
+    calls = Calls(environ, folder, sys.stdout.encoding, limits)
+    anyio.run(_serve, offer, environ, folder, calls)
 
 
-async def _serve(offer: Offer, calls: Calls) -> None:
-    server = make_server(offer, calls)
+async def _serve(offer: Offer, environ: Mapping[str, str], folder: Path, calls: Calls) -> None:
+    output = Output()
+    escrows: Escrows | None = None
     try:
-        async with stdio_server() as (read, write), anyio.create_task_group() as group:
-            passing, passed = anyio.create_memory_object_stream[SessionMessage | Exception]()
-            group.start_soon(_leave_when_told, calls)
-            group.start_soon(_pass_on, read, passing, write)
-            await server.run(passed, write, server.create_initialization_options())
+        async with stdio_server(stdout=output) as (read, write), anyio.create_task_group() as group:
+            escrows = Escrows(environ, folder, group)
+            group.start_soon(_leave_when_told, calls, escrows)
+            await _converse(make_server(offer, calls, escrows), read, write, output, escrows)
+            await escrows.close()
             group.cancel_scope.cancel()
     except* BrokenPipeError:  # nobody reads our answers any more: that is a client that has gone
         pass
     finally:
         with anyio.CancelScope(shield=True):
-            await calls.close()
+            await _close(calls, escrows)
 
 
-async def _pass_on(
-    read: AsyncIterable[SessionMessage | Exception],
-    passing: ObjectSendStream[SessionMessage | Exception],
+async def _converse(
+    server: "Server[Any]",
+    read: Messages,
     write: ObjectSendStream[SessionMessage],
+    output: Output,
+    escrows: Escrows,
 ) -> None:
-    """Pass on what a client says. The SDK drops what it cannot read, and its client would wait."""
-    async with passing:
-        async for item in read:
-            if not isinstance(item, ValidationError):
-                await passing.send(item)
-            elif (number := _number_of(item)) is not None:
-                why = f"the message cannot be read: {item.errors()[0]['msg']}"
-                error = types.ErrorData(code=types.INVALID_REQUEST, message=why)
-                answer = types.JSONRPCError(jsonrpc="2.0", id=number, error=error)
-                await write.send(SessionMessage(answer))
+    """Let the server talk with its client until that says no more, and all is written."""
+    to_server, heard = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    to_client, answers = anyio.create_memory_object_stream[SessionMessage]()
+    async with anyio.create_task_group() as group:
+        group.start_soon(pass_in, read, to_server, to_client.clone(), escrows)
+        group.start_soon(pass_out, answers, write, output, escrows)
+        async with to_client:
+            await server.run(heard, to_client, server.create_initialization_options())
 
 
-def _number_of(error: ValidationError) -> int | str | None:
-    """Return the number of the request that could not be read, where it tells one."""
-    found = (_id_in(part["input"]) for part in error.errors())
-    return next((each for each in found if each is not None), None)
+async def _close(calls: Calls, escrows: Escrows | None) -> None:
+    await calls.close()
+    if escrows is not None:
+        await escrows.close()
 
 
-def _id_in(message: object) -> int | str | None:
-    """Return the number of a request: of its line, or of what was read of that.
-
-    Python reads what the SDK does not: half of a surrogate pair, or an endless number.
-    """
-    if isinstance(message, str):
-        try:
-            message = json.loads(message, parse_int=_small)
-        except (ValueError, RecursionError):
-            return None
-    found = message.get("id") if isinstance(message, dict) and "method" in message else None
-    return found if isinstance(found, int | str) and not isinstance(found, bool) else None
-
-
-def _small(digits: str) -> int | None:
-    return int(digits) if len(digits) < LONGEST_NUMBER else None
-
-
-async def _leave_when_told(calls: Calls) -> None:
+async def _leave_when_told(calls: Calls, escrows: Escrows) -> None:
     """End the process with the first signal, once no call is left.
 
     At once, for a thread sits in a read of standard input that nothing else would end.
     """
     with anyio.open_signal_receiver(*LEAVING) as signals:
         async for _ in signals:
-            await calls.close()
+            await _close(calls, escrows)
             os._exit(int(ExitCode.INTERRUPTED))

@@ -72,6 +72,8 @@ QUERIES: dict[str, Callable[[Noting, Workspace], object]] = {
     "lapse": lambda db, workspace: waiters.lapse(db, workspace, JOB),
     "reclaim_lent": waiters.reclaim_lent,
     "stop_lending": lambda db, _: waiters.stop_lending(db, "c1"),
+    "in_escrow": lambda db, _: waiters.in_escrow(db, "m1"),
+    "owe_again": lambda db, _: waiters.owe_again(db, "m1", JOB, now=1.0),
     "unheeded": lambda db, _: batch_news.unheeded(db, PROJECT),
     "a failure that is unheeded": lambda db, _: batch_news.has_new_failure(db),
     "jobs_of batch": lambda db, _: batches.jobs_of(db, BatchId(1)),

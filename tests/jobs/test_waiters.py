@@ -118,3 +118,52 @@ def test_who_stops_lending_is_owed_still(database: Database, workspace: Workspac
     begin(database, "c1", child, JobId(99))
     waiters.stop_lending(database, "c1")
     assert waiters.take_owed(database, workspace, child)
+
+
+ESCROW = "m1-0123abcd"
+
+
+def test_what_is_put_into_an_escrow_is_owed_when_its_server_has_gone(
+    database: Database, workspace: Workspace
+) -> None:
+    job = insert(database).id
+    bell = hang(workspace, ESCROW)
+    for _ in range(2):  # by who waited for it, and by who was owed it
+        waiters.put_into(database, ESCROW, job, now=NOW)
+    assert waiters.in_escrow(database, ESCROW) == [job]
+    assert not waiters.is_owed(database, workspace, job)
+    bell.close()
+    assert waiters.take_owed(database, workspace, job)
+    assert not waiters.take_owed(database, workspace, job)
+
+
+@pytest.mark.parametrize("owed", [True, False])
+def test_what_was_owed_and_shown_to_a_server_lies_in_its_escrow(
+    database: Database, workspace: Workspace, *, owed: bool
+) -> None:
+    job = insert(database).id
+    if owed:
+        begin(database, "c1", job)
+    bell = hang(workspace, ESCROW)
+    waiters.strike_gone(database, workspace, job, escrow=ESCROW, now=NOW)
+    assert waiters.of_job(database, job) == [ESCROW] * owed
+    bell.close()
+
+
+def test_what_was_told_is_owed_again_unless_a_later_job_has_made_it_old(
+    database: Database, workspace: Workspace
+) -> None:
+    job = insert(database, "010").id
+    insert(database, "020")
+    waiters.owe_again(database, ESCROW, job, now=NOW)
+    assert waiters.take_owed(database, workspace, job)
+    database.run("update job set state = 'done'")
+    insert(database, "010")
+    waiters.owe_again(database, ESCROW, job, now=NOW)
+    assert waiters.of_job(database, job) == []
+
+
+@pytest.mark.parametrize("value", ["", "c1-0123abcd", "m1-0123abcd/../x", "m1-0123abcd\n", "m-1"])
+def test_what_is_no_id_of_an_escrow_is_none(value: str) -> None:
+    assert waiters.escrow_in({"SOW_ESCROW": value}) is None
+    assert waiters.escrow_in({"SOW_ESCROW": ESCROW}) == ESCROW

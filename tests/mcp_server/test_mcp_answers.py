@@ -131,6 +131,28 @@ def test_a_wait_whose_time_is_up_says_how_it_goes_on(
     assert TOOLS[tool].line(goes_on).seconds == 50.0
 
 
+def test_outcomes_that_there_is_no_room_for_are_untold_and_the_next_call_tells_them() -> None:
+    states = [75, *[0] * 99]
+    results = [
+        {"task": f"{number:03}", "job": number, "exit_code": code, "reason": "r" * 1000}
+        for number, code in enumerate(states)
+    ]
+    for exit_code in (75, 0):
+        answer = answer_of(TOOLS["agent_wait"], {}, Ended(exit_code, printed(*results)))
+        kept = len(answer.content["results"])
+        assert 10 < kept < 100
+        assert answer.untold == set(range(kept, 100))
+        goes_on = {"tasks": ["000", *[f"{number:03}" for number in range(kept, 100)]]}
+        assert answer.content["continue_with"] == {"tool": "agent_wait", "arguments": goes_on}
+
+
+def test_jobs_of_a_table_that_is_too_long_are_not_waited_for() -> None:
+    rows = [{"task": "010", "job": n, "exit_code": None, "text": "r" * 1000} for n in range(100)]
+    answer = answer_of(TOOLS["job_list"], {}, Ended(0, printed(*rows)))
+    assert answer.untold == frozenset()
+    assert "continue_with" not in answer.content
+
+
 def test_a_list_that_is_too_long_is_cut_and_a_note_says_by_how_much() -> None:
     items = [{"task": f"{number:03}", "name": "n" * 60} for number in range(3000)]
     answer = answer_of(TOOLS["status"], {}, Ended(0, printed({"tasks": items, "name": "P"})))

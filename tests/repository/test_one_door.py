@@ -46,9 +46,9 @@ OWN_FILE = "sow/knowledge/text_index.py"
 """It has a file of its own for searching, on which nothing depends."""
 
 
-DOOR_OF_MCP = {"sow/mcp_server/server.py", "sow/mcp_server/stdio.py"}
+DOOR_OF_MCP = {f"sow/mcp_server/{name}.py" for name in ("server", "stdio", "messages")}
 """The modules that import the SDK of the Model Context Protocol, which may not be installed."""
-BEHIND_IT = {"sow/mcp_server/calls.py", *DOOR_OF_MCP}
+BEHIND_IT = {"sow/mcp_server/calls.py", "sow/mcp_server/escrow.py", *DOOR_OF_MCP}
 """Those that import what comes with it."""
 
 

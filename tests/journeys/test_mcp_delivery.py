@@ -1,0 +1,155 @@
+"""When an outcome counts as told to a client of `sow mcp`: once its answer has been written.
+
+A client that reads nothing lets its server's answers pile up, so that each moment can be held.
+"""
+
+import fcntl
+import signal
+import sqlite3
+import subprocess
+import sys
+import termios
+from contextlib import closing
+
+import pytest
+from journeys.callers import await_end, await_runs, await_waiters, gate, good, open_gate
+from journeys.mcp_clients import ask, calls_of, greeted, hear, say
+from journeys.site import Site, wait_until
+from mcp_server.place import Json
+
+FILLERS = range(100, 108)
+"""Requests whose answers are more than a pipe holds."""
+FULL = 60_000
+"""Bytes in a pipe that takes no more of a long message: Linux gives it 65,536."""
+SPAWN = 2
+
+
+def in_escrow(site: Site) -> list[str]:
+    """Return the escrows that hold an outcome."""
+    with closing(sqlite3.connect(site.root / ".sow/run/queue.db")) as queue:
+        return [row[0] for row in queue.execute("select id from waiter where id like 'm%'")]
+
+
+def bells(site: Site) -> list[str]:
+    return [path.name for path in (site.root / ".sow/run/waiters").glob("m*.bell")]
+
+
+def unread(server: "subprocess.Popen[str]") -> int:
+    """Return how many bytes of a server's answers lie in the pipe."""
+    assert server.stdout is not None
+    return int.from_bytes(fcntl.ioctl(server.stdout, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def server_that_has_told(site: Site) -> "subprocess.Popen[str]":
+    """Start a server whose client reads nothing, and have it hold an answer with an outcome."""
+    site.project("010")
+    site.script([good(gate("go"))])
+    (site.task_folder("010") / "description.md").write_text("Long. " * 4_000)
+    server = greeted(site)
+    ask(server, SPAWN, "agent_spawn", agent="implementer", tasks=["010"])
+    await_waiters(site, "010")
+    await_runs(site)
+    for number in FILLERS:
+        ask(server, number, "task_show", tasks=["010"], description=True)
+    wait_until(lambda: unread(server) > FULL, "the pipe is full")
+    open_gate(site, "go")
+    await_end(site, "010")
+    wait_until(lambda: not calls_of(site), "the outcome was printed")
+    wait_until(lambda: in_escrow(site), "it waits to be written")
+    return server
+
+
+def heard_until(server: "subprocess.Popen[str]", numbers: set[int]) -> dict[int, Json]:
+    """Read a server's messages until these requests are answered."""
+    heard: dict[int, Json] = {}
+    while not numbers <= set(heard):
+        message = hear(server)
+        if "id" in message:
+            heard[message["id"]] = message
+    return heard
+
+
+def is_owed(site: Site) -> bool:
+    return bool(site.sow("agent", "wait", "010", "--json").json["owed"])
+
+
+def test_an_outcome_that_was_read_is_owed_to_nobody(site: Site) -> None:
+    server = server_that_has_told(site)
+    answer = heard_until(server, {SPAWN, *FILLERS})[SPAWN]
+    assert answer["result"]["structuredContent"]["results"][0]["status"] == "needs_review"
+    wait_until(lambda: not in_escrow(site) and not bells(site), "it counts as told")
+    assert not is_owed(site)
+    server.kill()
+    server.wait()
+
+
+def test_a_call_that_is_cancelled_before_its_answer_was_written_is_owed_its_outcome(
+    site: Site,
+) -> None:
+    server = server_that_has_told(site)
+    (escrow,) = in_escrow(site)
+    assert f"{escrow}.bell" in bells(site)
+    say(server, method="notifications/cancelled", params={"requestId": SPAWN})
+    wait_until(lambda: f"{escrow}.bell" not in bells(site), "the call was given up")
+    heard_until(server, set(FILLERS))
+    ask(server, 3, "agent_wait", tasks=["010"])
+    heard = heard_until(server, {3})
+    (outcome,) = heard[3]["result"]["structuredContent"]["results"]
+    assert (outcome["owed"], outcome["status"]) == (True, "needs_review")
+    server.kill()
+    server.wait()
+
+
+def test_a_call_that_is_cancelled_as_its_answer_comes_is_owed_its_outcome_again(
+    site: Site,
+) -> None:
+    """By the protocol a client that has cancelled a call does not look at its answer."""
+    server = server_that_has_told(site)
+    heard_until(server, {SPAWN, *FILLERS})
+    wait_until(lambda: not in_escrow(site), "it counts as told")
+    say(server, method="notifications/cancelled", params={"requestId": SPAWN})
+    wait_until(lambda: in_escrow(site), "it is owed again")
+    assert is_owed(site)
+    assert not is_owed(site)
+    server.kill()
+    server.wait()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None])
+def test_a_server_that_goes_before_its_answer_was_written_owes_the_outcome(
+    site: Site, how: signal.Signals | None
+) -> None:
+    """So it is where its client goes (None): nobody reads standard output, or writes to it."""
+    server = server_that_has_told(site)
+    if how is None:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.close()
+        server.stdout.close()
+        server.stdin = server.stdout = None
+    else:
+        server.send_signal(how)
+    server.wait(timeout=240)
+    assert is_owed(site)
+    assert not is_owed(site)
+
+
+def test_what_other_commands_tell_a_client_lies_in_an_escrow_too(site: Site) -> None:
+    """`job show` and `job wait` tell an outcome that was owed to somebody else."""
+    site.project("010")
+    site.script([good(gate("go"))])
+    caller = site.start("agent", "spawn", "implementer", "010")
+    await_waiters(site, "010")
+    site.kill(caller.pid)
+    open_gate(site, "go")
+    await_end(site, "010")
+    for tool, arguments in (("job_show", {"job": "1"}), ("job_wait", {"jobs": ["1"]})):
+        server = greeted(site, "--tools", "all")
+        ask(server, 2, tool, **arguments)
+        assert hear(server)["result"]["structuredContent"]["exit_code"] == 0
+        wait_until(lambda: not in_escrow(site), "it counts as told")
+        say(server, method="notifications/cancelled", params={"requestId": 2})
+        wait_until(lambda: in_escrow(site), "it is owed again")
+        server.kill()
+        server.wait()
+    assert is_owed(site)
