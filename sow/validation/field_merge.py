@@ -1,8 +1,9 @@
 """Two versions of one state file, merged field by field where there is one right answer.
 
 Pure. What one side alone has changed since the version before is taken; of
-lists the additions of both; of `updated_at` and the form's number the later.
-What both have changed otherwise is in dispute.
+lists the additions of both; of `updated_at` and the form's number the later; of
+two ends that a project came to in the same way the later one. What both have
+changed otherwise is in dispute.
 """
 
 from collections.abc import Mapping, Sequence
@@ -107,6 +108,8 @@ def _value(name: str, was: Any, mine: Any, its: Any, has_base: bool) -> Any:
         return its
     if has_base and was == its:
         return mine
+    if name == "ending" and isinstance(mine, dict) and isinstance(its, dict):
+        return _ending(mine, its)
     if has_base and name in ITEMS and isinstance(mine, list) and isinstance(its, list):
         return _items(ITEMS[name], was if isinstance(was, list) else [], mine, its)
     return DISPUTED
@@ -120,6 +123,16 @@ def _later(mine: Any, its: Any) -> Any:
         return max(mine, its)
     is_number = type(mine) is int and type(its) is int
     return max(mine, its) if is_number else DISPUTED
+
+
+def _ending(mine: Mapping[str, Any], its: Mapping[str, Any]) -> Any:
+    """Return the later of two ends of one project, where both have ended it in the same way."""
+    if any(mine.get(key) != its.get(key) for key in ("how", "remove")):
+        return DISPUTED
+    later = _later(mine.get("at", MISSING), its.get("at", MISSING))
+    if later is DISPUTED:
+        return DISPUTED
+    return mine if later == mine.get("at", MISSING) else its
 
 
 def _items(key: str, was: Sequence[Any], mine: Sequence[Any], its: Sequence[Any]) -> Any:

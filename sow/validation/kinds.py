@@ -80,7 +80,7 @@ MEANINGS: Mapping[Kind, Meaning] = {
         " `.gitattributes` the lines of both. In a state file what one side alone has changed is"
         " taken, of lists the additions of both, of `updated_at` the later. Where both have changed"
         " the same field, nothing is done. The index of references is merged by its entries; of"
-        " two ends of one project, the later entry of the index of knowledge is kept.",
+        " two ends of one project, the later one is kept, and its entry of the index of knowledge.",
     ),
     Kind.FORM: Meaning(
         "the file is no YAML, or does not have the form that it should have",

@@ -84,3 +84,20 @@ def test_the_same_item_added_in_two_ways_is_in_dispute() -> None:
     found = merge_states(base, ours, ours.replace(b"goal", b"design"), PATH)
     assert found.disputed == ("inputs",)
     assert merge_states(base, ours, ours.replace(b"a.md", b"b.md"), PATH).text is not None
+
+
+def ended(how: str, by: str, minute: int) -> bytes:
+    end = f"  ending:\n    how: {how}\n    by: {by}\n    at: 2026-01-31T12:0{minute}:00Z\n"
+    return f"project:\n  name: A\n{end}".encode()
+
+
+@pytest.mark.parametrize("minutes", [(1, 2), (2, 1)])
+def test_of_two_ends_of_a_project_the_later_is_kept(minutes: tuple[int, int]) -> None:
+    before = b"project:\n  name: A\n"
+    ours, theirs = (
+        ended("finished", by, minute) for by, minute in zip(("ann", "bob"), minutes, strict=True)
+    )
+    text = merged(ours, theirs, before)
+    assert text is not None
+    assert ("by: bob" in text, "12:02" in text) == (minutes == (1, 2), True)
+    assert merged(ended("finished", "ann", 1), ended("abandoned", "bob", 2), before) is None
