@@ -1,11 +1,14 @@
 """The real Claude Code with sow's commands as tools, and no shell: it leads, and it reports."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 from journey import Journey, tool_results
+from repository.markdown import REPOSITORY
 from sandbox import PROGRAMS, Json, Sandbox, end_of
 
 pytestmark = pytest.mark.real
@@ -95,6 +98,15 @@ def test_it_spawns_waits_and_reviews_by_tools_alone(journey: Journey) -> None:
     leaders = [call for call in sandbox.witnessed() if not call["role"]]
     assert leaders == [], "it had no shell"
     assert sandbox.failures() == []
+
+
+def test_the_line_of_the_page_has_it_started(sandbox: Sandbox) -> None:
+    page = (REPOSITORY / "docs/mcp.md").read_text("utf-8")
+    (line,) = re.findall("^claude mcp add .*$", page, re.MULTILINE)
+    added = sandbox.run(*shlex.split(line))
+    assert added.returncode == 0, added.stdout + added.stderr
+    listed = sandbox.run("claude", "mcp", "list")
+    assert re.search("^sow: sow mcp - .*Connected$", listed.stdout, re.MULTILINE), listed.stdout
 
 
 WITHOUT_OURS = ("env", "--unset=SOW_JOB_ID", "--unset=SOW_ROOT", "--unset=SOW_TASK_ID")
