@@ -26,6 +26,8 @@ from sow.schema.references import Reference
 
 MOST_FILES = 300_000
 MOST_BYTES = 8 << 30
+MOST_NAMES = 64 << 20
+"""How long all names may be together: a few folders that hold one another make gigabytes."""
 MOST_DEEP = 100
 """How many folders a file may lie below. Some programs of those who read it can go no deeper."""
 MOST_TOLD = 50
@@ -145,8 +147,11 @@ def _entries(repository: OwnBare, reference: Reference, commit: str) -> Iterator
     tree = _tree_object(repository, reference, commit)
     words = ("ls-tree", "-r", "-z", "--full-tree", tree)
     with repository.talking(*words) as output:
-        count, rest = 0, b""
+        count, size, rest = 0, 0, b""
         while data := output.read(PIECE):
+            size += len(data)
+            if size > MOST_NAMES:
+                raise TooMuch(reference.source, f"{MOST_NAMES >> 20} MiB of names")
             *records, rest = (rest + data).split(b"\0")
             for record in records:
                 found = LISTED.fullmatch(record)

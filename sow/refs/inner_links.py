@@ -8,6 +8,9 @@ from collections.abc import Mapping
 
 MOST_STEPS = 40
 """How many links may lead to one another: the system's own limit."""
+MOST_NAMES = 256
+"""Through how many names a link may lead in all. A few links that name one another, and thousands
+of folders, would else keep whoever follows them for hours."""
 
 
 def leading_out(links: Mapping[str, str]) -> dict[str, str]:
@@ -27,8 +30,11 @@ def _fault(path: str, links: Mapping[str, str]) -> str:
     waiting = _parts(links[path])
     if links[path].startswith("/"):
         return "leads to a path of the machine"
-    steps = 0
+    steps = names = 0
     while waiting:
+        names += 1
+        if names + len(waiting) > MOST_NAMES:
+            return "leads through too many names"
         part = waiting.pop(0)
         if part == "..":
             if not folder:

@@ -153,6 +153,19 @@ def test_files_that_lie_too_deep_are_left_out_and_told(site: RefSite, remote: Re
     assert cached_folders() == []
 
 
+def test_names_without_end_are_refused(site: RefSite, remote: Remote) -> None:
+    """Some twenty folders that hold one another hold gigabytes of names."""
+    oid, kind = remote.blob("x"), "100644 blob"
+    for depth in range(20):
+        names = [f"{number:02}{'x' * 150}" for number in range(33 if depth < 3 else 1)]
+        tree = "".join(f"{kind} {oid}\t{name}\n" for name in names)
+        oid, kind = remote.git("mktree", stdin=tree.encode()), "040000 tree"
+    remote.git("update-ref", "refs/heads/main", remote.git("commit-tree", oid, "-m", "Many"))
+    ended = site.sow("refs", "add", remote.url)
+    assert (ended.code, "holds more than 64 MiB of names" in ended.err) == (4, True), ended
+    assert cached_folders() == []
+
+
 def test_names_of_any_length_are_left_out_and_told(site: RefSite, remote: Remote) -> None:
     name = "x" * 1_500_000
     remote.commit_entries(("100644", "blob", "kept", "kept.txt"), ("100644", "blob", "x", name))

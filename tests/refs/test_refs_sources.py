@@ -216,6 +216,14 @@ def test_links_are_judged_as_the_system_follows_them(tmp_path_factory, links) ->
             assert real == top or top in real.parents
 
 
+def test_a_link_through_names_without_end_is_left_out() -> None:
+    """Some links that name one another, and thousands of folders, would be followed for hours."""
+    links = {f"l{number}": f"l{number + 1}/{'a/' * 200}" for number in range(4)}
+    assert leading_out({**links, "near": "a/" * 200, "far": "a/" * 300}) == dict.fromkeys(
+        ["l0", "l1", "l2", "far"], "leads through too many names"
+    )
+
+
 def _is_below(path: str, links: dict[str, str]) -> bool:
     parts = path.split("/")
     return any("/".join(parts[:count]) in links for count in range(1, len(parts)))
