@@ -28,8 +28,8 @@ def worker_logs(workers: Path) -> Iterator[Path]:
 
 
 def bells(waiters: Path) -> Iterator[Path]:
-    """Yield the bells of calls that wait, or have waited, in a folder."""
-    return waiters.glob("c[0-9]*.bell")
+    """Yield the bells of calls that wait, or have waited, in a folder, and of their escrows."""
+    return waiters.glob("[cm][0-9]*.bell")
 
 
 def job_numbers(jobs: Path) -> Iterator[int]:

@@ -9,7 +9,7 @@ import errno
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -104,11 +104,25 @@ class Calls:
     async def run(self, line: Line, escrow: str | None = None) -> Ended:
         """Run a command line to its end. Cancelled, it asks the process to leave first.
 
-        `escrow` is where it puts the outcomes that it prints.
-        Raises TooManyWaits, NoTurn, TooLong and TooMuchPrinted.
+        Call it within a `turn`. `escrow` is where it puts the outcomes that it prints.
+        Raises TooLong and TooMuchPrinted.
         """
-        async with self._turn(line) if line.seconds is None else self._wait():
-            return await self._run(line, escrow)
+        process = await self._start(line, escrow)
+        self._live.add(process)
+        try:
+            ended = await self._to_its_end(process, line)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _see_out(process)
+            self._live.discard(process)
+        return ended
+
+    def turn(self, line: Line) -> AbstractAsyncContextManager[None]:
+        """Wait until a call may run; what it needs is taken then. Raises TooManyWaits and NoTurn.
+
+        A client may have said a thousand things at once, and a process has as many open files.
+        """
+        return self._turn(line) if line.seconds is None else self._wait()
 
     @asynccontextmanager
     async def _turn(self, line: Line) -> AsyncIterator[None]:
@@ -140,17 +154,6 @@ class Calls:
         async with anyio.create_task_group() as group:
             for process in list(self._live):
                 group.start_soon(_end, process)
-
-    async def _run(self, line: Line, escrow: str | None) -> Ended:
-        process = await self._start(line, escrow)
-        self._live.add(process)
-        try:
-            ended = await self._to_its_end(process, line)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await _see_out(process)
-            self._live.discard(process)
-        return ended
 
     async def _start(self, line: Line, escrow: str | None) -> Process:
         if self._closed:

@@ -171,7 +171,7 @@ async def _answer(
         if line.seconds is not None:
             group.start_soon(_tell_progress, offer, context, arguments, line.seconds)
         try:
-            async with _holding(escrows, context, line) as holding:
+            async with calls.turn(line), _holding(escrows, context, line) as holding:
                 answer = answer_of(tool, arguments, await calls.run(line, holding.id))
                 holding.untold = answer.untold
         except SowError as error:
@@ -221,8 +221,10 @@ async def _resources(offer: Offer, calls: Calls) -> list[types.Resource]:
 
 async def _tasks(calls: Calls) -> list[str]:
     """Return the tasks' ids; none where there is no project. Raises MCPError."""
+    line = Line(("task", "list", "--json"))
     try:
-        listed = await calls.run(Line(("task", "list", "--json")))
+        async with calls.turn(line):
+            listed = await calls.run(line)
     except SowError as error:
         raise MCPError(types.INTERNAL_ERROR, error.message, error_object(error)) from None
     return [found["task"] for found in objects_in(listed.output) if found.get("task")]
@@ -234,7 +236,7 @@ async def _read(
     """Read a resource. Raises MCPError, with the command's error as its data."""
     try:
         line, form = line_of(address, offer.forms)
-        async with _holding(escrows, context, line) as holding:
+        async with calls.turn(line), _holding(escrows, context, line) as holding:
             ended = await calls.run(line, holding.id)
             if not ended.output and ended.exit_code != ExitCode.OK:
                 raise failure_of(ended)

@@ -77,7 +77,7 @@ async def _serve(offer: Offer, environ: Mapping[str, str], folder: Path, calls: 
             await _converse(make_server(offer, calls, escrows), read, write, output, escrows)
             await escrows.close()
             group.cancel_scope.cancel()
-    except* BrokenPipeError:  # nobody reads our answers any more: that is a client that has gone
+    except* (BrokenPipeError, ConnectionResetError):  # of a pipe, of a socket: the client has gone
         pass
     finally:
         with anyio.CancelScope(shield=True):

@@ -161,13 +161,14 @@ def test_the_log_of_a_dead_worker_goes_and_that_of_a_living_one_stays(desk: Desk
 def test_the_bell_of_a_killed_call_goes_and_that_of_a_waiting_one_stays(desk: Desk) -> None:
     waiters = desk.workspace.waiters
     waiting = Bell(waiters / "c1-aa.batch1.bell")
-    gone = waiters / "c2-bb.batch1.bell"
-    os.mkfifo(gone)
+    gone = (waiters / "c2-bb.batch1.bell", waiters / "m3-cc.bell")  # a call's, an MCP server's
+    for path in gone:
+        os.mkfifo(path)
     (waiters / "somebody.bell").write_text("")
-    for path in (waiting.path, gone, waiters / "somebody.bell"):
+    for path in (waiting.path, *gone, waiters / "somebody.bell"):
         os.utime(path, (NOW - 31 * DAY, NOW - 31 * DAY))
     assert found(desk, days=32).logs == ()
-    assert found(desk).logs == (gone,)
+    assert found(desk).logs == gone
     prune(desk.workspace, desk.database, Limits(30 * DAY, NO_LIMIT), now=NOW)
     assert {path.name for path in waiters.iterdir()} == {waiting.path.name, "somebody.bell"}
     waiting.close()

@@ -4,7 +4,10 @@ A client that reads nothing lets its server's answers pile up, so that each mome
 """
 
 import fcntl
+import json
+import select
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -13,9 +16,11 @@ from contextlib import closing
 
 import pytest
 from journeys.callers import await_end, await_runs, await_waiters, gate, good, open_gate
-from journeys.mcp_clients import ask, calls_of, greeted, hear, say
+from journeys.mcp_clients import HELLO, ask, calls_of, greeted, hear, say
 from journeys.site import Site, wait_until
 from mcp_server.place import Json
+
+from sow.mcp_server.calls import MOST_AT_ONCE
 
 FILLERS = range(100, 108)
 """Requests whose answers are more than a pipe holds."""
@@ -153,3 +158,26 @@ def test_what_other_commands_tell_a_client_lies_in_an_escrow_too(site: Site) -> 
         server.kill()
         server.wait()
     assert is_owed(site)
+
+
+def test_only_calls_that_run_hold_an_escrow(site: Site) -> None:
+    """A client may say a thousand things at once; a server has that many open files in all."""
+    server = server_that_has_told(site)
+    for number in range(200, 260):
+        ask(server, number, "task_show", tasks=["010"])
+    heard_until(server, {SPAWN, *FILLERS, 200})
+    assert len(bells(site)) <= 2 * MOST_AT_ONCE
+    server.kill()
+    server.wait()
+
+
+def test_a_client_on_one_socket_that_goes_without_reading_is_no_fault(site: Site) -> None:
+    """So socat and inetd start a server. The kernel tells it with another error than of a pipe."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        server = site.start("mcp", stdin=theirs, stdout=theirs)
+        theirs.close()
+        ours.sendall(f"{json.dumps(HELLO)}\n".encode())
+        wait_until(lambda: select.select([ours], [], [], 0)[0], "an answer lies there")
+    _, err = server.communicate(timeout=240)
+    assert (server.returncode, err) == (0, "")
