@@ -145,6 +145,7 @@ def test_what_other_commands_tell_a_client_lies_in_an_escrow_too(site: Site) -> 
     site.script([good(gate("go"))])
     caller = site.start("agent", "spawn", "implementer", "010")
     await_waiters(site, "010")
+    await_runs(site)  # one that dies sooner has started no worker
     site.kill(caller.pid)
     open_gate(site, "go")
     await_end(site, "010")
