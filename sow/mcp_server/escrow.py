@@ -10,7 +10,7 @@ import os
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import anyio
@@ -29,6 +29,12 @@ from sow.state.kept.lost import find_or_bring_back
 
 MOST_REMEMBERED = 256
 """Of the calls whose answers were written: how many may still be cancelled."""
+
+MOST_LOOKS = 4
+"""At the queue, at once."""
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 60.0
+"""Between two tries to owe an outcome again."""
 
 RequestId = int | str
 
@@ -88,10 +94,12 @@ class Escrow:
 class Holding:
     """The escrow of one call of a client, if it has one, and what its answer leaves out."""
 
-    def __init__(self) -> None:
+    def __init__(self, looks: anyio.CapacityLimiter | None = None) -> None:
+        """Hold nothing yet; `looks` is how many of all holdings may look at the queue at once."""
         self.escrow: Escrow | None = None
         self.untold: Collection[int] = ()
         """The jobs whose outcomes there was no room for."""
+        self._looks = looks
         self._order = anyio.Lock()
 
     @property
@@ -99,28 +107,54 @@ class Holding:
         """Return the id by which a command puts outcomes into it."""
         return self.escrow.id if self.escrow else None
 
-    async def do(self, deed: Callable[[Escrow], None]) -> None:
+    async def give_up(self) -> None:
+        """Owe what lies in it; that takes no look at the queue."""
+        await self._do(Escrow.give_up, None)
+
+    async def settle(self) -> None:
+        """Owe it to nobody; what the queue does not let us strike is told once more."""
+        await self._do(lambda escrow: escrow.settle(self.untold), self._looks)
+
+    async def owe_again(self) -> None:
+        """Owe what was told; it would be lost where the queue is locked, so try until it is not."""
+        pause = FIRST_PAUSE_SECONDS
+        while not await self._do(Escrow.owe_again, self._looks):
+            await anyio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+    async def _do(
+        self, deed: Callable[[Escrow], None], limiter: anyio.CapacityLimiter | None
+    ) -> bool:
         """Do something with it, in a thread and after what was begun before, whoever is cancelled.
 
-        What the queue refuses is left: outcomes that cannot be struck are told once more.
+        Return whether the queue let it.
         """
         with anyio.CancelScope(shield=True):
             async with self._order:
                 if self.escrow is not None:
-                    with suppress(SowError, OSError):
-                        await anyio.to_thread.run_sync(deed, self.escrow)
+                    try:
+                        await anyio.to_thread.run_sync(deed, self.escrow, limiter=limiter)
+                    except (SowError, OSError):
+                        return False
+        return True
 
 
 class Escrows:
-    """The escrows of one client, by its requests. Nothing that a client says waits for them."""
+    """The escrows of one client, by its requests. Nothing that a client says waits for them.
+
+    A look at a queue that somebody has locked takes a thread for 20 seconds, and the streams of
+    the client need threads too: so there are few such looks at once.
+    """
 
     def __init__(self, environ: Mapping[str, str], folder: Path, group: TaskGroup) -> None:
         """`group` does in the background what takes a look at the queue."""
         self._environ = environ
         self._folder = folder
         self._group = group
+        self._looks = anyio.CapacityLimiter(MOST_LOOKS)
         self._unread: dict[str, Holding] = {}
         self._read: OrderedDict[str, Holding] = OrderedDict()
+        self._owing: set[Holding] = set()
 
     @asynccontextmanager
     async def for_call(self, request: RequestId | None, *, waits: bool) -> AsyncIterator[Holding]:
@@ -128,7 +162,7 @@ class Escrows:
 
         A command that waits makes the queue where there is none yet; we are first then.
         """
-        holding = Holding()
+        holding = Holding(self._looks)
         self.gone(request)  # of two answers with one number a client reads one
         self._unread[str(request)] = holding
         with anyio.CancelScope(shield=True):  # else a bell would be left that nobody knows
@@ -136,7 +170,7 @@ class Escrows:
         try:
             yield holding
         except BaseException:
-            await holding.do(Escrow.give_up)
+            await holding.give_up()
             raise
 
     def written(self, request: RequestId) -> None:
@@ -147,20 +181,25 @@ class Escrows:
         self._read[str(request)] = holding
         if len(self._read) > MOST_REMEMBERED:
             self._read.popitem(last=False)
-        self._group.start_soon(holding.do, lambda escrow: escrow.settle(holding.untold))
+        self._group.start_soon(holding.settle)
 
     def gone(self, request: RequestId | None) -> None:
         """Owe what it holds: the client has cancelled the request, or was written an error."""
-        for known, deed in ((self._unread, Escrow.give_up), (self._read, Escrow.owe_again)):
-            holding = known.pop(str(request), None)
-            if holding is not None:
-                self._group.start_soon(holding.do, deed)
+        if (holding := self._unread.pop(str(request), None)) is not None:
+            self._group.start_soon(holding.give_up)
+        if (holding := self._read.pop(str(request), None)) is not None:
+            self._owing.add(holding)
+            self._group.start_soon(self._owe_again, holding)
+
+    async def _owe_again(self, holding: Holding) -> None:
+        await holding.owe_again()
+        self._owing.discard(holding)
 
     async def close(self) -> None:
         """Owe whatever was not written to the client, which has gone; return when all is done."""
         await anyio.lowlevel.checkpoint()  # what was to be done in the background has begun then
-        for holding in [*self._unread.values(), *self._read.values()]:
-            await holding.do(Escrow.give_up)
+        for holding in [*self._unread.values(), *self._read.values(), *self._owing]:
+            await holding.give_up()
 
     def _make(self, waits: bool) -> Escrow | None:
         """Return an escrow; None where it cannot be made: the command says what is wrong there."""

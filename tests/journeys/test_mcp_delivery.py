@@ -13,20 +13,23 @@ import subprocess
 import sys
 import termios
 from contextlib import closing
+from pathlib import Path
 
 import pytest
-from journeys.callers import await_end, await_runs, await_waiters, gate, good, open_gate
+from journeys.callers import await_end, await_runs, await_waiters, gate, good, open_gate, queue_lock
 from journeys.mcp_clients import HELLO, ask, calls_of, greeted, hear, say
 from journeys.site import Site, wait_until
 from mcp_server.place import Json
 
-from sow.mcp_server.calls import MOST_AT_ONCE
+from sow.mcp_server.calls import MOST_AT_ONCE, MOST_WAITS
 
 FILLERS = range(100, 108)
 """Requests whose answers are more than a pipe holds."""
 FULL = 60_000
 """Bytes in a pipe that takes no more of a long message: Linux gives it 65,536."""
 SPAWN = 2
+MOST_THREADS = 40
+"""That anyio starts for what would block; each of them can read a client's words, or wait."""
 
 
 def in_escrow(site: Site) -> list[str]:
@@ -72,6 +75,12 @@ def heard_until(server: "subprocess.Popen[str]", numbers: set[int]) -> dict[int,
         if "id" in message:
             heard[message["id"]] = message
     return heard
+
+
+def has_heard_signal(server: "subprocess.Popen[str]") -> bool:
+    """Whether no signal waits for a server."""
+    status = Path(f"/proc/{server.pid}/status").read_text().splitlines()
+    return all(int(line.split()[1], 16) == 0 for line in status if line.startswith("ShdPnd"))
 
 
 def is_owed(site: Site) -> bool:
@@ -159,6 +168,41 @@ def test_what_other_commands_tell_a_client_lies_in_an_escrow_too(site: Site) -> 
         server.kill()
         server.wait()
     assert is_owed(site)
+
+
+def test_a_server_that_is_told_to_leave_finishes_what_it_owes_again(site: Site) -> None:
+    server = server_that_has_told(site)
+    heard_until(server, {SPAWN, *FILLERS})
+    wait_until(lambda: not in_escrow(site), "it counts as told")
+    with queue_lock(site):
+        say(server, method="notifications/cancelled", params={"requestId": SPAWN})
+        say(server, id=3, method="ping")
+        heard_until(server, {3})
+        server.terminate()
+        wait_until(lambda: server.poll() is not None or has_heard_signal(server), "it was told")
+    server.wait(timeout=240)
+    assert is_owed(site)
+
+
+def test_a_locked_queue_holds_up_nothing_else_that_a_client_says(site: Site) -> None:
+    """Each look at it takes a thread for long, and the client's streams need threads too."""
+    server = server_that_has_told(site)
+    heard_until(server, {SPAWN, *FILLERS})
+    told = range(200, 200 + 3 * MOST_WAITS)
+    for first in told[::MOST_WAITS]:
+        waits = range(first, first + MOST_WAITS)
+        for number in waits:
+            ask(server, number, "agent_wait", tasks=["010"])
+        heard_until(server, set(waits))
+    wait_until(lambda: not in_escrow(site) and not bells(site), "they count as told")
+    with queue_lock(site):
+        for number in told:
+            say(server, method="notifications/cancelled", params={"requestId": number})
+        say(server, id=3, method="ping")
+        heard_until(server, {3})
+        assert len(list(Path(f"/proc/{server.pid}/task").iterdir())) < MOST_THREADS
+    server.kill()
+    server.wait()
 
 
 def test_only_calls_that_run_hold_an_escrow(site: Site) -> None:
