@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from journey import Journey, tool_results
 from repository.markdown import REPOSITORY
-from sandbox import PROGRAMS, Json, Sandbox, end_of
+from sandbox import PROGRAMS, Json, Sandbox, end_of, wait_until
 
 pytestmark = pytest.mark.real
 
 LEADER = "You lead by tools alone"
 WORK = """
 if [ -z "$SOW_REVIEW" ]; then
+  until [ -e "$HOME/go" ]; do sleep 0.1; done
   echo line >> work.txt
   sow agent log Done && sow task set status needs_review
 elif [ $(wc -l < work.txt) = 1 ]; then
@@ -25,7 +26,10 @@ else
   sow review accept "$1" --summary 'It does what was asked.'
 fi
 """
-"""What the author and the reviewer run, from a file: the first work goes back."""
+"""What the author and the reviewer run, from a file: the first work goes back.
+
+The author waits for a file, so that the leader's first wait ends before it.
+"""
 
 
 def tool(name: str, **arguments: Any) -> str:
@@ -60,10 +64,11 @@ def write_config(sandbox: Sandbox, *before: str) -> Path:
     return file
 
 
-def answers(request: Json) -> list[Json]:
-    """Return what the tools of sow have answered, oldest first."""
+def answers_so_far(sandbox: Sandbox) -> list[Json]:
+    """Return what the tools of sow have answered the leader, oldest first."""
+    asked = [request for request in sandbox.requests() if LEADER in json.dumps(request)]
     found = []
-    for result in tool_results(request):
+    for result in tool_results(asked[-1]) if asked else []:
         content = result["content"]
         text = content if isinstance(content, str) else content[0]["text"]
         found.append(json.loads(text))
@@ -77,11 +82,13 @@ def test_it_spawns_waits_and_reviews_by_tools_alone(journey: Journey) -> None:
     sandbox.behave(commands=('sh "$HOME/work.sh" {task_id}',), leader=LEADER, orders=ORDERS)
     config = ("--mcp-config", str(write_config(sandbox)), "--strict-mcp-config")
     words = ("claude", "-p", *config, "--allowedTools", "mcp__sow")
-    done = end_of(sandbox.start(*words, stdin=f"{LEADER}. Do task {task_id}."))
+    leader = sandbox.start(*words, stdin=f"{LEADER}. Do task {task_id}.")
+    wait_until(lambda: len(answers_so_far(sandbox)) >= 3, "the wait whose time is up")
+    (sandbox.home / "go").touch()
+    done = end_of(leader)
     assert done.returncode == 0, done.stdout + done.stderr
-    last = [request for request in sandbox.requests() if LEADER in json.dumps(request)][-1]
     status, queued, early, spawned, sent_back, verdict, resumed, accepted, completed, after = (
-        answers(last)
+        answers_so_far(sandbox)
     )
     assert status["results"][0]["name"] == "trial"
     assert queued["results"][0]["state"] in ("queued", "running")
