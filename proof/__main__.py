@@ -21,6 +21,7 @@ PAGE = ROOT / "docs/proof.md"
 TESTS = (
     "tests/journeys/test_worker_storm.py",
     "tests/journeys/test_batch_storm.py",
+    "tests/journeys/test_mcp_storm.py",
     "tests/journeys/test_power_loss.py",
     "tests/journeys/test_zero_context.py",
     "tests/refs/test_refs_storm.py",
