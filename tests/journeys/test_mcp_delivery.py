@@ -16,12 +16,24 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from journeys.callers import await_end, await_runs, await_waiters, gate, good, open_gate, queue_lock
+from journeys.callers import (
+    await_end,
+    await_runs,
+    await_state,
+    await_waiters,
+    claimants_of,
+    gate,
+    good,
+    open_gate,
+    queue_lock,
+    task_lock,
+)
 from journeys.mcp_clients import HELLO, ask, calls_of, greeted, hear, say
 from journeys.site import Site, wait_until
 from mcp_server.place import Json
 
 from sow.mcp_server.calls import MOST_AT_ONCE, MOST_WAITS
+from sow.schema.job import JobState
 
 FILLERS = range(100, 108)
 """Requests whose answers are more than a pipe holds."""
@@ -83,6 +95,13 @@ def has_heard_signal(server: "subprocess.Popen[str]") -> bool:
     return all(int(line.split()[1], 16) == 0 for line in status if line.startswith("ShdPnd"))
 
 
+def is_leaving(call: int) -> bool:
+    """Whether a call has taken its first signal, and ignores what follows."""
+    status = Path(f"/proc/{call}/status").read_text().splitlines()
+    (ignored,) = [int(line.split()[1], 16) for line in status if line.startswith("SigIgn")]
+    return bool(ignored & 1 << signal.SIGINT - 1)
+
+
 def is_owed(site: Site) -> bool:
     return bool(site.sow("agent", "wait", "010", "--json").json["owed"])
 
@@ -112,6 +131,30 @@ def test_a_call_that_is_cancelled_before_its_answer_was_written_is_owed_its_outc
     assert (outcome["owed"], outcome["status"]) == (True, "needs_review")
     server.kill()
     server.wait()
+
+
+@pytest.mark.parametrize("loss", ["cancelled", signal.SIGTERM])
+def test_a_call_that_has_to_leave_before_its_job_is_queued_is_owed_nothing(
+    site: Site, loss: str | signal.Signals
+) -> None:
+    site.project("010")
+    site.script([good()])
+    server = greeted(site)
+    with task_lock(site):
+        ask(server, SPAWN, "agent_spawn", agent="implementer", tasks=["010"])
+        await_state(site, "010", JobState.PREPARING)
+        (call,) = calls_of(site)
+        if isinstance(loss, signal.Signals):
+            server.send_signal(loss)
+        else:
+            say(server, method="notifications/cancelled", params={"requestId": SPAWN})
+        wait_until(lambda: is_leaving(call), "it was told to leave")
+    wait_until(lambda: not calls_of(site), "the call is over")
+    assert await_end(site, "010").state is JobState.CANCELLED
+    assert claimants_of(site, 1) == []
+    assert site.task("010")["status"] == "pending"
+    server.kill()
+    server.communicate()
 
 
 def test_a_call_that_is_cancelled_as_its_answer_comes_is_owed_its_outcome_again(

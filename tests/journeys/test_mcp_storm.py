@@ -1,7 +1,8 @@
 """A client of `sow mcp` that cancels its calls, or loses its server, at any moment of a call.
 
 Two laws. An outcome whose answer the client has not got, or has cancelled, is owed to its next
-call, and once. An outcome that it has got and kept is owed to nobody.
+call, and once. An outcome that it has got and kept is owed to nobody. A call that ends before its
+job is queued has come to nothing: there is no outcome, and nothing is owed.
 """
 
 import json
@@ -19,8 +20,9 @@ from journeys.site import Site, wait_until
 from proving import hand_in, seeds
 
 from sow.ids import JobId
-from sow.jobs import waiters
+from sow.jobs import jobs, waiters
 from sow.paths import Workspace
+from sow.schema.job import Job, JobState
 
 TASK = "010"
 FATES = ("kept", "cancelled", "cancelled", "cancelled late", "server lost", "server lost")
@@ -92,6 +94,13 @@ def lies_in_escrow(site: Site, job_id: JobId) -> bool:
         return any(each.startswith("m") for each in waiters.of_job(database, job_id))
 
 
+def was_undone(site: Site, job: Job) -> bool:
+    """Whether a job was ended by its own call, which had to leave before it had queued it."""
+    with closing(queue(site)) as database:
+        ran = jobs.last_attempt(database, job.id) is not None
+    return job.state is JobState.CANCELLED and not ran
+
+
 def asked_again(site: Site) -> Any:
     return site.sow("agent", "wait", TASK, "--json", expect=None).json["owed"]
 
@@ -100,6 +109,8 @@ def see_to_laws(site: Site, fate: str, job_id: JobId) -> None:
     """Hold the debt of a job against what has become of its call."""
     if fate == "server lost, answered":  # whether it has struck the debt nobody can know
         asked_again(site)
+    elif fate == "undone":
+        assert asked_again(site) is False, fate
     elif fate == "kept":
         wait_until(lambda: not lies_in_escrow(site, job_id), "what was got is struck")
         assert asked_again(site) is False, fate
@@ -123,8 +134,10 @@ def storm(site: Site, seed: int, rounds: int) -> Counter[str]:
         if job is None or (before is not None and job.id == before.id):
             client.fates["came to nothing"] += 1
             continue
+        if was_undone(site, await_end(site, TASK)):
+            assert fate in ("cancelled", "server lost", "server lost, answered")
+            fate = "undone"
         client.fates[fate] += 1
-        await_end(site, TASK)
         see_to_laws(site, fate, job.id)
     client.leave()
     return client.fates
