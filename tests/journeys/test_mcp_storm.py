@@ -150,5 +150,6 @@ def test_no_outcome_is_lost_to_a_client_and_none_told_twice(site: Site, seed: in
     fates = storm(site, seed, rounds=24)
     print(f"calls of seed {seed}: {dict(fates)}")
     assert {"kept", "cancelled late"} <= set(fates)
-    assert fates["cancelled"] + fates["server lost"], "some calls end before their answers"
+    early = ("cancelled", "server lost", "undone", "came to nothing")
+    assert any(fates[fate] for fate in early), "some calls end before their answers"
     hand_in("calls of a client of sow mcp", seed, dict(fates))
