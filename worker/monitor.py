@@ -41,6 +41,9 @@ READING_SECONDS = 0.25
 Where that is not enough, round follows round, and in each of them ends and cancels are seen."""
 SHORTEST_READING_SECONDS = 0.005
 
+ROUND_FAILED_SECONDS = 1.0
+"""How long the thread waits after a round that has failed as a whole."""
+
 MOST_FAILURES = 20
 """How often in a row a passing fault may keep work from being gathered; then it is told."""
 
@@ -118,14 +121,22 @@ class Monitor:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            ready = self._sleep()
-            self._take_incoming()
-            due = [running for running in self._due(ready) if not running.is_postponed]
-            _note_ends(due, ready)
-            # Whose output waits comes last: the ends of others are seen first.
-            for running in sorted(due, key=lambda running: running.output.is_behind):
-                self._look_at(running)
-            self._guard_state()
+            try:
+                self._go_round()
+            except Exception:  # the worker would go on, and nobody watch what it starts
+                logger.exception("the agents cannot be looked at now; they are in a moment")
+                self._stopping.wait(ROUND_FAILED_SECONDS)
+
+    def _go_round(self) -> None:
+        """Sleep until there is something to see, and look at whom it concerns."""
+        ready = self._sleep()
+        self._take_incoming()
+        due = [running for running in self._due(ready) if not running.is_postponed]
+        _note_ends(due, ready)
+        # Whose output waits comes last: the ends of others are seen first.
+        for running in sorted(due, key=lambda running: running.output.is_behind):
+            self._look_at(running)
+        self._guard_state()
 
     def _guard_state(self) -> None:
         """See to the state that agents' git takes, while there are agents. The boundary of it."""

@@ -7,6 +7,7 @@ of this is a retry, and the job never fails for it.
 
 from typing import Any
 
+from sow.attempts.retry import doubled
 from sow.clock import format_duration
 from sow.jobs import leases
 from sow.schema.job import HeldFor, Job, JobState, Lease
@@ -72,10 +73,7 @@ def wait_for_project(context: WorkerContext, job: Job, lease: Lease) -> None:
 
 def wait_before(postponements: int) -> float:
     """Return how long a job waits that has been put off so often in a row, in seconds."""
-    doublings = min(
-        postponements, 16
-    )  # more would only make a huge number: the longest wait is reached
-    return min(FIRST_WAIT_SECONDS * 2.0**doublings, LONGEST_WAIT_SECONDS)
+    return doubled(FIRST_WAIT_SECONDS, postponements, longest=LONGEST_WAIT_SECONDS)
 
 
 def _wait(

@@ -14,6 +14,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta
 
+from sow.attempts.retry import doubled
 from sow.executors.base import Ending, Executor, Verdict
 from sow.executors.metering import Meter
 from sow.files import NotAFile, read_regular
@@ -131,7 +132,8 @@ class Running:
     def postpone(self) -> None:
         """Leave it alone for a while, longer each time."""
         self.failures += 1
-        wait = min(FIRST_POSTPONEMENT_SECONDS * 2**self.failures, LONGEST_POSTPONEMENT_SECONDS)
+        longest = LONGEST_POSTPONEMENT_SECONDS
+        wait = doubled(FIRST_POSTPONEMENT_SECONDS, self.failures, longest=longest)
         self.not_before = time.monotonic() + wait
 
 

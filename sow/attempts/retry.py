@@ -19,6 +19,8 @@ RESET_MARGIN_SECONDS = 5.0
 PATIENT_DEATHS = 3
 """How many deaths in a row that are not the job's fault are followed by another start at once."""
 LONGEST_DEATH_BACKOFF_SECONDS = 60.0
+MOST_DOUBLINGS = 16
+"""After so many every wait is its longest; 2 to the count itself would be too large a number."""
 MOST_SHARES = 20
 """How many shares of a budget one job may use up."""
 
@@ -102,6 +104,11 @@ def decide(
             return after_death(job, most=most_deaths, excused=excused, now=now, jitter=jitter)
 
 
+def doubled(first: float, times: int, *, longest: float) -> float:
+    """Return a wait that begins with `first` and is doubled so often, and at most `longest`."""
+    return min(first * 2.0 ** min(times, MOST_DOUBLINGS), longest)
+
+
 def after_death(job: Job, *, most: int, excused: bool, now: float, jitter: float) -> Next:
     """Return what follows a death of the job's worker or supervisor.
 
@@ -114,7 +121,7 @@ def after_death(job: Job, *, most: int, excused: bool, now: float, jitter: float
     beyond = job.excused_deaths + 1 - PATIENT_DEATHS
     if beyond <= 0:
         return Next(Step.RETRY, excused_deaths=1)
-    wait = min(FIRST_BACKOFF_SECONDS * 2 ** (beyond - 1), LONGEST_DEATH_BACKOFF_SECONDS)
+    wait = doubled(FIRST_BACKOFF_SECONDS, beyond - 1, longest=LONGEST_DEATH_BACKOFF_SECONDS)
     return Next(Step.RETRY, retry_at=now + wait * (0.5 + jitter / 2), excused_deaths=1)
 
 
@@ -143,7 +150,7 @@ def _after_backoff(job: Job, now: float, jitter: float) -> Next:
     """Double the wait with each retry; half of it is jittered."""
     if job.retries >= job.most_retries:
         return Next(Step.FAIL)
-    wait = min(FIRST_BACKOFF_SECONDS * 2**job.retries, LONGEST_BACKOFF_SECONDS)
+    wait = doubled(FIRST_BACKOFF_SECONDS, job.retries, longest=LONGEST_BACKOFF_SECONDS)
     return Next(Step.RETRY, retry_at=now + wait * (0.5 + jitter / 2), retries=1)
 
 
@@ -154,5 +161,5 @@ def _parked(job: Job, now: float, resets_at: float | None) -> Next:
     parkings = job.corrections.count("parked")
     if resets_at is not None and not parkings:  # the time it gave has passed meanwhile
         return Next(Step.PARK, retry_at=now + RESET_MARGIN_SECONDS, correction="parked")
-    wait = min(FIRST_PARKING_SECONDS * 2**parkings, LONGEST_PARKING_SECONDS)
+    wait = doubled(FIRST_PARKING_SECONDS, parkings, longest=LONGEST_PARKING_SECONDS)
     return Next(Step.PARK, retry_at=now + wait, correction="parked")

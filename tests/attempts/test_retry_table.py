@@ -4,12 +4,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from attempts.job_values import make_job
+from attempts.job_values import CLAUDE, make_job
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sow.attempts.retry import (
     LONGEST_BACKOFF_SECONDS,
+    LONGEST_DEATH_BACKOFF_SECONDS,
     LONGEST_PARKING_SECONDS,
     MOST_SHARES,
     RESET_MARGIN_SECONDS,
@@ -252,3 +253,16 @@ def test_a_share_that_is_used_up_is_followed_by_another_as_long_as_there_is_one(
         assert (following.step, following.retries) == (Step.RETRY, 0)
         job = make_job(corrections=(*job.corrections, following.correction))
     assert next_step(Cause.BUDGET_REACHED, job, budget_left=True).step is Step.FAIL
+
+
+@pytest.mark.parametrize("count", [1_023, 1_024, 10_000, 1_000_000])
+def test_no_count_is_too_large_for_the_wait_that_follows(count: int) -> None:
+    """2 to the power of 1024 is no number that a time can be, and `retries` may be a million."""
+    patient = msgspec.structs.replace(CLAUDE, retries=count + 1)
+    retried = make_job(executor=patient, retries=count)
+    assert next_step(Cause.CRASHED, retried).retry_at == NOW + LONGEST_BACKOFF_SECONDS
+    mourned = make_job(excused_deaths=count)
+    following = next_step(Cause.WORKER_DIED, mourned, excused=True)
+    assert following.retry_at == NOW + LONGEST_DEATH_BACKOFF_SECONDS
+    parked = make_job(corrections=("parked",) * count)
+    assert next_step(Cause.RATE_LIMITED, parked).retry_at == NOW + LONGEST_PARKING_SECONDS

@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,7 @@ from sow.schema.task import TaskStatus
 from worker import monitor as monitor_module
 from worker import output
 from worker.attempt_over import ask_to_end, has_ended
+from worker.running import LONGEST_POSTPONEMENT_SECONDS
 from worker.settle import settle_attempt
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
@@ -617,4 +619,40 @@ def test_an_attempt_whose_folder_cannot_be_looked_into_keeps_nobody_from_the_oth
     (site.workspace.root / "later").touch()
     wait_until(attempt.paths.exit.exists)
     assert site.ended(second).state is JobState.DONE
+    monitor.stop()
+
+
+def test_an_attempt_that_has_failed_for_hours_is_still_left_alone_for_half_a_minute(
+    site: WatchSite,
+) -> None:
+    """From the 1024th failure on the wait was no number, and the thread that watches ended."""
+    job = site.job()
+    site.lease(job)
+    site.attempt(job, supervisor=dead_process())
+    running = site.adopt(job)
+    for running.failures in (1_022, 1_023, 100_000):
+        running.postpone()
+        assert 0 < running.not_before - time.monotonic() <= LONGEST_POSTPONEMENT_SECONDS
+
+
+def test_a_round_that_fails_as_a_whole_ends_no_watch(
+    site: WatchSite, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker would go on to start agents that nobody times out, cancels or settles."""
+    monkeypatch.setattr(monitor_module, "ROUND_FAILED_SECONDS", 0.01)
+    job = site.job()
+    site.lease(job)
+    attempt = site.attempt(job, supervisor=dead_process())
+    attempt.paths.exit.write_text('{"code": 127}')
+    site.database.run(
+        "create trigger refusing before update of state on job "
+        "begin select raise(abort, 'no room'); end"
+    )
+    running = site.adopt(job)
+    running.postpone = lambda: next(iter(()))  # type: ignore[method-assign]
+    monitor = site.start_monitor()
+    monitor.watch(running)
+    wait_until(lambda: "cannot be looked at now; they are in a moment" in caplog.text)
+    site.database.run("drop trigger refusing")
+    assert site.ended(job).cause is Cause.MISSING_BINARY
     monitor.stop()
