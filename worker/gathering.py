@@ -7,6 +7,7 @@ and the attempt is settled when it has come to an end. Done again, it changes
 nothing. What cannot be gathered is told; it lies where it lay.
 """
 
+import errno
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -78,13 +79,20 @@ class Gathering:
             self._result, self._fault = self._as_warning(self._fault), None
 
     def start(self, when_done: Callable[[], None]) -> None:
-        """Begin, in a thread that calls `when_done` at its end."""
+        """Begin, in a thread that calls `when_done` at its end.
+
+        A machine that allows no further thread now is a passing fault like any other.
+        """
 
         def run() -> None:
             self.run()
             when_done()
 
-        threading.Thread(target=run, name="gathering", daemon=True).start()
+        try:
+            threading.Thread(target=run, name="gathering", daemon=True).start()
+        except RuntimeError as error:  # what Python says where the system allows no more of them
+            self._fault = OSError(errno.EAGAIN, str(error))
+            when_done()
 
     def run(self) -> None:
         """Gather. Raises nothing: what stays wrong becomes a warning."""
@@ -98,9 +106,9 @@ class Gathering:
 
     def _as_warning(self, error: Exception) -> Gathered:
         if isinstance(error, SowError):
-            return Gathered(warnings=(_not_gathered(error),))
+            return Gathered(warnings=(_not_gathered(error.message),))
         logger.error("job %s: its work cannot be gathered", self._job.id, exc_info=error)
-        return Gathered(warnings=(readable(f"its work was not gathered: {error}"),))
+        return Gathered(warnings=(_not_gathered(str(error)),))
 
 
 def has_clone_to_gather(context: WorkerContext, job: Job) -> bool:
@@ -214,5 +222,5 @@ def named(paths: Sequence[str]) -> str:
     return ", ".join(map(readable, paths[:MOST_NAMED])) + more
 
 
-def _not_gathered(error: SowError) -> str:
-    return readable(f"{NOT_BROUGHT_BACK}: {error.message}")
+def _not_gathered(why: str) -> str:
+    return readable(f"{NOT_BROUGHT_BACK}: {why}")

@@ -20,7 +20,7 @@ from sow.jobs import jobs
 from sow.jobs.jobs import UnknownJob
 from sow.schema.job import Job
 from sow.schema.task import Task
-from worker.context import WorkerContext, tell
+from worker.context import WorkerContext, logger, tell
 
 
 def sweep_reviews_of(context: WorkerContext, folder: Path) -> None:
@@ -38,9 +38,13 @@ def sweep_reviews_of(context: WorkerContext, folder: Path) -> None:
 def in_background(work: Callable[[], None]) -> None:
     """Do what may take a while, and that nobody waits for, in a thread of its own.
 
-    What is left of it where the worker ends is swept later.
+    What is left of it where the worker ends, or the machine allows no further thread, is swept
+    later.
     """
-    threading.Thread(target=work, name="sweep", daemon=True).start()
+    try:
+        threading.Thread(target=work, name="sweep", daemon=True).start()
+    except RuntimeError as error:
+        logger.warning("what reviews have left is swept later: %s", error)
 
 
 def end_review_clone(context: WorkerContext, job: Job, task: Task) -> None:

@@ -5,10 +5,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,16 @@ def wait_until(condition: Callable[[], Any], what: str = "") -> Any:
         assert time.monotonic() < deadline, f"never happened: {what or condition}"
         time.sleep(0.01)
     return value
+
+
+@contextmanager
+def no_threads() -> Iterator[None]:
+    """Have the system refuse this process every further thread, as a limit of processes does."""
+    usual = threading.stack_size(1 << 47)  # more than there are addresses
+    try:
+        yield
+    finally:
+        threading.stack_size(usual)
 
 
 @dataclass

@@ -4,6 +4,7 @@ import errno
 import os
 import resource
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from attempt_cases import no_threads
 from attempts.job_values import make_job
 from clones.clone_site import plain
 from clones.making_site import PROJECT_ID, Home, commit, make_home
@@ -245,6 +247,28 @@ def test_a_fault_that_passes_is_no_result(site: GatherSite) -> None:
     gathering.give_up()
     assert gathering.result is not None
     assert "was not brought into the repository" in gathering.result.warnings[0]
+
+
+def test_a_thread_that_the_system_refuses_is_a_fault_that_passes(site: GatherSite) -> None:
+    """It was neither a fault nor a result, and the attempt was never settled."""
+    gathering, done = Gathering(JOB, Gathered), threading.Event()
+    with no_threads():
+        gathering.start(done.set)
+    assert done.is_set()
+    assert gathering.result is None
+    assert gathering.fault is not None
+    assert passing_fault(gathering.fault) is gathering.fault
+
+
+def test_work_that_a_fault_of_ours_has_left_in_its_clone_is_told_as_such(site: GatherSite) -> None:
+    """A batch asks a person by these words; by others it merged what the branch had before."""
+
+    def work() -> Gathered:
+        raise RuntimeError("a bug")
+
+    gathering = Gathering(JOB, work)
+    gathering.run()
+    assert gathering.result == Gathered(warnings=(f"{NOT_BROUGHT_BACK}: a bug",))
 
 
 def test_a_git_that_finds_the_disk_full_passes_and_one_that_refuses_stays() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from attempt_cases import wait_until
+from attempt_cases import no_threads, wait_until
 from clones.clone_site import plain
 from clones.making_site import commit
 from review_cases import ACCEPT, AUTHORS, CORRECT, ReviewSite
@@ -394,6 +394,40 @@ def test_a_slow_look_at_the_tree_keeps_no_other_job_from_its_end(
         may_look.set()
         monitor.stop()
     assert rooted.get(review).state is JobState.DONE
+
+
+def test_what_could_not_be_gathered_without_a_thread_is_gathered_when_there_is_one(
+    rooted: ReviewSite,
+) -> None:
+    """The look that could begin no thread was the last one that did anything, cancel or not."""
+    rooted.script([{"shell": "echo y >new"}, ACCEPT])
+    running = rooted.start(rooted.place())
+    assert running is not None
+    wait_until(running.paths.exit.exists)
+    monitor = Monitor(rooted.context)
+    monitor.start()
+    try:
+        with no_threads():
+            monitor.watch(running)
+            wait_until(lambda: running.failures or running.gathering, "its end is seen")
+        assert monitor.wait_until_idle(60.0)
+    finally:
+        monitor.stop()
+    ended = rooted.get(running.job)
+    assert ended.state is JobState.DONE
+    assert "new" in ended.warnings[0]
+
+
+def test_a_review_is_started_though_what_others_have_left_cannot_be_swept_now(
+    site: ReviewSite,
+) -> None:
+    worked(site)
+    site.script([ACCEPT])
+    (site.clones / ".review-77").mkdir()
+    with no_threads():
+        running = site.start(site.place())
+    assert running is not None
+    assert site.watched(running).state is JobState.DONE
 
 
 def test_a_slow_end_of_its_clone_keeps_no_other_job_from_its_end(
