@@ -6,6 +6,7 @@ repository.
 
 import difflib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from sow.install.agents_block import (
@@ -42,7 +43,7 @@ def write_agents_md(folder: Path, *, force: bool, dry_run: bool) -> Written:
             raise _edited(file, block, "sow install agents-md")
         return _bytes(with_block(content, wanted_text(), block), is_crlf=is_crlf)
 
-    return change_document(file, change, dry_run=dry_run, keeps_backup=_is_edited(file))
+    return change_document(file, change, dry_run=dry_run, keeps_backup=_is_edited_in(file))
 
 
 def remove_from_agents_md(folder: Path, *, force: bool, dry_run: bool) -> Written:
@@ -61,7 +62,7 @@ def remove_from_agents_md(folder: Path, *, force: bool, dry_run: bool) -> Writte
             raise _edited(file, block, "sow uninstall agents-md")
         return _bytes(without_block(content, block), is_crlf=is_crlf) or None
 
-    return change_document(file, change, dry_run=dry_run, keeps_backup=_is_edited(file))
+    return change_document(file, change, dry_run=dry_run, keeps_backup=_is_edited_in(file))
 
 
 def block_in(folder: Path) -> Block | None:
@@ -80,9 +81,14 @@ def _file_in(folder: Path) -> Path:
     return file
 
 
-def _is_edited(file: Path) -> bool:
-    block = _block(file, _content(file, read_document(file))[0])
-    return block is not None and block.is_edited
+def _is_edited_in(file: Path) -> Callable[[bytes], bool]:
+    """Return what says of the file's content whether somebody has edited sow's text in it."""
+
+    def is_edited(data: bytes) -> bool:
+        block = _block(file, _content(file, data)[0])
+        return block is not None and block.is_edited
+
+    return is_edited
 
 
 def _content(file: Path, data: bytes | None) -> tuple[str, bool]:

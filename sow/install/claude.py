@@ -230,7 +230,8 @@ def _carried_out(
         return write_object(plan.settings, data) if former is None else former
 
     copies = _copies(file) if goes != NOTHING else {}
-    written = change_document(file, change, dry_run=dry_run, kept=copies.values())
+    kept = (None, *copies.values())  # a file that goes was made by sow, and holds nothing else
+    written = change_document(file, change, dry_run=dry_run, kept=kept)
     return plans[-1], written
 
 

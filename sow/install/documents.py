@@ -50,12 +50,13 @@ def change_document(
     change: Callable[[bytes | None], bytes | None],
     *,
     dry_run: bool = False,
-    keeps_backup: bool = True,
+    keeps_backup: bool | Callable[[bytes], bool] = True,
     kept: Collection[bytes | None] = (),
 ) -> Written:
     """Replace what a file holds by what `change` makes of it, or leave it as it is.
 
-    What is replaced is kept in a backup, unless one of `kept` comes back.
+    What is replaced or goes is kept in a backup, unless one of `kept` comes in its place (None
+    there: it may go without); `keeps_backup` may be asked of what is there right before the write.
 
     `change` gets None for a file that is not there, returns None for one that is to go, and may be
     asked more than once; what it raises leaves everything as it was. Raises ReadOnlyFile,
@@ -74,7 +75,7 @@ def change_document(
             if before is not None and not _may_be_written(target):
                 raise ReadOnlyFile(path)
             backup = None
-            if keeps_backup and before is not None and after not in (None, *kept):
+            if before is not None and after not in kept and _is_worth(before, keeps_backup):
                 backup = copy_beside(target, before)
             with _needless_unless_written(backup, target, before):
                 if _put(target, before, after):
@@ -114,6 +115,10 @@ def _needless_unless_written(
         if backup is not None and read_document(target) == before:
             backup.unlink()
         raise
+
+
+def _is_worth(data: bytes, keeps_backup: bool | Callable[[bytes], bool]) -> bool:
+    return keeps_backup(data) if callable(keeps_backup) else keeps_backup
 
 
 def _put(target: Path, before: bytes | None, after: bytes | None) -> bool:

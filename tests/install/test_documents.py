@@ -123,3 +123,26 @@ def test_nothing_changes_in_a_dry_run(tmp_path: Path) -> None:
     written = change_document(file, lambda _: b"new", dry_run=True)
     assert (written.before, written.after) == (None, b"new")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_goes_is_kept_unless_it_may_go(tmp_path: Path) -> None:
+    file = tmp_path / "notes.md"
+    for kept, left in (((None,), []), ((), ["notes.md.backup"])):
+        file.write_text("old")
+        change_document(file, lambda _: None, kept=kept)
+        assert [path.name for path in tmp_path.iterdir()] == left
+
+
+def test_an_edit_right_before_the_write_is_kept(tmp_path: Path) -> None:
+    """A backup is decided upon by what is replaced, and not by what was there at the first look."""
+    file = tmp_path / "notes.md"
+    file.write_text("ours")
+
+    def change(data: bytes | None) -> bytes:
+        if data == b"ours":
+            file.write_text("edited")
+        return b"new"
+
+    written = change_document(file, change, keeps_backup=lambda data: data != b"ours")
+    assert written.backup is not None
+    assert written.backup.read_text() == "edited"

@@ -280,6 +280,21 @@ def test_a_text_in_agents_md_that_was_edited_is_shown_and_left(person: Person) -
     assert file.read_text() == "Mine.\n"
 
 
+def test_an_edited_agents_md_that_goes_is_kept_in_a_backup(person: Person) -> None:
+    file = person.repository / "AGENTS.md"
+    before = person.files()
+    person.sow("install", "agents-md")
+    edited = file.read_text().replace("Four rules", "Five rules")
+    file.write_text(edited)
+    ended = person.json("uninstall", "agents-md", "--force")
+    assert not file.exists()
+    assert Path(ended["backup"]).read_text() == edited
+    Path(ended["backup"]).unlink()
+    person.sow("install", "agents-md")
+    person.sow("uninstall", "agents-md", "--force")
+    assert person.files() == before, "a text that nobody has edited needs no backup"
+
+
 def test_agents_md_may_be_a_link_within_the_repository_only(person: Person) -> None:
     (person.home / "mine.md").write_text("Mine.\n")
     file = person.repository / "AGENTS.md"
