@@ -20,6 +20,7 @@ from sow.git.run import LONG_SECONDS
 from sow.refs.cache import DRAFT, FILES, FOLDER_MODE, Cached, delete_tree, tree_name
 from sow.refs.git_names import heads_of_bare, is_git_folder
 from sow.refs.inner_links import leading_out
+from sow.refs.placing import made_folder, told_of_name, write_links
 from sow.refs.refs_errors import NoSuchFolder, TooMuch
 from sow.refs.repository import bring_contents
 from sow.schema.references import Reference
@@ -108,8 +109,7 @@ def _write(top: Path, repository: OwnBare, reference: Reference, commit: str) ->
         for entry in entries:
             if entry.mode != LINK:
                 _write_file(contents, top, entry, folders, left_out)
-    for path, text in links.items():
-        _write_link(top, path, text, folders, left_out)
+    write_links(top, links, folders, left_out)
     for folder in sorted({top, *folders}, reverse=True):
         folder.chmod(0o555)
     return TreeFacts(commit, reference.subfolder, len(entries), size, _in_words(left_out))
@@ -235,13 +235,11 @@ def _write_file(
     left = contents.begin(entry.oid)
     descriptor = None
     try:
-        path = _made_folder(top, entry.path, folders)
+        path = made_folder(top, entry.path, folders)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:
-        if not _is_about_the_name(error):
-            raise
-        left_out.append(f"{entry.path}: {(error.strerror or str(error)).lower()}")
+        left_out.append(told_of_name(entry.path, error))
     try:
         while left:
             data = contents.piece(min(left, PIECE))
@@ -254,40 +252,3 @@ def _write_file(
         if descriptor is not None:
             os.close(descriptor)
     contents.end()
-
-
-def _write_link(top: Path, path: str, text: str, folders: set[Path], left_out: list[str]) -> None:
-    """Make a link. They are made last: nothing is ever written through one."""
-    try:
-        _made_folder(top, path, folders).symlink_to(text)
-    except OSError as error:
-        if not _is_about_the_name(error):
-            raise
-        left_out.append(f"{path}: {(error.strerror or str(error)).lower()}")
-
-
-def _made_folder(top: Path, path: str, folders: set[Path]) -> Path:
-    """Return where a file lies, with the folders above it made."""
-    target = top / path
-    if target.parent not in folders:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        for folder in target.parents:
-            if folder == top:
-                break
-            folders.add(folder)
-    return target
-
-
-def _is_about_the_name(error: OSError) -> bool:
-    """Whether the disk has no such name or has it already; a full disk is another matter."""
-    import errno  # for faults alone
-
-    return error.errno in (
-        errno.EEXIST,
-        errno.ENOTDIR,
-        errno.EISDIR,
-        errno.ENAMETOOLONG,
-        errno.EILSEQ,
-        errno.EINVAL,
-        errno.ENOENT,
-    )

@@ -1,10 +1,10 @@
-"""Which links of a tree stay inside it, found out from their texts alone.
+"""Which links of a tree stay inside it, found out from what they say.
 
 A comparison of texts is not enough: a link may go through another one, and `..` behind that
 leads somewhere else than it seems. So each is followed as the system would. Pure.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 MOST_STEPS = 40
 """How many links may lead to one another: the system's own limit."""
@@ -20,17 +20,19 @@ def leading_out(links: Mapping[str, str]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for path in links:
-        if reason := _fault(path, links):
+        if reason := fault_of(path, links.get):
             found[path] = reason
     return found
 
 
-def _fault(path: str, links: Mapping[str, str]) -> str:
-    folder: list[str] = path.split("/")[:-1]
-    waiting = _parts(links[path])
-    if links[path].startswith("/"):
-        return "leads to a path of the machine"
-    steps = names = 0
+def fault_of(path: str, text_at: Callable[[str], str | None]) -> str:
+    """Return why a link does not stay inside; nothing if it does.
+
+    `text_at` returns what the link at a path from the tree's top says; None for no link.
+    """
+    *folder, name = path.split("/")
+    waiting = [name]
+    steps = names = -1  # the link itself counts as neither
     while waiting:
         names += 1
         if names + len(waiting) > MOST_NAMES:
@@ -41,16 +43,16 @@ def _fault(path: str, links: Mapping[str, str]) -> str:
                 return "leads out of the reference"
             folder.pop()
             continue
-        further = "/".join((*folder, part))
-        if further not in links:
+        text = text_at("/".join((*folder, part)))
+        if text is None:
             folder.append(part)
             continue
         steps += 1
         if steps > MOST_STEPS:
             return "leads through too many other links"
-        if links[further].startswith("/"):
+        if text.startswith("/"):
             return "leads to a path of the machine"
-        waiting = [*_parts(links[further]), *waiting]
+        waiting = [*_parts(text), *waiting]
     return ""
 
 
