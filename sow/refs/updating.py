@@ -23,7 +23,7 @@ from sow.refs.folder import locked_refs, refuse_foreign
 from sow.refs.index import read_index, reference_named
 from sow.refs.linking import MakeLink, Presence, look, make_link, sweep_drafts
 from sow.refs.record import read_record
-from sow.refs.refs_errors import LinkPlaceTaken, Unreachable
+from sow.refs.refs_errors import LinkPlaceTaken, NoSuchFolder, Unreachable
 from sow.refs.repository import Tip, distance, is_kept, repository_in
 from sow.refs.standing import Compared, Standing, commit_of, from_distance
 from sow.schema.references import Reference
@@ -93,7 +93,10 @@ def _ready(workspace: Workspace, reference: Reference) -> Cached:
 
 
 def _from_cache(place: Cached, reference: Reference, before: str | None) -> Brought | None:
-    """Return what is linked, else what another repository has brought; None for neither."""
+    """Return what is linked, else what another repository has brought; None for neither.
+
+    Nor where that has no such folder: somebody may have added it since on another machine.
+    """
     record = read_record(place)
     head = record.heads.get(reference.ref) if record is not None else None
     commit = before or (head.commit if head is not None else None)
@@ -103,7 +106,7 @@ def _from_cache(place: Cached, reference: Reference, before: str | None) -> Brou
         return None
     try:
         return bring_commit(place, reference, Tip(commit, commit))
-    except (GitRefused, Unreachable):
+    except (GitRefused, NoSuchFolder, Unreachable):
         return None
 
 

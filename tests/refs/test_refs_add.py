@@ -152,6 +152,19 @@ def test_what_the_machine_has_is_linked_offline(site: RefSite, remote: Remote) -
     assert (site.link("style") / "README.md").exists()
 
 
+def test_a_folder_that_came_since_this_machine_has_asked_is_fetched(
+    site: RefSite, remote: Remote
+) -> None:
+    """A teammate has added the second reference on another machine, for a folder that is new."""
+    site.good("refs", "add", remote.url)
+    remote.write("docs/new/plan.md", "Later.\n")
+    remote.commit("A folder")
+    entry = f"- id: plans\n  source: {remote.url}\n  link: plans\n  path: docs/new\n"
+    site.index.write_text(site.index.read_text() + entry)
+    assert "plans: linked at .sow/refs/plans" in site.good("refs", "init").out
+    assert (site.link("plans") / "plan.md").read_text() == "Later.\n"
+
+
 def test_one_that_cannot_be_fetched_keeps_no_other_from_it(
     site: RefSite, remote: Remote, tmp_path
 ) -> None:
