@@ -31,6 +31,18 @@ class ReferenceTaken(StateError):
         )
 
 
+class ReferenceChanged(StateError):
+    """The index has another address, folder, branch or link now than while it was fetched."""
+
+    passes = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the index's entry of {name} was changed while it was fetched: nothing is linked",
+            hint="Call the same again; it does as the index says now.",
+        )
+
+
 class RefusedReference(UsageError):
     """A part of a reference is not what it may be."""
 

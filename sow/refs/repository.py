@@ -127,8 +127,13 @@ def keep(repository: OwnBare, commit: str) -> None:
     write_atomically(repository.folder / KEPT / commit, f"{commit}\n".encode())
 
 
-def distance(repository: OwnBare, ours: str, theirs: str) -> Distance:
-    """Count the commits that one has and the other has not. Raises GitRefused."""
+def distance(repository: OwnBare, ours: str, theirs: str) -> Distance | None:
+    """Count the commits that one has and the other has not. Raises GitRefused.
+
+    None where the repository was begun anew since, and the remote has `ours` no more.
+    """
+    if not is_kept(repository, ours) and not repository.has_commit(ours):
+        return None
     words = ("rev-list", "--count", "--left-right", f"{ours}...{theirs}", "--")
     ahead, behind = repository.text(*words, seconds=LONG_SECONDS).split()
     return Distance(int(ahead), int(behind))

@@ -13,7 +13,7 @@ from sow.refs.cache import Cached, cached, locked
 from sow.refs.fetching import mended, note_head
 from sow.refs.linking import Found, Presence, look
 from sow.refs.refs_errors import NoSuchRef, Unreachable
-from sow.refs.repository import Distance, bring, distance, is_kept, repository_in, tip_of
+from sow.refs.repository import Distance, bring, distance, repository_in, tip_of
 from sow.schema.references import Reference
 
 LOOK_SECONDS = 120.0
@@ -56,7 +56,7 @@ class Compared(Struct, frozen=True):
                 return f"behind by {self.behind}"
             case Standing.AHEAD:
                 return f"ahead by {self.ahead}"
-            case Standing.DIVERGED:
+            case Standing.DIVERGED if self.ahead or self.behind:
                 return f"diverged: {self.ahead} here, {self.behind} there"
             case _:
                 return self.standing.value
@@ -91,17 +91,15 @@ def _compared(place: Cached, reference: Reference, commit: str | None, *, now: f
     note_head(place, reference, tip.commit, now=now)
     if tip.commit == commit:
         return Compared(reference, Standing.CURRENT, commit, tip.commit)
-    repository = repository_in(place)
-    if not is_kept(repository, commit):  # the repository was made anew since
-        return Compared(reference, Standing.DIVERGED, commit, tip.commit)
     mended(place, tip.commit, lambda there: bring(there, reference, tip))
-    if not is_kept(repository, commit):
-        return Compared(reference, Standing.DIVERGED, commit, tip.commit)
-    return from_distance(reference, commit, tip.commit, distance(repository, commit, tip.commit))
+    apart = distance(repository_in(place), commit, tip.commit)
+    return from_distance(reference, commit, tip.commit, apart)
 
 
-def from_distance(reference: Reference, ours: str, theirs: str, apart: Distance) -> Compared:
-    """Return what the numbers of commits come to."""
+def from_distance(reference: Reference, ours: str, theirs: str, apart: Distance | None) -> Compared:
+    """Return what the numbers of commits come to; with None nobody knows them any more."""
+    if apart is None:
+        return Compared(reference, Standing.DIVERGED, ours, theirs)
     ahead, behind = apart
     if ahead and behind:
         standing = Standing.DIVERGED

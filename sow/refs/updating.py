@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from sow.git.git_errors import GitRefused
 from sow.paths import Workspace
+from sow.refs.adding import same
 from sow.refs.cache import Cached, cached, locked
 from sow.refs.fetching import (
     Brought,
@@ -23,7 +24,7 @@ from sow.refs.folder import locked_refs, refuse_foreign
 from sow.refs.index import read_index, reference_named
 from sow.refs.linking import MakeLink, Presence, look, make_link, sweep_drafts
 from sow.refs.record import read_record
-from sow.refs.refs_errors import LinkPlaceTaken, NoSuchFolder, Unreachable
+from sow.refs.refs_errors import LinkPlaceTaken, NoSuchFolder, ReferenceChanged, Unreachable
 from sow.refs.repository import Tip, distance, is_kept, repository_in
 from sow.refs.standing import Compared, Standing, commit_of, from_distance
 from sow.schema.references import Reference
@@ -57,7 +58,10 @@ class Updated(Struct, frozen=True):
 def update_reference(
     workspace: Workspace, reference: Reference, *, now: float, make: MakeLink = make_link
 ) -> Updated:
-    """Set a reference to what its remote has. Raises as `bring_reference`, and LinkPlaceTaken."""
+    """Set a reference to what its remote has.
+
+    Raises as `bring_reference`, and LinkPlaceTaken, UnknownReference, ReferenceChanged.
+    """
     place = _ready(workspace, reference)
     with locked(place):
         before = commit_of(look(workspace, reference, place))
@@ -120,12 +124,16 @@ def _finish(
     now: float,
     make: MakeLink,
 ) -> Updated:
-    """Note the use and link what was brought, as the index has the reference now."""
+    """Note the use and link what was brought, where the index has the reference as it was.
+
+    Raises UnknownReference or ReferenceChanged where somebody has changed it meanwhile.
+    """
     compared = _compared(place, reference, before, brought.commit)
     note_use(workspace, place, reference, brought, now=now)
     with locked_refs(workspace) as folder:
         sweep_drafts(folder)
-        reference_named(read_index(workspace), reference.id)  # somebody may have removed it
+        if not same(reference_named(read_index(workspace), reference.id), reference):
+            raise ReferenceChanged(reference.id)
         is_copy = link_here(folder, workspace, place, reference, brought, make)
     drop_old_trees(place, now=now)
     if before is None:
@@ -144,7 +152,5 @@ def _compared(
     """Return how what was linked stood against what is linked now; None where it is the same."""
     if before is None or before == after:
         return None
-    repository = repository_in(place)
-    if not is_kept(repository, before):
-        return Compared(reference, Standing.DIVERGED, before, after)
-    return from_distance(reference, before, after, distance(repository, before, after))
+    apart = distance(repository_in(place), before, after)
+    return from_distance(reference, before, after, apart)

@@ -14,6 +14,7 @@ from sow.refs.cache import cached, locked
 from sow.refs.fetching import bring_reference, drop_old_trees, note_use
 from sow.refs.index import read_index
 from sow.refs.linking import Presence, look
+from sow.refs.refs_errors import ReferenceChanged
 from sow.refs.removing import remove_reference
 from sow.refs.updating import Deed, update_reference
 from sow.schema.references import Reference
@@ -242,10 +243,40 @@ def test_a_broken_clone_is_made_anew(site: RefSite, remote: Remote, damage: str)
             shutil.rmtree(repository)
     remote.write("README.md", "Second.\n")
     second = remote.commit("Second")
-    site.good("refs", "update")
+    assert "(behind by 1)" in site.good("refs", "update").out
     assert (site.link("style") / "README.md").read_text() == "Second.\n"
     (found,) = site.lines("refs", "list")
     assert found["commit"] == second
+
+
+def test_what_nobody_can_count_any_more_is_diverged_without_numbers(
+    site: RefSite, remote: Remote
+) -> None:
+    first = remote.head
+    remote.commit("Second")
+    site.good("refs", "add", remote.url)
+    (folder,) = cached_folders()
+    shutil.rmtree(folder / "repository.git")
+    rewritten(remote, first, "x")
+    remote.git("reflog", "expire", "--expire=now", "--all")
+    remote.git("gc", "-q", "--prune=now")
+    assert site.good("refs", "status").out == "style: diverged (sow refs update style)\n"
+    assert site.good("refs", "update").out.endswith(" (diverged)\n")
+
+
+def test_an_entry_that_was_changed_while_it_was_fetched_links_nothing(
+    site: RefSite, remote: Remote
+) -> None:
+    reference = Reference(id="style", source=remote.url, link="style")
+    add_reference(site.workspace, reference, now=NOW)
+    remote.commit("Second")
+    before = site.link("style").readlink()
+    site.index.write_text(site.index.read_text().replace("link: style", "link: rules"))
+    with pytest.raises(ReferenceChanged):
+        update_reference(site.workspace, reference, now=NOW)
+    assert site.link("style").readlink() == before
+    site.good("refs", "update")
+    assert (site.link("rules") / "README.md").exists()
 
 
 def test_a_damaged_record_is_told_and_nothing_is_removed(site: RefSite, remote: Remote) -> None:
