@@ -121,6 +121,16 @@ class NoSuchRef(StateError):
         )
 
 
+class NoCommit(StateError):
+    """What a tag of the remote names is no commit: there are tags of a file or a folder alone."""
+
+    def __init__(self, source: str, ref: str) -> None:
+        super().__init__(
+            f"{source} has {ref.removeprefix('refs/tags/')}, which names no commit",
+            hint="Name a tag of a commit by --tag, or a branch by --branch.",
+        )
+
+
 class NoSuchFolder(StateError):
     """A commit of the remote has no such folder."""
 
