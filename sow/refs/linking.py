@@ -19,7 +19,7 @@ from sow.errors import SowError
 from sow.files import NotAFile, NotWritten, read_regular_in, write_in
 from sow.files.trees import FLAGS, copy_tree, remove_tree
 from sow.paths import Workspace
-from sow.refs.cache import FILES, Cached, cache_root, is_inside
+from sow.refs.cache import FILES, Cached, cache_root, is_inside, tree_name
 from sow.refs.folder import opened_refs
 from sow.refs.refs_errors import LinkPlaceTaken
 from sow.schema.references import Reference
@@ -38,7 +38,8 @@ class Presence(StrEnum):
     LINKED = "linked"
     COPIED = "copied"
     MISSING = "missing"
-    """Nothing, or a link into the cache to what is not there any more."""
+    """Nothing, or a link into the cache to what is not there any more, or to another folder than
+    the index names now."""
     STRANGE = "strange"
     """Something that sow has not put there."""
 
@@ -51,6 +52,11 @@ class Found(Struct, frozen=True):
     """The tree in the cache."""
     folder: Path | None = None
     """Where its files really lie, if they are there."""
+
+    @property
+    def commit(self) -> str:
+        """The commit of what is there; empty where nothing is."""
+        return self.tree.partition("-")[0]
 
 
 MakeLink = Callable[[str, str, int], None]
@@ -68,9 +74,12 @@ def look(workspace: Workspace, reference: Reference, place: Cached) -> Found:
         with opened_refs(workspace) as folder:
             if folder is None:
                 return Found(Presence.MISSING)
-            return look_in(folder, workspace, reference, place)
+            found = look_in(folder, workspace, reference, place)
     except SowError:  # the folder itself is something else
         return Found(Presence.STRANGE)
+    if found.tree and found.tree != tree_name(found.commit, reference.subfolder):
+        return Found(Presence.MISSING)  # the path in the index is another one since
+    return found
 
 
 def look_in(folder: int, workspace: Workspace, reference: Reference, place: Cached) -> Found:

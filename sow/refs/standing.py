@@ -64,7 +64,7 @@ class Compared(Struct, frozen=True):
 
 def commit_of(found: Found) -> str | None:
     """Return the commit of what is linked here."""
-    return found.tree.partition("-")[0] or None
+    return found.commit or None
 
 
 def compare(workspace: Workspace, reference: Reference, *, now: float) -> Compared:
