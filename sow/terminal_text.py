@@ -20,9 +20,13 @@ SEQUENCE = r"(?:\x1b\[|\x9b)[0-9;?]*[ -/]*[@-~]|\x1b(?:\][^\x07\x1b]*(?:\x07|\x1
 def readable(text: str) -> str:
     """Return a text with U+FFFD for each byte of a name or an argument that was no UTF-8.
 
-    No record, no JSON and no state file can hold such bytes.
+    No record, no JSON and no state file can hold such bytes; nor half of a surrogate pair, as
+    YAML and JSON can name one.
     """
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeEncodeError:
+        return re.sub(r"[\ud800-\udfff]", "\ufffd", text)
 
 
 def without_sequences(text: str) -> str:

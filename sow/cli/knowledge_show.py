@@ -66,13 +66,12 @@ def search(words: tuple[str, ...], kind: str | None, limit: int, as_json: bool) 
 
     workspace = here()
     items = _of_kind(_known(workspace).items, kind)
-    by_id = {item.id: item for item in items}
     given = [readable(word) for word in words]
     hits = hits_for(workspace, items, given)
     if not hits and not as_json:
         click.echo("Nothing holds all these words; fewer words find more.", err=True)
     for hit in hits[:limit]:
-        item = by_id[hit.item]
+        item = hit.item
         if as_json:
             echo_json(
                 KnowledgeFound(
@@ -87,7 +86,7 @@ def search(words: tuple[str, ...], kind: str | None, limit: int, as_json: bool) 
         else:
             place = hit.path if hit.line is None else f"{hit.path}:{hit.line}"
             click.echo(f"{item.kind} {item.id}: {printable(item.title)}")
-            click.echo(f"  {printable(place)}  {printable(hit.excerpt)}")
+            click.echo(f"  {printable(readable(place))}  {printable(hit.excerpt)}")
     if len(hits) > limit:
         click.echo(f"Note: {len(hits) - limit} more; --limit shows more of them.", err=True)
 
@@ -101,7 +100,6 @@ def show(name: str, as_json: bool) -> None:
     ID is one of `sow knowledge list`, its beginning, or a path.
     """
     workspace = here()
-    name = readable(name)
     item = item_named(_known(workspace), name, _inside(workspace, name))
     if not item.is_here:
         raise NothingThere(item.id, item.path)
@@ -116,7 +114,7 @@ def show(name: str, as_json: bool) -> None:
     click.echo(err=not is_project)
     if is_project:
         for path in files:
-            click.echo(printable(path))
+            click.echo(printable(readable(path)))
     else:
         click.echo(text, nl=not text.endswith("\n"))
 
@@ -159,7 +157,7 @@ def _head(item: Item) -> list[str]:
         words = f"of the {project.type} project {project.name}, {project.ended} {_day(item)}"
         approved = item.entry.approved_by
         lines.append(f"{words}, approved by {approved}" if isinstance(approved, str) else words)
-    return [printable(line) for line in [*lines, item.summary] if line]
+    return [printable(readable(line)) for line in [*lines, item.summary] if line]
 
 
 def _day(item: Item) -> str:

@@ -21,6 +21,7 @@ from sow.paths import Workspace
 from sow.schema.knowledge import KnowledgeEntry
 from sow.state.archive import archived_folders, read_archived
 from sow.state.artifacts import LARGEST, is_contents, kept_folder
+from sow.terminal_text import readable
 
 SUFFIXES = (".md", ".txt", ".rst", ".adoc")
 """What a document's name ends with."""
@@ -39,7 +40,7 @@ class Item(NamedTuple):
     """Something to know: a document, or a project that has ended."""
 
     id: str
-    """Of its entry; of what is in no index, its path."""
+    """Of its entry; of what is in no index, its path. It is a text, whatever the file's name."""
     kind: str
     title: str
     path: str
@@ -75,15 +76,21 @@ def known_items(workspace: Workspace, places: Mapping[str, str]) -> Known:
 def item_named(known: Known, name: str, inside: str | None) -> Item:
     """Return the item of an id, of a path, or of the one id that begins so.
 
-    `inside` is the name as a path from the root of the workspace. Raises UnknownKnowledge.
+    `inside` is the name as a path from the root of the workspace. A path may be no UTF-8, and
+    counts before an id that only looks like it. Raises UnknownKnowledge.
     """
     for item in known.items:
-        if name in (item.id, item.path) or inside == item.path:
+        if item.path in (name, inside):
+            return item
+    for item in known.items:
+        if name == item.id:
             return item
     beginning = [item for item in known.items if name and item.id.startswith(name)]
     if len(beginning) == 1:
         return beginning[0]
-    raise UnknownKnowledge(name, [item.id for item in known.items], [item.id for item in beginning])
+    raise UnknownKnowledge(
+        readable(name), [item.id for item in known.items], [item.id for item in beginning]
+    )
 
 
 def files_of(workspace: Workspace, item: Item) -> list[str]:
@@ -148,7 +155,9 @@ def _newest_by_path(filed: Sequence[Filed]) -> dict[str, Filed]:
 def _item(workspace: Workspace, filed: Filed) -> Item:
     entry = filed.entry
     is_here = is_inside(workspace, entry.path) and is_there(workspace, entry.path)
-    return Item(filed.id, entry.kind, entry.title, entry.path, entry.summary, entry, is_here)
+    return Item(
+        readable(filed.id), entry.kind, entry.title, entry.path, entry.summary, entry, is_here
+    )
 
 
 def _archived(workspace: Workspace, known: Mapping[str, Item]) -> Iterator[Item]:
@@ -163,7 +172,7 @@ def _archived(workspace: Workspace, known: Mapping[str, Item]) -> Iterator[Item]
             continue  # `sow validate` tells of it
         if project.ending is not UNSET:
             filed = project_entry(project, project.ending, path)
-            yield _item(workspace, filed)._replace(id=path)
+            yield _item(workspace, filed)._replace(id=readable(path))
 
 
 def _documents(
@@ -178,8 +187,8 @@ def _documents(
             continue
         seen.add(path)
         text = _head(workspace, path)
-        title = shortened(heading_of(text) or Path(path).stem, LONGEST_TITLE)
-        yield Item(path, kind, title, path, summary_of(text), None, True)
+        title = shortened(heading_of(text) or readable(Path(path).stem), LONGEST_TITLE)
+        yield Item(readable(path), kind, title, path, summary_of(text), None, True)
 
 
 def _places(workspace: Workspace, settings: Mapping[str, str]) -> dict[str, str]:

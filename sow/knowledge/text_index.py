@@ -18,21 +18,23 @@ from unicodedata import combining, normalize
 from sow.knowledge.items import Item, files_of, text_at
 from sow.knowledge.knowledge_errors import NoTextSearch, NoWords
 from sow.paths import Workspace
+from sow.terminal_text import readable
 
-FORM = 1
+FORM = 2
 """Raised with the tables; a file of another form is made anew."""
 MARK = 0x736F776B
 """The `application_id` of such a file."""
 TABLES = """
 create table meta (fingerprint text not null);
 create virtual table words using fts5 (
-    item unindexed, path unindexed, title, summary, body, tokenize = 'unicode61 remove_diacritics 2'
+    place unindexed, title, summary, body, tokenize = 'unicode61 remove_diacritics 2'
 );
 """
-FILL = "insert into words (item, path, title, summary, body) values (?, ?, ?, ?, ?)"
+"""`place` is that of the document in the listing. Its path stands nowhere: it may be no text."""
+FILL = "insert into words (place, title, summary, body) values (?, ?, ?, ?)"
 FIND = """
-select item, path, snippet(words, -1, '', '', '…', 24), body, bm25(words, 0, 0, 10, 5, 1) as rank
-from words where words match ? order by rank, path
+select place, snippet(words, -1, '', '', '…', 24), body, bm25(words, 0, 10, 5, 1) as rank
+from words where words match ?
 """
 WORD = re.compile(r"\w+")
 LARGEST_TEXT = 4 << 20
@@ -46,8 +48,7 @@ OLD_SECONDS = 600.0
 class Hit(NamedTuple):
     """A document in which all words stand."""
 
-    item: str
-    """The item's id."""
+    item: Item
     path: str
     excerpt: str
     line: int | None
@@ -73,10 +74,10 @@ def search(workspace: Workspace, items: Sequence[Item], words: Sequence[str]) ->
     ]
     fingerprint = _fingerprint(workspace, listing)
     try:
-        return _hits(_from_file(workspace, fingerprint), query, terms)
+        return _hits(_from_file(workspace, fingerprint), listing, query, terms)
     except sqlite3.Error:
         pass  # no file, another one, or a damaged one
-    return _hits(_made_anew(workspace, listing, fingerprint), query, terms)
+    return _hits(_made_anew(workspace, listing, fingerprint), listing, query, terms)
 
 
 def _from_file(workspace: Workspace, fingerprint: str) -> sqlite3.Connection:
@@ -151,23 +152,31 @@ def _fill(
 
 def _rows(
     workspace: Workspace, listing: Sequence[tuple[Item, str]]
-) -> Iterator[tuple[str, str, str, str, str]]:
+) -> Iterator[tuple[int, str, str, str]]:
     seen: set[str] = set()
-    for item, path in listing:
+    for place, (item, path) in enumerate(listing):
         text = text_at(workspace, path)[:LARGEST_TEXT].replace("\0", " ")
-        is_first = item.id not in seen
-        seen.add(item.id)
-        about = (item.title, item.summary) if is_first else ("", "")
-        yield (item.id, path, *about, text)
+        is_first = item.path not in seen
+        seen.add(item.path)
+        about = (readable(item.title), readable(item.summary)) if is_first else ("", "")
+        yield (place, *about, text)
 
 
-def _hits(connection: sqlite3.Connection, query: str, terms: Sequence[str]) -> list[Hit]:
+def _hits(
+    connection: sqlite3.Connection,
+    listing: Sequence[tuple[Item, str]],
+    query: str,
+    terms: Sequence[str],
+) -> list[Hit]:
     with closing(connection):
         rows = connection.execute(FIND, (query,)).fetchall()
-    return [
-        Hit(item, path, " ".join(excerpt.split())[:LONGEST_EXCERPT], _line_of(body, terms))
-        for item, path, excerpt, body, _ in rows
-    ]
+    rows.sort(key=lambda row: (row[-1], listing[row[0]][1]))
+    hits: list[Hit] = []
+    for place, excerpt, body, _ in rows:
+        item, path = listing[place]
+        short = " ".join(excerpt.split())[:LONGEST_EXCERPT]
+        hits.append(Hit(item, path, short, _line_of(body, terms)))
+    return hits
 
 
 def _line_of(body: str, terms: Sequence[str]) -> int | None:
@@ -201,7 +210,7 @@ def _fingerprint(workspace: Workspace, listing: Sequence[tuple[Item, str]]) -> s
         except (OSError, ValueError):
             stamp = ""
         line = "\0".join((item.id, item.title, item.summary, path, stamp))
-        digest.update(f"{line}\n".encode("utf-8", "surrogateescape"))
+        digest.update(f"{line}\n".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 

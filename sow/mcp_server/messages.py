@@ -1,13 +1,16 @@
 """What goes to and fro between a client and the SDK's server, message by message.
 
-Owns two things that the SDK leaves out: a request that it cannot read is answered, where its
-client would wait; and `Escrows` hears which answers were written and which calls were cancelled.
+Owns three things that the SDK leaves out: a request that it cannot read is answered, where its
+client would wait; what is no UTF-8 in a message does not keep it, or all others, from being
+written; and `Escrows` hears which answers were written and which calls were cancelled.
 """
 
 import fcntl
 import json
 import os
 from collections.abc import AsyncIterable
+from dataclasses import replace
+from typing import Any
 
 import anyio
 import mcp_types as types
@@ -16,6 +19,7 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from sow.mcp_server.escrow import Escrows
+from sow.terminal_text import readable
 
 LONGEST_NUMBER = 20
 """In digits; of those that go on for thousands, int() makes an error."""
@@ -72,9 +76,12 @@ async def pass_out(
     """Pass on what the server says, one message after the other, each when the last was written."""
     async with to_client:
         async for item in answers:
-            await to_client.send(item)
+            message = _writable(item.message)
+            if message is None:
+                continue
+            await to_client.send(replace(item, message=message))
             await output.written()
-            match item.message:
+            match message:
                 case types.JSONRPCResponse(id=request):
                     escrows.written(request)
                 case types.JSONRPCError(id=request):
@@ -88,6 +95,47 @@ def _hear(message: object, escrows: Escrows) -> None:
             method="notifications/cancelled", params={"requestId": int() | str() as request}
         ):
             escrows.gone(request)
+
+
+def _writable(message: types.JSONRPCMessage) -> types.JSONRPCMessage | None:
+    """Return a message as it can be written; None of one that cannot, and answers nobody.
+
+    The SDK's writer dies of what it cannot write, and the server with it. A file's name may hold
+    bytes that are no UTF-8.
+    """
+    for made_fit in (_as_it_is, _with_readable_texts):
+        try:
+            found = made_fit(message)
+            found.model_dump_json(by_alias=True, exclude_unset=True)
+        except (ValueError, RecursionError):
+            continue
+        return found
+    number = getattr(message, "id", None)
+    if number is None or isinstance(message, types.JSONRPCRequest):
+        return None
+    why = "the answer cannot be written as JSON; what was done stands"
+    data = types.ErrorData(code=types.INTERNAL_ERROR, message=why)
+    return types.JSONRPCError(jsonrpc="2.0", id=number, error=data)
+
+
+def _as_it_is(message: types.JSONRPCMessage) -> types.JSONRPCMessage:
+    return message
+
+
+def _with_readable_texts(message: types.JSONRPCMessage) -> types.JSONRPCMessage:
+    plain = message.model_dump(by_alias=True, exclude_unset=True)
+    return type(message).model_validate(_readable(plain))
+
+
+def _readable(value: Any) -> Any:
+    match value:
+        case str():
+            return readable(value)
+        case dict():
+            return {_readable(key): _readable(each) for key, each in value.items()}
+        case list():
+            return [_readable(each) for each in value]
+    return value
 
 
 def _unreadable(number: int | str, error: ValidationError) -> SessionMessage:

@@ -190,6 +190,24 @@ def test_shown_by_id_by_its_beginning_and_by_path(filled, site: KnowledgeSite) -
     assert "nothing is there" in site.sow("knowledge", "show", shown["id"], code=4)
 
 
+def test_a_name_that_is_no_utf8_is_found_listed_and_shown(filled) -> None:
+    """Two such names may look alike: by its bytes each is itself, and else it is the first."""
+    for byte, text in ((b"\xe8", "one"), (b"\xe9", "two")):
+        name = os.fsdecode(b"caf" + byte + b".md")
+        filled.write(f".sow/knowledge/designs/{name}", f"Roasted {text}\n")
+    shown_id = ".sow/knowledge/designs/caf\ufffd.md"
+    assert paths(filled, "token") == ["sessions.md"]
+    hits = filled.rows("knowledge", "search", "roasted")
+    assert [(hit["id"], hit["title"]) for hit in hits] == [(shown_id, "caf\ufffd")] * 2
+    assert [Path(hit["file"]).stem for hit in hits] == ["caf\udce8", "caf\udce9"]
+    assert filled.sow("knowledge", "list").count(shown_id) == 2
+    assert shown_id in filled.sow("knowledge", "search", "roasted")
+    assert filled.rows("knowledge", "show", shown_id)[0]["text"] == "Roasted one\n"
+    (shown,) = filled.rows("knowledge", "show", ".sow/knowledge/designs/caf\udce9.md")
+    assert shown["text"] == "Roasted two\n"
+    assert "nothing is known" in filled.sow("knowledge", "show", "caf\udce7.md", code=4)
+
+
 def test_agents_read_it(filled) -> None:
     agent = {
         "SOW_ROOT": str(filled.workspace.root),
