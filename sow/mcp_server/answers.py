@@ -55,7 +55,9 @@ def answer_of(tool: Tool, arguments: Arguments, ended: Ended) -> Answer:
         notes.append(left_out(len(fit.left_out), keeps_last=tool.keeps_last))
     if notes:
         content["notes"] = notes
-    untold = frozenset(result["job"] for result in fit.left_out if _is_outcome(result))
+    untold = frozenset(
+        result["job"] for result in fit.left_out if not tool.only_reads and _is_outcome(result)
+    )
     if ended.exit_code == ExitCode.STILL_RUNNING or fit.goes_on or untold:
         content["continue_with"] = going_on(
             tool, arguments, fit.results if fit.goes_on else results, untold
@@ -64,7 +66,7 @@ def answer_of(tool: Tool, arguments: Arguments, ended: Ended) -> Answer:
 
 
 def _is_outcome(result: Json) -> bool:
-    """Whether it tells how a job stands that a call waits for."""
+    """Whether it tells how a job stands, as the rows of a table do that no call has waited for."""
     return isinstance(result.get("job"), int) and result.get("exit_code") is not None
 
 

@@ -146,8 +146,12 @@ def test_outcomes_that_there_is_no_room_for_are_untold_and_the_next_call_tells_t
         assert answer.content["continue_with"] == {"tool": "agent_wait", "arguments": goes_on}
 
 
-def test_jobs_of_a_table_that_is_too_long_are_not_waited_for() -> None:
-    rows = [{"task": "010", "job": n, "exit_code": None, "text": "r" * 1000} for n in range(100)]
+@pytest.mark.parametrize("exit_code", [None, 0, 75])
+def test_jobs_of_a_table_that_is_too_long_are_not_waited_for(exit_code: int | None) -> None:
+    rows = [
+        {"task": "010", "job": number, "exit_code": exit_code, "text": "r" * 1000}
+        for number in range(100)
+    ]
     answer = answer_of(TOOLS["job_list"], {}, Ended(0, printed(*rows)))
     assert answer.untold == frozenset()
     assert "continue_with" not in answer.content
