@@ -81,6 +81,25 @@ class TooLong(UsageError):
         super().__init__("the arguments are too long in all", hint="Name less at once.")
 
 
+class NotStarted(StateError):
+    """No process can be started for a call."""
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        remedy = (
+            "Call again when fewer processes run and fewer files are open; where that does not"
+            " help, have your client start `sow mcp` anew."
+        )
+        if not folder.is_dir():
+            remedy = (
+                "Put the folder back, or have your client start `sow mcp` in the one where the"
+                " repository lies now."
+            )
+        reason = (error.strerror or str(error)).lower()
+        super().__init__(
+            f"no command can be started in {folder}: {reason}", hint=f"Nothing was done. {remedy}"
+        )
+
+
 class Calls:
     """Runs command lines in one folder with one environment."""
 
@@ -105,7 +124,7 @@ class Calls:
         """Run a command line to its end. Cancelled, it asks the process to leave first.
 
         Call it within a `turn`. `escrow` is where it puts the outcomes that it prints.
-        Raises TooLong and TooMuchPrinted.
+        Raises TooLong, NotStarted and TooMuchPrinted.
         """
         process = await self._start(line, escrow)
         self._live.add(process)
@@ -170,7 +189,7 @@ class Calls:
         except OSError as error:
             if error.errno == errno.E2BIG:
                 raise TooLong from error
-            raise
+            raise NotStarted(self._folder, error) from error
         return process
 
     async def _to_its_end(self, process: Process, line: Line) -> Ended:

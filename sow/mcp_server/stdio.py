@@ -68,8 +68,10 @@ def serve(
 
 
 async def _serve(offer: Offer, environ: Mapping[str, str], folder: Path, calls: Calls) -> None:
+    """Serve the client until it has gone. Raises OSError where it cannot be written to."""
     output = Output()
     escrows: Escrows | None = None
+    failed: BaseException | None = None
     try:
         async with stdio_server(stdout=output) as (read, write), anyio.create_task_group() as group:
             escrows = Escrows(environ, folder, group)
@@ -79,9 +81,20 @@ async def _serve(offer: Offer, environ: Mapping[str, str], folder: Path, calls: 
             group.cancel_scope.cancel()
     except* (BrokenPipeError, ConnectionResetError):  # of a pipe, of a socket: the client has gone
         pass
+    except* OSError as group:  # of a full disk, say
+        failed = _first_in(group)
     finally:
         with anyio.CancelScope(shield=True):
             await _close(calls, escrows)
+    if failed is not None:
+        raise failed
+
+
+def _first_in(group: BaseException) -> BaseException:
+    """Return the first error of a group, which the command line shows as it shows its like."""
+    while isinstance(group, BaseExceptionGroup):
+        group = group.exceptions[0]
+    return group
 
 
 async def _converse(

@@ -1,12 +1,16 @@
 """Several clients of `sow mcp`, servers that die, and what is no message at all."""
 
 import json
+import resource
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import anyio
 from journeys.callers import await_end, await_runs, await_waiters, gate, good, open_gate
 from journeys.gitsite import make_repository
 from journeys.mcp_clients import (
+    HELLO,
     SPAWN,
     ask,
     calls_of,
@@ -283,6 +287,50 @@ def test_a_request_that_cannot_be_read_is_answered_and_what_is_none_is_not(site:
     ask(server, 4, "task_list")
     heard = hear(server)
     assert (heard["id"], heard["result"]["isError"]) == (4, False)
+
+
+def refusal_in(message: Json) -> Json:
+    """Return the error of a tool that a client is answered."""
+    (result,) = message["result"]["structuredContent"]["results"]
+    error: Json = result["error"]
+    return error
+
+
+def test_where_no_process_can_be_started_the_client_is_told_why_and_what_helps(site: Site) -> None:
+    """First the folder has moved, then no file can be opened; each time it goes on afterwards."""
+    site.project("010")
+    server = greeted(site)
+    moved = site.root.rename(site.root.with_name("moved"))
+    ask(server, 2, "task_list")
+    error = refusal_in(hear(server))
+    assert (error["kind"], error["exit_code"]) == ("state", 4)
+    assert error["message"].startswith(f"no command can be started in {site.root}: ")
+    assert "Put the folder back" in error["hint"]
+    say(server, id=3, method="resources/read", params={"uri": "sow://status"})
+    assert hear(server)["error"]["data"]["error"] == error
+    moved.rename(site.root)
+    ask(server, 4, "task_list")
+    assert not hear(server)["result"]["isError"]
+    _, most = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+    open_now = [int(each.name) for each in Path(f"/proc/{server.pid}/fd").iterdir()]
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (max(open_now) + 1, most))
+    ask(server, 5, "task_list")
+    error = refusal_in(hear(server))
+    assert "too many open files" in error["message"]
+    assert "when fewer processes run and fewer files are open" in error["hint"]
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (most, most))
+    ask(server, 6, "task_list")
+    assert not hear(server)["result"]["isError"]
+
+
+def test_a_server_that_cannot_write_to_its_client_says_so_and_ends(site: Site) -> None:
+    with Path("/dev/full").open("w") as full:
+        server = site.start("mcp", stdin=subprocess.PIPE, stdout=full)
+    _, err = server.communicate(json.dumps(HELLO) + "\n", timeout=240)
+    assert server.returncode == 1
+    assert err == (
+        "Error: cannot write to standard output: No space left on device\n\nWhat was done stands.\n"
+    )
 
 
 def test_a_client_that_goes_in_the_middle_of_a_message_takes_nothing_along(site: Site) -> None:
