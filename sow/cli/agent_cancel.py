@@ -32,10 +32,10 @@ def cancel(
 ) -> int:
     """End the job of each TASK: at once if it waits, with its whole process tree if it runs.
 
-    The task is left paused, or as it was if the agent never ran. The jobs
-    that its agent has queued are ended with it, and theirs, each named; not
-    a session that somebody has open on a terminal. A batch that it has made goes
-    on, unless --with-batches ends it. Exit 0 when all are
+    Waits up to a minute for each to end. The task is left paused, or as it
+    was if the agent never ran. The jobs that its agent has queued are ended
+    with it, and theirs, each named; not a session that somebody has open on
+    a terminal. A batch that it has made goes on, unless --with-batches ends it. Exit 0 when all are
     cancelled, 4 when there is nothing to cancel or the agent has reported.
     """
     caller = this_caller()

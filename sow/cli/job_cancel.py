@@ -17,8 +17,9 @@ from sow.cli.this_caller import this_caller
 def cancel(job_id: str, keep_children: bool, with_batches: bool, as_json: bool) -> int:
     """End JOB: at once if it waits, with its whole process tree if it runs.
 
-    The same as `sow agent cancel`, for a job by its number; also for one of a
-    project that is not checked out, whose task is given back when it is.
+    Waits up to a minute for its end. The same as `sow agent cancel`, for a
+    job by its number; also for one of a project that is not checked out,
+    whose task is given back when it is.
     Exit 0 when it is cancelled, 4 when it has ended or its agent has reported.
     """
     caller = this_caller()
