@@ -29,6 +29,8 @@ class Most(NamedTuple):
 
 MOST_KEYS = 60
 """More than any object of ours has, but where its keys are names of somebody else's."""
+HALF_A_PAIR = "\\ud"
+"""How JSON begins the escape of half a surrogate pair."""
 STEPS = (
     *(Most(20_000, 2_000), Most(4_000, 400), Most(800, 80)),
     *(Most(200, 20), Most(60, 5), Most(20, 1)),
@@ -87,8 +89,11 @@ def fit_notes(notes: Sequence[str]) -> list[str]:
 
 
 def fit_lines(text: str, *, keeps_last: bool) -> str:
-    """Return what a command has printed, an object a line, as far as an answer has room for it."""
-    if len(text) <= MOST_CHARACTERS:
+    """Return what a command has printed, an object a line, as far as an answer has room for it.
+
+    Commands write what is no UTF-8 in a name as an escape that many a client does not read.
+    """
+    if len(text) <= MOST_CHARACTERS and HALF_A_PAIR not in text:
         return text
     objects = [json.loads(line) for line in filter(None, text.split("\n"))]
     fit = fit_results(objects, keeps_last=keeps_last)
