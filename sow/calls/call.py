@@ -183,11 +183,13 @@ def _wait_for_named(
     course: Course,
     named: Sequence[tuple[TaskId, Callable[[], Job]]],
 ) -> Result:
-    placed: list[Placed] = []
+    """Wait for each job that is named, and once: several tasks may have one merge."""
+    placed: dict[JobId, Placed] = {}
     refused: list[SowError] = []
     for task_id, find in named:
         try:
-            placed.append(_found(caller, database, find()))
+            found = _found(caller, database, find())
+            placed[found.job.id] = found
         except SowError as error:
             if len(named) == 1:
                 raise
@@ -195,8 +197,9 @@ def _wait_for_named(
             listener.refused(task_id, error)
     staffing = Staffing(caller, config, database)
     with Waiter(caller, database) as waiter:
-        ended, left = _wait(waiter, staffing, placed, terms, terms.seconds, listener, course)
-    return Result(tuple(placed), ended, left, tuple(refused))
+        jobs_found = tuple(placed.values())
+        ended, left = _wait(waiter, staffing, jobs_found, terms, terms.seconds, listener, course)
+    return Result(jobs_found, ended, left, tuple(refused))
 
 
 def _found(caller: Caller, database: Database, job: Job) -> Placed:

@@ -44,14 +44,19 @@ def left_to_wait_for(caller: Caller, database: Database, course: Course) -> list
     """Return the tasks that there is something to wait for, of a call that was left midway.
 
     Not those whose outcome was delivered, nor those that no job was placed for:
-    an older job of the same task is another call's.
+    an older job of the same task is another call's. Of several tasks with one job
+    (a merge) it is the first.
     """
     try:
         project_id = ProjectId(read_project(caller.workspace).id)
         last = {task: jobs.last_job(database, project_id, task) for task in course.task_ids}
     except SowError:  # nobody can tell now: rather one name too many
         return list(course.task_ids)
-    return [task for task, job in last.items() if job is not None and _is_awaited(job, course)]
+    named: dict[JobId, TaskId] = {}
+    for task, job in last.items():
+        if job is not None and _is_awaited(job, course):
+            named.setdefault(job.id, task)
+    return list(named.values())
 
 
 def _is_awaited(job: Job, course: Course) -> bool:

@@ -69,9 +69,9 @@ class Waiter:
         self.job_ids.append(job_id)
 
     def begin(self, job_ids: Sequence[JobId]) -> None:
-        """Wait for jobs on record."""
+        """Wait for jobs on record. Jobs that we wait for already stay so."""
         with self.database.transaction():
-            for job_id in job_ids:
+            for job_id in self._missing(job_ids):
                 self.expect(job_id)
         self._tell_of_free_slot()
 
@@ -80,7 +80,7 @@ class Waiter:
 
         We are that caller once more, in all likelihood. Jobs that we wait for already stay so.
         """
-        missing = [job_id for job_id in job_ids if job_id not in self.job_ids]
+        missing = self._missing(job_ids)
         if not missing:
             return
         with self.database.transaction():
@@ -88,6 +88,10 @@ class Waiter:
                 waiters.take_owed(self.database, self.caller.workspace, job_id)
                 self.expect(job_id)
         self._tell_of_free_slot()
+
+    def _missing(self, job_ids: Sequence[JobId]) -> list[JobId]:
+        """Return those that we do not wait for yet, each once however often it is named."""
+        return [job_id for job_id in dict.fromkeys(job_ids) if job_id not in self.job_ids]
 
     def _tell_of_free_slot(self) -> None:
         """Wake the workers, after the commit: the slot of the job that we act for is free now."""

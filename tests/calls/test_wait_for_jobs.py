@@ -5,11 +5,11 @@ from calls.desk import Desk
 from reports.job_cases import NOW
 
 from sow.calls.ancestry import WaitsForItself
-from sow.calls.call import Listener, Result, Terms, wait_for_jobs
-from sow.calls.course import Course, jobs_left
+from sow.calls.call import Listener, Result, Terms, wait_for_jobs, wait_for_tasks
+from sow.calls.course import Course, jobs_left, left_to_wait_for
 from sow.calls.placement import place
 from sow.calls.request import Request
-from sow.calls.wait import Progress
+from sow.calls.wait import Progress, Waiter
 from sow.cli.detaching import say_detached
 from sow.cli.wait_options import WaitOptions
 from sow.errors import SowError
@@ -18,7 +18,8 @@ from sow.jobs import jobs, leases, waiters
 from sow.jobs.jobs import UnknownJob
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Verb
-from sow.schema.job_terms import CheckTerms
+from sow.schema.job_terms import CheckTerms, MergeTerms
+from sow.schema.task import TaskStatus
 
 
 def project_check(desk: Desk) -> Job:
@@ -27,11 +28,21 @@ def project_check(desk: Desk) -> Job:
     return place(desk.caller, desk.database, desk.config, request).job
 
 
-def pass_check(desk: Desk, job: Job) -> None:
+def pass_step(desk: Desk, job: Job) -> None:
     leases.withdraw(desk.database, job.id)
     ends = {"state": JobState.DONE, "cause": Cause.PASSED, "ended_at": NOW + 1}
     jobs.change_job(desk.database, job.id, **ends)
     waiters.ring_job(desk.database, desk.workspace, job.id)
+
+
+def merge_of_two(desk: Desk) -> Job:
+    """Queue one merge of two completed tasks."""
+    tasks = (TaskId("010"), TaskId("020"))
+    for task in tasks:
+        desk.task(task, TaskStatus.COMPLETED)
+    job = desk.insert(verb=Verb.MERGE, agent="", executor=None, terms=MergeTerms(tasks=tasks))
+    leases.enqueue(desk.database, job.id, now=NOW)
+    return desk.job(job.id)
 
 
 def wait(desk: Desk, *numbers: int, listener: Listener | None = None) -> tuple[Result, Course]:
@@ -53,7 +64,7 @@ def test_an_agents_earlier_job_and_a_check_of_the_project_are_told(desk: Desk) -
 
     def passes(progress: Progress) -> None:
         assert progress.job_ids == [check.id]
-        pass_check(desk, check)
+        pass_step(desk, check)
 
     result, course = wait(desk, check.id, first.id, listener=Listener(progress=passes))
     known = [(outcome.job, outcome.task, outcome.exit_code) for outcome in result.ended]
@@ -93,3 +104,36 @@ def test_a_wait_that_is_left_names_its_jobs(desk: Desk, capsys: pytest.CaptureFi
     words = capsys.readouterr().err
     assert f"To wait again: `sow job wait {check.id} --wait 9m`." in words
     assert f"To end it: `sow job cancel {check.id}`." in words
+
+
+def test_one_merge_of_two_tasks_is_waited_for_and_told_once(desk: Desk) -> None:
+    desk.staff()
+    merge = merge_of_two(desk)
+    course = Course([TaskId("010"), TaskId("020")])
+
+    def passes(progress: Progress) -> None:
+        assert progress.job_ids == [merge.id]
+        assert left_to_wait_for(desk.caller, desk.database, course) == ["010"]
+        pass_step(desk, merge)
+
+    def waits(course: Course) -> Result:
+        listener = Listener(progress=passes)
+        return wait_for_tasks(desk.caller, desk.database, desk.config, Terms(), listener, course)
+
+    assert [outcome.job for outcome in waits(course).ended] == [merge.id]
+    assert left_to_wait_for(desk.caller, desk.database, course) == []
+    again = waits(Course([TaskId("020"), TaskId("010")]))
+    assert [outcome.job for outcome in again.ended] == [merge.id]
+    assert waiters.of_job(desk.database, merge.id) == []
+
+
+def test_a_job_that_is_named_twice_is_on_a_waiters_record_once(desk: Desk) -> None:
+    desk.task()
+    job = desk.queue()
+    for name_twice in (Waiter.begin, Waiter.take_up):
+        with Waiter(desk.caller, desk.database) as waiter:
+            name_twice(waiter, [job.id, job.id])
+            name_twice(waiter, [job.id])
+            assert waiter.job_ids == [job.id]
+            waiter.delivered(job.id)
+    assert waiters.of_job(desk.database, job.id) == []

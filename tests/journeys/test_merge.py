@@ -46,6 +46,7 @@ def test_two_tasks_are_merged_and_a_third_conflicts(site: Site) -> None:
     assert tip[:12] in done.json["reason"]
     assert site.sow("task", "show", "020", "--json").json["merged"]["as"] == tip
     assert "010, 020" in site.sow("agent", "wait", "020").out, "it is the last job of each"
+    assert site.sow("agent", "wait", "010", "020").out.count("010, 020 merged") == 1
     assert site.sow("job", "logs", "1").out == "==> unit <==\nseen\n"
     assert "merge for task 010 and task 020" in site.sow("job", "explain", "1").out
 
