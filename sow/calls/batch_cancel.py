@@ -89,9 +89,7 @@ def _await_end(caller: Caller, database: Database, job_ids: list[JobId]) -> list
     def tick(_: Progress) -> None:
         staffing.ensure()
 
-    with Waiter(caller, database) as waiter:
+    with Waiter(caller, database, passing=True) as waiter:
         waiter.begin(active)
         left = waiter.wait(seconds=CANCEL_SECONDS, on_tick=tick)
-        for job_id in active:
-            waiter.delivered(job_id)
     return [job.id for job in left]

@@ -85,11 +85,9 @@ def _await_end(
         staffing.ensure()
         on_tick(progress)
 
-    with Waiter(caller, database) as waiter:
+    with Waiter(caller, database, passing=True) as waiter:
         waiter.begin([job.id for job in awaited])
         waiter.wait(seconds=CANCEL_SECONDS, on_tick=tick)
-        for job in awaited:
-            waiter.delivered(job.id)
 
 
 def not_ended(caller: Caller, database: Database, job: Job) -> StateError:

@@ -59,10 +59,9 @@ def place_when_settled(
         status = read_task(caller.workspace, request.task_id).status
         if not has_reported(refusal.job, status):
             raise
-        with Waiter(caller, database) as passing:
+        with Waiter(caller, database, passing=True) as passing:
             passing.begin([refusal.job.id])
             still_there = passing.wait(seconds=patience, on_tick=on_tick)
-            passing.delivered(refusal.job.id)
         if still_there:
             raise AgentIsEnding(request.task_id, refusal.job.id, status, patience) from None
     return place(caller, database, config, request, waiter)

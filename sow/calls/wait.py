@@ -2,7 +2,7 @@
 
 Owns the waiter's life: it hangs its bell, goes on record, looks, sleeps, looks
 again. Going away (time is up, or a callback raises) leaves its rows behind,
-which is how the outcome comes to be owed.
+which is how the outcome comes to be owed; not those of a passing one.
 """
 
 import os
@@ -37,14 +37,17 @@ class Waiter:
     """One caller that waits for some jobs. Use it as a context manager.
 
     It waits for jobs that it places (`expect`) and for such as are on record
-    (`take_up`, `begin`); each is told by one ring of the same bell.
+    (`take_up`, `begin`); each is told by one ring of the same bell. One that is `passing`
+    waits for the end alone, and is owed no outcome, however it goes away.
     """
 
-    def __init__(self, caller: Caller, database: Database) -> None:
+    def __init__(self, caller: Caller, database: Database, *, passing: bool = False) -> None:
         self.caller = caller
         self.database = database
+        self.passing = passing
         self.job_ids: list[JobId] = []
-        self.id = f"c{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        kind = waiters.PASSING if passing else waiters.CALLER
+        self.id = f"{kind}{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
     def __enter__(self) -> "Waiter":
         self.bell = self._hang_bell()
@@ -52,7 +55,10 @@ class Waiter:
 
     def __exit__(self, *_: object) -> None:
         try:
-            if self.caller.job_id is not None:
+            if self.passing:
+                with suppress(QueueError):  # what stays is owed to nobody
+                    waiters.forget(self.database, self.id)
+            elif self.caller.job_id is not None:
                 waiters.stop_lending(self.database, self.id)
         finally:
             self.bell.close()

@@ -29,7 +29,7 @@ def worker_logs(workers: Path) -> Iterator[Path]:
 
 def bells(waiters: Path) -> Iterator[Path]:
     """Yield the bells of calls that wait, or have waited, in a folder, and of their escrows."""
-    return waiters.glob("[cm][0-9]*.bell")
+    return waiters.glob("[cmp][0-9]*.bell")
 
 
 def job_numbers(jobs: Path) -> Iterator[int]:

@@ -5,7 +5,8 @@ before the call's job is on record, and the row is inserted together with the
 job. So a caller that dies at any moment is still owed the outcome: its row is
 there, and nobody holds its bell. A waiter that comes later for the same job
 takes over what is owed to one that has died (`take_owed`). The row is deleted
-when the outcome has been printed.
+when the outcome has been printed. Who only lets a job end, and tells of no outcome,
+says so in its id (`PASSING`): nothing is owed to it though it is killed.
 
 What a command prints for `sow mcp` has reached nobody yet. The server hangs a
 bell of its own for each call, an escrow: the row is put under the escrow's id then,
@@ -16,7 +17,7 @@ against the limits: `leases.CLAIMABLE` leaves it out of every count.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sow import own_variables
@@ -27,6 +28,10 @@ from sow.paths import Workspace
 from sow.schema.job import FINAL_STATES
 
 BELL_SUFFIX = ".bell"
+CALLER = "c"
+"""Begins the id of a call that waits for outcomes."""
+PASSING = "p"
+"""Begins the id of one that waits for the end of a job alone: it is owed nothing."""
 ESCROW_ID = re.compile(r"m\d{1,10}-[0-9a-f]{8}")
 
 
@@ -54,6 +59,11 @@ def begin(
 def end(database: Database, waiter_id: str, job_id: JobId) -> None:
     """Strike a waiter off one job: it has the outcome, or was never owed one."""
     database.run("delete from waiter where id = ? and job_id = ?", (waiter_id, job_id))
+
+
+def forget(database: Database, waiter_id: str) -> None:
+    """Strike a waiter off all its jobs."""
+    database.run("delete from waiter where id = ?", (waiter_id,))
 
 
 def put_into(database: Database, escrow: str, job_id: JobId, *, now: float) -> None:
@@ -100,10 +110,15 @@ def ring_job(database: Database, workspace: Workspace, job_id: JobId) -> None:
 
 def is_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
     """Whether a caller of a job went away without its outcome."""
-    return any(
-        not doorbell.is_held(bell_path(workspace, waiter_id))
-        for waiter_id in of_job(database, job_id)
-    )
+    return any(True for _ in _gone(database, workspace, job_id))
+
+
+def _gone(database: Database, workspace: Workspace, job_id: JobId) -> Iterator[str]:
+    """Yield the callers that went away without a job's outcome."""
+    for waiter_id in of_job(database, job_id):
+        is_owed = not waiter_id.startswith(PASSING)
+        if is_owed and not doorbell.is_held(bell_path(workspace, waiter_id)):
+            yield waiter_id
 
 
 def owed_tasks(
@@ -122,16 +137,14 @@ def owed_tasks(
 
 def take_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
     """Claim the outcome owed to one caller that went away; tell whether there was one."""
-    for waiter_id in of_job(database, job_id):
-        path = bell_path(workspace, waiter_id)
-        if not doorbell.is_held(path):
-            with database.transaction():
-                taken = database.run(
-                    "delete from waiter where id = ? and job_id = ?", (waiter_id, job_id)
-                ).rowcount
-            path.unlink(missing_ok=True)
-            if taken:
-                return True
+    for waiter_id in _gone(database, workspace, job_id):
+        with database.transaction():
+            taken = database.run(
+                "delete from waiter where id = ? and job_id = ?", (waiter_id, job_id)
+            ).rowcount
+        bell_path(workspace, waiter_id).unlink(missing_ok=True)
+        if taken:
+            return True
     return False
 
 

@@ -235,6 +235,20 @@ def test_it_waits_no_longer_than_the_call_may(desk: Desk) -> None:
     assert not desk.is_owed(job.id)
 
 
+def test_one_that_is_interrupted_while_it_waits_is_owed_nothing(desk: Desk) -> None:
+    job = reported(desk)
+
+    def interrupts(_: Progress) -> None:
+        assert len(waiters.of_job(desk.database, job.id)) == 1
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        place_when_settled(
+            desk.caller, desk.database, desk.config, desk.resume(), on_tick=interrupts
+        )
+    assert waiters.of_job(desk.database, job.id) == []
+
+
 def test_a_resume_of_a_job_that_has_not_reported_is_refused_at_once(desk: Desk) -> None:
     reported(desk)
     desk.change(status=TaskStatus.IN_PROGRESS)

@@ -232,6 +232,21 @@ def test_a_cancel_waits_for_the_end(desk: Desk) -> None:
     assert not desk.is_owed(job.id)
 
 
+def test_a_cancel_that_is_left_while_it_waits_is_owed_nothing(desk: Desk) -> None:
+    """The caller of the job is told how it has ended; the cancel has only asked for that."""
+    desk.staff()
+    desk.task()
+    job = desk.run()
+
+    def leave(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cancel_to_end(desk.caller, desk.database, job, on_tick=leave)
+    assert not desk.is_owed(job.id)
+    assert desk.job(job.id).cancel_requested_at is not None
+
+
 def test_a_cancel_of_what_waits_needs_no_worker(desk: Desk) -> None:
     desk.task()
     assert cancel_to_end(desk.caller, desk.database, desk.queue()).ending == ()

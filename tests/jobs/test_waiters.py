@@ -69,6 +69,20 @@ def test_a_caller_that_went_away_is_owed_its_outcome_once(
     assert not bell.path.exists()
 
 
+def test_who_waited_in_passing_is_owed_nothing_however_it_went(
+    database: Database, workspace: Workspace
+) -> None:
+    job = insert(database).id
+    begin(database, "p1", job)
+    assert not waiters.is_owed(database, workspace, job)
+    assert not waiters.take_owed(database, workspace, job)
+    begin(database, "c1", job)
+    assert waiters.take_owed(database, workspace, job)
+    assert waiters.of_job(database, job) == ["p1"]
+    waiters.forget(database, "p1")
+    assert waiters.of_job(database, job) == []
+
+
 def test_each_of_two_callers_that_went_away_is_owed_one(
     database: Database, workspace: Workspace
 ) -> None:

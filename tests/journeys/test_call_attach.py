@@ -133,6 +133,26 @@ def test_a_resume_waits_for_a_job_that_has_reported_and_is_only_ending(site: Sit
     assert not overlapping([first, second])
 
 
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
+def test_a_resume_that_goes_away_while_it_waits_for_that_end_is_owed_nothing(
+    site: Site, signum: signal.Signals
+) -> None:
+    """Whoever waits for the job is told how it has ended; the resume has asked for another one."""
+    site.project("010")
+    site.script([[report(), gate("exit")]])
+    waiting = site.start(*SPAWN)
+    wait_until(lambda: site.task("010")["status"] == "needs_review", "the report")
+    await_waiters(site, "010")
+    resuming = site.start("agent", "resume", "010", "Use RS256.")
+    await_waiters(site, "010", 2)
+    end(resuming, signum)
+    open_gate(site, "exit")
+    out, _ = waiting.communicate(timeout=240)
+    assert out.startswith("010 needs_review")
+    assert "nobody was told" not in site.sow("next").out
+    assert not site.sow("agent", "wait", "010", "--json").json["owed"]
+
+
 def test_a_resume_of_a_job_that_has_not_reported_is_refused_at_once(site: Site) -> None:
     site.project("010")
     site.script([good(gate("go"))])
