@@ -21,6 +21,8 @@ from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
+from sow.reports.wait_commands import wait_for_job
+from sow.reports.wording import subject_of
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState
 from sow.schema.kinds import kind_of
@@ -36,24 +38,26 @@ class NothingToCancel(StateError):
         self, task_id: str, ended: Job | None = None, children: Sequence[Job] = ()
     ) -> None:
         what = _how_it_ended(ended) if ended else "it has no job that runs or waits"
+        had = f"`sow job list --task {task_id}` shows the jobs it had."
+        if ended is not None and not ended.task_id:
+            had = f"`sow job show {ended.id}` shows how it ended."
         super().__init__(
-            f"nothing to cancel of task {task_id}: {what}",
-            hint=_on_children(children)
-            or f"`sow job list --task {task_id}` shows the jobs it had.",
+            f"nothing to cancel of {subject_of(ended) if ended else f'task {task_id}'}: {what}",
+            hint=_on_children(children) or had,
         )
         self.ended = ended
         """The job that has ended, where the error says how."""
 
 
 class TooLate(StateError):
-    """The agent has reported already; its report stands."""
+    """The agent has reported already, and its report stands; or the job has ended by itself."""
 
     def __init__(self, job: Job, status: TaskStatus | None, children: Sequence[Job] = ()) -> None:
+        how = f"its agent has already left {status}" if status else f"it has ended ({job.state})"
+        wait = f"`{wait_for_job(job)}` {'waits until' if status else 'prints how'} it has ended."
         super().__init__(
-            f"too late to cancel job {job.id} of task {job.task_id}: "
-            f"its agent has already left {status}",
-            hint=_on_children(children)
-            or f"`sow agent wait {job.task_id}` waits until it has ended.",
+            f"too late to cancel job {job.id} of {subject_of(job)}: {how}",
+            hint=_on_children(children) or wait,
         )
 
 
@@ -81,7 +85,8 @@ class NotGivenBack(StateError):
 
 def _how_it_ended(job: Job) -> str:
     if job.state is JobState.CANCELLED:
-        return f"job {job.id} is cancelled already, left {job.outcome_status}"
+        left = f", left {job.outcome_status}" if job.outcome_status else ""
+        return f"job {job.id} is cancelled already{left}"
     return f"job {job.id} has ended"
 
 

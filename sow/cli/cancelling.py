@@ -44,7 +44,7 @@ def cancel_and_wait(
 ) -> int:
     """Cancel the job that `find` returns, wait until all of it has ended, and print it.
 
-    `ended` gets the jobs of its agent that have ended with it. Returns the exit
+    `ended` gets it, and the jobs of its agent that have ended with it. Returns the exit
     code. Raises NothingToCancel, TooLate, StateError; what has ended is
     printed before.
     """
@@ -61,7 +61,8 @@ def cancel_and_wait(
             _show(caller, database, cancelled, as_json=as_json)
             _see_to_batches(caller, database, cancelled, end=with_batches)
             if ended is not None:
-                ended.update(job.id for job in cancelled.children if job.state.is_final)
+                family = (cancelled.job, *cancelled.children)
+                ended.update(job.id for job in family if job.state.is_final)
         except GONE:
             return int(ExitCode.INTERRUPTED)
         except NothingToCancel as refusal:
@@ -85,8 +86,8 @@ def cancel_tasks(
 ) -> int:
     """Cancel the job of each task, one after the other, and print each; return the exit code.
 
-    A job that has ended with an earlier one of them, whose agent had queued
-    it, was printed with that.
+    A job that has ended with an earlier one of them, because it is one merge
+    of both or that one's agent had queued it, was printed with that.
     """
     ended: set[JobId] = set()
 

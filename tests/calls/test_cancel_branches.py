@@ -1,8 +1,11 @@
 """A cancel of each job in each state, of what its agent has queued, and its wait for the end."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from calls.desk import WORKER, Desk
+from reports.job_cases import NOW
 
 from sow.calls.ancestry import WouldEndItself
 from sow.calls.autostart import NoWorker
@@ -18,11 +21,13 @@ from sow.calls.cancel import (
 from sow.calls.cancel_to_end import EndIsUnverifiable, NotEnded, cancel_to_end, not_ended
 from sow.calls.live_jobs import TaskIsRunning, end_live_job, refuse_while_live
 from sow.calls.wait import Progress
+from sow.cli.cancelling import cancel_tasks
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, leases
 from sow.processes import facts
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Verb
+from sow.schema.job_terms import CheckTerms, JobTerms, MergeTerms
 from sow.schema.task import TaskStatus
 from sow.state.state_errors import UnknownTask
 
@@ -161,6 +166,70 @@ def test_the_same_cancel_goes_on_where_one_broke_off(desk: Desk) -> None:
     with pytest.raises(NothingToCancel) as refusal:
         cancel(desk, desk.job(top.id))
     assert "is cancelled already, left pending" in refusal.value.message
+
+
+def step(desk: Desk, terms: JobTerms | None = None, **fields: Any) -> Job:
+    """Queue a job without an agent: a check of the project, or what `fields` say."""
+    wanted = {"verb": Verb.CHECK, "task_id": "", "agent": "", "executor": None, **fields}
+    job = desk.insert(terms=terms or CheckTerms(names=("unit",)), **wanted)
+    leases.enqueue(desk.database, job.id, now=NOW)
+    return desk.job(job.id)
+
+
+def merge_of_two(desk: Desk) -> Job:
+    tasks = (TaskId("010"), TaskId("020"))
+    for task in tasks:
+        desk.task(task, TaskStatus.COMPLETED)
+    return step(desk, MergeTerms(tasks=tasks), verb=Verb.MERGE, task_id="010")
+
+
+def test_a_step_that_is_cancelled_already_has_left_no_status(desk: Desk) -> None:
+    about_the_project, merge = step(desk), merge_of_two(desk)
+    refused = []
+    for job in (about_the_project, merge):
+        cancel(desk, job)
+        with pytest.raises(NothingToCancel) as refusal:
+            cancel(desk, job)
+        refused.append((refusal.value.message, refusal.value.hint))
+    assert refused == [
+        (
+            "nothing to cancel of the project: job 1 is cancelled already",
+            "`sow job show 1` shows how it ended.",
+        ),
+        (
+            "nothing to cancel of task 010 and task 020: job 2 is cancelled already",
+            "`sow job list --task 010` shows the jobs it had.",
+        ),
+    ]
+
+
+def test_one_merge_of_the_tasks_of_a_cancel_is_ended_and_printed_once(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    merge = merge_of_two(desk)
+    tasks = [TaskId("010"), TaskId("020")]
+    assert cancel_tasks(desk.caller, tasks, keep_children=False, as_json=False) == 0
+    assert desk.job(merge.id).state is JobState.CANCELLED
+    said = capsys.readouterr()
+    assert (said.out.count("\n"), said.err) == (1, "")
+    assert said.out.startswith("010, 020 cancelled (merge, job 1")
+
+
+def test_a_step_that_ends_before_its_cancel_is_heeded_says_how(desk: Desk) -> None:
+    """A worker may be about to write that the check has passed."""
+    desk.staff()
+    check = step(desk)
+    leases.claim(desk.database, WORKER, total=9, own=9, now=NOW)
+
+    def passes(_: Progress) -> None:
+        desk.database.run("delete from lease where job_id = ?", (check.id,))
+        ends = {"state": JobState.DONE, "cause": Cause.PASSED, "ended_at": NOW + 1}
+        jobs.change_job(desk.database, check.id, **ends)
+
+    cancelled = cancel_to_end(desk.caller, desk.database, check, on_tick=passes)
+    error = TooLate(cancelled.job, cancelled.job.outcome_status)
+    assert error.message == "too late to cancel job 1 of the project: it has ended (done)"
+    assert error.hint == "`sow job wait 1` prints how it has ended."
 
 
 def test_a_task_that_cannot_be_given_back_is_told_last(desk: Desk) -> None:
