@@ -24,6 +24,8 @@ from sow.schema.batch import Batch
 from sow.state.kept.store import project_id_at
 
 FALLBACK_SECONDS = 2.0
+MOST_LOOKS = 5
+"""How often a look is made anew at most: in a busy queue something happens during each."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,27 @@ class BatchLook:
 def look_at_batch(
     caller: Caller, database: Database, config: Configuration, batch_id: BatchId, seen: Seen
 ) -> BatchLook:
-    """Return how a batch stands now. Changes nothing."""
+    """Return how a batch stands now, by one look (`look_surely`). Changes nothing."""
     batch = batches.get_batch(database, batch_id)
     if project_id_at(caller.workspace.root) != batch.project_id:
         return BatchLook(batch, None, seen)
     return BatchLook(batch, look(Work(caller, database, config, batch), seen), seen)
+
+
+def look_surely(
+    caller: Caller, database: Database, config: Configuration, batch_id: BatchId, seen: Seen
+) -> BatchLook:
+    """Return how a batch stands now, by a look during which nothing has happened.
+
+    What has changed meanwhile may be in one half of a look, and not in the other: a job may be
+    missing that has just been placed, and a person be called for its task.
+    """
+    for _ in range(MOST_LOOKS):
+        upto = changes.newest(database).seq
+        found = look_at_batch(caller, database, config, batch_id, seen)
+        if changes.newest(database).seq == upto:
+            break
+    return found
 
 
 def wait_for_batch(
@@ -87,13 +105,14 @@ def wait_for_batch(
                 looked_up_to = upto
             waited = time.monotonic() - begun
             is_up = seconds is not None and waited >= seconds
-            # What has changed meanwhile may be in one half of the look, and not in the other.
             is_sure = changes.newest(database).seq == upto
             if is_sure and not is_told:
                 is_told = True
                 tell_of_files(caller, database, found)
-            if (found.rests and is_sure) or is_up:
+            if found.rests and is_sure:
                 return found
+            if is_up:
+                return found if is_sure else look_surely(caller, database, config, batch_id, seen)
             if found.rests:
                 continue
             staffing.ensure()

@@ -7,7 +7,7 @@ import click
 from sow.batches.gathering import Seen
 from sow.batches.views import exit_code_of, listed, standings_of
 from sow.calls.batch_call import find, open_records
-from sow.calls.batch_wait import look_at_batch, tell_of_files
+from sow.calls.batch_wait import look_at_batch, look_surely, tell_of_files
 from sow.calls.caller import Caller
 from sow.cli import completing_names
 from sow.cli.batch_words import show as show_batch
@@ -81,7 +81,7 @@ def show(name: str | None, as_json: bool) -> None:
     with closing(database):
         batch = find(caller, database, name)
         config = caller.load_configuration()
-        found = look_at_batch(caller, database, config, batch.id, Seen(caller.workspace))
+        found = look_surely(caller, database, config, batch.id, Seen(caller.workspace))
         show_batch(caller, database, found, WaitOptions(as_json=as_json))
 
 

@@ -10,7 +10,7 @@ import click
 
 from sow.batches.gathering import Seen
 from sow.batches.views import detail_of, listed, standings_of, view_of
-from sow.calls.batch_wait import BatchLook, look_at_batch, wait_for_batch
+from sow.calls.batch_wait import BatchLook, look_surely, wait_for_batch
 from sow.calls.caller import Caller
 from sow.cli.batch_progress import BatchProgress
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
@@ -89,7 +89,7 @@ def short_of(caller: Caller, database: Database, batch: Batch, seen: Seen) -> Ba
     """Return a batch in short, as a look at it finds it; one that has ended as it is on record."""
     if batch.state.has_ended:
         return listed(database, batch.project_id, [batch])[0]
-    found = look_at_batch(caller, database, caller.load_configuration(), batch.id, seen)
+    found = look_surely(caller, database, caller.load_configuration(), batch.id, seen)
     states = [each.state for each in standings_of(database, found.batch, found.plan)]
     waits = ELSEWHERE if found.is_elsewhere else ""
     return view_of(found.batch, states, rests=found.rests, waits=waits)

@@ -7,17 +7,19 @@ from typing import Any
 import pytest
 from calls.batch_desk import batch, begin, items, look, placed, turn
 from calls.desk import Desk
+from reports.job_cases import NOW
 
+from sow.batches.gathering import Seen
 from sow.calls import batch_call, batch_deeds, batch_turn
 from sow.calls.batch_call import BatchHasEnded
 from sow.calls.batch_cancel import cancel_batch
 from sow.calls.batch_deeds import Step, Work
-from sow.calls.batch_wait import BatchLook, wait_for_batch
+from sow.calls.batch_wait import BatchLook, look_surely, wait_for_batch
 from sow.calls.placement import place
 from sow.errors import StateError
 from sow.files import StateLocked
-from sow.ids import TaskId
-from sow.jobs import batches, changes
+from sow.ids import JobId, TaskId
+from sow.jobs import batches, changes, jobs
 from sow.schema.batch import BatchState, ItemState
 from sow.schema.job import JobState
 from sow.schema.task import TaskStatus
@@ -179,6 +181,34 @@ def test_a_call_that_waits_for_a_batch_goes_on_waiting_for_what_that_depends_on(
     found = waits(seconds=60.0, on_tick=tick)
     assert (found.rests, len(ticks)) == (True, 1)
     assert batch(work).state is BatchState.OVER, "what depends on a failure is blocked"
+
+
+def test_a_job_that_is_placed_during_a_look_calls_nobody_in_a_call_that_waits_no_longer(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An interrupted task goes on in another batch; without its job it seems to ask something."""
+    desk.task()
+    desk.staff()
+    first = begin(desk)
+    turn(first)
+    desk.change(status=TaskStatus.PAUSED)
+    desk.end(1, TaskStatus.PAUSED, JobState.CANCELLED)
+    jobs.change_job(desk.database, JobId(1), started_at=NOW, cancel_requested_at=NOW)
+    batches.change_batch(desk.database, first.batch.id, state=BatchState.CANCELLED, ended_at=NOW)
+    again = begin(desk).batch.id
+    seen = Seen(desk.workspace)
+    for look_now in (
+        partial(wait_for_batch, seconds=0.0),
+        partial(look_surely, seen=seen),
+    ):
+        between_its_halves(monkeypatch, lambda: desk.insert(state=JobState.PREPARING, batch=again))
+        found = look_now(desk.caller, desk.database, desk.config, again)
+        assert found.plan is not None
+        assert [item.state for item in found.plan.standings] == [ItemState.WAITING]
+        assert not found.rests
+        newest = jobs.newest_id(desk.database)
+        jobs.change_job(desk.database, newest, state=JobState.CANCELLED, started_at=NOW)
+        jobs.change_job(desk.database, newest, cancel_requested_at=NOW)
 
 
 def test_a_cancel_that_comes_too_late_leaves_a_batch_as_it_ended(desk: Desk) -> None:
