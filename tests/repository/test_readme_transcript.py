@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from journeys.callers import gate, good, open_gate
+from journeys.callers import besides_news, gate, good, open_gate
 from journeys.site import DEADLINE_SECONDS, Site, make_site, wait_until
 from repository.markdown import blocks, read, steps
 
@@ -42,7 +42,7 @@ def run(site: Site, command: str) -> list[str]:
         check=False,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{site.worker_logs()}"
-    return done.stdout.splitlines()
+    return besides_news(done.stdout).splitlines()
 
 
 def normalised(lines: Sequence[str]) -> list[str]:
