@@ -50,8 +50,8 @@ def look(caller: Caller, *, is_at_terminal: bool, closely: bool = False) -> Situ
     reader = _reader(caller, configuration, is_at_terminal=is_at_terminal)
     found = Situation(reader=reader, workspace=workspace, branch=branch_at(workspace.root) or "")
     if not has_project(workspace):
-        ended = _last_ended(workspace, found.branch)
-        return _replace(found, configuration, errors, ended=ended)
+        ended, mixed = _last_ended(workspace, found.branch), _mixed(workspace)
+        return _replace(found, configuration, errors, ended=ended, mixed=mixed)
     project = _or_error(lambda: read_project(workspace), errors)
     if project is None:
         return _replace(found, configuration, errors, has_project=True)
@@ -76,6 +76,7 @@ def _replace(
     *,
     has_project: bool = False,
     ended: Ended | None = None,
+    mixed: str = "",
 ) -> Situation:
     return Situation(
         reader=found.reader,
@@ -85,6 +86,7 @@ def _replace(
         configuration=configuration,
         errors=errors,
         ended=ended,
+        mixed=mixed,
     )
 
 
@@ -190,6 +192,14 @@ def _reader(caller: Caller, configuration: Configuration | None, *, is_at_termin
         may_approve=may_approve,
         wait="" if is_at_terminal or is_bound else WAIT,
     )
+
+
+def _mixed(workspace: Workspace) -> str:
+    """Return the folder of an ended project that git has mixed with another one."""
+    from sow.state.archive import mixed_folder  # only where there is none at work
+
+    folder = mixed_folder(workspace)
+    return "" if folder is None else folder.relative_to(workspace.root).as_posix()
 
 
 def _last_ended(workspace: Workspace, branch: str) -> Ended | None:

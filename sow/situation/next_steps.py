@@ -61,6 +61,9 @@ def _steps(now: Situation) -> Iterator[Remedy]:
     yield from repairs(now)
     if now.project is None or now.facts is None:
         if not now.has_project:
+            if now.mixed:
+                why = f"git has mixed another project into {now.mixed}, an ended one"
+                yield Remedy("sow validate", why)
             yield Remedy('sow project new "<name>"', _why_none(now.ended))
             if now.ended is not None and now.ended.units:
                 command = f'sow project new "<name>" --from-breakdown {now.ended.units}'

@@ -121,3 +121,5 @@ class Situation(Struct, frozen=True):
     """What could not be read; the rest was."""
     ended: Ended | None = None
     """Where there is no project: the last one."""
+    mixed: str = ""
+    """Where there is no project: the folder of an ended one that git has mixed with another."""

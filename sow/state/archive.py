@@ -41,6 +41,21 @@ def is_of_another(folder: Path, project: Project) -> bool:
     return name is not None and project.id[:8] != name["beginning"]
 
 
+def mixed_folder(workspace: Workspace) -> Path | None:
+    """Return an ended project into whose folder git has put another one's state; None without."""
+    for folder in archived_folders(workspace):
+        name = OWN_NAME.search(folder.name)
+        try:
+            # Its id lies in its state: few are worth being parsed.
+            if name is None or name["beginning"].encode() in read_bytes(folder / "state.yaml"):
+                continue
+            if is_of_another(folder, read_archived(folder)):
+                return folder
+        except SowError:
+            continue
+    return None
+
+
 def last_ended(workspace: Workspace, branch: str | None) -> Archived | None:
     """Return the project that was the last to end on a branch; one that cannot be read is none."""
     newest_first = reversed(archived_folders(workspace))
