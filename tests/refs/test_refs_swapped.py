@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from proving import hand_in, seeds
+from proving import hand_in, rounds, seeds
 from refs.ref_site import RefSite
 from refs.refs_storm import forked
 from refs.refs_swapped import SwapStorm, without_links
@@ -55,7 +55,7 @@ def test_links_put_in_the_way_lead_nothing_outside(tmp_path: Path, poisoned_home
 def test_a_storm_of_links_leads_nothing_outside(
     tmp_path: Path, poisoned_home: Path, seed: int
 ) -> None:
-    storm = storm_of(tmp_path, poisoned_home, seed, 400)
+    storm = storm_of(tmp_path, poisoned_home, seed, rounds(400, 100))
     hand_in("links in the way of references", seed, {"swaps": storm.swaps, **storm.ends})
 
 

@@ -27,7 +27,7 @@ CODES = {0, 1, 4}
 ODD = sorted(set(MAKERS) - {"huge", "device"})
 """What may lie in a file's place; reading the other two takes long."""
 examples = settings(
-    max_examples=min(80, settings.default.max_examples),
+    max_examples=min(30, settings.default.max_examples),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

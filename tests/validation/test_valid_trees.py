@@ -17,7 +17,7 @@ NOWHERE = Path("/nonexistent/config.yaml")
 
 
 @settings(
-    max_examples=min(60, settings.default.max_examples),
+    max_examples=min(25, settings.default.max_examples),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
