@@ -1,9 +1,9 @@
 """The thread that watches every running attempt of a worker and settles what has ended.
 
-Owns the set of attempts under watch, and what one look at them does, in which
-order. It sleeps until something wakes it (`wakeups`) or a look is due. Started
-and adopted attempts are the same to it, so a worker needs no thread for each
-agent and a new one takes over where a dead one stopped.
+Owns the set of attempts under watch, and what follows from a look at one. It
+sleeps until something wakes it (`wakeups`) or a look is due. Started and adopted
+attempts are the same to it, so a worker needs no thread for each agent and a new
+one takes over where a dead one stopped.
 """
 
 import logging
@@ -17,21 +17,16 @@ from sow.faults import passing_fault
 from sow.ids import JobId
 from sow.jobs import workers
 from sow.jobs.faults import QueueChanged
-from sow.jobs.leases import Fenced, end_is_asked
+from sow.jobs.leases import Fenced
 from sow.schema.causes import CAUSES, Cause
 from worker.after_attempt import gathering_of
-from worker.agent_end import persist_session
+from worker.at_work import see_to
 from worker.attempt_over import ask_to_end, has_ended, supervisor_lives
-from worker.budgeting import over_share, warn_if_due
 from worker.context import WorkerContext, tell
-from worker.metering import note_usage_so_far
-from worker.orphans import press, remove_fence
+from worker.orphans import remove_fence
 from worker.running import Running
 from worker.settle import settle_attempt
-from worker.standstill import keep_going
-from worker.task_state import has_reported
 from worker.wakeups import Wakeups
-from worker.watchdog import overdue
 
 TICK_SECONDS = 0.5
 """How often the output of running agents is read, and unverified endings looked at."""
@@ -192,24 +187,20 @@ class Monitor:
     def _look_at(self, running: Running) -> None:
         """Read what is new of one attempt and settle it if it has ended. The boundary of it."""
         try:
-            if has_ended(running):
+            running.is_over = False  # until this very look proves it
+            running.is_over = has_ended(running)
+            if running.is_over:
                 self._wakeups.close_pidfd(running)
                 running.output.ends_here()
                 running.output.read_for(self._reading_seconds())
                 if not running.output.is_behind:
                     self._settle(running)
                 return
-            running.over_since = None  # something of it runs on
-            self._pass_on_cancellation(running)  # first: nothing below may keep it from the agent
-            keep_going(running, now=time.monotonic())
-            running.output.read_for(self._reading_seconds())
-            persist_session(self.context, running)
-            note_usage_so_far(self.context, running)
-            warn_if_due(self.context, running, now=time.monotonic())
-            self._end_if_overdue(running)
-            if not supervisor_lives(running):
+            is_alone = not supervisor_lives(running)
+            if is_alone:
                 self._wakeups.close_pidfd(running)
-                press(running, now=time.monotonic())
+            seconds = self._reading_seconds()
+            see_to(self.context, running, reading_seconds=seconds, is_alone=is_alone)
             running.failures = 0
         except Fenced:
             tell(running.job, "was taken over by another worker")
@@ -218,13 +209,14 @@ class Monitor:
             running.postpone()
             self._on_change(error)
         except SowError as error:
-            tell(running.job, f"cannot be settled yet: {error.message}")
+            tell(running.job, f"cannot be {_deed_on(running)} yet: {error.message}")
             running.postpone()
         except Exception as error:
             if passing_fault(error) is not None:
                 tell(running.job, f"cannot be looked at now: {error}")
             else:
-                logger.exception("job %s: cannot be settled yet", running.job.id)
+                words = "job %s: cannot be %s yet"
+                logger.exception(words, running.job.id, _deed_on(running))
             running.postpone()
 
     def _settle(self, running: Running) -> None:
@@ -258,22 +250,10 @@ class Monitor:
             self._watched.pop(running.job.id, None)
             self._idle.notify_all()
 
-    def _end_if_overdue(self, running: Running) -> None:
-        if running.asked_to_end:
-            return
-        verdict = overdue(
-            running, time.monotonic(), lambda: has_reported(self.context, running.job)
-        ) or over_share(self.context, running)
-        if verdict is not None:
-            tell(running.job, f"{verdict.reason}; ending it")
-            running.ended_for = verdict
-            ask_to_end(running)
 
-    def _pass_on_cancellation(self, running: Running) -> None:
-        if running.asked_to_end:
-            return
-        if end_is_asked(self.context.database, running.job.id):
-            ask_to_end(running)
+def _deed_on(running: Running) -> str:
+    """Return what a look was about to do, for words on what kept it from that."""
+    return "settled" if running.is_over else "looked at"
 
 
 def _note_ends(due: Sequence[Running], ready: Collection[int]) -> None:

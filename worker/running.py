@@ -77,6 +77,10 @@ class Running:
     """When its supervisor was found stopped lately, on the monotonic clock."""
     over_since: float | None = None
     """When its supervisor was seen to have left a record of the end; on the monotonic clock."""
+    is_over: bool = False
+    """Whether the last look has proved its end."""
+    session_at: float = 0.0
+    """When to try to put its session on record, on the monotonic clock."""
     failures: int = 0
     """How often in a row it could not be looked at or settled."""
     not_before: float = 0.0

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from attempt_cases import is_running, wait_until
+from attempts.job_values import CLAUDE
 from capabilities import skip_or_fail
 from watch_cases import SESSION, WatchSite, dead_process
 
@@ -22,8 +23,8 @@ from sow.processes import cgroup, facts
 from sow.processes.procfs import read_stat
 from sow.schema.job import Cause, JobState
 from sow.schema.task import TaskStatus
+from worker import at_work, output
 from worker import monitor as monitor_module
-from worker import output
 from worker.attempt_over import ask_to_end, has_ended
 from worker.running import LONGEST_POSTPONEMENT_SECONDS
 from worker.settle import settle_attempt
@@ -614,7 +615,7 @@ def test_an_attempt_whose_folder_cannot_be_looked_into_keeps_nobody_from_the_oth
     monitor.watch(lost)
     monitor.watch(site.adopt(second))
     (site.workspace.root / "go").touch()
-    wait_until(lambda: "cannot be settled yet" in caplog.text, "its end is seen")
+    wait_until(lambda: "cannot be looked at yet" in caplog.text, "the look fails")
     site.change_task("020", status=TaskStatus.NEEDS_REVIEW)
     (site.workspace.root / "later").touch()
     wait_until(attempt.paths.exit.exists)
@@ -655,4 +656,63 @@ def test_a_round_that_fails_as_a_whole_ends_no_watch(
     wait_until(lambda: "cannot be looked at now; they are in a moment" in caplog.text)
     site.database.run("drop trigger refusing")
     assert site.ended(job).cause is Cause.MISSING_BINARY
+    monitor.stop()
+
+
+NEWS = f'{{"type":"system","subtype":"init","session_id":"{SESSION[:-1]}9"}}'
+"""What a session is to be put on record for."""
+
+
+def test_a_broken_state_keeps_no_limit_from_an_agent(site: WatchSite) -> None:
+    """It ran on past its time, for its session could not be put on record first."""
+    job = site.job(executor=msgspec.structs.replace(CLAUDE, timeout_seconds=1.0))
+    site.lease(job)
+    attempt = site.run(job, f"echo '{NEWS}'; exec sleep 600")
+    running = site.adopt(job)
+    site.state_file().write_text("<<<<<<< HEAD\n")
+    monitor = site.start_monitor()
+    monitor.watch(running)
+    wait_until(attempt.paths.exit.exists, "it is ended")
+    assert running.ended_for is not None
+    assert running.ended_for.cause is Cause.TIMED_OUT
+    monitor.stop()
+
+
+def test_a_broken_state_keeps_no_cancel_from_an_agent_without_a_supervisor(
+    site: WatchSite,
+) -> None:
+    job = site.job()
+    site.lease(job)
+    attempt = site.run(job, f"echo '{NEWS}'; exec sleep 600")
+    wait_until(attempt.paths.output.read_bytes, "it has told of its session")
+    attempt.started[0].kill()
+    attempt.started[0].wait()
+    running = site.adopt(job)
+    site.state_file().write_text("<<<<<<< HEAD\n")
+    monitor = site.start_monitor()
+    monitor.watch(running)
+    jobs.change_job(site.database, job.id, cancel_requested_at=site.context.now())
+    monitor.wake()
+    wait_until(lambda: not is_running(attempt.agent_pid()), "it is ended")
+    monitor.stop()
+
+
+def test_a_session_is_put_on_record_when_a_broken_state_is_mended(
+    site: WatchSite, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    monkeypatch.setattr(at_work, "SESSION_SECONDS", 0.1)
+    job = site.job()
+    site.lease(job)
+    site.run(job, f"echo '{NEWS}'; exec sleep 600")
+    running = site.adopt(job)
+    text = site.state_file().read_bytes()
+    site.state_file().write_text("<<<<<<< HEAD\n")
+    monitor = site.start_monitor()
+    monitor.watch(running)
+    wait_until(lambda: "its session cannot be put on record yet" in caplog.text)
+    site.state_file().write_bytes(text)
+    wait_until(lambda: site.task().session_id == f"{SESSION[:-1]}9")
+    assert running.failures == 0
+    assert "settled" not in caplog.text
     monitor.stop()
