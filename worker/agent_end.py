@@ -47,7 +47,14 @@ from worker.task_state import (
     session_seen,
 )
 
-__all__ = ["decide_next", "facts_of", "judge_ending", "persist_session", "write_down"]
+__all__ = [
+    "decide_next",
+    "facts_of",
+    "judge_ending",
+    "persist_session",
+    "take_back_words",
+    "write_down",
+]
 
 NEEDS_REVIEW = TaskStatus.NEEDS_REVIEW
 
@@ -63,6 +70,13 @@ def persist_session(context: WorkerContext, running: Running) -> None:
     running.task = change_under_lease(
         context, running.job, running.lease, lambda task: session_seen(task, running)
     )
+
+
+def take_back_words(context: WorkerContext, running: Running, job: Job) -> None:
+    """Take back of the task's state what its author may not say of its own work. Raises Fenced."""
+    own_word = _authors_word(context, running, job)
+    change = both(puts_back_judgements(running), own_word)
+    change_under_lease(context, job, running.lease, change)
 
 
 def facts_of(running: Running) -> Mapping[str, Any]:

@@ -22,6 +22,7 @@ from sow.schema.causes import CAUSES, Cause
 from worker.after_attempt import gathering_of
 from worker.at_work import see_to
 from worker.attempt_over import ask_to_end, has_ended, supervisor_lives
+from worker.close_by_bug import close_by_bug
 from worker.context import WorkerContext, tell
 from worker.orphans import remove_fence
 from worker.running import Running
@@ -41,6 +42,10 @@ ROUND_FAILED_SECONDS = 1.0
 
 MOST_FAILURES = 20
 """How often in a row a passing fault may keep work from being gathered; then it is told."""
+
+MOST_BUGS = 10
+"""How often what is neither an error of ours nor a passing fault may keep an attempt whose end is
+proved from being settled; then its job is closed as failed."""
 
 WORKER_STOPPED = Verdict(Cause.WORKER_STOPPED, CAUSES[Cause.WORKER_STOPPED].words)
 
@@ -201,7 +206,7 @@ class Monitor:
                 self._wakeups.close_pidfd(running)
             seconds = self._reading_seconds()
             see_to(self.context, running, reading_seconds=seconds, is_alone=is_alone)
-            running.failures = 0
+            running.failures = running.bugs = 0
         except Fenced:
             tell(running.job, "was taken over by another worker")
             self._forget(running)
@@ -217,6 +222,9 @@ class Monitor:
             else:
                 words = "job %s: cannot be %s yet"
                 logger.exception(words, running.job.id, _deed_on(running))
+                running.bugs += running.is_over
+                if running.bugs >= MOST_BUGS and self._close(running, error):
+                    return
             running.postpone()
 
     def _settle(self, running: Running) -> None:
@@ -229,6 +237,22 @@ class Monitor:
         settle_attempt(self.context, running)
         self._forget(running)
         workers.wake(self.context.workspace)  # a slot is free; and we may have nothing left to do
+
+    def _close(self, running: Running, error: Exception) -> bool:
+        """Close a job that a bug of ours keeps from being settled; tell whether it is let go of."""
+        try:
+            close_by_bug(self.context, running, error)
+        except Fenced:
+            pass  # it was closed before, or another worker has it
+        except QueueChanged as changed:
+            self._on_change(changed)
+            return False
+        except Exception:
+            logger.exception("job %s: cannot be closed either", running.job.id)
+            return False
+        self._forget(running)
+        workers.wake(self.context.workspace)
+        return True
 
     def _is_gathered(self, running: Running) -> bool:
         """Whether what is to be found out of files is; begin with it if need be. Raises faults."""

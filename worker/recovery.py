@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from sow.calls.abandoned import finish, give_back, is_abandoned
 from sow.calls.ending import carry_out_recorded, sweep_ended
 from sow.calls.open_hold import is_deserted, release
-from sow.errors import SowError, StateError
+from sow.errors import QueueError, SowError, StateError
 from sow.ids import JobId, WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.end_entries import log_ends
@@ -83,6 +83,10 @@ def give_back_tasks(context: WorkerContext) -> None:
             done = give_back(context.workspace, context.database, job, now=context.now())
         except StateError as error:
             tell(job, f"it has ended; its task cannot be given back yet: {error.message}")
+        except QueueError:
+            raise
+        except Exception:
+            logger.exception("job %s has ended; its task cannot be given back yet", job.id)
         else:
             if done:
                 tell(job, f"its task is given back: {job.state}")
@@ -136,6 +140,8 @@ def _boundary(job_id: JobId) -> Iterator[None]:
         raise  # nothing can be recovered any more
     except (SowError, OSError) as error:
         logger.warning("job %s cannot be taken up yet: %s", job_id, error)
+    except Exception:  # a bug of ours with one job would keep every worker from its start
+        logger.exception("job %s cannot be taken up yet", job_id)
 
 
 def _adopt(context: WorkerContext, lease: Lease, monitor: Monitor, excuse: str = "") -> None:

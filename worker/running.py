@@ -79,6 +79,8 @@ class Running:
     """When its supervisor was seen to have left a record of the end; on the monotonic clock."""
     is_over: bool = False
     """Whether the last look has proved its end."""
+    bugs: int = 0
+    """How often a fault of ours has kept it from being settled since then."""
     session_at: float = 0.0
     """When to try to put its session on record, on the monotonic clock."""
     failures: int = 0

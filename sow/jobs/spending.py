@@ -62,6 +62,15 @@ def note(
         )
 
 
+def close(database: Database, job_id: JobId, *, now: float) -> None:
+    """End the rows of a job whose last attempt nobody could measure to its end."""
+    database.run(
+        "update spending set ended_at = max(began_at, ?), is_partial = 1, is_unpriced = 1"
+        " where job_id = ? and ended_at is null",
+        (now, job_id),
+    )
+
+
 def _first_fields(job: Job, attempt: Attempt) -> dict[str, Any]:
     return {
         "job_id": job.id,

@@ -1,0 +1,98 @@
+"""The end of a job whose attempt is over, and that a bug of ours keeps from being settled.
+
+Owns that such a job fails for that reason, instead of being tried again for ever while it holds
+its task. It judges nothing, and reads neither output nor results: what fails may be any of these.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from msgspec import UNSET
+
+from sow.errors import QueueError, StateError
+from sow.executors.base import Verdict
+from sow.faults import passing_fault
+from sow.jobs import jobs, leases, spending
+from sow.schema.causes import Cause
+from sow.schema.job import NOT_BROUGHT_BACK, Job
+from sow.schema.job_terms import AuthorTerms
+from sow.schema.kinds import kind_of
+from sow.terminal_text import readable
+from worker.agent_end import take_back_words
+from worker.context import WorkerContext, logger
+from worker.decision import with_gathered
+from worker.job_end import end_unwritten
+from worker.orphans import remove_fence
+from worker.postponing import is_checked_out
+from worker.running import Running
+
+LONGEST_REASON = 1000
+
+
+def close_by_bug(context: WorkerContext, running: Running, error: Exception) -> None:
+    """Fail the job of an attempt whose end is proved, by what keeps it from being settled.
+
+    A worker that dies in between leaves it to the next one, which tries to settle it first.
+    Raises Fenced, and whatever keeps even this from being written.
+    """
+    if running.process is not None:
+        running.process.kill()
+        running.process.wait()
+    with suppress(Exception):
+        remove_fence(running)
+    job = jobs.get_job(context.database, running.job.id)
+    number = running.attempt.number
+    warnings = (*_warnings_of(running, job), *_take_back_words(context, running, job))
+    words = readable(f"sow itself failed: {type(error).__name__}: {error}")[:LONGEST_REASON]
+    verdict = Verdict(Cause.INTERNAL, f"{words}\nWhat its attempt has left was not judged.")
+    with leases.under(context.database, running.lease):
+        now = context.now()
+        jobs.close_attempt(context.database, job.id, number, verdict.cause, verdict.reason, now=now)
+        spending.close(context.database, job.id, now=now)
+    # A commit of its own: what the task is owed is given back under the task's lock.
+    end_unwritten(
+        context,
+        job,
+        running.lease,
+        verdict,
+        settled=number,
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
+
+
+def _take_back_words(context: WorkerContext, running: Running, job: Job) -> Sequence[str]:
+    """Take back what an author may not say of its own work; return what a person has to know.
+
+    A batch would merge a task whose author has written `completed` or a review by hand.
+    """
+    if not kind_of(job).makes_work:
+        return ()
+    try:
+        if not is_checked_out(context, job):
+            raise StateError("its project is not checked out")
+        take_back_words(context, running, job)
+    except (leases.Fenced, QueueError):
+        raise
+    except Exception as error:
+        if passing_fault(error) is not None:
+            raise
+        logger.exception("job %s: what its author says of its work stays as it is", job.id)
+        return (readable(f"what its author says of its own work was not looked at: {error}"),)
+    return ()
+
+
+def _warnings_of(running: Running, job: Job) -> Sequence[str]:
+    """Return the job's warnings, with what came of gathering its work, or that nothing did."""
+    result = running.gathering.result if running.gathering is not None else None
+    if result is not None:
+        return with_gathered(job.warnings, result.warnings)
+    if not _has_worked_in_clone(running, job):
+        return job.warnings
+    return with_gathered(job.warnings, [f"{NOT_BROUGHT_BACK}: sow itself failed before that"])
+
+
+def _has_worked_in_clone(running: Running, job: Job) -> bool:
+    """Whether the agent of a job may have worked in a clone, by what is known without a look."""
+    apart = isinstance(job.terms, AuthorTerms) and job.terms.clone
+    known = running.task is not None and running.task.clone is UNSET
+    return kind_of(job).makes_work and (apart or not known)
