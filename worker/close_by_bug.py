@@ -12,7 +12,8 @@ from msgspec import UNSET
 from sow.errors import QueueError, StateError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault
-from sow.jobs import jobs, leases, spending
+from sow.jobs import jobs, leases
+from sow.jobs.closing import close_attempt
 from sow.schema.causes import Cause
 from sow.schema.job import NOT_BROUGHT_BACK, Job
 from sow.schema.job_terms import AuthorTerms
@@ -47,8 +48,7 @@ def close_by_bug(context: WorkerContext, running: Running, error: Exception) -> 
     verdict = Verdict(Cause.INTERNAL, f"{words}\nWhat its attempt has left was not judged.")
     with leases.under(context.database, running.lease):
         now = context.now()
-        jobs.close_attempt(context.database, job.id, number, verdict.cause, verdict.reason, now=now)
-        spending.close(context.database, job.id, now=now)
+        close_attempt(context.database, job.id, verdict.cause, verdict.reason, now=now)
     # A commit of its own: what the task is owed is given back under the task's lock.
     end_unwritten(
         context,

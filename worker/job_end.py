@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from sow.attempts.judge import CANCELLED
 from sow.calls.abandoned import cancellation, conclude
 from sow.clock import format_duration
 from sow.errors import ExecutorError, QueueError, SowError, StateError
 from sow.executors.base import Verdict
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.jobs import jobs, leases, waiters
+from sow.jobs.closing import close_attempt
 from sow.jobs.end_entries import remember, write_ends
 from sow.schema.budget import ReachedBudget
 from sow.schema.causes import Cause
@@ -80,11 +82,24 @@ def _fail_unmarked(
 
 
 def cancel_unstarted(context: WorkerContext, job: Job, lease: Lease) -> None:
-    """End a job that was cancelled while no agent of it ran, and give its task back."""
+    """End a job that was cancelled while no agent of it runs, and give its task back."""
     now = context.now()
-    ends = cancellation(context.database, job, reason="cancelled before it was started", now=now)
-    leases.settle(context.database, lease, **ends)
+    with leases.under(context.database, lease):
+        reason = _cancelled(context, job)
+        close_attempt(context.database, job.id, Cause.CANCELLED, CANCELLED.reason, now=now)
+        ends = cancellation(context.database, job, reason=reason, now=now)
+        leases.settle(context.database, lease, **ends)
     _conclude(context, job)
+
+
+def _cancelled(context: WorkerContext, job: Job) -> str:
+    """Return in words when a job was cancelled whose attempt, if it has one, has ended."""
+    attempt = jobs.last_attempt(context.database, job.id)
+    if attempt is None:
+        return "cancelled before it was started"
+    if attempt.number > job.settled:
+        return CANCELLED.reason
+    return "cancelled before it was started again"
 
 
 def _conclude(context: WorkerContext, job: Job) -> None:
@@ -120,17 +135,20 @@ def end(
     **spent: Any,
 ) -> None:
     """Write how a job has ended; `tell_of_end` follows when that is committed."""
+    now = context.now()
     is_step_done = verdict.cause is Cause.PASSED  # what it has to say stands in no task's record
-    leases.settle(
-        context.database,
-        lease,
-        state=state,
-        cause=verdict.cause,
-        reason=verdict.reason if state is not JobState.DONE or is_step_done else "",
-        outcome_status=status,
-        ended_at=context.now(),
-        **spent,
-    )
+    with leases.under(context.database, lease):
+        close_attempt(context.database, lease.job_id, verdict.cause, verdict.reason, now=now)
+        leases.settle(
+            context.database,
+            lease,
+            state=state,
+            cause=verdict.cause,
+            reason=verdict.reason if state is not JobState.DONE or is_step_done else "",
+            outcome_status=status,
+            ended_at=now,
+            **spent,
+        )
 
 
 def end_unwritten(

@@ -32,9 +32,12 @@ def note_usage_so_far(context: WorkerContext, running: Running) -> None:
 
 
 def note_last_usage(
-    context: WorkerContext, running: Running, cause: Cause, *, ended_at: float
+    context: WorkerContext, running: Running, cause: Cause | None, *, ended_at: float
 ) -> None:
-    """Write what an attempt has used that has ended; in the transaction that records its end."""
+    """Write what an attempt has used that has ended; in the transaction that records its end.
+
+    `cause` is None where why it ended is still to be judged: then this is written once more.
+    """
     if not kind_of(running.job).is_agents:
         return
     is_empty = not running.output.seen.meter.is_told and _no_agent_ran(running, cause)
@@ -42,7 +45,7 @@ def note_last_usage(
     _note(context, running, run, ended_at=ended_at)
 
 
-def _no_agent_ran(running: Running, cause: Cause) -> bool:
+def _no_agent_ran(running: Running, cause: Cause | None) -> bool:
     """Whether an attempt has made no request: its CLI says how it begins before its first one."""
     speaks_first = AGENT_CLIS[running.job.agents_executor.type].metering is Metering.AT_ONCE
     return cause in WITHOUT_AGENT or (speaks_first and not running.output.offset)

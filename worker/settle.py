@@ -104,17 +104,19 @@ def _record_ending(
     running: Running,
     ending: Ending,
     exit_facts: Exit | None,
-    verdict: Verdict,
+    verdict: Verdict | None,
 ) -> None:
+    """Put on record how an attempt has ended, and what it has used; why, where that is judged."""
     ended_at = (exit_facts.ended_at if exit_facts else None) or context.now()
+    cause = verdict.cause if verdict is not None else None
     with leases.under(context.database, running.lease):
-        note_last_usage(context, running, verdict.cause, ended_at=ended_at)
+        note_last_usage(context, running, cause, ended_at=ended_at)
         jobs.change_attempt(
             context.database,
             running.job.id,
             running.attempt.number,
-            cause=verdict.cause,
-            reason=verdict.reason,
+            cause=cause,
+            reason=verdict.reason if verdict is not None else "",
             exit_code=exit_facts.code if exit_facts else None,
             exit_signal=exit_facts.signal if exit_facts else None,
             cpu_seconds=exit_facts.cpu_seconds if exit_facts else None,
@@ -127,13 +129,15 @@ def _record_ending(
 def _keep_for_later(
     context: WorkerContext, running: Running, ending: Ending, exit_facts: Exit | None
 ) -> None:
-    """Keep an outcome in the records until its project is checked out again."""
+    """Keep an outcome in the records until its project is checked out again.
+
+    Why it has ended is judged then. What it has used counts from now on, and its share is free.
+    """
     now = context.now()
-    attempt = (running.job.id, running.attempt.number)
-    ended_at = exit_facts.ended_at if exit_facts else None
+    concluded = running.verdict or recorded(running)
     try:
         with leases.under(context.database, running.lease):
-            jobs.change_attempt(context.database, *attempt, ended_at=ended_at or now)
+            _record_ending(context, running, ending, exit_facts, concluded)
             leases.requeue(
                 context.database,
                 running.lease,

@@ -20,6 +20,7 @@ from sow.calls.unrecorded_agents import refuse_strays
 from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases, workers
+from sow.jobs.closing import close_attempt
 from sow.jobs.database import Database
 from sow.reports.wait_commands import wait_for_job
 from sow.reports.wording import subject_of
@@ -203,9 +204,7 @@ def _end_or_ask(caller: Caller, database: Database, job: Job) -> None:
     leases.withdraw(database, job.id)
     if leases.lease_of(database, job.id) is not None:
         return
-    attempt = jobs.last_attempt(database, job.id)
-    if attempt is not None and attempt.cause is None:
-        jobs.change_attempt(database, job.id, attempt.number, cause=Cause.CANCELLED)
+    close_attempt(database, job.id, Cause.CANCELLED, "cancelled", now=now)
     ends = cancellation(database, job, reason="cancelled while it waited", now=now)
     jobs.change_job(database, job.id, **ends)
 

@@ -414,22 +414,6 @@ def change_attempt(database: Database, job_id: JobId, number: int, **changes: An
     records.update(database, "attempt", {"job_id": job_id, "number": number}, changes)
 
 
-def close_attempt(
-    database: Database, job_id: JobId, number: int, cause: Cause, reason: str, *, now: float
-) -> None:
-    """Put on record how an attempt ended that nobody could judge; what is known already stays.
-
-    Nothing is known of its session either, which counts as kept for that (`transcript_seen`).
-    """
-    database.run(
-        "update attempt set ended_at = coalesce(ended_at, :now), cause = coalesce(cause, :cause),"
-        " reason = iif(cause is null, :reason, reason),"
-        " transcript_seen = iif(cause is null, 1, transcript_seen)"
-        " where job_id = :job and number = :number",
-        {"now": now, "cause": cause.value, "reason": reason, "job": job_id, "number": number},
-    )
-
-
 def attempts(database: Database, job_id: JobId) -> Sequence[Attempt]:
     """Return the attempts of a job, first to last."""
     rows = database.rows("select * from attempt where job_id = ? order by number", (job_id,))

@@ -63,10 +63,15 @@ def note(
 
 
 def close(database: Database, job_id: JobId, *, now: float) -> None:
-    """End the rows of a job whose last attempt nobody could measure to its end."""
+    """Put an end to what a job's attempts use of which nobody will tell any more.
+
+    It was when the attempt has ended, where that is on record, and now otherwise. What is known
+    of its use may be less than it has used.
+    """
     database.run(
-        "update spending set ended_at = max(began_at, ?), is_partial = 1, is_unpriced = 1"
-        " where job_id = ? and ended_at is null",
+        "update spending set is_partial = 1, is_unpriced = 1, ended_at = max(began_at, coalesce("
+        "(select attempt.ended_at from attempt where attempt.job_id = spending.job_id"
+        " and attempt.number = spending.number), ?)) where job_id = ? and ended_at is null",
         (now, job_id),
     )
 

@@ -1,0 +1,159 @@
+"""How a job ends of which an attempt is not judged: nothing of it stays open, and the words fit."""
+
+import os
+
+import pytest
+from attempt_cases import wait_until
+from test_budget_races import SMALL, TOTAL
+from watch_cases import NOW, PROJECT, WatchSite
+
+from sow.calls.caller import Caller
+from sow.calls.cancel import cancel_job
+from sow.executors.base import Verdict
+from sow.jobs import budgets, jobs, leases, spending
+from sow.schema.budget import Amounts
+from sow.schema.causes import Cause
+from sow.schema.job import Job, JobState
+from sow.schema.task import TaskStatus
+from worker import launch
+from worker.job_end import cancel_unstarted, end_unwritten
+from worker.next_supervisor import Standby
+from worker.running import Running
+from worker.settle import settle_attempt
+
+LATER = 1e12
+OTHER_PROJECT = "5e0a7d7c-1111-4b58-9d8e-0e0e0e0e0e0e"
+
+
+def check_out_another_project(site: WatchSite) -> None:
+    state = site.workspace.project_state
+    state.write_text(state.read_text().replace(PROJECT, OTHER_PROJECT))
+
+
+def over(site: WatchSite) -> Running:
+    """Return an attempt that has ended and has reserved the whole budget."""
+    job = site.job(budgets=SMALL)
+    site.lease(job)
+    attempt = site.run(job, "exit 0")
+    spending.begin(site.database, job, site.last_attempt(job), Amounts(tokens=TOTAL))
+    wait_until(attempt.paths.exit.exists)
+    return site.adopt(job)
+
+
+def kept(site: WatchSite) -> Job:
+    """Return a job whose agent has ended while another project is checked out."""
+    running = over(site)
+    check_out_another_project(site)
+    settle_attempt(site.context, running)
+    job = site.get(running.job)
+    assert (job.state, job.settled) == (JobState.BACKOFF, 0)
+    return job
+
+
+def reserved(site: WatchSite, job: Job) -> tuple[int, float]:
+    """Return how many attempts count as running in a job's budget, and what counts as used."""
+    (account,) = budgets.accounts_of(site.database, job, now=NOW)
+    return account.running, account.charged
+
+
+def open_rows(site: WatchSite) -> int:
+    return len(site.database.rows("select 1 from spending where ended_at is null"))
+
+
+def as_an_older_sow_left_it(site: WatchSite, job: Job) -> None:
+    site.database.run("update spending set ended_at = null where job_id = ?", (job.id,))
+
+
+def test_what_has_ended_reserves_nothing_while_its_project_is_not_checked_out(
+    site: WatchSite,
+) -> None:
+    """The budget of its executor would be kept from every other project meanwhile."""
+    job = kept(site)
+    assert reserved(site, job) == (0, 0.0)
+    attempt = site.last_attempt(job)
+    assert attempt.cause is None, "that is judged when the task can be read"
+    assert (attempt.exit_code, attempt.ended_at is not None) == (0, True)
+
+
+def test_what_is_on_record_of_why_it_ended_stays_while_its_project_is_not_checked_out(
+    site: WatchSite,
+) -> None:
+    running = over(site)
+    jobs.change_attempt(site.database, running.job.id, 1, cause=Cause.AUTH, reason="no key")
+    check_out_another_project(site)
+    settle_attempt(site.context, site.adopt(running.job))
+    attempt = site.last_attempt(running.job)
+    assert (attempt.cause, attempt.reason) == (Cause.AUTH, "no key")
+
+
+@pytest.mark.parametrize("is_older", [False, True])
+def test_a_cancel_of_what_was_kept_closes_its_attempt(site: WatchSite, is_older: bool) -> None:
+    job = kept(site)
+    if is_older:
+        as_an_older_sow_left_it(site, job)
+        assert reserved(site, job)[0] == 1
+    caller = Caller(site.workspace, dict(os.environ), site.workspace.root, site.context.now)
+    cancelled = cancel_job(caller, site.database, job).job
+    assert cancelled.state is JobState.CANCELLED
+    assert open_rows(site) == 0
+    attempt = site.last_attempt(job)
+    assert (attempt.cause, attempt.ended_at is not None) == (Cause.CANCELLED, True)
+
+
+@pytest.mark.parametrize("is_older", [False, True])
+def test_one_that_is_cancelled_as_it_is_taken_up_again_says_so_and_is_closed(
+    site: WatchSite, is_older: bool
+) -> None:
+    job = kept(site)
+    if is_older:
+        as_an_older_sow_left_it(site, job)
+    leases.claim(site.database, site.context.worker_id, total=9, own=9, now=LATER)
+    jobs.change_job(site.database, job.id, cancel_requested_at=NOW)
+    assert launch.start(site.context, Standby({}), job.id) is None
+    ended = site.get(job)
+    assert (ended.state, ended.reason) == (JobState.CANCELLED, "cancelled")
+    assert site.last_attempt(job).cause is Cause.CANCELLED
+    assert open_rows(site) == 0
+
+
+def test_a_start_that_is_given_up_after_its_attempt_was_recorded_closes_it(
+    site: WatchSite,
+) -> None:
+    running = over(site)
+    launch.give_up(site.context, running.job.id, RuntimeError("broken"))
+    ended, attempt = site.get(running.job), site.last_attempt(running.job)
+    assert (ended.state, ended.cause, attempt.cause) == (
+        JobState.FAILED,
+        Cause.INTERNAL,
+        Cause.INTERNAL,
+    )
+    assert attempt.transcript_seen, "nobody can tell that its session was not kept"
+    assert reserved(site, ended) == (0, TOTAL), "what it has used is not known"
+
+
+def test_a_cancelled_job_whose_state_cannot_be_written_was_started(site: WatchSite) -> None:
+    running = over(site)
+    jobs.change_attempt(site.database, running.job.id, 1, cause=Cause.STATE_UNREADABLE)
+    jobs.change_job(site.database, running.job.id, cancel_requested_at=NOW)
+    verdict = Verdict(Cause.STATE_UNREADABLE, "its folder is gone")
+    end_unwritten(site.context, running.job, running.lease, verdict)
+    ended = site.get(running.job)
+    assert (ended.state, ended.reason) == (JobState.CANCELLED, "cancelled")
+    assert site.last_attempt(running.job).cause is Cause.STATE_UNREADABLE
+
+
+@pytest.mark.parametrize(
+    ("attempts", "words"),
+    [(0, "cancelled before it was started"), (1, "cancelled before it was started again")],
+)
+def test_a_job_that_is_cancelled_before_an_attempt_says_before_which(
+    site: WatchSite, attempts: int, words: str
+) -> None:
+    job = site.job()
+    lease = site.lease(job)
+    if attempts:
+        site.attempt(job, cause=Cause.AUTH, ended_at=NOW)
+        jobs.change_job(site.database, job.id, settled=attempts)
+    cancel_unstarted(site.context, site.get(job), lease)
+    assert site.get(job).reason == words
+    assert site.task().status is (TaskStatus.PAUSED if attempts else TaskStatus.PENDING)
