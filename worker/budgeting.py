@@ -28,7 +28,7 @@ from sow.schema.job import Attempt, Job
 from worker.context import WorkerContext, tell
 from worker.metering import note_last_usage, usage_so_far
 from worker.prepared import Prepared
-from worker.running import Exit, Running
+from worker.running import Exit, Running, end_of
 
 WARNING_SECONDS = 2.0
 """How often it is looked whether little is left."""
@@ -115,7 +115,7 @@ def tell_of_budget(
 
     What the attempt has used is put on record first: it counts from here on.
     """
-    ended_at = (exit_facts.ended_at if exit_facts else None) or context.now()
+    ended_at = end_of(exit_facts, running.attempt, now=context.now())
     with leases.under(context.database, running.lease):
         note_last_usage(context, running, verdict.cause, ended_at=ended_at)
     for account in budgets.accounts_of(context.database, job, now=context.now()):

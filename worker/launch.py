@@ -79,9 +79,6 @@ def _start_or_fail(
     except QueueChanged:
         raise
     except BudgetIsReached as error:
-        if jobs.get_job(context.database, job.id).budgets != job.budgets:  # raised meanwhile
-            wait_for_budget(context, job, lease, error.message)
-            return None
         reason = SowError(f"{error.message}\n{error.hint}")
         reached = reached_budget(error.account)
         fail_before_start(context, job, lease, reason, cause=Cause.BUDGET_REACHED, reached=reached)
@@ -97,6 +94,20 @@ def _start_or_cancel(
     context: WorkerContext, standby: Standby, job: Job, lease: Lease
 ) -> Running | None:
     """Start the next attempt; a job whose end was asked for meanwhile ends instead."""
+    try:
+        return _start_or_wait(context, standby, job, lease)
+    except leases.EndIsAsked:
+        cancel_unstarted(context, job, lease)
+        return None
+
+
+def _start_or_wait(
+    context: WorkerContext, standby: Standby, job: Job, lease: Lease
+) -> Running | None:
+    """Start the next attempt, or put the job aside until what it lacks is there.
+
+    Raises EndIsAsked, also where the job was to be put aside.
+    """
     try:
         context.guard.look_before_start(job.task_id)
         if not is_checked_out(context, job):
@@ -120,8 +131,10 @@ def _start_or_cancel(
     except RestIsReserved as error:
         wait_for_budget(context, job, lease, error.words)
         return None
-    except leases.EndIsAsked:
-        cancel_unstarted(context, job, lease)
+    except BudgetIsReached as error:
+        if jobs.get_job(context.database, job.id).budgets == job.budgets:
+            raise
+        wait_for_budget(context, job, lease, error.message)  # it was raised meanwhile
         return None
 
 

@@ -170,6 +170,17 @@ def read_exit(paths: AttemptPaths) -> Exit | None:
     return read_record(paths.exit, Exit)
 
 
+def end_of(exit_facts: Exit | None, attempt: Attempt, *, now: float) -> float:
+    """Return when an attempt has ended that is over: as its supervisor tells, else now.
+
+    No earlier than it began and no later than now, whatever the record tells: the agent may have
+    written one itself, and the clock may have been set meanwhile.
+    """
+    noted_at = exit_facts.ended_at if exit_facts is not None else None
+    began_at = attempt.started_at or attempt.created_at
+    return max(began_at, now if noted_at is None else min(noted_at, now))
+
+
 def ending_of(exit_facts: Exit | None, paths: AttemptPaths) -> Ending | None:
     """Return an exit together with the last words of the process."""
     if exit_facts is None:

@@ -28,7 +28,7 @@ from worker.following import Outdated
 from worker.job_end import cancel_unstarted
 from worker.metering import note_last_usage
 from worker.postponing import ELSEWHERE_SECONDS, is_checked_out
-from worker.running import Exit, Running, read_exit
+from worker.running import Exit, Running, end_of, read_exit
 
 MOST_JUDGEMENTS = 5
 """How often in a row an attempt is judged whose task changes meanwhile."""
@@ -107,7 +107,7 @@ def _record_ending(
     verdict: Verdict | None,
 ) -> None:
     """Put on record how an attempt has ended, and what it has used; why, where that is judged."""
-    ended_at = (exit_facts.ended_at if exit_facts else None) or context.now()
+    ended_at = end_of(exit_facts, running.attempt, now=context.now())
     cause = verdict.cause if verdict is not None else None
     with leases.under(context.database, running.lease):
         note_last_usage(context, running, cause, ended_at=ended_at)

@@ -4,7 +4,6 @@ Owns how session, status and log follow from what was seen. Every change is
 made under the task's lock and only while the lease is ours.
 """
 
-import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from sow.attempts.judge import report_of
 from sow.errors import StateError
 from sow.executors.base import Observation, Verdict
 from sow.faults import passing_fault
-from sow.files import NotAFile, locked_folder, read_regular
+from sow.files import NotAFile, NotWritten, locked_folder, read_regular
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, statuses
 from sow.jobs.end_entries import end_entry
@@ -223,18 +222,27 @@ def restore_state(context: WorkerContext, running: Running) -> None:
     """Keep what the agent made of state.yaml, and put the last valid version back.
 
     A state that can be read stays: it was put back before the job's end could be
-    written, and what the agent made of it must not be written over by it.
+    written, and what the agent made of it must not be written over by it. Raises NotWritten where
+    it cannot be moved aside.
     """
     state = find_task(context.workspace, TaskId(running.job.task_id)).state
     with locked_folder(state.parent):
         if _can_be_read(context, running.job):
             return
-        if os.path.lexists(state):
-            state.replace(state.with_name(f"state.yaml.invalid-{running.attempt.id}"))
+        _move_aside(state, state.with_name(f"state.yaml.invalid-{running.attempt.id}"))
         last: bytes | None = None
         with suppress(FileNotFoundError, NotAFile):
             last = read_regular(running.paths.last_valid_state, STATE_LIMIT)
         statefiles.restore_state(state, last)
+
+
+def _move_aside(state: Path, aside: Path) -> None:
+    """Move aside what lies in the place of a task's state, if anything does. Raises NotWritten."""
+    try:
+        with suppress(FileNotFoundError):
+            state.replace(aside)
+    except OSError as error:
+        raise NotWritten(aside, error) from error
 
 
 def _can_be_read(context: WorkerContext, job: Job) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import pytest
 from attempt_cases import is_running, wait_until
 from attempts.job_values import PROJECT
-from watch_cases import ME, SESSION, WatchSite, dead_process
+from watch_cases import ME, NOW, SESSION, WatchSite, dead_process
 
 from sow.errors import StateError
 from sow.ids import TaskId, WorkerId
@@ -115,7 +115,7 @@ def test_a_cause_that_is_on_record_stays(site: WatchSite, monkeypatch: Patch) ->
     in_ending("write")(monkeypatch)
     assert watched(site, job).cause is Cause.INTERNAL
     attempt = site.last_attempt(job)
-    assert (attempt.cause, attempt.ended_at) == (Cause.MISSING_BINARY, 1)
+    assert (attempt.cause, attempt.ended_at) == (Cause.MISSING_BINARY, NOW)
     assert not attempt.transcript_seen
 
 

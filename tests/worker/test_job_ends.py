@@ -1,12 +1,16 @@
 """How a job ends of which an attempt is not judged: nothing of it stays open, and the words fit."""
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from attempt_cases import wait_until
-from test_budget_races import SMALL, TOTAL
-from watch_cases import NOW, PROJECT, WatchSite
+from test_budget_races import RAISED, SMALL, TOTAL
+from watch_cases import NOW, PROJECT, WatchSite, dead_process
 
+from sow.calls.budgeting import BudgetIsReached
 from sow.calls.caller import Caller
 from sow.calls.cancel import cancel_job
 from sow.executors.base import Verdict
@@ -15,10 +19,13 @@ from sow.schema.budget import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState
 from sow.schema.task import TaskStatus
+from sow.trust.accepted import NotTrusted
 from worker import launch
+from worker.budgeting import RestIsReserved
+from worker.context import WorkerContext
 from worker.job_end import cancel_unstarted, end_unwritten
 from worker.next_supervisor import Standby
-from worker.running import Running
+from worker.running import Running, end_of
 from worker.settle import settle_attempt
 
 LATER = 1e12
@@ -157,3 +164,87 @@ def test_a_job_that_is_cancelled_before_an_attempt_says_before_which(
     cancel_unstarted(site.context, site.get(job), lease)
     assert site.get(job).reason == words
     assert site.task().status is (TaskStatus.PAUSED if attempts else TaskStatus.PENDING)
+
+
+def test_a_broken_state_that_cannot_be_moved_aside_ends_its_job(site: WatchSite) -> None:
+    """An agent that has put a folder there would have the job run for ever, cancels and all."""
+    job = site.job()
+    site.lease(job)
+    attempt = site.attempt(job, supervisor=dead_process())
+    attempt.paths.exit.write_text('{"code": 0}')
+    state = site.state_file()
+    state.write_text("task: [")
+    state.with_name(f"state.yaml.invalid-{attempt.attempt_id}").mkdir()
+    settle_attempt(site.context, site.adopt(job))
+    ended = site.get(job)
+    assert (ended.state, ended.cause) == (JobState.FAILED, Cause.STATE_UNREADABLE)
+    assert "was not written" in ended.reason
+    assert ended.owes_task, "it is given its status as soon as it can be written"
+    assert state.read_text() == "task: ["
+
+
+@pytest.mark.parametrize(
+    ("told", "ended_at"),
+    [
+        ("null", 60.0),
+        ("1", 0.0),
+        ("-1e300", 0.0),
+        ("1e17", 60.0),
+        ("now+61", 60.0),
+        ("now+30", 30.0),
+    ],
+)
+def test_an_attempt_ends_neither_before_it_began_nor_later_than_now(
+    site: WatchSite, told: str, ended_at: float
+) -> None:
+    """An agent that wrote the record itself made time budgets endless, and `job show` fail."""
+    job = site.job(budgets=SMALL)
+    site.lease(job)
+    attempt = site.attempt(job, supervisor=dead_process())
+    spending.begin(site.database, job, site.last_attempt(job), Amounts())
+    if told.startswith("now"):
+        told = repr(NOW + float(told.removeprefix("now")))
+    attempt.paths.exit.write_text(f'{{"code": 0, "ended_at": {told}}}')
+    site.change_task(status=TaskStatus.NEEDS_REVIEW)
+    settle_attempt(replace(site.context, clock=lambda: NOW + 60), site.adopt(job))
+    assert site.last_attempt(job).ended_at == NOW + ended_at
+    used = spending.used_by_job(site.database, job.id, now=NOW)
+    assert (used.running, used.seconds) == (0, pytest.approx(ended_at))
+
+
+def test_where_the_clock_was_set_back_an_attempt_ends_when_it_began(site: WatchSite) -> None:
+    running = over(site)
+    assert end_of(None, running.attempt, now=NOW - 60) == NOW
+
+
+def refused_start(site: WatchSite, error: Exception) -> Callable[..., None]:
+    """Return a start that is refused in the moment in which somebody raises and cancels its job."""
+
+    def start(_context: WorkerContext, _standby: Standby, job: Job, *_more: Any) -> None:
+        jobs.change_job(site.database, job.id, cancel_requested_at=NOW, budgets=RAISED)
+        raise error
+
+    return start
+
+
+def account(site: WatchSite, job: Job) -> budgets.Account:
+    (found,) = budgets.accounts_of(site.database, job, now=NOW)
+    return found
+
+
+@pytest.mark.parametrize("why", ["held", "reserved", "raised"])
+def test_a_job_that_is_cancelled_as_it_is_put_aside_ends_so(
+    site: WatchSite, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """It ended by way of a start that had failed, with the story of a bug in the log."""
+    job = site.job(budgets=SMALL)
+    site.lease(job)
+    error = {
+        "held": NotTrusted(site.workspace.root, changed=False),
+        "reserved": RestIsReserved(account(site, job)),
+        "raised": BudgetIsReached(account(site, job)),
+    }[why]
+    monkeypatch.setattr(launch, "_start_attempt", refused_start(site, error))
+    assert launch.start(site.context, Standby({}), job.id) is None
+    ended = site.get(job)
+    assert (ended.state, ended.reason) == (JobState.CANCELLED, "cancelled before it was started")
