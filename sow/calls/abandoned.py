@@ -177,7 +177,7 @@ def give_back(workspace: Workspace, database: Database, job: Job, *, now: float)
 
     def settle(task: Task) -> None:
         left = {} if is_taken else {"outcome_status": task.status}
-        jobs.pay_task(database, job.id, **left)
+        _pay(database, job, **left)
 
     try:
         if read_project(workspace).id != job.project_id:
@@ -187,8 +187,22 @@ def give_back(workspace: Workspace, database: Database, job: Job, *, now: float)
     except NoProject:
         return False
     except UnknownTask:
-        jobs.pay_task(database, job.id)
+        _pay(database, job)
     return True
+
+
+def _pay(database: Database, job: Job, **left: Any) -> None:
+    """Note that a job owes its task no more, and have its batch look once more.
+
+    The batch may have looked since the job ended, and taken it for at work; where the task's
+    status stays, nothing else would tell the batch that it is not.
+    """
+    # Every call that places a job imports this module, and hardly one finds a job to end.
+    from sow.jobs import batch_news
+
+    with database.transaction():
+        if jobs.pay_task(database, job.id, **left) and job.batch is not None:
+            batch_news.tell_anew(database, job.batch)
 
 
 def _owed(database: Database, job: Job, task: Task, now: float) -> transitions.FieldChanges:

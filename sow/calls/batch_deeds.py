@@ -171,13 +171,23 @@ def _merge(work: Work, step: Step) -> Request:
 
 
 def _accept(work: Work, step: Step) -> None:
-    """Put on record that a green check has accepted the work as it stands."""
+    """Put on record that a green check has accepted the work as it stands.
+
+    The verdict names the newest job, its check: by the times alone nobody could tell that it is
+    about this work where the clock was set back.
+    """
     workspace = work.caller.workspace
     task = read_task(workspace, step.task)
     if task.status is not TaskStatus.NEEDS_REVIEW or _is_to_be_corrected(task):
         return  # a person has come first
     commit = judged_commit(workspace, task) if task.clone is not UNSET else None
-    judgement = Judgement(by=BY_CHECK, summary="Its checks are green.", commit=commit)
+    last = jobs.last_job(work.database, work.batch.project_id, step.task)
+    judgement = Judgement(
+        by=BY_CHECK,
+        summary="Its checks are green.",
+        commit=commit,
+        job=last.id if last is not None else None,
+    )
     accept(workspace, step.task, judgement, complete=False, now=work.caller.now())
 
 

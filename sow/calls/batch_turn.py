@@ -30,8 +30,19 @@ MOST_LOOKS = 50
 """How often one turn looks: each deed done is a fact more, so there is an end."""
 
 
+class EndlessTurn(Exception):
+    """A deed was done at each look of a turn, and is wanted as before: it has led to nothing."""
+
+    def __init__(self, task: str, deed: Deed) -> None:
+        super().__init__(f"`{deed}` of task {task} was done {MOST_LOOKS} times and led to nothing")
+
+
 def take_turn(work: Work, seen: Seen) -> None:
-    """Do all that a batch has to do now. Raises SowError where the machine lacks something."""
+    """Do all that a batch has to do now. Raises SowError where the machine lacks something.
+
+    Raises EndlessTurn rather than do the same for ever: whoever calls takes turns for others too.
+    """
+    in_vain: set[tuple[str, Deed, int]] | None = None
     for _ in range(MOST_LOOKS):
         upto = changes.newest(work.database).seq
         plan = look(work, seen)
@@ -41,6 +52,15 @@ def take_turn(work: Work, seen: Seen) -> None:
             batch_news.heed(work.database, work.batch.id, upto)
             doorbell_of_batches.ring(work.caller.workspace, work.batch.id)
             return
+        done = _named(plan.deeds) if has_changed else set()
+        in_vain = done if in_vain is None else in_vain & done
+    if in_vain:
+        task, deed, _ = min(in_vain)
+        raise EndlessTurn(task, deed)
+
+
+def _named(deeds: Sequence[Standing]) -> set[tuple[str, Deed, int]]:
+    return {(found.task, found.deed, found.step) for found in deeds if found.deed is not None}
 
 
 def _put_on_record(work: Work, plan: Plan, upto: int) -> bool:

@@ -133,5 +133,5 @@ def tell_of_files(caller: Caller, database: Database, found: BatchLook) -> None:
         return
     heeded = all(batch.id != found.batch.id for batch in batch_news.unheeded(database))
     if heeded:
-        batch_news.tell_anew(database, found.batch)
+        batch_news.tell_anew(database, found.batch.id)
         workers.wake(caller.workspace)

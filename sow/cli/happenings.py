@@ -85,6 +85,8 @@ def _is_silent(change: Change, job: Job | None) -> bool:
             return job is None or job.agent is not None
         case ChangeKind.ITEM:
             return data.status not in AT_REST
+        case ChangeKind.BATCH:
+            return data.status == data.before  # it is only looked at once more
         case _:
             return change.kind in SILENT
 

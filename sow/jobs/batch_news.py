@@ -100,13 +100,16 @@ def has_new_failure(database: Database) -> bool:
     )
 
 
-def tell_anew(database: Database, batch: Batch) -> None:
-    """Record that somebody has resumed or paid for a batch that stays as it is: workers look."""
-    state = batch.state.value
+def tell_anew(database: Database, batch_id: BatchId) -> None:
+    """Record that there is news for a batch which stays as it is: workers look at it once more.
+
+    Somebody has resumed it or paid for it, or a task was given back that counted as at work.
+    """
     database.run(
-        "insert into change (project, task, batch, kind, data) values (?, '', ?, ?,"
-        " json_object('before', ?, 'status', ?, 'reason', ''))",
-        (batch.project_id, batch.id, ChangeKind.BATCH.value, state, state),
+        "insert into change (project, task, batch, kind, data) select project_id, '', id, ?,"
+        " json_object('before', state, 'status', state, 'reason', '')"
+        " from batch where id = ? and ended_at is null",
+        (ChangeKind.BATCH.value, batch_id),
     )
 
 

@@ -396,11 +396,10 @@ def owing(database: Database, on_damaged: OnDamaged = records.refuse) -> list[Jo
     return records.readable(rows, Job, on_damaged)
 
 
-def pay_task(database: Database, job_id: JobId, **changes: Any) -> None:
-    """Note that a job owes its task no more, and set more fields; nothing if it owed nothing."""
-    records.update(
-        database, "job", {"id": job_id, "owes_task": True}, {"owes_task": False, **changes}
-    )
+def pay_task(database: Database, job_id: JobId, **changes: Any) -> bool:
+    """Note that a job owes its task no more, and set more fields; False if it owed nothing."""
+    owing = {"id": job_id, "owes_task": True}
+    return records.update(database, "job", owing, {"owes_task": False, **changes}) > 0
 
 
 def insert_attempt(database: Database, attempt: Attempt) -> None:

@@ -87,7 +87,7 @@ class TaskReview(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     steers: list[str] = []
     """Files of the change that steer agents or machines; whoever merges it should look at them."""
     job: int | UnsetType = UNSET
-    """The job whose agent judged."""
+    """The job whose agent judged, or whose check was green."""
 
 
 class FeedbackStatus(StrEnum):

@@ -105,7 +105,7 @@ def test_what_a_killed_worker_has_taken_is_given_back_by_the_next_one(
 ) -> None:
     first, second = two
     assert takes(desk, second.batch, "020")
-    batch_news.tell_anew(desk.database, second.batch)
+    batch_news.tell_anew(desk.database, second.batch.id)
     driver(desk).drive()
     assert batches.turn_of(desk.database, PROJECT) is None, "it is not on its way"
     assert takes(desk, first.batch, "010")
