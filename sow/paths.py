@@ -15,6 +15,10 @@ from sow.ids import AttemptId, JobId, PhaseName, TaskId, WorkerId
 from sow.user_folders import BaseFolder, user_folder
 
 SOW_FOLDER = ".sow"
+PHASES = "phases"
+"""The folder of a project's phases, within the project's own."""
+TASKS = "tasks"
+"""The folder of a phase's tasks."""
 
 
 class Workspace:
@@ -90,11 +94,11 @@ class Workspace:
 
     @property
     def phases(self) -> Path:
-        return self.project / "phases"
+        return self.project / PHASES
 
     def tasks(self, phase: PhaseName) -> Path:
         """Return the folder of a phase's tasks."""
-        return self.phases / phase / "tasks"
+        return self.phases / phase / TASKS
 
     def task(self, phase: PhaseName, task_id: TaskId) -> Path:
         """Return the folder of one task."""

@@ -68,27 +68,27 @@ def report(name: str | None, html: Path | None, opens: bool, as_json: bool) -> N
 
 
 def _report(name: str | None) -> "tuple[Report, Sequence[Stats]]":
-    from sow.ids import ProjectId
     from sow.jobs import batches
     from sow.jobs.batches import UnknownBatch
     from sow.jobs.database import open_existing_queue
-    from sow.state.projects import read_project
     from sow.timeline.building import report_of
     from sow.timeline.figures import all_figures
     from sow.timeline.gathering import gather
+    from sow.timeline.shown_project import shown_project
 
     workspace = here()
     with ExitStack() as stack:
         database = open_existing_queue(workspace)
         if database is not None:
             stack.callback(database.close)
+        shown = shown_project(workspace, database)
         batch = None
         if name is not None:
             if database is None:
                 raise UnknownBatch(name)
-            batch = batches.find_batch(database, ProjectId(read_project(workspace).id), name)
+            batch = batches.find_batch(database, shown.id, name)
         now = utc_now()
-        found = report_of(gather(workspace, database, batch, now=now))
+        found = report_of(gather(workspace, database, shown, batch, now=now))
         return found, all_figures(database, now=now) if database is not None else ()
 
 

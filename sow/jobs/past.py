@@ -23,10 +23,12 @@ TOLD = records.among(
     "kind",
     (
         *(ChangeKind(word) for word in ("placed", "queued", "running", "backoff", "parked")),
-        *(ChangeKind(word) for word in ("held", "done", "failed", "cancelled", "status")),
+        *(ChangeKind(word) for word in ("held", "done", "failed", "cancelled")),
+        *(OF_TASKS := (ChangeKind.STATUS, ChangeKind.ITEM, ChangeKind.BATCH)),
     ),
 )
 """The changes of which a timeline is made."""
+OF_NO_JOB = records.among("kind", OF_TASKS)
 
 Tell = Callable[[DamagedRecord], None]
 
@@ -38,7 +40,7 @@ class Past(Struct, frozen=True):
     """In the order of their numbers."""
     attempts: Mapping[JobId, Sequence[Attempt]]
     changes: Sequence[Change]
-    """Those of these jobs, and the statuses of the project's tasks; in their order."""
+    """Those of these jobs, and of the project's tasks and batches; in their order."""
     used: Mapping[str, Used]
     """What each task's agents used, in all jobs that are told of."""
     costs: Mapping[tuple[int, int], float]
@@ -73,7 +75,7 @@ def read_past(
     )
     changed = database.rows(
         f"select * from change where project = :project and {TOLD}"  # noqa: S608
-        f" and (kind = 'status' or job in ({chosen})) order by seq",
+        f" and ({OF_NO_JOB} or job in ({chosen})) order by seq",
         values,
     )
     total, by_task, costs = spending.used_by_jobs(database, chosen, values)

@@ -5,13 +5,14 @@ neither YAML nor a schema: `sow agent log` finds its task with this.
 """
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from sow.errors import StateError
 from sow.files import holds_a_lock, unreadable
 from sow.ids import PhaseName, TaskId, parse_task_id
-from sow.paths import Workspace
+from sow.paths import PHASES, TASKS, Workspace
 from sow.state.kept.guard import look_for_project, look_for_task, look_for_tasks
 from sow.state.state_errors import NoProject, UnknownTask
 
@@ -84,16 +85,31 @@ def all_places(workspace: Workspace) -> list[TaskPlace]:
     places = _all(workspace)
     if look_for_tasks(workspace.root, {place.task_id for place in places}):
         places = _all(workspace)
-    return sorted(places, key=lambda place: (int(place.task_id), place.task_id))
+    return sorted(places, key=_by_id)
 
 
 def _all(workspace: Workspace) -> list[TaskPlace]:
+    return _places_of(workspace.phases, _phases(workspace))
+
+
+def archived_places(archive: Path) -> list[TaskPlace]:
+    """Return every task's place in the folder of a project that has ended, by id."""
+    phases = archive / PHASES
+    names = [PhaseName(entry.name) for entry in _entries(phases)]
+    return sorted(_places_of(phases, names), key=_by_id)
+
+
+def _places_of(phases: Path, names: Iterable[PhaseName]) -> list[TaskPlace]:
     return [
         TaskPlace(phase, Path(entry.path))
-        for phase in _phases(workspace)
-        for entry in _entries(workspace.tasks(phase))
+        for phase in names
+        for entry in _entries(phases / phase / TASKS)
         if entry.name.isdecimal() and len(entry.name) >= 3 and holds_files(entry.path)
     ]
+
+
+def _by_id(place: TaskPlace) -> tuple[int, str]:
+    return int(place.task_id), place.task_id
 
 
 def has_project(workspace: Workspace) -> bool:

@@ -89,10 +89,18 @@ def scan_tasks(workspace: Workspace) -> tuple[list[Task], list[StateError]]:
     Raises NoProject, NewerState.
     """
     check_version(workspace)
+    return read_places(all_places(workspace), kept_at(workspace.root))
+
+
+def read_places(
+    places: Iterable[TaskPlace], kept: Kept | None = None
+) -> tuple[list[Task], list[StateError]]:
+    """Return the tasks of some places that can be read, and what is wrong with the others.
+
+    Raises NewerState.
+    """
     tasks: list[Task] = []
     errors: list[StateError] = []
-    places = all_places(workspace)
-    kept = kept_at(workspace.root)
     for place in places:
         try:
             tasks.append(_read(place, kept))

@@ -16,6 +16,7 @@ from sow.timeline.longest_chain import longest_chain
 from sow.timeline.outcomes import outcome_of, retries_of
 from sow.timeline.task_stories import beginning, stories_of
 from sow.timeline.used import used_or_none
+from sow.timeline.words import UNKNOWN
 
 MONEY_PLACES = 4
 
@@ -125,8 +126,8 @@ def _totals(
         retries.update(retries_of(facts.past.attempts.get(job.id, ())))
         denied.update(set(job.denied_tools))
     return Totals(
-        tasks=len(tasks),
-        by_status=dict(Counter(task.status or "unknown" for task in tasks)),
+        tasks=sum(1 for task in tasks if task.task),
+        by_status=dict(Counter(task.status or UNKNOWN for task in tasks if task.task)),
         jobs=len(facts.past.jobs),
         attempts=len(runs),
         failed_attempts=sum(run.outcome == "failed" for run in runs),

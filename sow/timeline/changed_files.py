@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import UNSET
 
-from sow.clones.main_checkout import known_settings, main_checkout
 from sow.clones.place import inside_of
 from sow.git.git_errors import NoRepository
+from sow.git.repository import repository_of
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, named, view_of
 from sow.paths import Workspace
+from sow.schema.project import Project
 from sow.schema.task import Task
 from sow.terminal_text import printable
 
@@ -22,7 +23,7 @@ MOST_FILES = 40
 """Of a larger change the first so many files are told by name."""
 
 
-def stats_of(workspace: Workspace, tasks: Sequence[Task]) -> Mapping[str, str]:
+def stats_of(workspace: Workspace, project: Project, tasks: Sequence[Task]) -> Mapping[str, str]:
     """Return what the tasks with a branch of their own have changed, a line for each file.
 
     What a task has in its clone only, and not yet in the repository, is not in it.
@@ -32,22 +33,23 @@ def stats_of(workspace: Workspace, tasks: Sequence[Task]) -> Mapping[str, str]:
     if not apart:
         return {}
     try:
-        main = main_checkout(workspace, known_settings(workspace))
+        repository = repository_of(workspace.root)
     except NoRepository:
         return {}
-    view = view_of(main.repository.top)
+    view = view_of(repository.top)
     tips = _tips(view)
     branches = {task: f"refs/heads/{clone.branch}" for task, clone in apart.items()}
     known = {task: tips[name] for task, name in branches.items() if name in tips}
     if not known:
         return {}
-    project = tips.get(f"refs/heads/{main.project_branch}", "")
+    branch = repository.branch if project.branch is UNSET else project.branch
+    project_tip = tips.get(f"refs/heads/{branch}", "")
     bases = {task: str(apart[task].base) for task in known}
-    parents = _parents(view, {*known.values(), project} - {""}, set(bases.values()))
+    parents = _parents(view, {*known.values(), project_tip} - {""}, set(bases.values()))
     pairs = {
-        task: (tip, own_base(parents, bases[task], tip, project)) for task, tip in known.items()
+        task: (tip, own_base(parents, bases[task], tip, project_tip)) for task, tip in known.items()
     }
-    state = f"{inside_of(workspace.root, main.repository.top) or '.'}/.sow/project/"
+    state = f"{inside_of(workspace.root, repository.top) or '.'}/.sow/project/"
     return _numbers(view, pairs, state.removeprefix("./"))
 
 

@@ -4,11 +4,9 @@ Changes nothing. What cannot be read is told in a note, and hides nothing else.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from sow.errors import SowError
 from sow.files import NotAFile
-from sow.ids import ProjectId
 from sow.jobs import batches
 from sow.jobs.database import Database
 from sow.jobs.past import Past, read_past
@@ -17,14 +15,11 @@ from sow.paths import Workspace
 from sow.schema.batch import Batch
 from sow.schema.output.report import LogNote
 from sow.schema.task import Task
-from sow.state.places import all_places
-from sow.state.projects import read_project
-from sow.state.state_errors import NoProject
+from sow.state.places import TaskPlace
 from sow.state.task_log import read_entries
-from sow.state.tasks import scan_tasks
 from sow.timeline.changed_files import stats_of
 from sow.timeline.facts import Facts, Log
-from sow.timeline.last_project import last_project
+from sow.timeline.shown_project import ShownProject
 
 MOST_ENTRIES = 30
 """Of a longer log the last so many entries are told; `sow task log` has them all."""
@@ -35,25 +30,16 @@ MOST_TEXT = 2_000_000
 NOTHING = Past(jobs=(), attempts={}, changes=(), used={}, costs={}, total=None, left_out=0)
 
 
-class Shown(NamedTuple):
-    """The project that is told of."""
-
-    id: ProjectId
-    name: str
-    is_here: bool
-    """Whether it is checked out: otherwise its tasks are known by their jobs alone."""
-
-
 def gather(
-    workspace: Workspace, database: Database | None, batch: Batch | None, *, now: float
+    workspace: Workspace,
+    database: Database | None,
+    shown: ShownProject,
+    batch: Batch | None,
+    *,
+    now: float,
 ) -> Facts:
-    """Return all that a report of a batch or of the project is made of.
-
-    Where no project is checked out, that is the one whose jobs are the newest. Raises NoProject
-    where there is none either, QueueError.
-    """
+    """Return all that a report of a batch or of a project is made of. Raises QueueError."""
     notes: list[str] = []
-    shown = _project(workspace, database)
 
     def tell(error: DamagedRecord) -> None:
         notes.append(error.message)
@@ -65,41 +51,31 @@ def gather(
         past = read_past(database, shown.id, number, now=now, on_damaged=tell)
         if batch is not None:
             items = frozenset(item.task_id for item in batches.items_of(database, batch.id))
-    tasks, faults = scan_tasks(workspace) if shown.is_here else ([], [])
-    notes += [fault.message for fault in faults]
-    wanted = [task for task in tasks if batch is None or task.id in items]
+    notes += [fault.message for fault in shown.faults]
+    wanted = [task for task in shown.tasks if batch is None or task.id in items]
     return Facts(
         project_id=shown.id,
         project_name=shown.name,
         batch=batch,
         items=items,
         batches=made,
-        tasks=tasks,
+        tasks=shown.tasks,
         past=past,
-        logs=_logs(workspace, [task.id for task in wanted], notes) if shown.is_here else {},
-        stats=_stats(workspace, wanted, notes),
+        logs=_logs(shown.places, [task.id for task in wanted], notes),
+        stats=_stats(workspace, shown, wanted, notes),
         notes=tuple(dict.fromkeys(notes)),
         now=now,
     )
 
 
-def _project(workspace: Workspace, database: Database | None) -> Shown:
-    try:
-        project = read_project(workspace)
-    except NoProject:
-        found = last_project(workspace, database)
-        if found is None:
-            raise
-        return Shown(found.id, found.name, is_here=False)
-    return Shown(ProjectId(project.id), project.name, is_here=True)
-
-
-def _logs(workspace: Workspace, wanted: Sequence[str], notes: list[str]) -> Mapping[str, Log]:
+def _logs(
+    places: Sequence[TaskPlace], wanted: Sequence[str], notes: list[str]
+) -> Mapping[str, Log]:
     """Return the end of each task's log."""
     logs: dict[str, Log] = {}
     asked = set(wanted)
     room = MOST_TEXT
-    for place in all_places(workspace):
+    for place in places:
         if place.task_id not in asked:
             continue
         try:
@@ -129,10 +105,14 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} …"
 
 
-def _stats(workspace: Workspace, tasks: Sequence[Task], notes: list[str]) -> Mapping[str, str]:
+def _stats(
+    workspace: Workspace, shown: ShownProject, tasks: Sequence[Task], notes: list[str]
+) -> Mapping[str, str]:
     """Return what each task has changed, where it has a branch of its own."""
+    if shown.project is None:
+        return {}
     try:
-        return stats_of(workspace, tasks)
+        return stats_of(workspace, shown.project, tasks)
     except (SowError, OSError) as error:
         notes.append(f"what tasks have changed cannot be told: {error}")
         return {}

@@ -6,7 +6,7 @@ from sow.schema.output.report import LogNote, PathStep, Span, TaskStory
 from sow.timeline.drawing import anchor_of, strip, swatch
 from sow.timeline.markup import Content, Markup, tag
 from sow.timeline.scale import Scale
-from sow.timeline.words import NO_TASK, duration, money, plural, tokens, what
+from sow.timeline.words import NO_TASK, UNKNOWN, duration, money, plural, status_word, tokens, what
 
 MOST_SPANS = 40
 """Of more stretches of a task's time the longest so many are told."""
@@ -15,7 +15,7 @@ MOST_SPANS = 40
 def task_row(task: TaskStory, scale: Scale, path: Sequence[PathStep]) -> Markup:
     """Return a task's row with its story, which opens by click or key."""
     name = task.name or ("" if task.task else "the project as a whole")
-    status = task.status or "unknown"
+    status = status_word(task)
     elapsed = duration(task.end - task.begin) if task.spans else "–"
     summary = tag(
         "summary",
@@ -31,7 +31,7 @@ def task_row(task: TaskStory, scale: Scale, path: Sequence[PathStep]) -> Markup:
 
 
 def _word(status: str) -> str:
-    return status if status.replace("_", "").isalpha() and status.isascii() else "unknown"
+    return status if status.replace("_", "").isalpha() and status.isascii() else UNKNOWN
 
 
 def _story(task: TaskStory) -> Iterator[Markup]:

@@ -157,11 +157,16 @@ Wait = tuple[SpanKind, str]
 
 
 def spans_of(
-    stays: Iterable[Stay], between: Callable[[int | None], Wait], *, begin: float, end: float
+    stays: Iterable[Stay],
+    between: Callable[[int | None, float, float], Iterable[Stay]],
+    *,
+    begin: float,
+    end: float,
 ) -> tuple[Stay, ...]:
     """Return a task's time from `begin` to `end`, without gap or overlap, in order.
 
-    `between` says what it waits for after a job; after None, before its first one.
+    `between` fills the time after a job, from one moment to another; after None, that before the
+    first job.
     """
     found: list[Stay] = []
     at, last_job = begin, None
@@ -170,13 +175,13 @@ def spans_of(
         if last - first < SHORTEST:
             continue
         if first - at >= SHORTEST:
-            found.append(Stay(at, first, *between(last_job)))
+            found += between(last_job, at, first)
         else:
             first = at
         _add(found, stay._replace(begin=first, end=last))
         at, last_job = last, stay.job
     if end - at >= SHORTEST:
-        found.append(Stay(at, end, *between(last_job)))
+        found += between(last_job, at, end)
     return tuple(found)
 
 

@@ -15,6 +15,7 @@ from sow.schema.task import Task, TaskStatus
 from sow.terminal_text import printable
 from sow.timeline.facts import Facts, Log
 from sow.timeline.outcomes import FAILED, outcome_of, retries_of
+from sow.timeline.person_waits import PersonWait, batch_waits, item_waits, split_wait
 from sow.timeline.spans import Stay, Wait, as_span, job_stays, spans_of, turns_of
 from sow.timeline.used import used_or_none
 
@@ -30,6 +31,9 @@ WAITS_FOR = {
     TaskStatus.PENDING: "somebody to start it",
 }
 """What a task without a job waits for, by its status."""
+STOPPED = frozenset({TaskStatus.PAUSED, TaskStatus.FAILED})
+"""After these a batch goes on only when a person has acted."""
+ITS_TURN = (SpanKind.SLOT, "its turn in the batch")
 TERMINAL = frozenset({TaskStatus.COMPLETED, TaskStatus.ABANDONED})
 
 
@@ -45,13 +49,21 @@ class _Known:
                 self.jobs[task].append(job)
         own: dict[JobId, list[Change]] = defaultdict(list)
         self.statuses: dict[str, list[Change]] = defaultdict(list)
+        items: dict[str, list[Change]] = defaultdict(list)
+        paused: dict[int | None, list[Change]] = defaultdict(list)
         first_of = {job.id: job.task_id for job in facts.past.jobs}
         for change in facts.past.changes:
             if change.kind == ChangeKind.STATUS:
                 self.statuses[change.task].append(change)
+            elif change.kind == ChangeKind.ITEM:
+                items[change.task].append(change)
+            elif change.kind == ChangeKind.BATCH:
+                paused[change.batch].append(change)
             elif change.job is not None and first_of.get(change.job) == change.task:
                 own[change.job].append(change)
         self.turns = {job.id: turns_of(job, own[job.id]) for job in facts.past.jobs}
+        self.of_items = {task: list(item_waits(own)) for task, own in items.items()}
+        self.of_batches = {number: list(batch_waits(own)) for number, own in paused.items()}
         self.is_live = any(not job.state.is_final for job in facts.past.jobs)
         self.busy = _busy(facts)
 
@@ -63,6 +75,12 @@ class _Known:
             if change.data.status in TERMINAL and change.data.before != change.data.status
         ]
         return found[-1] if found else None
+
+    def person_waits(self, task: str, batch: int | None) -> Sequence[PersonWait]:
+        """Return when a task of a batch waited for a person."""
+        if batch is None:
+            return ()
+        return [*self.of_items.get(task, ()), *self.of_batches.get(batch, ())]
 
     def status_at(self, task: str, at: float) -> TaskStatus | None:
         """Return how a task stood at a moment, as far as that is on record."""
@@ -129,10 +147,6 @@ def _story(known: _Known, task_id: str, zero: float) -> TaskStory:
     )
 
 
-def _first_agent(jobs: Sequence[Job]) -> str | None:
-    return next((job.agent for job in jobs if job.agent), None)
-
-
 def _time_of(known: _Known, task_id: str, jobs: Sequence[Job]) -> Sequence[Stay]:
     """Return a task's time, without gap or overlap."""
     facts = known.facts
@@ -149,7 +163,7 @@ def _time_of(known: _Known, task_id: str, jobs: Sequence[Job]) -> Sequence[Stay]
     end = max(stay.end for stay in stays)
     made_at = facts.batches.get(jobs[0].batch, begin) if jobs[0].batch is not None else begin
     if made_at < begin:
-        stays = [*_before_first(known, task_id, made_at, begin), *stays]
+        stays = [*_before_first(known, task_id, made_at, begin, jobs[0].batch), *stays]
         begin = made_at
     completed = known.ended_at(task_id)
     task = known.tasks.get(task_id)
@@ -160,7 +174,9 @@ def _time_of(known: _Known, task_id: str, jobs: Sequence[Job]) -> Sequence[Stay]
     return spans_of(stays, _between(known, task_id, jobs), begin=begin, end=end)
 
 
-def _before_first(known: _Known, task_id: str, begin: float, end: float) -> Iterable[Stay]:
+def _before_first(
+    known: _Known, task_id: str, begin: float, end: float, batch: int | None
+) -> Iterable[Stay]:
     """Yield what a task of a batch waited for until its first job was placed."""
     task = known.tasks.get(task_id)
     met = [
@@ -171,23 +187,44 @@ def _before_first(known: _Known, task_id: str, begin: float, end: float) -> Iter
     ready = min(max([begin, *met]), end)
     if ready > begin:
         yield Stay(begin, ready, SpanKind.DEPENDENCY, "the tasks that it depends on")
-    if end > ready:
-        yield Stay(ready, end, SpanKind.SLOT, "its turn in the batch")
+    waits = known.person_waits(task_id, batch)
+    yield from _reasoned(known, split_wait(ready, end, ITS_TURN, waits))
 
 
-def _between(known: _Known, task_id: str, jobs: Sequence[Job]) -> Callable[[int | None], Wait]:
+def _between(
+    known: _Known, task_id: str, jobs: Sequence[Job]
+) -> Callable[[int | None, float, float], Iterable[Stay]]:
     """Return what says for what a task waited after a job of it."""
-    waits: dict[int | None, Wait] = {None: (SpanKind.PERSON, "somebody to start it")}
-    for job, following in zip(jobs, [*jobs[1:], None], strict=True):
-        status = job.outcome_status or known.status_at(task_id, job.ended_at or known.facts.now)
-        if following is not None and following.batch_step is not None:
-            waits[job.id] = (SpanKind.SLOT, "its turn in the batch")
-        elif status in TERMINAL:
-            waits[job.id] = (SpanKind.PERSON, "nothing: it was ended, and then taken up again")
-        else:
-            words = WAITS_FOR.get(status) if status is not None else None
-            waits[job.id] = (SpanKind.PERSON, words or "somebody to go on with it")
-    return lambda job: waits.get(job, waits[None])
+    following = dict(zip((job.id for job in jobs), [*jobs[1:], None], strict=True))
+    by_id = {job.id: job for job in jobs}
+
+    def wait(job_id: int | None, begin: float, end: float) -> Iterable[Stay]:
+        job = by_id.get(JobId(job_id)) if job_id is not None else None
+        after = following[job.id] if job is not None else jobs[0]
+        batch = after.batch if after is not None else job.batch if job is not None else None
+        otherwise = _wait_after(known, task_id, job, after)
+        waits = known.person_waits(task_id, batch)
+        return _reasoned(known, split_wait(begin, end, otherwise, waits))
+
+    return wait
+
+
+def _wait_after(known: _Known, task_id: str, job: Job | None, after: Job | None) -> Wait:
+    """Return what a task waited for between two jobs where its batch has wanted no person."""
+    if job is None:
+        return SpanKind.PERSON, "somebody to start it"
+    status = job.outcome_status or known.status_at(task_id, job.ended_at or known.facts.now)
+    is_batches = after is not None and after.batch_step is not None
+    if is_batches and status not in STOPPED:
+        return ITS_TURN
+    if status in TERMINAL:
+        return SpanKind.PERSON, "nothing: it was ended, and then taken up again"
+    words = WAITS_FOR.get(status) if status is not None else None
+    return SpanKind.PERSON, words or "somebody to go on with it"
+
+
+def _reasoned(known: _Known, stays: Iterable[Stay]) -> list[Stay]:
+    return [_with_reason(stay, known.busy) for stay in stays]
 
 
 def _with_reason(stay: Stay, busy: Sequence[tuple[float, float]]) -> Stay:

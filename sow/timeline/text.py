@@ -16,6 +16,7 @@ from sow.timeline.words import (
     money,
     percent,
     plural,
+    status_word,
     title,
     tokens,
     verdict,
@@ -176,7 +177,7 @@ def _tasks(report: Report, scale: Scale, width: int, paint: Paint) -> Iterator[s
 
 
 def _task(task: TaskStory, scale: Scale, width: int, room: int, paint: Paint) -> Iterator[str]:
-    status = _plain(task.status or "unknown")[:12]
+    status = _plain(status_word(task))[:12]
     elapsed = duration(task.end - task.begin) if task.spans else "-"
     rounds = f"it.{task.iteration}" if task.iteration is not None and task.iteration > 1 else ""
     head = f"{_id(task.task):<4} "

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sow.clock import format_duration
 from sow.schema.output.costs import CostSum
-from sow.schema.output.report import PathStep, Report, Span, SpanKind
+from sow.schema.output.report import PathStep, Report, Span, SpanKind, TaskStory
 
 NAMES: Mapping[str, str] = {
     SpanKind.WORK: "agents at work",
@@ -26,6 +26,8 @@ LONG = 60.0
 """In seconds: of what took less, nothing is concluded."""
 NO_TASK = "project"
 """What stands for a task's id where a job was about the project as a whole."""
+UNKNOWN = "unknown"
+"""The status of a task whose file cannot be read."""
 
 
 def duration(seconds: float) -> str:
@@ -53,6 +55,11 @@ def what(step: PathStep | Span) -> str:
             return f"{NAMES[step.kind]}: {step.why}"
         case _:
             return f"waits for {step.why}"
+
+
+def status_word(task: TaskStory) -> str:
+    """Return a task's status as it is shown; the project as a whole has none."""
+    return task.status or (UNKNOWN if task.task else "")
 
 
 def money(used: CostSum | None) -> str:

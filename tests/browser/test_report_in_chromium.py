@@ -23,6 +23,7 @@ from sow.timeline.building import report_of
 from sow.timeline.figures import all_figures
 from sow.timeline.gathering import gather
 from sow.timeline.page import page_of
+from sow.timeline.shown_project import shown_project
 
 pytestmark = pytest.mark.browser
 
@@ -144,7 +145,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert database is not None
     now = 1_764_000_000.0
     try:
-        report: Report = report_of(gather(workspace, database, None, now=now))
+        report: Report = report_of(
+            gather(workspace, database, shown_project(workspace, database), None, now=now)
+        )
         path = folder / "report.html"
         path.write_text(page_of(report, all_figures(database, now=now)))
     finally:

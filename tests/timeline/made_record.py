@@ -103,7 +103,7 @@ class _Simulation:
         for plan in self.plans.values():
             self.database.run(
                 "insert into batch_item (batch_id, project_id, task_id, state, reason, refusal,"
-                " forgiven, is_open) values (1, ?, ?, 'completed', '', '', 0, 0)",
+                " forgiven, is_open) values (1, ?, ?, 'done', '', '', 0, 0)",
                 (PROJECT, plan.id),
             )
             if not plan.after:

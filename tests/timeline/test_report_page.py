@@ -20,6 +20,7 @@ from sow.timeline.building import report_of
 from sow.timeline.gathering import gather
 from sow.timeline.markup import escaped, tag
 from sow.timeline.page import MARK, page_of
+from sow.timeline.shown_project import shown_project
 from sow.timeline.text import lines_of
 
 pytestmark = pytest.mark.slow
@@ -62,7 +63,11 @@ def report_at(folder: Path, tasks: int) -> Report:
     database = open_existing_queue(workspace)
     assert database is not None
     try:
-        return report_of(gather(workspace, database, None, now=1_764_000_000.0))
+        return report_of(
+            gather(
+                workspace, database, shown_project(workspace, database), None, now=1_764_000_000.0
+            )
+        )
     finally:
         database.close()
 
@@ -194,7 +199,7 @@ def test_an_empty_project_has_a_page_and_a_text(tmp_path: Path) -> None:
     init_workspace(tmp_path)
     workspace = Workspace(tmp_path)
     new_project(workspace, name="New", project_id=PROJECT, now=1.0)
-    report = report_of(gather(workspace, None, None, now=100.0))
+    report = report_of(gather(workspace, None, shown_project(workspace, None), None, now=100.0))
     holds(page_of(report))
     assert "Nothing has run yet." in list(lines_of(report, 80, lambda _word, shown: shown))
 

@@ -20,8 +20,8 @@ from sow.timeline.spans import Stay, job_stays, spans_of, turns_of
 NOW = 2000.0
 
 
-def nobody(_job: int | None) -> tuple[SpanKind, str]:
-    return SpanKind.PERSON, "somebody"
+def nobody(_job: int | None, begin: float, end: float) -> list[Stay]:
+    return [Stay(begin, end, SpanKind.PERSON, "somebody")]
 
 
 @given(random_records.jobs(), random_records.jobs(2))
@@ -105,9 +105,9 @@ def test_a_gap_between_two_jobs_is_somebody_s() -> None:
     ]
     asked: list[int | None] = []
 
-    def between(job: int | None) -> tuple[SpanKind, str]:
+    def between(job: int | None, begin: float, end: float) -> list[Stay]:
         asked.append(job)
-        return SpanKind.PERSON, "an answer"
+        return [Stay(begin, end, SpanKind.PERSON, "an answer")]
 
     spans = spans_of(stays, between, begin=-5, end=45)
     assert [(span.begin, span.end, span.kind) for span in spans] == [

@@ -162,7 +162,9 @@ class PathStep(msgspec.Struct, frozen=True, kw_only=True):
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """All of it in figures."""
 
-    tasks: Annotated[int, Meta(description="how many tasks there are")]
+    tasks: Annotated[
+        int, Meta(description="how many tasks there are; the project as a whole is none")
+    ]
     by_status: Annotated[dict[str, int], Meta(description="how many of them stand how")]
     jobs: Annotated[int, Meta(description="how many jobs are told of")]
     attempts: Annotated[int, Meta(description="how many attempts")]
