@@ -53,6 +53,14 @@ def what_is_short(error: BaseException) -> str:
     return ""
 
 
+def words_of_bug(error: BaseException) -> str:
+    """Return what a person is told of an error of ours; its class is for the log."""
+    if isinstance(error, MemoryError):
+        return "the machine is short of memory"
+    text = str(error).strip().partition("\n")[0]
+    return f"sow itself failed: {text}" if text else "sow itself failed"
+
+
 def _passes(error: BaseException) -> bool:
     if isinstance(error, SowError):
         return error.passes

@@ -18,7 +18,7 @@ from sow.calls.batch_turn import pause, settle, take_turn
 from sow.calls.caller import Caller
 from sow.environment import worker_environment
 from sow.errors import QueueError, SowError
-from sow.faults import passing_fault
+from sow.faults import passing_fault, words_of_bug
 from sow.ids import ProjectId
 from sow.jobs import batch_news, changes, statuses, told_batches
 from sow.jobs.faults import QueueChanged
@@ -103,7 +103,7 @@ class BatchDriver:
             self._pause(work, f"{error.message}\n{error.hint}")
         except Exception as error:  # a boundary: a bug ends in a word to a person, not in silence
             logger.exception("sow itself failed in batch %s", batch.id)
-            self._pause(work, f"sow itself failed: {type(error).__name__}: {error}\n{BUG}")
+            self._pause(work, f"{words_of_bug(error)}\n{BUG}")
         return True
 
     def _work(self, batch: Batch) -> Work | None:

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from sow.errors import QueueError, StateError
 from sow.executors.base import Verdict
-from sow.faults import passing_fault
+from sow.faults import passing_fault, words_of_bug
 from sow.jobs import jobs, leases
 from sow.jobs.closing import close_attempt
 from sow.schema.causes import Cause
@@ -44,7 +44,7 @@ def close_by_bug(context: WorkerContext, running: Running, error: Exception) -> 
     job = jobs.get_job(context.database, running.job.id)
     number = running.attempt.number
     warnings = (*_warnings_of(running, job), *_take_back_words(context, running, job))
-    words = readable(f"sow itself failed: {type(error).__name__}: {error}")[:LONGEST_REASON]
+    words = readable(words_of_bug(error))[:LONGEST_REASON]
     verdict = Verdict(Cause.INTERNAL, f"{words}\nWhat its attempt has left was not judged.")
     with leases.under(context.database, running.lease):
         now = context.now()

@@ -7,6 +7,7 @@ Writes nothing; the writing and its order are `settle`.
 
 import random
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,8 +20,8 @@ from sow.executors.executor_errors import SessionLost
 from sow.faults import passing_fault
 from sow.ids import TaskId
 from sow.jobs import jobs
-from sow.schema.causes import SESSION_UNKNOWN, WITHOUT_AGENT, Cause
-from sow.schema.job import NOT_BROUGHT_BACK, Job
+from sow.schema.causes import CAUSES, SESSION_UNKNOWN, WITHOUT_AGENT, Cause, RetryRule
+from sow.schema.job import NOT_BROUGHT_BACK, Attempt, Job
 from sow.schema.kinds import kind_of
 from sow.schema.step_result import RESULT_LIMIT, StepResult
 from sow.schema.task import Task
@@ -95,7 +96,21 @@ def decide_next(context: WorkerContext, running: Running, job: Job, verdict: Ver
         most_deaths=context.configuration.retry_worker_deaths,
         excused=NOT_COUNTED in verdict.reason,
         budget_left=verdict.cause is Cause.BUDGET_REACHED and is_left(context, job),
+        prevented=prevented_before(context, running, verdict),
     )
+
+
+def prevented_before(context: WorkerContext, running: Running, verdict: Verdict) -> int:
+    """Return how many attempts in a row, before this one, something prevented that passes."""
+    if CAUSES[verdict.cause].retry is not RetryRule.PATIENT:
+        return 0
+    earlier = jobs.attempts(context.database, running.job.id)
+    ended = (attempt for attempt in reversed(earlier) if attempt.number < running.attempt.number)
+    return sum(1 for _ in takewhile(_was_prevented, ended))
+
+
+def _was_prevented(attempt: Attempt) -> bool:
+    return attempt.cause is not None and CAUSES[attempt.cause].retry is RetryRule.PATIENT
 
 
 def _is_kept(context: WorkerContext, running: Running) -> bool:

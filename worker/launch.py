@@ -15,7 +15,7 @@ from sow.calls.budgeting import BudgetIsReached
 from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError
-from sow.faults import passing_fault
+from sow.faults import passing_fault, words_of_bug
 from sow.files import write_atomically
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases
@@ -158,7 +158,7 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, SowError):
         return error.message
     strerror = getattr(error, "strerror", None)
-    return (strerror or str(error) or type(error).__name__).lower()
+    return (strerror or str(error) or "the machine is short of memory").lower()
 
 
 def give_up(context: WorkerContext, job_id: JobId, error: BaseException) -> None:
@@ -166,7 +166,7 @@ def give_up(context: WorkerContext, job_id: JobId, error: BaseException) -> None
     lease = leases.lease_of(context.database, job_id)
     if lease is not None and lease.worker_id == context.worker_id:
         job = jobs.get_job(context.database, job_id)
-        problem = SowError(f"sow itself failed: {type(error).__name__}: {error}")
+        problem = SowError(words_of_bug(error))
         fail_before_start(context, job, lease, problem, cause=Cause.INTERNAL)
 
 

@@ -7,6 +7,7 @@ task keeps its status. The order of the writes is `settle`.
 """
 
 import random
+import signal
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,12 +26,15 @@ from sow.schema.task import Task
 from sow.state.lifecycle import record_check
 from worker.blame import NOT_COUNTED, excuse_of
 from worker.context import WorkerContext, tell
-from worker.decision import PROVES_NO_LIFE
+from worker.decision import PROVES_NO_LIFE, prevented_before
 from worker.following import follow, refuse_cancelled
 from worker.job_end import end_unwritten, tell_of_end
 from worker.output import read_tail
 from worker.running import Exit, Running, read_record
 from worker.task_state import change_under_lease
+
+FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+"""What a program dies of by no fault of its own."""
 
 
 def judge_ending(
@@ -49,7 +53,9 @@ def judge_ending(
         words = "its program died together with its worker or supervisor"
         reason = f"{words}; {NOT_COUNTED}{excuse}" if excuse else words
         return Verdict(Cause.WORKER_DIED, reason)
-    return Verdict(Cause.CRASHED, _last_words(running, exit_facts))
+    was_killed = exit_facts.signal in FROM_OUTSIDE
+    cause = Cause.PREVENTED if was_killed else Cause.CRASHED
+    return Verdict(cause, _last_words(running, exit_facts))
 
 
 def result_of(running: Running) -> StepResult | None:
@@ -66,7 +72,7 @@ def _last_words(running: Running, exit_facts: Exit) -> str:
     return f"its program ended by {how}: {lines[-1]}" if lines else f"its program ended by {how}"
 
 
-def decide_next(context: WorkerContext, _running: Running, job: Job, verdict: Verdict) -> Next:
+def decide_next(context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
     """Return what follows an attempt that ended so."""
     return decide(
         verdict.cause,
@@ -80,6 +86,7 @@ def decide_next(context: WorkerContext, _running: Running, job: Job, verdict: Ve
         on_quota=False,
         most_deaths=context.configuration.retry_worker_deaths,
         excused=NOT_COUNTED in verdict.reason,
+        prevented=prevented_before(context, running, verdict),
     )
 
 

@@ -19,6 +19,9 @@ RESET_MARGIN_SECONDS = 5.0
 PATIENT_DEATHS = 3
 """How many deaths in a row that are not the job's fault are followed by another start at once."""
 LONGEST_DEATH_BACKOFF_SECONDS = 60.0
+LONGEST_PUT_OFF_SECONDS = 60.0
+MOST_PUT_OFF = 64
+"""How often in a row a batch's job is put off for what passes: for about an hour."""
 MOST_DOUBLINGS = 16
 """After so many every wait is its longest; 2 to the count itself would be too large a number."""
 MOST_SHARES = 20
@@ -51,6 +54,14 @@ class Next:
     """A one-time remedy that is spent by this step."""
 
 
+AT_ONCE = {
+    RetryRule.DONE: Step.DONE,
+    RetryRule.CANCEL: Step.CANCEL,
+    RetryRule.FAIL: Step.FAIL,
+}
+"""The rules by which a job has ended, whatever else is so."""
+
+
 def decide(
     cause: Cause,
     job: Job,
@@ -65,6 +76,7 @@ def decide(
     most_deaths: int,
     excused: bool,
     budget_left: bool = False,
+    prevented: int = 0,
 ) -> Next:
     """Return what follows an attempt of `job` that ended by `cause`.
 
@@ -72,17 +84,14 @@ def decide(
     since the epoch, where the CLI has told it. `session_kept`: the session may
     hold what must not be lost without a person's word; `ran_in_session`: an
     agent of this job has run in it. `excused`: a death was not the job's fault.
-    `budget_left`: it may have another share of its budgets.
+    `budget_left`: it may have another share of its budgets. `prevented`: how many of its attempts
+    in a row, before this one, have ended by a cause that is waited for (`RetryRule.PATIENT`).
     """
     facts = CAUSES[cause]
     is_unknown = facts.session is SessionRule.UNKNOWN
     match facts.retry:
-        case RetryRule.DONE:
-            return Next(Step.DONE)
-        case RetryRule.CANCEL:
-            return Next(Step.CANCEL)
-        case RetryRule.FAIL:
-            return Next(Step.FAIL)
+        case RetryRule.DONE | RetryRule.CANCEL | RetryRule.FAIL:
+            return Next(AT_ONCE[facts.retry])
         case RetryRule.ONCE:
             return _once(cause, job)
         case RetryRule.ONCE_RESUMED:
@@ -100,6 +109,8 @@ def decide(
             return Next(Step.FAIL) if is_lost else _free_once(cause, job, now, jitter)
         case RetryRule.FREE:
             return Next(Step.RETRY)
+        case RetryRule.PATIENT:
+            return _put_off(job, prevented, now, jitter)
         case RetryRule.DEATH:
             return after_death(job, most=most_deaths, excused=excused, now=now, jitter=jitter)
 
@@ -152,6 +163,14 @@ def _after_backoff(job: Job, now: float, jitter: float) -> Next:
         return Next(Step.FAIL)
     wait = doubled(FIRST_BACKOFF_SECONDS, job.retries, longest=LONGEST_BACKOFF_SECONDS)
     return Next(Step.RETRY, retry_at=now + wait * (0.5 + jitter / 2), retries=1)
+
+
+def _put_off(job: Job, prevented: int, now: float, jitter: float) -> Next:
+    """Wait for what passes. It is no fault of the job, and spends none of its retries."""
+    if prevented >= (job.most_retries if job.batch is None else MOST_PUT_OFF):
+        return Next(Step.FAIL)
+    wait = doubled(FIRST_BACKOFF_SECONDS, prevented, longest=LONGEST_PUT_OFF_SECONDS)
+    return Next(Step.RETRY, retry_at=now + wait * (0.5 + jitter / 2))
 
 
 def _parked(job: Job, now: float, resets_at: float | None) -> Next:

@@ -50,6 +50,8 @@ class LiveJob(msgspec.Struct, frozen=True, kw_only=True):
     deed: str | None = None
     """What the batch wanted by it; None of another call's."""
     has_begun: bool = True
+    put_off: str = ""
+    """What prevents it that passes, where it waits for that; empty where nothing does."""
     waits_for_batch: bool = False
     """Whether it is queued, and nobody takes it while its batch is paused."""
 

@@ -28,7 +28,7 @@ from sow.jobs.jobs import get_job, last_job
 from sow.paths import Workspace
 from sow.schema.batch import Batch, BatchItem, BatchState
 from sow.schema.budget import Amounts, ReachedBudget
-from sow.schema.causes import Cause
+from sow.schema.causes import CAUSES, Cause, RetryRule
 from sow.schema.job import NOT_BROUGHT_BACK, WAITING_STATES, HeldFor, JobState
 from sow.schema.kinds import KINDS
 from sow.schema.task import FeedbackStatus, ReviewVerdict, Task, TaskReview, TaskStatus
@@ -267,6 +267,7 @@ class _Look:
                 waits_for_tasks=is_held and for_tasks,
                 deed=job.deed,
                 has_begun=job.started_at is not None,
+                put_off=_put_off(job),
                 waits_for_batch=job.step is not None and job.state in WAITING_STATES,
             )
         other = self._carried.get(task_id)
@@ -312,6 +313,14 @@ class _Look:
     def _taken_back(self, task: Task, tip: str) -> tuple[str, ...]:
         judged = task.review.commit if task.review is not UNSET else UNSET
         return () if judged is UNSET else self._branches.taken_back(task, judged, tip)
+
+
+def _put_off(job: JobInBatch) -> str:
+    """Return what keeps a job waiting that passes; empty where nothing does."""
+    waits = job.state is JobState.BACKOFF and job.cause is not None
+    if not waits or CAUSES[Cause(job.cause or "")].retry is not RetryRule.PATIENT:
+        return ""
+    return job.reason.strip().partition("\n")[0]
 
 
 def _last(ended: Sequence[JobInBatch], budget: Amounts | None) -> EndedJob | None:

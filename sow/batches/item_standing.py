@@ -64,7 +64,11 @@ def _with_job(item: ItemFacts, live: LiveJob, policy: BatchPolicy) -> Standing:
     kind = KINDS[live.verb]
     in_turn = not kind.is_agents and is_on_its_way(item, policy)
     return Standing(
-        task=item.task, state=_state_of(kind, live, in_turn), has_job=True, in_turn=in_turn
+        task=item.task,
+        state=_state_of(kind, live, in_turn),
+        reason=f"put off: {live.put_off}" if live.put_off else "",
+        has_job=True,
+        in_turn=in_turn,
     )
 
 

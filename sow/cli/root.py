@@ -201,12 +201,15 @@ def _show_bug(error: Exception, *, as_json: bool) -> int:
     import tempfile
     import traceback
 
+    # For bugs alone, too.
+    from sow.faults import words_of_bug
+
     with tempfile.NamedTemporaryFile(
         "w", prefix="sow-error-", suffix=".txt", delete=False, encoding="utf-8"
     ) as file:
         traceback.print_exception(error, file=file)
     show_failure(
-        f"sow itself failed: {type(error).__name__}: {error}",
+        words_of_bug(error),
         f"This is a bug. The whole story is in {file.name}",
         ExitCode.FAILED,
         as_json=as_json,

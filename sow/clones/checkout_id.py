@@ -82,7 +82,11 @@ def _is_held_by_another(record: CheckoutRecord, repository: Repository) -> bool:
     """Whether the checkout that the record speaks of is still there, with the same id."""
     try:
         other = repository_of(Path(record.path))
-    except (NoRepository, GitRefused):
+    except GitRefused as error:
+        if error.passes:
+            raise
+        return False
+    except NoRepository:
         return False
     if str(other.top) != record.path:
         return False

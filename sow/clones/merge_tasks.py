@@ -20,6 +20,7 @@ from sow.clones.place import Place
 from sow.clones.removal import remove_clone
 from sow.clones.steps import no_step, note_path
 from sow.errors import StateError
+from sow.faults import passing_fault
 from sow.files import NotWritten, locked_folder
 from sow.lifecycle.task_ways import solving
 from sow.schema.job_terms import MergeWay
@@ -28,6 +29,8 @@ from sow.state.tasks import change_task
 from sow.state.transitions import ALLOWED, FieldChanges, enter, moment
 
 LOCK_SECONDS = 60.0
+INDEX_SECONDS = 10.0
+"""How long another git is waited for that is at work in the checked-out working tree."""
 MOST_TRIES = 5
 """How often a merge is computed anew because somebody has moved the branch meanwhile."""
 SHOWN = 12
@@ -91,6 +94,7 @@ def merge_tasks(
     check: Check,
     now: float,
     step: Callable[[str], None] = no_step,
+    patience: float = INDEX_SECONDS,
 ) -> Merged:
     """Merge tasks into the project's branch, and complete those that were accepted.
 
@@ -100,7 +104,7 @@ def merge_tasks(
     """
     branch = project_branch(main)
     with _alone(main, branch):
-        left = list(complete_move(main.repository, branch))
+        left = list(complete_move(main.repository, branch, patience=patience))
     for number in range(1, MOST_TRIES + 1):
         onto = branch_tip(main, branch)
         found = candidates(main, task_ids)
@@ -114,7 +118,15 @@ def merge_tasks(
         try:
             with _alone(main, branch):
                 reason = f"sow: merge task {', '.join(task_ids)}"
-                moved = move_branch(main.repository, branch, onto, result, reason=reason, step=step)
+                moved = move_branch(
+                    main.repository,
+                    branch,
+                    onto,
+                    result,
+                    reason=reason,
+                    step=step,
+                    patience=patience,
+                )
         except BranchMoved:
             if number == MOST_TRIES:
                 raise
@@ -191,5 +203,7 @@ def _removed(main: MainCheckout, candidate: Candidate) -> list[str]:
     try:
         remove_clone(main, candidate.place, discard=False)
     except StateError as error:
+        if passing_fault(error) is not None:
+            raise  # begun again, the merge finds itself done, and the clone still there
         return [f"{error.message}; its work is merged"]
     return []

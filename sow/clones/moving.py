@@ -6,6 +6,7 @@ somebody has changed are never written over: before the branch moves they are
 the reason to refuse, after it they are left and named.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from sow.state.kept.putback import let_go
 
 KIND = "moving"
 SHOWN = 12
+LOOK_SECONDS = 0.05
 
 
 class DirtyFiles(StateError):
@@ -67,7 +69,8 @@ class IndexInUse(StateError):
     def __init__(self, lock: Path) -> None:
         super().__init__(
             f"another git is at work there: {lock} exists",
-            hint="Let it end, then merge again. If none is at work, remove that file.",
+            hint="Let it end, then merge again; a batch goes on by itself. If no git is at work"
+            " there, remove that file.",
         )
 
 
@@ -87,10 +90,12 @@ def move_branch(
     *,
     reason: str = "sow: merge",
     step: Callable[[str], None] = no_step,
+    patience: float = 0.0,
 ) -> Moved:
     """Move `branch` from `old` to `new`, and the working tree that has it checked out, if any.
 
-    The caller holds the lock of the project's merges. Raises DirtyFiles, BranchMoved,
+    The caller holds the lock of the project's merges. Another git that is at work in the working
+    tree is waited for, at most `patience` seconds. Raises DirtyFiles, BranchMoved,
     IndexInUse, WorkingTreeUnknown (nothing changed), GitRefused.
     """
     complete_move(main, branch)
@@ -98,6 +103,7 @@ def move_branch(
         raise BranchMoved(branch, old)
     folder = working_tree_of(main, branch)
     if folder is not None:
+        _wait_for_index(view_of(folder), patience)
         _refuse_dirty(view_of(folder), changes_between(view_of(folder), old, new))
     write_note(main, KIND, branch, {"old": old, "new": new, "folder": folder and str(folder)})
     step("noted")
@@ -105,18 +111,35 @@ def move_branch(
         words = ("update-ref", "--no-deref", "-m", reason, f"refs/heads/{branch}", new, old)
         view_of(main.top).text(*words)
     except GitRefused as error:
-        remove_note(main, KIND, branch)
-        raise BranchMoved(branch, old) from error
+        _refuse_unless_moved(main, branch, old, new, error)
     step("branch moved")
     left = _bring_along(folder, old, new, new, step) if folder else ()
     remove_note(main, KIND, branch)
     return Moved(new, left)
 
 
-def complete_move(main: Repository, branch: str) -> tuple[str, ...]:
+def _refuse_unless_moved(
+    main: Repository, branch: str, old: str, new: str, error: GitRefused
+) -> None:
+    """Look where a branch stands that git has not moved, by its own words.
+
+    Nothing is wrong where it stands where it should. Raises BranchMoved where somebody has moved
+    it, and git's own error where nobody has.
+    """
+    tip = _commit_of_branch(view_of(main.top), branch)
+    if tip == new:
+        return
+    remove_note(main, KIND, branch)
+    if tip == old:
+        raise error
+    raise BranchMoved(branch, old) from error
+
+
+def complete_move(main: Repository, branch: str, *, patience: float = 0.0) -> tuple[str, ...]:
     """Complete what a kill has interrupted; return the files that were left as somebody's own.
 
-    Nothing is done where the branch was not moved yet. Raises IndexInUse, GitRefused.
+    `patience` is that of `move_branch`. Nothing is done where the branch was not moved yet.
+    Raises IndexInUse, GitRefused.
     """
     note = read_note(main, KIND, branch)
     if note is None:
@@ -125,6 +148,8 @@ def complete_move(main: Repository, branch: str) -> tuple[str, ...]:
     view = view_of(main.top)
     tip = _commit_of_branch(view, branch)
     folder = working_tree_of(main, branch)
+    if folder:
+        _wait_for_index(view_of(folder), patience)
     if folder and tip and tip != note["old"] and view.is_ancestor(note["new"], tip):
         left = _bring_along(folder, note["old"], note["new"], tip, no_step)
     remove_note(main, KIND, branch)
@@ -162,6 +187,16 @@ def _written(view: View, changes: Sequence[Change]) -> list[Change]:
     """Return the changes to files that the working tree has: a sparse one lacks some."""
     hidden = not_checked_out(view, changes)
     return [change for change in changes if change.path not in hidden]
+
+
+def _wait_for_index(view: View, patience: float) -> None:
+    """Wait until no other git is at work in a working tree. Raises IndexInUse."""
+    lock = _git_path(view, "index.lock")
+    until = time.monotonic() + patience
+    while lock.exists():
+        if time.monotonic() >= until:
+            raise IndexInUse(lock)
+        time.sleep(LOOK_SECONDS)
 
 
 def _refuse_index_in_use(view: View) -> None:

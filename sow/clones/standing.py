@@ -71,7 +71,8 @@ def standing(
 
     `project` is the commit of the project's branch, `withheld` the files that
     sow copied into the clone, `remembered` the task's commit that was merged in
-    another form. Nothing of the clone acts. Raises nothing for what it holds.
+    another form. Nothing of the clone acts. Raises nothing for what it holds, and
+    GitRefused for a fault that passes.
     """
     tip = view_of(main.top).commit_of(f"refs/heads/{place.branch}")
     try:
@@ -82,6 +83,8 @@ def standing(
     except UnsafeClone as error:
         return Standing(unknown=error.message)
     except GitRefused as error:
+        if error.passes:
+            raise
         return Standing(unknown=error.message.splitlines()[-1])
     merged = tip is None or _is_merged(main, project, tip, remembered)
     return Standing(uncommitted, unbrought, None if merged else tip)

@@ -1,16 +1,62 @@
 """What can go wrong with git, in words that name the folder and the remedy."""
 
 import os
+import signal
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from sow.errors import StateError
 from sow.faults import PASSING
 
-PASSING_WORDS = (*map(os.strerror, sorted(PASSING)), ".lock': File exists")
-"""What git says of faults that pass: those of the machine, and another git at work there."""
+PASSING_WORDS = (
+    *map(os.strerror, sorted(PASSING)),
+    ".lock': File exists",
+    " died of signal ",
+    "unable to write file",
+    "hung up unexpectedly",
+    "early EOF",
+    "unexpected disconnect",
+)
+"""What git says of faults that pass: those of the machine, another git at work there, a child of
+its own that was killed. It names no reason where it cannot write a file that it has opened."""
+KILLED_CODES = frozenset(
+    128 + number for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+)
+"""How git ends whose last child was ended by such a signal."""
+NO_REASON = (
+    "Killed",
+    "Terminated",
+    "fatal: Could not read from remote repository.",
+    "fatal: fetch-pack: invalid index-pack output",
+)
+"""How git's words begin where the git at the other end of a pipe has died and said nothing."""
+LEAST_FREE = 1 << 20
+"""With fewer free bytes a disk counts as full: git does not always say that it was."""
 LONGEST_QUOTE = 400
 """How many characters of git's own words an error repeats."""
+
+
+def git_fault_passes(code: int, complaint: str, folder: Path) -> bool:
+    """Whether a git that failed says nothing of what it was asked: the same may succeed later.
+
+    The one place that tells. It goes by git's words and exit code, and by a look at the disks
+    that git writes to.
+    """
+    if code in KILLED_CODES or complaint.lstrip().startswith(NO_REASON):
+        return True
+    if any(words in complaint for words in PASSING_WORDS):
+        return True
+    return any(map(_is_full, (folder, Path(tempfile.gettempdir()))))
+
+
+def _is_full(folder: Path) -> bool:
+    with suppress(OSError):
+        disk = os.statvfs(folder)
+        no_files_left = disk.f_files > 0 and disk.f_favail == 0
+        return disk.f_blocks > 0 and (disk.f_bavail * disk.f_frsize < LEAST_FREE or no_files_left)
+    return False
 
 
 class GitMissing(StateError):
@@ -46,7 +92,7 @@ class GitRefused(StateError):
         self.folder = folder
         self.code = code
         self.complaint = complaint
-        self.passes = any(words in complaint for words in PASSING_WORDS)
+        self.passes = git_fault_passes(code, complaint, folder)
 
 
 class GitKilled(StateError):

@@ -78,6 +78,9 @@ def repository_of(folder: Path) -> Repository:
     if inside != "true":
         raise NoRepository(folder, BARE)
     if code != 0:
+        refused = GitRefused(folder, ("rev-parse",), code, complaint)
+        if refused.passes:
+            raise refused
         raise NoRepository(folder, "belongs to a repository without a commit")
     *paths, commit, branch = answers
     if len(paths) != len(QUESTIONS):  # a path holds a line break

@@ -3,6 +3,7 @@
 Owns which columns hold JSON. Knows nothing of what the records mean.
 """
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, StrEnum
@@ -64,10 +65,15 @@ class DamagedRecord(QueueError):
         self.worker_id = WorkerId(str(row["id"])) if kind is WorkerRecord else None
         """The worker whose own record it is, if it is one's."""
         super().__init__(
-            f"a record in the queue file is damaged: {kind.__name__} with {which}: {reason}",
+            f"a record in the queue file is damaged: {_named(kind)} with {which}: {reason}",
             hint="Something other than sow has written there. `sow doctor` examines the file. "
             "Mend the row with the sqlite3 program, or put the file aside: a new one is made.",
         )
+
+
+def _named(kind: type) -> str:
+    """Return what a person calls a kind of record: `worker record` for WorkerRecord."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).lower()
 
 
 def from_row(row: sqlite3.Row, kind: type[T]) -> T:

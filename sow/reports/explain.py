@@ -155,6 +155,8 @@ def _final(job: Job) -> str:
     facts = CAUSES[job.cause or Cause.INTERNAL]
     if facts.retry is RetryRule.BACKOFF:
         return f"its retries are spent (retries: {job.most_retries})"
+    if facts.retry is RetryRule.PATIENT:
+        return "what prevents it has not passed, however often it was tried again"
     return "it is not tried again"
 
 

@@ -48,6 +48,8 @@ class Cause(StrEnum):
     MERGE_CONFLICT = "merge_conflict"
     MERGE_REFUSED = "merge_refused"
     """It cannot be merged as things stand; its own words say what has to be done first."""
+    PREVENTED = "prevented"
+    """A step was killed, or a fault that passes kept it from its work: nothing is known of that."""
     CLOSED = "closed"
     """A person closed a session that was open on a terminal, without setting a status in it."""
     INTERNAL = "internal"
@@ -85,6 +87,10 @@ class RetryRule(StrEnum):
         " first; a lost session that may hold a finished turn is for a person to give up"
     )
     FREE = "run again at once, as often as it happens"
+    PATIENT = (
+        "run again after a growing pause, up to a minute each: for a batch about an hour long, else"
+        " at most `retries` times in a row"
+    )
     DEATH = "run again; where it may be the job's fault, at most `retry.worker_deaths` in a row"
 
 
@@ -217,7 +223,7 @@ CAUSES: Mapping[Cause, CauseFacts] = {
     Cause.SETUP_PREVENTED: CauseFacts(
         words="the task's clone could not be made ready just now",
         blame=Blame.MACHINE,
-        retry=RetryRule.BACKOFF,
+        retry=RetryRule.PATIENT,
         session=SessionRule.NOT_REACHED,
         remedy="See to what the machine is short of, or to who holds that lock. Then go on",
     ),
@@ -343,6 +349,13 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         session=SessionRule.NOT_REACHED,
         exit_code=ExitCode.STATE,
         remedy="Put right what stands above. Then",
+    ),
+    Cause.PREVENTED: CauseFacts(
+        words="something kept it from its work that passes",
+        blame=Blame.MACHINE,
+        retry=RetryRule.PATIENT,
+        session=SessionRule.NOT_REACHED,
+        remedy="See to what is named above. Then",
     ),
     Cause.CLOSED: CauseFacts(
         words="the person who had it open closed it without setting a status",

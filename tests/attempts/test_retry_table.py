@@ -12,12 +12,15 @@ from sow.attempts.retry import (
     LONGEST_BACKOFF_SECONDS,
     LONGEST_DEATH_BACKOFF_SECONDS,
     LONGEST_PARKING_SECONDS,
+    LONGEST_PUT_OFF_SECONDS,
+    MOST_PUT_OFF,
     MOST_SHARES,
     RESET_MARGIN_SECONDS,
     Next,
     Step,
     decide,
 )
+from sow.ids import BatchId
 from sow.schema.job import Cause, Job
 
 NOW = 1_000_000.0
@@ -36,6 +39,7 @@ def next_step(
     most_deaths: int = 5,
     excused: bool = False,
     budget_left: bool = False,
+    prevented: int = 0,
 ) -> Next:
     return decide(
         cause,
@@ -50,6 +54,7 @@ def next_step(
         most_deaths=most_deaths,
         excused=excused,
         budget_left=budget_left,
+        prevented=prevented,
     )
 
 
@@ -143,6 +148,19 @@ def test_the_backoff_doubles_from_two_seconds_to_five_minutes() -> None:
         again = msgspec.structs.replace(job, executor=patient, retries=retries)
         waits.append(next_step(Cause.CRASHED, again).retry_at - NOW)
     assert waits == [2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
+
+
+@pytest.mark.parametrize("cause", [Cause.PREVENTED, Cause.SETUP_PREVENTED])
+def test_what_passes_is_waited_for_and_costs_a_batch_no_retry(cause: Cause) -> None:
+    of_batch = msgspec.structs.replace(make_job(), batch=BatchId(1))
+    for prevented in range(MOST_PUT_OFF):
+        following = next_step(cause, of_batch, prevented=prevented)
+        assert (following.step, following.retries) == (Step.RETRY, 0)
+        assert NOW < following.retry_at <= NOW + LONGEST_PUT_OFF_SECONDS
+    assert next_step(cause, of_batch, prevented=MOST_PUT_OFF).step is Step.FAIL
+    by_hand = make_job()
+    assert next_step(cause, by_hand, prevented=by_hand.most_retries - 1).step is Step.RETRY
+    assert next_step(cause, by_hand, prevented=by_hand.most_retries).step is Step.FAIL
 
 
 @given(jitter=st.floats(0, 1), retries=st.integers(0, 40))

@@ -128,7 +128,7 @@ def test_a_bug_in_one_batch_is_a_word_to_a_person_and_the_others_go_on(
     found = batch(first)
     assert (found.state, found.reason.partition("\n")[0]) == (
         BatchState.PAUSED,
-        "sow itself failed: NameError: no such name",
+        "sow itself failed: no such name",
     )
     assert "`sow worker logs`" in found.reason
     assert [job.task_id for job in batches.jobs_of(desk.database, second.batch.id)] == ["020"]

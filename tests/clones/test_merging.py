@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from clones.clone_site import add_clone, make_site, plain
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from sow.clones.bring_back import bring_back
 from sow.clones.merging import TaskCommit, compute_merge, is_merged
 from sow.clones.moving import BranchMoved, DirtyFiles, IndexInUse, complete_move, move_branch
+from sow.git.git_errors import GitRefused
 from sow.schema.job_terms import MergeWay
 
 pytestmark = pytest.mark.slow  # process after process
@@ -237,6 +239,27 @@ def test_another_git_at_work_is_told_before_anything_moves(site):
     with pytest.raises(IndexInUse, match=r"index\.lock"):
         merge(site)
     assert main_tip(site) == old
+
+
+def test_another_git_at_work_is_waited_for(site):
+    site.commit("file", "x\n")
+    lock = site.main / ".git" / "index.lock"
+    lock.write_text("")
+    Timer(0.2, lock.unlink).start()
+    old = main_tip(site)
+    done = compute_merge(site.repository, old, wanted(site))
+    move_branch(site.repository, "main", old, done.commit, patience=30.0)
+    assert (main_tip(site), status(site)) == (done.commit, [])
+
+
+def test_a_branch_that_a_lock_holds_was_moved_by_nobody(site):
+    site.commit("file", "x\n")
+    (site.main / ".git" / "refs" / "heads" / "main.lock").write_text("")
+    with pytest.raises(GitRefused, match=r"main\.lock") as caught:
+        merge(site)
+    assert caught.value.passes
+    (site.main / ".git" / "refs" / "heads" / "main.lock").unlink()
+    merge(site)
 
 
 def merge_killed_at(site, window):

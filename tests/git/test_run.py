@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from sow.git.git_errors import GitMissing, GitRefused, GitTookTooLong, GitTooOld, NoRepository
+from sow.faults import passing_fault
+from sow.git.git_errors import (
+    GitMissing,
+    GitRefused,
+    GitTookTooLong,
+    GitTooOld,
+    NoRepository,
+    git_fault_passes,
+)
 from sow.git.identity import identity_of
 from sow.git.repository import commit_of, is_ancestor, refuse_old_git, repository_of
 from sow.git.run import git, git_environment
@@ -210,3 +218,41 @@ def test_a_repository_is_found_whatever_its_path_holds(tmp_path: Path, name: str
         git(top, "-c", "user.name=I", "-c", "user.email=i@example.invalid", *words)
     found = repository_of(top)
     assert (found.top, found.git_dir, found.common_dir) == (top, top / ".git", top / ".git")
+
+
+CHILDREN = ("upload-pack", "pack-objects", "index-pack", "rev-list")
+
+
+@pytest.mark.parametrize("child", CHILDREN)
+def test_a_git_whose_child_was_killed_says_nothing_of_what_it_was_asked(
+    repository, tmp_path, child
+):
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    real = Path(git(repository, "--exec-path"))
+    wrapper = programs / "git"
+    kills = f'case " $* " in *" {child} "*) kill -9 $$;; esac'
+    wrapper.write_text(f"#!/bin/sh\n{kills}\nexec '{real}/git' \"$@\"\n")
+    wrapper.chmod(0o755)
+    if child == "upload-pack":
+        (programs / "git-upload-pack").write_text("#!/bin/sh\nkill -9 $$\n")
+        (programs / "git-upload-pack").chmod(0o755)
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    environ = git_environment(os.environ, GIT_EXEC_PATH=str(programs))
+    words = ("-c", "fetch.unpackLimit=1", "fetch", str(repository), "main")
+    with pytest.raises(GitRefused) as caught:
+        git(other, *words, environ=environ)
+    assert passing_fault(caught.value) is not None, caught.value.message
+
+
+def test_what_git_says_of_a_full_disk_passes_and_of_a_missing_name_does_not(tmp_path, monkeypatch):
+    silent = "error: unable to write file src/code.py"
+    assert git_fault_passes(1, silent, tmp_path)
+    assert git_fault_passes(128, "fatal: write error: No space left on device", tmp_path)
+    unknown = "error: pathspec 'x' did not match any file(s) known to git"
+    assert not git_fault_passes(1, unknown, tmp_path)
+    full = os.statvfs_result((4096, 4096, 1000, 0, 0, 1000, 500, 500, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda _: full)
+    assert git_fault_passes(1, unknown, tmp_path), "git does not always say that the disk is full"

@@ -257,4 +257,4 @@ def test_a_table_that_lacks_a_column_is_damaged_and_no_bug(database: Database) -
     database.run("alter table job rename column prompt to words")
     with pytest.raises(DamagedRecord) as refused:
         jobs.get_job(database, job.id)
-    assert refused.value.message.endswith(f"Job with id {job.id}: there is no column prompt")
+    assert refused.value.message.endswith(f"job with id {job.id}: there is no column prompt")

@@ -1,6 +1,7 @@
 """The table of causes is whole, each of its columns has a reader, and the documents print it."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 from string import Formatter
@@ -9,6 +10,9 @@ import cause_page
 import msgspec
 import pytest
 
+from sow.clones.moving import IndexInUse
+from sow.files import NotWritten
+from sow.git.git_errors import GitKilled
 from sow.schema.causes import (
     CAUSES,
     GOOD_ORDER,
@@ -20,6 +24,7 @@ from sow.schema.causes import (
     RetryRule,
     SessionRule,
 )
+from worker.steps.failed import failure_result
 
 ROOT = Path(__file__).resolve().parents[2]
 OPEN_TO_REMEDIES = {"executor", "settings", "job", "task"}
@@ -98,6 +103,7 @@ def test_the_endings_that_show_something_of_the_session() -> None:
     refused = {Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN, Cause.MISSING_BINARY, Cause.BAD_FLAGS}
     refused |= {Cause.SETUP_FAILED, Cause.SETUP_PREVENTED}
     steps = {Cause.PASSED, Cause.CHECK_FAILED, Cause.MERGE_CONFLICT, Cause.MERGE_REFUSED}
+    steps |= {Cause.PREVENTED}
     assert refused | steps | {Cause.CONFIGURATION, Cause.FOLDER_UNUSABLE} == WITHOUT_AGENT
     assert WITHOUT_AGENT | {Cause.WORKER_DIED, Cause.WORKER_STOPPED} == NEVER_BEGAN
 
@@ -106,3 +112,52 @@ def test_the_page_is_current() -> None:
     assert cause_page.rendered() in cause_page.PAGE.read_text(encoding="utf-8"), (
         "run `python tests/schema/cause_page.py`"
     )
+
+
+CLASS_NAME = re.compile(r"\b(?:sow|worker)\.[a-z_]+\.|\b[A-Z][a-z]+[A-Z]\w*")
+"""A module of ours with its dots, or a name in the form of a class."""
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_no_class_name_is_among_a_cause_s_words(cause: Cause) -> None:
+    row = CAUSES[cause]
+    for text in (row.words, row.remedy, row.to_agent, row.second, row.blame, row.retry):
+        assert not CLASS_NAME.search(text), text
+
+
+def test_nothing_that_is_told_is_put_together_with_the_name_of_an_error_s_class() -> None:
+    """People are told what failed; a traceback in a log has the class."""
+    named = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for folder in ("sow", "worker")
+        for path in (ROOT / folder).rglob("*.py")
+        if "__name__" in (text := path.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Attribute) and node.attr == "__name__" and _is_class(node.value)
+    ]
+    assert named == []
+
+
+def _is_class(node: ast.expr) -> bool:
+    of_type = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    return (of_type and node.func.id == "type") or (  # type: ignore[attr-defined]
+        isinstance(node, ast.Attribute) and node.attr == "__class__"
+    )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        IndexInUse(Path("x/index.lock")),
+        GitKilled(Path("x"), ["fetch"], 9),
+        NotWritten(Path("x"), OSError(28, "No space left on device")),
+        OSError(28, "No space left on device", "x"),
+        MemoryError(),
+        KeyError(),
+    ],
+)
+def test_what_keeps_a_step_from_its_work_is_told_without_a_class(error: Exception) -> None:
+    words = failure_result(error, passing=Cause.PREVENTED, lasting=Cause.CRASHED).reason
+    assert words
+    assert not CLASS_NAME.search(words)
+    assert type(error).__name__ not in words

@@ -15,14 +15,19 @@ from step_cases import CheckSite
 from watch_cases import WatchSite
 
 from sow.clones.main_checkout import main_checkout
-from sow.ids import JobId, TaskId
-from sow.jobs import jobs, leases
+from sow.clones.moving import IndexInUse
+from sow.ids import BatchId, JobId, TaskId
+from sow.jobs import batches, jobs, leases
 from sow.reports.outcome import exit_code_of, line_of
 from sow.reports.views import outcome_of
+from sow.schema.batch import Batch, BatchPolicy, Selection
 from sow.schema.causes import Cause
-from sow.schema.job import Job, JobState, Verb
-from sow.schema.job_terms import MergeTerms
+from sow.schema.job import STEP_RETRIES, Job, JobState, Verb
+from sow.schema.job_terms import MergeTerms, MergeWay
 from sow.schema.task import TaskStatus
+from worker.steps.failed import failure_result
+from worker.steps.merge import merge
+from worker.steps.program_input import MergeOrders
 
 pytestmark = pytest.mark.slow  # process after process
 
@@ -58,7 +63,7 @@ class Merging:
         path.write_text(yaml.safe_dump({**content, "clones": clones}))
         self.checks.trust()
 
-    def place(self, *tasks: str, **terms: bool) -> Job:
+    def place(self, *tasks: str, batch: BatchId | None = None, **terms: bool) -> Job:
         named = tuple(map(TaskId, tasks or ("010",)))
         job = make_job(
             id=JobId(0),
@@ -70,6 +75,7 @@ class Merging:
             terms=MergeTerms(tasks=named, **terms),
             path_variable=self.site.context.environ["PATH"],
             state=JobState.PREPARING,
+            batch=batch,
         )
         job = jobs.insert_job(self.site.database, job)
         leases.enqueue(self.site.database, job.id, now=NOW)
@@ -238,3 +244,58 @@ def test_when_all_of_it_is_killed_in_its_check_the_next_try_merges(merging: Merg
     assert merging.site.task().merged.commit == made
     assert not left.exists(), "what the killed one has left is swept"
     assert plain(root, "log", "--first-parent", "--format=%s").splitlines()[1:] == ["First"]
+
+
+def test_a_merge_of_a_batch_that_is_killed_again_and_again_asks_nobody(merging: Merging) -> None:
+    root = merging.root
+    merging.checks.write(unit=f"test -e {root}/calm || {{ touch {root}/begun; sleep 1000; }}")
+    made = merging.work("new", "new\n")
+    merging.settings(merge_check="unit")
+    of_task = Batch(
+        id=BatchId(0),
+        project_id=PROJECT,
+        name="",
+        selection=Selection(tasks=(TaskId("010"),)),
+        policy=BatchPolicy(),
+        path_variable="",
+        made_at=NOW,
+    )
+    batch = batches.insert_batch(merging.site.database, of_task)
+    job = merging.place(batch=batch.id)
+    for _ in range(STEP_RETRIES + 2):
+        (root / "begun").unlink(missing_ok=True)
+        running = merging.checks.start(job)
+        assert running is not None
+        wait_until((root / "begun").exists, "the check has begun")
+        os.kill(merging.site.attempts[-1].agent_pid(), signal.SIGKILL)
+        put_off = merging.checks.watched(running, until=JobState.BACKOFF)
+        assert (put_off.cause, put_off.retries) == (Cause.PREVENTED, 0)
+    (root / "calm").touch()
+    again = merging.checks.start(job)
+    assert again is not None
+    assert merging.checks.watched(again).cause is Cause.PASSED
+    assert merging.site.task().merged.commit == made
+
+
+def test_another_git_at_work_puts_a_merge_off_in_words(merging: Merging) -> None:
+    merging.work("new", "new\n")
+    before = merging.tip()
+    lock = merging.root / ".git" / "index.lock"
+    lock.touch()
+    site = merging.site
+    orders = MergeOrders(
+        folder=str(site.workspace.run),
+        root=str(merging.root),
+        tasks=("010",),
+        way=MergeWay.MERGE,
+        settings=site.context.configuration.clones,
+        commands=(),
+    )
+    with pytest.raises(IndexInUse) as caught:
+        merge(orders, patience=0.0)
+    result = failure_result(caught.value, passing=Cause.PREVENTED, lasting=Cause.CRASHED)
+    assert (result.cause, merging.tip()) == (Cause.PREVENTED, before)
+    assert result.reason.startswith(f"another git is at work there: {lock} exists")
+    assert "IndexInUse" not in result.reason
+    lock.unlink()
+    assert merge(orders, patience=0.0).cause is Cause.PASSED

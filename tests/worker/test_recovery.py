@@ -172,7 +172,7 @@ def test_a_damaged_record_is_left_aside_and_told_once(
     for _ in range(2):
         recover_once(site, monitor)
     assert site.get(job).state is JobState.QUEUED
-    assert caplog.text.count(f"Job with id {damaged.id}: ") == 1
+    assert caplog.text.count(f"job with id {damaged.id}: ") == 1
 
 
 def test_a_damaged_record_of_a_worker_leaves_that_worker_to_a_person(

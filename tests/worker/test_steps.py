@@ -387,7 +387,7 @@ def test_a_program_that_is_killed_is_run_again_and_nothing_runs_twice(checks: Ch
     assert running is not None
     first = int(_read(checks.file("begun")))
     os.kill(checks.site.attempts[-1].agent_pid(), signal.SIGKILL)
-    assert checks.watched(running, until=JobState.BACKOFF).cause is Cause.CRASHED
+    assert checks.watched(running, until=JobState.BACKOFF).cause is Cause.PREVENTED
     assert not is_running(first)
     again = checks.start(job)
     assert again is not None

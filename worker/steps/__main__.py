@@ -1,18 +1,23 @@
 """`python -m worker.steps NAME`: reads its orders, does the step, leaves `result.json` and ends.
 
 Owns the frame of such a program. It is run again from the beginning where it is
-killed, so each step may be begun a second time at any point.
+killed, so each step may be begun a second time at any point. What keeps it from its
+work is its result too: a fault that passes is told from one that stays.
 """
 
 import sys
+import traceback
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
 import msgspec
 
+from sow.errors import SowError
 from sow.files import write_atomically
 from sow.paths import AttemptPaths
+from sow.schema.causes import Cause
+from worker.steps.failed import failure_result
 
 PROGRAMS: Mapping[str, str] = {
     "check": "worker.steps.check",
@@ -24,10 +29,24 @@ returns the attempt's folder with its result. Only the wanted one is imported: i
 what a check takes."""
 
 
+class Orders(msgspec.Struct):
+    """What all orders have."""
+
+    folder: str
+    """The attempt's."""
+
+
 def main(name: str) -> None:
     """Do a step."""
-    program = import_module(PROGRAMS[name])
-    folder, result = program.run(sys.stdin.buffer.read())
+    data = sys.stdin.buffer.read()
+    folder = msgspec.json.decode(data, type=Orders).folder
+    try:
+        _, result = import_module(PROGRAMS[name]).run(data)
+    except Exception as error:  # the boundary of this program
+        if not isinstance(error, SowError):
+            traceback.print_exc()
+        result = failure_result(error, passing=Cause.PREVENTED, lasting=Cause.CRASHED)
+        print(result.reason, file=sys.stderr)
     path = AttemptPaths(Path(folder)).result
     write_atomically(path, msgspec.json.encode(result), mode=0o600)
 

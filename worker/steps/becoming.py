@@ -17,13 +17,12 @@ import msgspec
 from sow import own_variables
 from sow.environment import caller_environment
 from sow.errors import SowError
-from sow.faults import passing_fault
 from sow.files import write_atomically
 from sow.jobs.leases import Fenced
 from sow.paths import AttemptPaths
 from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
-from sow.terminal_text import printable_lines
+from worker.steps.failed import failure_result
 
 RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 """What Python ignores, and an agent's CLI must not."""
@@ -60,16 +59,4 @@ def _become(argv: tuple[str, ...]) -> None:
 
 def result_of(error: SowError | OSError) -> StepResult:
     """Return what an error has come to."""
-    passes = passing_fault(error) is not None
-    cause = Cause.SETUP_PREVENTED if passes else Cause.SETUP_FAILED
-    return StepResult(cause=cause, reason=_words(error))
-
-
-def _words(error: SowError | OSError) -> str:
-    """Return what failed, fit for any terminal and any JSON: agents have named files in it."""
-    text = str(error)
-    if isinstance(error, SowError):
-        text = f"{error.message}\n{error.hint}".rstrip()
-    elif error.filename:
-        text = f"{error.filename}: {error.strerror}"
-    return "\n".join(printable_lines(text))
+    return failure_result(error, passing=Cause.SETUP_PREVENTED, lasting=Cause.SETUP_FAILED)

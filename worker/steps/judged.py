@@ -46,7 +46,11 @@ def judged(folder: Path, clone: ClonePlace | None) -> Judged:
     """Return what is checked out in a folder of the user's repository, or in a task's clone."""
     try:
         return _in_repository(folder) if clone is None else _in_clone(clone)
-    except (GitMissing, GitRefused, NoRepository, UnsafeClone):
+    except GitRefused as error:
+        if error.passes:
+            raise
+        return Judged(None, dirty=False)
+    except (GitMissing, NoRepository, UnsafeClone):
         return Judged(None, dirty=False)
 
 

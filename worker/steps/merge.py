@@ -13,11 +13,12 @@ from pathlib import Path
 import msgspec
 
 from sow.clones.main_checkout import MainCheckout, main_checkout
-from sow.clones.merge_tasks import MergeConflict, Merged, merge_tasks
+from sow.clones.merge_tasks import INDEX_SECONDS, MergeConflict, Merged, merge_tasks
 from sow.clones.place import Place
 from sow.clones.steps import no_step
 from sow.clones.trial import checked_out
 from sow.errors import SowError
+from sow.faults import passing_fault
 from sow.paths import AttemptPaths, Workspace
 from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
@@ -37,8 +38,16 @@ def run(data: bytes) -> tuple[str, StepResult]:
     return orders.folder, merge(orders)
 
 
-def merge(orders: MergeOrders, step: Callable[[str], None] = no_step) -> StepResult:
-    """Merge what the orders name; whatever stands against it is in the result."""
+def merge(
+    orders: MergeOrders,
+    step: Callable[[str], None] = no_step,
+    *,
+    patience: float = INDEX_SECONDS,
+) -> StepResult:
+    """Merge what the orders name; whatever stands against it is in the result.
+
+    Raises SowError for a fault that passes: it says nothing of the work.
+    """
     try:
         main = main_checkout(Workspace(Path(orders.root)), orders.settings)
         judge = _judge_of(orders, main)
@@ -49,14 +58,15 @@ def merge(orders: MergeOrders, step: Callable[[str], None] = no_step) -> StepRes
             check=judge,
             now=time.time(),
             step=step,
+            patience=patience,
         )
     except ResultIsRed as red:
         return StepResult(cause=Cause.CHECK_FAILED, reason=str(red))
     except MergeConflict as conflict:
         return StepResult(cause=Cause.MERGE_CONFLICT, reason=_words(conflict))
     except SowError as error:
-        if error.passes:
-            raise  # it says nothing of the work: the step is begun again
+        if passing_fault(error) is not None:
+            raise
         return StepResult(cause=Cause.MERGE_REFUSED, reason=_words(error))
     return StepResult(cause=Cause.PASSED, reason=_account_of(done))
 

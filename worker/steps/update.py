@@ -12,6 +12,7 @@ from sow.clones.conflicts import conflict_in, update_of_clone
 from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.clones.place import Place
 from sow.errors import SowError
+from sow.faults import passing_fault
 from sow.paths import Workspace
 from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
@@ -35,8 +36,8 @@ def update(orders: UpdateOrders) -> StepResult:
         place = main.place(read_task(main.workspace, orders.task))
         return _conflict_of(main, place) or _updated(main, place)
     except SowError as error:
-        if error.passes:
-            raise  # it says nothing of the work: the step is begun again
+        if passing_fault(error) is not None:
+            raise  # it says nothing of the work
         words = f"{error.message}\n{error.hint}".strip()
         reason = "\n".join(printable_lines(words))
         return StepResult(cause=Cause.MERGE_REFUSED, reason=reason)
