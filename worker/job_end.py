@@ -26,6 +26,9 @@ from sow.schema.task import Task, TaskStatus
 from worker.context import WorkerContext, tell
 from worker.task_state import change_under_lease, fails, first_line, log_failure
 
+OF_CLONES = ("sow.clones.", "sow.git.")
+"""Whose errors say that there can be no clone as things stand."""
+
 
 def fail_before_start(
     context: WorkerContext,
@@ -114,6 +117,8 @@ def _conclude(context: WorkerContext, job: Job) -> None:
 def cause_of(error: SowError) -> Cause:
     """Return the cause that an error before the start stands for."""
     match error:
+        case StateError() if type(error).__module__.startswith(OF_CLONES):
+            return Cause.SETUP_FAILED  # no agent has had a hand in it
         case StateError():
             return Cause.STATE_UNREADABLE
         case ExecutorBinaryNotFound():

@@ -44,8 +44,8 @@ def with_clone(
     """Whether the call's agent is to work in a clone, which can be made then.
 
     Raises HasItsClone, FolderOutside; NoRepository, GitMissing, GitTooOld, GitRefused,
-    FolderInRepository, BranchInPlaceOfFolder and ClonedElsewhere where one is wanted and cannot
-    be made.
+    FolderInRepository, BranchInPlaceOfFolder, ProjectBranchGone and ClonedElsewhere where one is
+    wanted and cannot be made.
     """
     request = resolved.request
     if not request.begins_session:
@@ -84,6 +84,7 @@ def _is_still_to_be_made(database: Database | None, resolved: Resolved) -> bool:
 def _refuse_impossible(caller: Caller, config: Configuration, resolved: Resolved) -> None:
     """Refuse what is known now to keep the clone from being made. Writes nothing."""
     # Only a call that makes a clone asks git.
+    from sow.clones.base import project_commit
     from sow.clones.elsewhere import refuse_cloned_elsewhere
     from sow.clones.place import branch_of, clones_folder, refuse_branch_in_the_way
     from sow.git.repository import refuse_old_git, repository_of
@@ -95,6 +96,7 @@ def _refuse_impossible(caller: Caller, config: Configuration, resolved: Resolved
     project = read_project(caller.workspace)
     refuse_cloned_elsewhere(repository, project.id, resolved.task.id)
     refuse_branch_in_the_way(repository, branch_of(repository, project, resolved.task))
+    project_commit(repository, project, caller.workspace.project_state)
 
 
 def is_wanted_by_now(database: Database, config: Configuration, resolved: Resolved) -> bool:

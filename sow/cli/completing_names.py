@@ -114,7 +114,7 @@ def _knowledge(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]
 
 
 def _project_fields(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
-    return [("name", ""), ("description", "")]
+    return [("name", ""), ("description", ""), ("branch", "")]
 
 
 checks = completer(_checks)

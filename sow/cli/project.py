@@ -158,23 +158,38 @@ def status(as_json: bool) -> None:
 @click.argument("value")
 @json_option
 def set_field(field: str, value: str, as_json: bool) -> None:
-    """Set one FIELD of the project: name, description or metadata.KEY."""
+    """Set one FIELD of the project: name, description, branch or metadata.KEY.
+
+    The branch is what tasks begin at and are merged into. Set it after a rename (`git branch -m`).
+    """
     from sow.reports.project_views import project_view
     from sow.state.projects import change_project
     from sow.state.state_errors import RefusedField
     from sow.yamlfile import REMOVE
 
     is_metadata = field.startswith("metadata.") and len(field) > len("metadata.")
-    if field not in ("name", "description") and not is_metadata:
-        settable = ("name", "description", "metadata.KEY")
+    settable = ("name", "description", "branch", "metadata.KEY")
+    if field not in settable[:-1] and not is_metadata:
         raise RefusedField(field, "a project keeps it, or has no such field", settable)
     text = readable(value)
-    new_value = text if text or field == "name" else REMOVE
+    if field == "branch":
+        _refuse_no_branch(text)
+    new_value = text if text or field in ("name", "branch") else REMOVE
     changed = change_project(here(), lambda _: {field: new_value}, now=time.time())
     if as_json:
         echo_json(project_view(changed))
     else:
         click.echo(f"Project: {field} is {text}")
+
+
+def _refuse_no_branch(name: str) -> None:
+    """Refuse a branch that the repository does not have. Raises NoSuchBranch."""
+    from sow.git.checked_out import branch_at, lacks_branch
+    from sow.state.state_errors import NoSuchBranch
+
+    root = here().root
+    if name != branch_at(root) and (not name or lacks_branch(root, name)):
+        raise NoSuchBranch(name)
 
 
 def _show(current: "Project", counts: dict[str, dict[str, int]]) -> None:

@@ -16,6 +16,7 @@ from sow.git.merge_tree import MergedTree, merge_trees, with_folder_of
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS, git
 from sow.git.view import View, view_of
+from sow.lifecycle.refusal_steps import first_after
 from sow.lifecycle.task_ways import solving
 from sow.schema.project import Project
 
@@ -51,11 +52,13 @@ class DependencyConflict(StateError):
 class ProjectBranchGone(StateError):
     """The branch that the project names is not in the repository."""
 
-    def __init__(self, branch: str, state: Path) -> None:
+    def __init__(self, branch: str, state: Path, here: str | None) -> None:
+        self.branch = branch
+        self.here = here
         super().__init__(
             f"{state}: project.branch: there is no branch {branch} in the repository",
-            hint=f"Make it again (`git branch {branch} COMMIT`), or write there the name that it"
-            " has now.",
+            hint=f"If it was renamed, give its name (`{first_after(self)}`); else make it again"
+            f" (`git branch {branch} COMMIT`).",
         )
 
 
@@ -68,7 +71,7 @@ def project_commit(repository: Repository, project: Project, state: Path) -> str
         return repository.commit
     found = view_of(repository.top).commit_of(f"refs/heads/{project.branch}")
     if found is None:
-        raise ProjectBranchGone(project.branch, state)
+        raise ProjectBranchGone(project.branch, state, repository.branch)
     return found
 
 

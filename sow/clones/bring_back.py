@@ -8,6 +8,7 @@ written, no other ref moves.
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote as quote_word
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -54,9 +55,10 @@ FETCH = (
 class BranchInTheWay(StateError):
     """The branch cannot have the commit that its clone has, because of somebody's own work."""
 
-    def __init__(self, branch: str, why: str, hint: str) -> None:
+    def __init__(self, branch: str, why: str, command: str, hint: str) -> None:
         self.branch = branch
-        super().__init__(f"the branch {branch} {why}", hint=hint)
+        self.command = command
+        super().__init__(f"the branch {branch} {why}", hint=hint.format(command))
 
 
 class BroughtBack(Struct, frozen=True):
@@ -95,18 +97,41 @@ def bring_back(
     bring_large_files(facts, main)
     step("large files brought")
     rewritten = former is not None and not view.is_ancestor(former, commit)
-    own = _own_commits(main, facts.branch)
-    if rewritten and former not in own and former != facts.base:
-        raise BranchInTheWay(
-            facts.branch,
-            "holds commits in the main repository that its clone does not have",
-            f"Keep them under another name (`git branch -m {facts.branch} NAME`), and call again.",
-        )
+    if rewritten and former is not None:
+        _refuse_foreign(facts, main, former)
     _note(main, facts.branch, [commit] if former is None else [former, commit])
     step("noted")
     view.text(*UNLOGGED, "update-ref", "--no-deref", ref, commit, former or "0" * len(commit))
     step("branch moved")
     return BroughtBack(commit, former, rewritten)
+
+
+def refuse_in_the_way(facts: CloneFacts, main: Repository) -> None:
+    """Raise what `bring_back` would be refused with now, without bringing anything.
+
+    Raises BranchInTheWay, BranchInPlaceOfFolder, UnsafeClone, GitRefused.
+    """
+    commit = read_ref(real_git_dir(facts.path), f"refs/heads/{facts.branch}")
+    former = view_of(main.top).commit_of(f"refs/heads/{facts.branch}")
+    if commit is None or former == commit:
+        return
+    refuse_branch_in_the_way(main, facts.branch)
+    _refuse_checked_out(main, facts.branch)
+    if former is not None:
+        with private_view(facts.path, main) as clone:
+            if clone.commit_of(former) is None or not clone.is_ancestor(former, commit):
+                _refuse_foreign(facts, main, former)
+
+
+def _refuse_foreign(facts: CloneFacts, main: Repository, former: str) -> None:
+    """Raise BranchInTheWay where the branch holds what neither its clone nor sow has put there."""
+    if former not in _own_commits(main, facts.branch) and former != facts.base:
+        raise BranchInTheWay(
+            facts.branch,
+            "holds commits in the main repository that its clone does not have",
+            f'git branch -m {facts.branch} "<another name>"',
+            "Keep them under another name (`{}`), and call again.",
+        )
 
 
 def fetch_objects(view: View, source: Path, commit: str) -> None:
@@ -124,8 +149,8 @@ def _refuse_checked_out(main: Repository, branch: str) -> None:
         raise BranchInTheWay(
             branch,
             f"is checked out in {folder}, so its new commits cannot be brought there",
-            f"Check out another branch there, or look at it with: git -C {folder} checkout "
-            f"--detach {branch}",
+            f"git -C {quote_word(str(folder))} switch --detach",
+            "Check out another branch there, or the commit alone: `{}`.",
         )
 
 

@@ -20,7 +20,8 @@ from sow.errors import StateError
 from sow.git.inert_refs import read_ref
 from sow.git.private_view import real_git_dir
 from sow.git.view import view_of
-from sow.lifecycle.task_ways import bringing_back
+from sow.lifecycle.refusal_steps import first_after
+from sow.lifecycle.task_ways import accepting, bringing_back
 from sow.schema.task import ReviewVerdict, Task, TaskStatus
 from sow.state.state_errors import UnknownTask
 from sow.state.tasks import read_task
@@ -28,11 +29,12 @@ from sow.state.verdicts import JUDGED
 
 
 class NotMergeable(StateError):
-    """A task cannot be merged as it stands."""
+    """A task cannot be merged as it stands. `command` helps, where one does; the hint names it."""
 
-    def __init__(self, task: Task, why: str, hint: str) -> None:
+    def __init__(self, task: Task, why: str, hint: str, *, command: str = "") -> None:
         super().__init__(f"task {task.id} cannot be merged: {why}", hint=hint)
         self.task_id = task.id
+        self.command = command
 
 
 class NoProjectBranch(StateError):
@@ -42,8 +44,8 @@ class NoProjectBranch(StateError):
         super().__init__(
             f"there is no branch to merge into: {main.workspace.project_state} names none, and none"
             f" is checked out in {main.repository.top}",
-            hint="Check out the branch that the work belongs to (`git switch NAME`), or name it in"
-            " that file: project.branch.",
+            hint=f"Check out the branch that the work belongs to (`{first_after(self)}`),"
+            ' or name it: `sow project set branch "<branch>"`.',
         )
 
 
@@ -67,7 +69,7 @@ def branch_tip(main: MainCheckout, branch: str) -> str:
     """Return the commit of the project's branch as it is now. Raises ProjectBranchGone."""
     tip = view_of(main.repository.top).commit_of(f"refs/heads/{branch}")
     if tip is None:
-        raise ProjectBranchGone(branch, main.workspace.project_state)
+        raise ProjectBranchGone(branch, main.workspace.project_state, main.repository.branch)
     return tip
 
 
@@ -108,16 +110,18 @@ def _refuse_unfinished(task: Task) -> None:
     if task.status in JUDGED and accepted:
         return
     why = f"it is {task.status}" + (", and was not accepted" if task.status in JUDGED else "")
-    hint = f"Wait until its work is there: `sow task show {task.id}`."
+    command = f"sow task show {task.id}"
+    hint = f"Wait until its work is there: `{command}`."
     if task.status in JUDGED:
+        command = accepting(task.id)
         hint = (
-            f"Look at it (`sow task diff {task.id}`), then"
-            f' `sow review accept {task.id} --summary "…"`,'
+            f"Look at it (`sow task diff {task.id}`), then `{command}`,"
             f" or `sow task set {task.id} status completed`."
         )
     elif task.status is TaskStatus.ABANDONED:
-        hint = f"`sow task reopen {task.id}` makes it pending again."
-    raise NotMergeable(task, why, hint)
+        command = f"sow task reopen {task.id}"
+        hint = f"`{command}` makes it pending again."
+    raise NotMergeable(task, why, hint, command=command)
 
 
 def _brought(main: MainCheckout, task: Task, project: str) -> Candidate:
@@ -161,7 +165,8 @@ def _refuse_unjudged(main: MainCheckout, found: Candidate, project: str) -> None
         task,
         f"it was accepted at {where}, and {found.place.branch} is at {found.commit[:12]} now",
         f"Look at what came since (`sow task diff {task.id}`) and judge it anew:"
-        f' `sow review accept {task.id} --summary "…"`.',
+        f" `{accepting(task.id)}`.",
+        command=accepting(task.id),
     )
 
 
@@ -172,7 +177,8 @@ def _refuse_taken_back(main: MainCheckout, found: Candidate, project: str, accep
     if gone:
         named = ", ".join(commit[:12] for commit in gone)
         why = f"{found.place.branch} has commits that {main.project_branch} has no more: {named}"
-        raise NotMergeable(found.task, why, bringing_back(found.task.id))
+        hint = bringing_back(found.task.id)
+        raise NotMergeable(found.task, why, hint, command=accepting(found.task.id))
 
 
 def _refuse_unmet(main: MainCheckout, task: Task, named: Sequence[str], project: str) -> None:
@@ -194,4 +200,5 @@ def _refuse_unmet(main: MainCheckout, task: Task, named: Sequence[str], project:
                 task,
                 f"it depends on task {task_id}, whose work is not merged",
                 f"Merge that one first, or both: `sow merge {task_id} {task.id}`.",
+                command=f"sow merge {task_id}",
             )

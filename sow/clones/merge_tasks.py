@@ -22,6 +22,7 @@ from sow.clones.steps import no_step, note_path
 from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.files import NotWritten, locked_folder
+from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.task_ways import solving
 from sow.schema.job_terms import MergeWay
 from sow.schema.task import Task, TaskStatus
@@ -47,18 +48,20 @@ class MergeConflict(StateError):
         self, task: Task, branch: str, files: Sequence[ConflictingFile], before: Sequence[str]
     ) -> None:
         self.files = tuple(files)
+        self.task_id = task.id
         others = sorted({other for file in files for other in file.tasks})
         with_whom = f"task {', task '.join(others)}" if others else branch
         names = ", ".join(_named(file) for file in files[:SHOWN])
         more = f" and {len(files) - SHOWN} more" * (len(files) > SHOWN)
         solve = solving(task.id, is_completed=task.status is TaskStatus.COMPLETED)
-        first = [other for other in before if other in others]
-        merge = f"merge the others (`sow merge {' '.join(first)}`), " if first else ""
+        self.first = tuple(other for other in before if other in others)
+        *merge, update = (step.command for step in after(self))
+        others_first = f"merge what was named before it (`{merge[0]}`), " if merge else ""
         super().__init__(
             f"task {task.id} conflicts with {with_whom} in {names}{more}",
-            hint=f"Nothing was changed. To solve it: {merge}bring {branch} into the task's clone"
-            f" (`sow clone update {task.id}`), and have its agent solve it there"
-            f" ({solve}). Check and review it again, then merge.",
+            hint=f"Nothing was changed. To solve it: {others_first}bring {branch} into the task's"
+            f" clone (`{update}`), and have its agent solve it there ({solve}). Check and review it"
+            " again, then merge.",
         )
 
 

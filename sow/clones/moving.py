@@ -27,6 +27,7 @@ from sow.git.git_errors import GitRefused
 from sow.git.repository import Repository
 from sow.git.view import View, view_of
 from sow.git.working_trees import working_tree_of
+from sow.lifecycle.refusal_steps import first_after
 from sow.state.kept.putback import let_go
 
 KIND = "moving"
@@ -45,7 +46,8 @@ class DirtyFiles(StateError):
         )
         super().__init__(
             f"the merge touches files that are changed in {folder}: {names}",
-            hint="Commit or stash them there, then merge again. Nothing was changed.",
+            hint="Nothing was changed. Commit them there, then merge again:"
+            f" `{first_after(self)}`. `git stash` puts them aside instead.",
         )
 
 
@@ -101,10 +103,7 @@ def move_branch(
     complete_move(main, branch)
     if _commit_of_branch(view_of(main.top), branch) != old:
         raise BranchMoved(branch, old)
-    folder = working_tree_of(main, branch)
-    if folder is not None:
-        _wait_for_index(view_of(folder), patience)
-        _refuse_dirty(view_of(folder), changes_between(view_of(folder), old, new))
+    folder = refuse_dirty(main, branch, old, new, patience)
     write_note(main, KIND, branch, {"old": old, "new": new, "folder": folder and str(folder)})
     step("noted")
     try:
@@ -174,6 +173,20 @@ def _bring_along(
     write_index(view, changes)
     step("index written")
     return tuple(sorted({*left, *own}))
+
+
+def refuse_dirty(
+    main: Repository, branch: str, old: str, new: str, patience: float = 0.0
+) -> Path | None:
+    """Return the working tree that has a branch, where nothing in it is in the way of a move.
+
+    `patience` is that of `move_branch`. Raises DirtyFiles, IndexInUse, WorkingTreeUnknown, GitRefused.
+    """
+    folder = working_tree_of(main, branch)
+    if folder is not None:
+        _wait_for_index(view_of(folder), patience)
+        _refuse_dirty(view_of(folder), changes_between(view_of(folder), old, new))
+    return folder
 
 
 def _refuse_dirty(view: View, changes: Sequence[Change]) -> None:

@@ -16,6 +16,7 @@ from sow.errors import ConfigurationError, StateError
 from sow.git.repository import Repository
 from sow.git.view import view_of
 from sow.ids import TaskId
+from sow.lifecycle.refusal_steps import first_after
 from sow.paths import Workspace
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskClone
@@ -41,12 +42,12 @@ class BranchInPlaceOfFolder(StateError):
     """A branch has a name that branches of tasks need as their folder."""
 
     def __init__(self, branch: str, wanted: str) -> None:
+        self.branch = branch
         super().__init__(
             f"there is a branch named {branch}, so git can make no branch {wanted}",
-            hint=f"Rename it (`git branch -m {branch} another-name`), or run the task without a"
-            " clone (--no-clone).",
+            hint=f"Rename it (`{first_after(self)}`), or run the task without a clone"
+            " (--no-clone).",
         )
-        self.branch = branch
 
 
 class PathNotText(StateError):

@@ -16,6 +16,7 @@ from sow.errors import StateError
 from sow.git.merge_tree import merge_trees, scratch_commit, with_folder_of
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View
+from sow.lifecycle.refusal_steps import first_after
 
 FIELDS = ("%H", "%P", "%an", "%ae", "%ad", "%B")
 NO_NAME = " .,:;<>\"\\'"
@@ -28,10 +29,11 @@ class NotOneByOne(StateError):
     """The commits of a task do not apply one by one, though its work can be merged."""
 
     def __init__(self, task: str, why: str) -> None:
+        self.task_id = task
         super().__init__(
             f"task {task} cannot be rebased: {why}",
             hint="Nothing was changed. It can be merged as it is, or as one commit:"
-            f" `sow merge {task}`, `sow merge {task} --squash`.",
+            f" `{first_after(self)}`, `sow merge {task} --squash`.",
         )
 
 

@@ -9,6 +9,7 @@ from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.clones.same_merge import differs_by_merges_alone, taken_back
 from sow.config.checks import read_repository
 from sow.config.clones import clone_settings
+from sow.errors import SowError
 from sow.git.inert_refs import UnsafeClone, read_ref
 from sow.git.view import view_of
 from sow.paths import Workspace
@@ -57,6 +58,12 @@ class TaskBranches:
                 repository, facts, self.project_tip, judged, tip
             )
         return self.answers[key]
+
+    def obstacle(self, task: Task) -> SowError | None:
+        """Return what a merge of a task alone would be refused for now."""
+        from sow.clones.merge_look import obstacle_to_merge  # only where one came to nothing
+
+        return obstacle_to_merge(self.main, task)
 
     def taken_back(self, task: Task, judged: str, tip: str) -> tuple[str, ...]:
         """Return what was merged into a judged branch and the project's branch has no more."""

@@ -8,6 +8,7 @@ the transaction that inserts the job. Leases and the queue's own rows are `lease
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -31,6 +32,8 @@ IN_PERSONS_HANDS = records.among("verb", verbs_of(lambda kind: kind.in_persons_h
 JUDGES = records.among("verb", verbs_of(lambda kind: kind.judges))
 """The jobs of reviewers."""
 
+MOST_COUNTED = 10
+"""How far back refusals are counted."""
 IDS_AT_ONCE = 500
 """How many ids one statement names: SQLite may allow no more than 999 parameters."""
 OF_TASK = """
@@ -212,6 +215,16 @@ def reviews_in_vain(database: Database, project_id: ProjectId, task_id: TaskId) 
         (project_id, task_id),
     )
     return int(row["number"]) if row is not None else 0
+
+
+def refused_merges(database: Database, project_id: ProjectId, task_id: TaskId) -> int:
+    """Return how many merges of a task were refused one after the other, up to its newest job."""
+    rows = database.rows(
+        f"select cause from job where {OF_TASK} order by id desc limit {MOST_COUNTED}",  # noqa: S608
+        (project_id, task_id) * 2,
+    )
+    refused = (row["cause"] == Cause.MERGE_REFUSED for row in rows)
+    return sum(1 for _ in takewhile(bool, refused))
 
 
 def any_live_job(database: Database, project_id: ProjectId) -> JobId | None:

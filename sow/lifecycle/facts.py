@@ -6,6 +6,8 @@ reads a file, so that every guard can be asked of any standing.
 
 from msgspec import Struct
 
+from sow.lifecycle.remedy import Remedy
+
 
 class TaskFacts(Struct, frozen=True):
     """How one task stands, for the guards, and for what would take it on."""
@@ -38,8 +40,11 @@ class TaskFacts(Struct, frozen=True):
     """Whether corrections are asked for that its author has not been given yet."""
     has_clone: bool = False
     clone: str = ""
-    """What is in the way of merging its clone's work: `behind` the project's branch, in
-    `conflict` with it, or `gone`, branch and all; empty where nothing is."""
+    """What is in the way of merging its clone's work: `behind` the project's branch, which it
+    conflicts with, in `conflict`, where that was brought into the clone, or `gone`, branch and
+    all; empty where nothing is."""
+    in_the_way: tuple[Remedy, ...] = ()
+    """What helps against the refusal of its last merge, where that would be refused again."""
     ended: str = ""
     """The cause of its last job, where that has come to nothing; else empty."""
     ended_verb: str = ""

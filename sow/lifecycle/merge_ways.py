@@ -11,38 +11,42 @@ from sow.lifecycle.remedy import Remedy
 
 MOST_NAMED = 8
 """How many tasks one command names: it is to be read, and who runs it asks again."""
-CONFLICT, RED, REFUSED = "merge_conflict", "check_failed", "merge_refused"
+CONFLICT, RED = "merge_conflict", "check_failed"
 """The causes by which a merge comes to nothing."""
 
 
 def merges(tasks: Sequence[TaskFacts]) -> list[Remedy]:
     """Return what brings accepted and completed work into the project's branch."""
     found = _with_dependencies(tasks)
-    late = _behind_refused(found)
-    plain = [task.id for task in found if task.id not in late]
-    refused = [task for task in found if task.ended == REFUSED]
-    refused = [task for task in refused if not ({*plain, *late} - {task.id}) & {*task.depends_on}]
-    if not plain and not refused:
-        plain = list(late)  # they depend on each other in a circle
-    words = f"accepted, and not merged: {', '.join(plain)}"
+    prevented = [task for task in found.values() if task.in_the_way]
+    free = _without(found, prevented)
+    together = _first_of(_without(free, [task for task in free.values() if _is_apart(task)]))
+    named = [task.id for task in together or _first_of(free)[:1]]
+    words = f"accepted, and not merged: {', '.join(named)}"
     return [
-        *([Remedy(f"sow merge {' '.join(plain)}", words)] if plain else []),
-        *(
-            Remedy(f"sow merge {task.id}", f"put right what kept task {task.id}{because(task)}")
-            for task in refused
-        ),
+        *([Remedy(f"sow merge {' '.join(named)}", words)] if named else []),
+        *(remedy for task in prevented for remedy in task.in_the_way),
         *(_made_mergeable(task) for task in tasks if _is_stuck(task)),
     ]
 
 
-def _behind_refused(found: Sequence[TaskFacts]) -> Sequence[str]:
-    """Return the tasks whose merge was refused, and those that depend on one of them."""
-    late = [task.id for task in found if task.ended == REFUSED]
+def _is_apart(task: TaskFacts) -> bool:
+    """Whether a task conflicted with others that were to be merged with it: alone it fits."""
+    return task.ended_verb == "merge" and task.ended == CONFLICT
+
+
+def _without(
+    found: Mapping[str, TaskFacts], left_out: Sequence[TaskFacts]
+) -> Mapping[str, TaskFacts]:
+    """Return tasks without some of them, and without those that depend on one of these."""
+    late = [task.id for task in left_out]
     while more := [
-        task.id for task in found if task.id not in late and set(late) & set(task.depends_on)
+        task.id
+        for task in found.values()
+        if task.id not in late and set(late) & set(task.depends_on)
     ]:
         late += more
-    return late
+    return {task: facts for task, facts in found.items() if task not in late}
 
 
 def _is_stuck(task: TaskFacts) -> bool:
@@ -60,7 +64,7 @@ def _made_mergeable(task: TaskFacts) -> Remedy:
     return Remedy(f"sow task reopen {task.id}", f"the work of task {task.id} {why}")
 
 
-def _with_dependencies(tasks: Sequence[TaskFacts]) -> list[TaskFacts]:
+def _with_dependencies(tasks: Sequence[TaskFacts]) -> Mapping[str, TaskFacts]:
     """Return the tasks that can be merged now, without those that come after one that cannot."""
     by_id = {task.id: task for task in tasks}
     found = {task.id: task for task in tasks if can_be_merged(task)}
@@ -71,7 +75,7 @@ def _with_dependencies(tasks: Sequence[TaskFacts]) -> list[TaskFacts]:
             if any(_comes_first(by_id.get(other), found) for other in facts.depends_on)
         ]
         if not early:
-            return _first_of(found)
+            return found
         for task in early:
             del found[task]
 

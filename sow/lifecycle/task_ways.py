@@ -151,8 +151,7 @@ def _judged(tasks: Iterable[TaskFacts], by_id: Mapping[str, TaskFacts]) -> Itera
 def _judged_by_oneself(task: TaskFacts) -> Iterator[Remedy]:
     """Yield what brings a verdict on work of which agents' reviews come to none."""
     seen = f"{task.vain_reviews} reviews of task {task.id} have come to nothing{because(task)}"
-    accept = f'sow review accept {task.id} --summary "<what you think of it>"'
-    yield Remedy(accept, f"{seen}; judge it yourself")
+    yield Remedy(accepting(task.id), f"{seen}; judge it yourself")
     yield Remedy(f'sow review correct {task.id} --file "<file>"', "or say what is to be changed")
     yield Remedy(f"sow agent review {task.id}", "or once more")
 
@@ -190,10 +189,15 @@ def solving(task_id: str, *, is_completed: bool) -> str:
     return f"`sow task reopen {task_id}`, and then `{spawn}`"
 
 
+def accepting(task_id: str) -> str:
+    """Return the command that accepts a task's work."""
+    return f'sow review accept {task_id} --summary "<what you think of it>"'
+
+
 def bringing_back(task_id: str) -> str:
     """Return in words what is done about commits that a task has and the project has no more."""
     return (
-        f'`sow review accept {task_id} --summary "…"` brings them back with the task;'
+        f"`{accepting(task_id)}` brings them back with the task;"
         f' `sow agent resume {task_id} "Revert them."` has its agent take them out.'
     )
 

@@ -214,7 +214,7 @@ CAUSES: Mapping[Cause, CauseFacts] = {
     ),
     Cause.SETUP_FAILED: CauseFacts(
         words="the task's clone could not be made ready",
-        blame=Blame.MACHINE,
+        blame=Blame.PERSON,
         retry=RetryRule.FAIL,
         session=SessionRule.NOT_REACHED,
         exit_code=ExitCode.FAILED,

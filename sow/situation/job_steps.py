@@ -3,6 +3,7 @@
 Pure. Owns how what runs is waited for: each by the call that ends with it.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -84,6 +85,7 @@ def _wishes(now: BatchNow, facts: Facts) -> Iterator[Remedy]:
     items = [task for task in facts.tasks if task.batch == now.batch.id]
     alone = {task.id: task_ways.alone(task) for task in items}
     begun = {task.id: task.status in BEGUN for task in items}
+    helps = defaultdict(tuple, {task.id: task.in_the_way for task in items})
     standings = now.plan.standings if now.plan is not None else ()
     wanting = [found for found in standings if wants_person(found)]
     by_command: dict[str, list[Standing]] = {}
@@ -93,6 +95,9 @@ def _wishes(now: BatchNow, facts: Facts) -> Iterator[Remedy]:
         command = found.command.replace('"…"', '"<your words>"')
         own = alone.get(found.task)
         is_of_task = begun.get(found.task) and not command.startswith(RAISES)
+        if helps[found.task]:
+            yield from helps[found.task]
+            continue
         if own is not None and (is_of_task or command.startswith(SHOWS)):
             command = own.command
         command = command or f"sow batch resume {now.batch.id}"

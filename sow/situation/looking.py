@@ -17,7 +17,7 @@ from sow.calls.caller import Caller
 from sow.calls.shell_bound import shell_bound
 from sow.config.configuration import Configuration
 from sow.errors import SowError
-from sow.git.checked_out import branch_at
+from sow.git.checked_out import branch_at, lacks_branch
 from sow.lifecycle.stages import ProjectType
 from sow.paths import Workspace
 from sow.schema.config import ApproveRule
@@ -132,6 +132,7 @@ def _with_project(
         reader=found.reader,
         workspace=workspace,
         branch=found.branch,
+        has_lost_branch=_has_lost_branch(workspace, project, found.branch),
         has_project=True,
         project=project,
         tasks=tasks,
@@ -141,6 +142,12 @@ def _with_project(
         configuration=configuration,
         errors=errors,
     )
+
+
+def _has_lost_branch(workspace: Workspace, project: Project, here: str) -> bool:
+    if project.branch is UNSET or project.branch == here:
+        return False
+    return lacks_branch(workspace.root, project.branch)
 
 
 def _queue(

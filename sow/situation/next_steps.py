@@ -13,6 +13,7 @@ from sow.ids import TaskId
 from sow.lifecycle import guards, merge_ways, task_ways
 from sow.lifecycle.facts import Facts
 from sow.lifecycle.machine import Refusal, awaited_event, obvious_event, refusals
+from sow.lifecycle.refusal_steps import renamed_branch
 from sow.lifecycle.remedy import Remedy
 from sow.lifecycle.stages import COMPLETED
 from sow.lifecycle.whole_verdict import REVIEW
@@ -59,6 +60,7 @@ def _steps(now: Situation) -> Iterator[Remedy]:
         yield Remedy("sow init", "there is no .sow folder here")
         return
     yield from repairs(now)
+    yield from _branch_of(now)
     if now.project is None or now.facts is None:
         if not now.has_project:
             if now.mixed:
@@ -74,6 +76,12 @@ def _steps(now: Situation) -> Iterator[Remedy]:
         yield from _completed(now, now.facts)
     else:
         yield from _in_progress(now, now.facts)
+
+
+def _branch_of(now: Situation) -> Iterator[Remedy]:
+    """Yield what gives a project its branch again, which somebody has renamed or removed."""
+    if now.has_lost_branch and now.project is not None and now.project.ending is UNSET:
+        yield renamed_branch(str(now.project.branch), now.branch)
 
 
 def _why_none(ended: Ended | None) -> str:

@@ -14,6 +14,7 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
 from sow.schema.budget import ScopeKind
+from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState
 from sow.schema.kinds import kind_of
 from sow.schema.project import Project
@@ -62,6 +63,7 @@ class QueueLook:
             live=live,
             last=last,
             vain_reviews=self._vain_reviews(last),
+            refused_merges=self._refused_merges(last),
             owed=self._owed(),
             batches=driven,
             paused_since=self._paused_since() if is_needed else "",
@@ -103,6 +105,12 @@ class QueueLook:
         ]
         count = jobs.reviews_in_vain
         return {task: count(self._database, self._project, task) for task in failed}
+
+    def _refused_merges(self, last: Mapping[TaskId, Job]) -> dict[TaskId, int]:
+        """Return how often the merge of each task was refused whose newest job is such a one."""
+        refused = [task for task, job in last.items() if job.cause is Cause.MERGE_REFUSED]
+        count = jobs.refused_merges
+        return {task: count(self._database, self._project, task) for task in refused}
 
     def _owed(self) -> list[tuple[TaskId, JobId]]:
         """Return whose outcome was told to nobody, or whose status is still to be written."""

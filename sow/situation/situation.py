@@ -66,6 +66,8 @@ class Queue(Struct, frozen=True):
     """The newest job of each task that nobody is at work on, as far as somebody has to go on."""
     vain_reviews: "Mapping[TaskId, int]" = {}
     """How many reviews have failed one after the other, of each task whose newest job is one."""
+    refused_merges: "Mapping[TaskId, int]" = {}
+    """How many merges were refused one after the other, of each task whose newest job is one."""
     owed: Sequence[tuple[TaskId, JobId]] = ()
     """The tasks of which an outcome was told to nobody, with the job; no task of the project's."""
     batches: Sequence[BatchNow] = ()
@@ -106,6 +108,8 @@ class Situation(Struct, frozen=True):
     """None outside of any."""
     branch: str = ""
     """What is checked out; empty without git."""
+    has_lost_branch: bool = False
+    """Whether the repository has no branch of the name that the project gives as its own."""
     has_project: bool = False
     project: Project | None = None
     """None where there is none, or where it cannot be read."""

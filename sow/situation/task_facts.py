@@ -22,6 +22,7 @@ from sow.schema.causes import CAUSES, Cause
 from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.project import Project
 from sow.schema.task import ReviewVerdict, Task, TaskStatus
+from sow.situation.obstacles import merge_now
 from sow.situation.situation import Queue
 from sow.state.lifecycle import approved_units, unit_content
 
@@ -97,13 +98,12 @@ class Branches:
         except SowError:
             return False
 
-    def is_behind(self, task: Task) -> bool:
-        """Whether the project's branch has something that a task's branch lacks."""
-        tip = self.tip(task)
+    def obstacle(self, task: Task) -> SowError | None:
+        """Return what a merge of a task alone would be refused for now."""
         try:
-            return tip is not None and self._exact.is_behind(tip)
-        except SowError:
-            return False
+            return None if self.tip(task) is None else self._exact.obstacle(task)
+        except SowError as error:
+            return error
 
 
 class TaskLook:
@@ -171,13 +171,16 @@ class TaskLook:
         if live is not None or not (waits or (task.clone is not UNSET and _is_pending(task))):
             return {}
         ended = _ending(task, last)
+        times = self._queue.refused_merges.get(TaskId(task.id), 0)
+        merge = merge_now(task, last, self._branches.obstacle, times=times)
         return {
             **ended,
             **self._verdict(task),
             "vain_reviews": self._queue.vain_reviews.get(TaskId(task.id), 0),
             "can_resume": not task.session_started or self._can_resume(task),
             "feedback_is_open": _has_open_feedback(task),
-            "clone": self._clone(task, str(ended.get("ended", ""))),
+            "clone": self._clone(task, is_in_conflict=merge.is_in_conflict),
+            "in_the_way": merge.in_the_way,
         }
 
     def _verdict(self, task: Task) -> dict[str, object]:
@@ -203,7 +206,7 @@ class TaskLook:
             self._resumable[name] = _resumes(config, name)
         return self._resumable[name]
 
-    def _clone(self, task: Task, ended: str) -> str:
+    def _clone(self, task: Task, *, is_in_conflict: bool) -> str:
         """Return what is in the way of merging a task's work."""
         if task.clone is UNSET:
             return ""
@@ -214,8 +217,7 @@ class TaskLook:
         is_there = os.path.isdir(path)  # noqa: PTH112 - no system's fault with one hides the others
         if is_begun and self._branches.tip(task) is None and not is_there:
             return "gone"
-        is_behind = ended == Cause.MERGE_CONFLICT and self._branches.is_behind(task)
-        return "behind" if is_behind else ""
+        return "behind" if is_in_conflict else ""
 
 
 def is_left(task: Task, branches: Branches) -> bool:

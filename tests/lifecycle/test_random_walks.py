@@ -16,6 +16,7 @@ from sow.lifecycle import guards, merge_ways, task_ways
 from sow.lifecycle.facts import Facts, TaskFacts
 from sow.lifecycle.guards import LOOK, Guard
 from sow.lifecycle.machine import awaited_event, find_event, next_events, refusals
+from sow.lifecycle.remedy import Remedy
 from sow.lifecycle.stages import COMPLETED, ProjectType
 from sow.lifecycle.types import LIFECYCLES, Event
 
@@ -140,10 +141,10 @@ def test_nothing_is_named_for_what_something_is_at_work_on(seed: int) -> None:
 @pytest.mark.parametrize(
     ("refused", "depends_on", "named"),
     [
-        ("010", {"020": ("010",)}, ["sow merge 010"]),
-        ("010", {"010": ("020",)}, ["sow merge 020"]),
-        ("010", {}, ["sow merge 020", "sow merge 010"]),
-        ("010", {"010": ("020",), "020": ("010",)}, ["sow merge 010 020"]),
+        ("010", {"020": ("010",)}, ["git commit"]),
+        ("010", {"010": ("020",)}, ["sow merge 020", "git commit"]),
+        ("010", {}, ["sow merge 020", "git commit"]),
+        ("010", {"010": ("020",), "020": ("010",)}, ["git commit"]),
     ],
     ids=["it comes first", "it comes after", "it stands by itself", "a circle"],
 )
@@ -155,6 +156,7 @@ def test_what_depends_on_a_refused_merge_is_not_merged_before_it(refused, depend
             is_unmerged=True,
             has_clone=True,
             ended="merge_refused" if task == refused else "",
+            in_the_way=(Remedy("git commit", "a file is changed"),) if task == refused else (),
             depends_on=depends_on.get(task, ()),
         )
         for task in ("010", "020")

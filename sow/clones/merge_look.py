@@ -1,0 +1,50 @@
+"""What a merge of a task would be refused for now, found as the merge finds it. Moves nothing.
+
+Writes objects alone. A commit that only the clone has is asked about there.
+"""
+
+from sow.clones.bring_back import refuse_in_the_way
+from sow.clones.candidates import branch_tip, project_branch
+from sow.clones.listing import CloneState, state_of
+from sow.clones.main_checkout import MainCheckout
+from sow.clones.merge_tasks import MergeConflict
+from sow.clones.merging import TaskCommit, compute_merge
+from sow.clones.moving import refuse_dirty
+from sow.clones.place import Place
+from sow.errors import SowError
+from sow.faults import passing_fault
+from sow.git.view import view_of
+from sow.schema.task import Task
+
+
+def obstacle_to_merge(main: MainCheckout, task: Task) -> SowError | None:
+    """Return what a merge of a task alone would be refused for; None where nothing is found.
+
+    What passes is nothing: the merge itself waits for it.
+    """
+    try:
+        _try(main, task)
+    except SowError as error:
+        return None if passing_fault(error) is not None else error
+    return None
+
+
+def _try(main: MainCheckout, task: Task) -> None:
+    branch = project_branch(main)
+    onto, place = branch_tip(main, branch), main.place(task)
+    _refuse_in_the_way(main, place)
+    commit = view_of(main.repository.top).commit_of(f"refs/heads/{place.branch}")
+    if commit is None:
+        return
+    wanted = TaskCommit(task.id, task.name, commit, place.facts(place.base or commit))
+    merge = compute_merge(main.repository, onto, wanted)
+    if merge.commit is None:
+        raise MergeConflict(task, branch, merge.conflicts, ())
+    if merge.commit != onto:
+        refuse_dirty(main.repository, branch, onto, merge.commit)
+
+
+def _refuse_in_the_way(main: MainCheckout, place: Place) -> None:
+    """Raise BranchInTheWay where the branch could not be brought here from its clone."""
+    if state_of(place) is CloneState.WHOLE:
+        refuse_in_the_way(place.facts(place.base or ""), main.repository)

@@ -1,0 +1,111 @@
+"""What helps after a refusal: one table, for the hint of the refused command and for `sow next`.
+
+Pure. Owns these commands. A row stands under the name of the error's class and reads the
+facts that such an error carries, so that the two cannot name different steps.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from shlex import quote
+from typing import Any
+
+from sow.errors import SowError
+from sow.lifecycle.remedy import Remedy
+
+MOST_PATHS = 12
+"""How many files a command names; of more, all that is changed is committed."""
+DOCTOR = "sow doctor"
+
+Row = Callable[[Any], Sequence[Remedy]]
+
+
+def after(error: SowError) -> Sequence[Remedy]:
+    """Return the steps that help after a refusal, in their order; none where nobody knows any."""
+    for kind in type(error).__mro__:
+        row = STEPS.get(kind.__name__)
+        if row is not None:
+            return row(error)
+    return ()
+
+
+def first_after(error: SowError) -> str:
+    """Return the first of these commands, for the hint of an error that has a row."""
+    return after(error)[0].command
+
+
+def _commit(error: Any) -> Sequence[Remedy]:
+    there = f"git -C {quote(str(error.folder))}"
+    paths = " ".join(quote(path) for path in error.paths)
+    named = f"-- {paths}" if len(error.paths) <= MOST_PATHS else "--all"
+    only = f" {named}" if len(error.paths) <= MOST_PATHS else ""
+    return [
+        Remedy(
+            f'{there} add {named} && {there} commit -m "<what was changed>"{only}',
+            "a merge touches files with changes that are in no commit",
+        )
+    ]
+
+
+def _conflict(error: Any) -> Sequence[Remedy]:
+    update = Remedy(
+        f"sow clone update {error.task_id}",
+        f"the work of task {error.task_id} conflicts with the project's branch",
+    )
+    if not error.first:
+        return [update]
+    why = f"task {error.task_id} conflicts with it, and is brought up to date afterwards"
+    return [Remedy(f"sow merge {' '.join(error.first)}", why), update]
+
+
+def _own(error: Any) -> Sequence[Remedy]:
+    """Return the step that depends on why this one was refused: the error carries it."""
+    return [Remedy(error.command, error.message)] if error.command else []
+
+
+def renamed_branch(branch: str, here: str | None) -> Remedy:
+    """Return what gives a project its branch again; `here` is what is checked out."""
+    name = quote(here) if here else '"<branch>"'
+    why = f"the repository has no branch {branch}, which the project names as its own"
+    renamed = "; if that is its name now" if here else "; give the name that it has now"
+    return Remedy(f"sow project set branch {name}", f"{why}{renamed}")
+
+
+def _branch_gone(error: Any) -> Sequence[Remedy]:
+    return [renamed_branch(error.branch, error.here)]
+
+
+def _no_branch(_: Any) -> Sequence[Remedy]:
+    return [Remedy('git switch "<branch>"', "no branch is checked out")]
+
+
+def _not_one_by_one(error: Any) -> Sequence[Remedy]:
+    return [Remedy(f"sow merge {error.task_id}", "its commits cannot be made anew one by one")]
+
+
+def _rename_folder_branch(error: Any) -> Sequence[Remedy]:
+    why = f"the branch {error.branch} has the name of a folder of task branches"
+    return [Remedy(f'git branch -m {quote(error.branch)} "<another name>"', why)]
+
+
+def _unsafe(error: Any) -> Sequence[Remedy]:
+    return [Remedy("sow clone list", f"{error.message}: move it aside, and it is made again")]
+
+
+def _examined(error: Any) -> Sequence[Remedy]:
+    return [Remedy(DOCTOR, error.message)]
+
+
+STEPS: Mapping[str, Row] = {
+    "DirtyFiles": _commit,
+    "MergeConflict": _conflict,
+    "NotMergeable": _own,
+    "BranchInTheWay": _own,
+    "NoProjectBranch": _no_branch,
+    "ProjectBranchGone": _branch_gone,
+    "NotOneByOne": _not_one_by_one,
+    "BranchInPlaceOfFolder": _rename_folder_branch,
+    "UnsafeClone": _unsafe,
+    "GitMissing": _examined,
+    "GitTooOld": _examined,
+    "GitRefused": _examined,
+}
+"""The steps after each refusal, by the name of the error's class."""
