@@ -1,14 +1,16 @@
 """The environments of the processes that sow starts.
 
-Owns three rules: our own processes never see the caller's PYTHONPATH, agents
-get it back, and an agent never learns that its parent was an agent too.
-Knows nothing of configuration, queue or state.
+Owns four rules: our own processes never see the caller's PYTHONPATH, agents
+get it back, an agent never learns that its parent was an agent too, and nobody
+sees what a program around the caller (git, make, npm) has set for its own child
+(`surrounding_programs`). Knows nothing of configuration, queue or state.
 """
 
 import sys
 from collections.abc import Mapping
 
 from sow import own_variables
+from sow.surrounding_programs import users_environment
 
 
 def own_process(module: str, *arguments: str) -> list[str]:
@@ -39,23 +41,27 @@ def worker_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return `environ` for a worker started in the background.
 
     It outlives its caller, so nothing that describes the caller goes along:
-    no `SOW_*` (save the PYTHONPATH put aside) and no nesting marker.
+    no `SOW_*` (save the PYTHONPATH put aside), no nesting marker, and nothing that a
+    program around the caller has set for its own child.
     """
     markers = _nesting_markers()
     return {
         name: value
-        for name, value in own_environment(environ).items()
+        for name, value in own_environment(users_environment(environ)).items()
         if name not in markers
         and (not name.startswith(own_variables.PREFIX) or name == own_variables.CALLER_PYTHONPATH)
     }
 
 
 def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the worker's `environ` as an agent should see it: the user's own PYTHONPATH again."""
+    """Return `environ` as an agent, a check or a user's command should see it: the user's own.
+
+    `environ` is the worker's, or that of a command which runs an agent at the terminal.
+    """
     markers = _nesting_markers()
     result = {
         name: value
-        for name, value in environ.items()
+        for name, value in users_environment(environ).items()
         if name not in markers and not name.startswith(own_variables.PREFIX)
     }
     if own_variables.CALLER_PYTHONPATH in environ:

@@ -19,6 +19,7 @@ from sow.ids import JobId
 from sow.jobs.waiters import escrow_in
 from sow.paths import Workspace, user_config_path
 from sow.state.kept.lost import find_or_bring_back
+from sow.surrounding_programs import users_path
 
 
 class Caller(Struct, frozen=True):
@@ -49,10 +50,12 @@ class Caller(Struct, frozen=True):
     def path_variable(self) -> str:
         """The caller's PATH, on which its agents' programs are found.
 
-        A folder whose name is no text cannot stand in a record, and is left out.
+        Without the folders that git or npm has put before the user's own for its child. One
+        whose name is no text cannot stand in a record, and is left out.
         """
-        folders = self.environ.get("PATH", os.defpath).split(os.pathsep)
-        return os.pathsep.join(filter(_is_text, folders))
+        path = users_path(self.environ)
+        folders = os.defpath if path is None else path
+        return os.pathsep.join(filter(_is_text, folders.split(os.pathsep)))
 
     def load_configuration(self) -> Configuration:
         """Return the configuration in effect here. Raises ConfigurationError."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sow.environment import caller_environment
 from sow.errors import ConfigurationError, SowError
+from sow.surrounding_programs import users_environment
 
 USUAL = ("editor", "vi", "nano")
 """What is tried where no variable names one."""
@@ -58,7 +59,9 @@ def run_editor(argv: list[str], path: Path, environ: Mapping[str, str]) -> None:
     command = [*argv, str(path)]
     previous = signal.signal(signal.SIGINT, _left_to_the_editor)
     try:
-        done = subprocess.run(command, env=caller_environment(environ), check=False)
+        done = subprocess.run(
+            command, env=caller_environment(users_environment(environ)), check=False
+        )
     except OSError as error:
         raise NoEditor(f"{argv[0]} cannot be run: {error.strerror}") from None
     finally:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sow import own_variables
 from sow.errors import StateError
+from sow.surrounding_programs import users_environment
 
 KEPT = ("PATH", own_variables.CONFIG, "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 """The variables that a worker and its agents need and that no service inherits."""
@@ -55,7 +56,8 @@ def service_name(root: Path) -> str:
 
 def variables_for_service(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that the service is to have."""
-    return {name: environ[name] for name in KEPT if environ.get(name)}
+    given = users_environment(environ)
+    return {name: given[name] for name in KEPT if given.get(name)}
 
 
 def systemd_unit(

@@ -14,6 +14,7 @@ from sow.config.config_errors import InvalidConfiguration
 from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.source import Source, read_source
 from sow.schema.config import UserConfigFile
+from sow.surrounding_programs import setter_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REFERENCE = re.compile(r"\$\{(.*?)(\}|$)", re.DOTALL)
@@ -84,6 +85,13 @@ def _substitute(
     if reason:
         raise source.fault(*place, reason=reason)
     for match in _REFERENCE.finditer(value):
+        if match[1] not in environ and (setter := setter_of(match[1], {match[1]: ""})):
+            raise source.fault(
+                *place,
+                reason=f"{match[1]} is what {setter} sets for its own job, and no worker gets it",
+                remedy="Export its value under a name of your own, refer to that one here, and"
+                " run `sow worker stop`: the next call starts a worker that has it.",
+            )
         if match[1] not in environ:
             raise source.fault(
                 *place,

@@ -10,6 +10,7 @@ from sow.config.configuration import Configuration
 from sow.config.validation import validate
 from sow.doctor.executors import examine_executors
 from sow.doctor.filesystem import examine_filesystem
+from sow.doctor.git import examine_git
 from sow.doctor.inheritance import examine_inheritance
 from sow.doctor.mcp_package import examine_mcp
 from sow.doctor.queue import examine_queue, live_workers
@@ -63,6 +64,9 @@ def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
     if configuration is not None:
         yield Section("Queue", list(examine_queue(here.workspace, configuration, now=here.now)))
         yield from _environment(here, here.workspace, configuration)
+    git = list(examine_git(here.workspace, here.environ))
+    if git:
+        yield Section("Git", git)
     state = list(examine_state(here.workspace))
     if state:
         yield Section("State", state)

@@ -1,33 +1,70 @@
-"""Who is the author of a commit that sow makes."""
+"""Who is the author of a commit that sow makes, and who its committer."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from sow.git.run import git
+from sow.surrounding_programs import users_environment
 
 FALLBACK = ("sow", "sow@localhost")
 """Where the user has told git no name: a commit must not fail for that."""
 
 
-def _variables(name: str, address: str) -> Mapping[str, str]:
+def _variables(author: tuple[str, str], committer: tuple[str, str]) -> Mapping[str, str]:
     return {
-        "GIT_AUTHOR_NAME": name,
-        "GIT_AUTHOR_EMAIL": address,
-        "GIT_COMMITTER_NAME": name,
-        "GIT_COMMITTER_EMAIL": address,
+        "GIT_AUTHOR_NAME": author[0],
+        "GIT_AUTHOR_EMAIL": author[1],
+        "GIT_COMMITTER_NAME": committer[0],
+        "GIT_COMMITTER_EMAIL": committer[1],
     }
 
 
-NOBODY = _variables(*FALLBACK)
+NOBODY = _variables(FALLBACK, FALLBACK)
 """For commits that only a computation sees."""
 
 
-def identity_of(folder: Path) -> Mapping[str, str]:
-    """Return the variables that make git write the user's name of the repository of `folder`."""
-    words = ("config", "-z", "--get-regexp", r"^user\.(name|email)$")
+class Given(Struct, frozen=True):
+    """What the user has told git: in its settings, and in the environment."""
+
+    settings: Mapping[str, str]
+    environ: Mapping[str, str]
+
+    def person(self, role: str) -> tuple[str, str] | None:
+        """Return name and address of the author or the committer, as git finds them."""
+        name, address = next(self._all(role, "name")), next(self._all(role, "email"))
+        return (name, address) if name and address else None
+
+    def _all(self, role: str, part: str) -> Iterator[str]:
+        yield from filter(None, (self.environ.get(f"GIT_{role}_{part}".upper()),))
+        yield from filter(None, (self.settings.get(f"{who}.{part}") for who in (role, "user")))
+        if part == "email":
+            yield from filter(None, (self.environ.get("EMAIL"),))
+        yield ""
+
+
+def identity_of(folder: Path, environ: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """Return the variables that make git write the user's name in the repository of `folder`.
+
+    It stands in git's settings, or in `environ` (of this process, if not given), in git's own
+    order. What a running `git commit` has set for its hook is the name of that commit's author,
+    and does not count. Where one of author and committer is not known, the other is taken.
+    """
+    given = _given(folder, os.environ if environ is None else environ)
+    author, committer = given.person("author"), given.person("committer")
+    return _variables(author or committer or FALLBACK, committer or author or FALLBACK)
+
+
+def is_unknown(folder: Path, environ: Mapping[str, str]) -> bool:
+    """Whether the user has told git no name, so that commits of ours are by `FALLBACK`."""
+    given = _given(folder, environ)
+    return given.person("author") is None and given.person("committer") is None
+
+
+def _given(folder: Path, environ: Mapping[str, str]) -> Given:
+    words = ("config", "-z", "--get-regexp", r"^(user|author|committer)\.(name|email)$")
     entries = git(folder, *words, accepted=(0, 1)).split("\0")
     found = {key: value for key, _, value in (entry.partition("\n") for entry in entries)}
-    name, address = found.get("user.name"), found.get("user.email")
-    if not name or not address:
-        name, address = FALLBACK
-    return _variables(name, address)
+    return Given(found, users_environment(environ))

@@ -158,6 +158,7 @@ class OwnBare(Struct, frozen=True):
             GIT_CONFIG_GLOBAL=os.devnull,
             GIT_CONFIG_SYSTEM=os.devnull,
             GIT_CONFIG_NOSYSTEM="1",
+            GIT_CONFIG_COUNT="0",
             GIT_ATTR_NOSYSTEM="1",
             GIT_LITERAL_PATHSPECS="1",
         )

@@ -55,10 +55,25 @@ VARIABLES = {
     "LC_ALL": "C",
 }
 
+SETTINGS_OF_THE_USER = (
+    *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_ATTR_NOSYSTEM"),
+    *("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"),
+    *("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM"),
+)
+"""How the variables begin that hold the user's own settings, as `~/.gitconfig` does. Git sets none
+of them for a child; `QUIET` beats them."""
+
 
 def git_environment(environ: Mapping[str, str], **more: str) -> dict[str, str]:
-    """Return the variables for a git of ours: none of the caller's `GIT_*`, no questions."""
-    kept = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+    """Return the variables for a git of ours: of the caller's `GIT_*` only the user's settings.
+
+    Nothing is asked.
+    """
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith("GIT_") or name.startswith(SETTINGS_OF_THE_USER)
+    }
     return {**kept, **VARIABLES, **more}
 
 

@@ -20,6 +20,7 @@ from sow.github.github_errors import (
     RateLimited,
 )
 from sow.github.process import run_gh
+from sow.surrounding_programs import users_environment
 
 SECONDS = 90.0
 """How long a request may take; `gh` itself sets no limit."""
@@ -54,7 +55,8 @@ TROUBLE = 500
 
 def gh_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables for a `gh` of ours: it asks nothing, and prints plain words."""
-    return {**{name: value for name, value in environ.items() if name not in DROPPED}, **VARIABLES}
+    kept = users_environment(environ).items()
+    return {**{name: value for name, value in kept if name not in DROPPED}, **VARIABLES}
 
 
 def gh(

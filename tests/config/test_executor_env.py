@@ -4,6 +4,7 @@ import pytest
 
 from sow.config.config_errors import InvalidConfiguration
 from sow.config.environment import read_executor_env
+from sow.environment import worker_environment
 
 TEXT = """\
 agents:
@@ -83,3 +84,20 @@ def test_loading_takes_the_names_only(load):
 def test_an_executor_that_is_gone_is_told(path):
     with pytest.raises(InvalidConfiguration, match="'copilot' is not defined here any more"):
         read_executor_env(path, "copilot", ENVIRON)
+
+
+def test_a_variable_that_a_ci_service_makes_for_its_job_has_a_remedy_that_works(
+    config_path,
+):
+    config_path.write_text(
+        "agents:\n  executors:\n    cursor:\n      env: {T: '${CI_JOB_TOKEN}'}\n"
+    )
+    with pytest.raises(InvalidConfiguration) as caught:
+        read_executor_env(config_path, "cursor", worker_environment({"CI_JOB_TOKEN": "secret"}))
+    assert caught.value.reason == (
+        "CI_JOB_TOKEN is what GitLab CI sets for its own job, and no worker gets it"
+    )
+    assert "Export its value under a name of your own" in caught.value.hint
+    config_path.write_text("agents:\n  executors:\n    cursor:\n      env: {T: '${MY_TOKEN}'}\n")
+    environ = worker_environment({"CI_JOB_TOKEN": "secret", "MY_TOKEN": "secret"})
+    assert read_executor_env(config_path, "cursor", environ) == {"T": "secret"}

@@ -15,7 +15,7 @@ from sow.git.git_errors import (
     NoRepository,
     git_fault_passes,
 )
-from sow.git.identity import identity_of
+from sow.git.identity import identity_of, is_unknown
 from sow.git.repository import commit_of, is_ancestor, refuse_old_git, repository_of
 from sow.git.run import git, git_environment
 
@@ -89,6 +89,75 @@ def test_the_author_is_the_user_or_sow_where_git_knows_no_name(
         git(folder, "config", "user.email", address)
     found = identity_of(folder)
     assert f"{found['GIT_AUTHOR_NAME']} <{found['GIT_AUTHOR_EMAIL']}>" == author
+
+
+PERSON = {"GIT_AUTHOR_NAME": "Me", "GIT_AUTHOR_EMAIL": "me@example.org"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "author", "committer"),
+    [
+        (PERSON, "Me <me@example.org>", "Me <me@example.org>"),
+        (
+            {**PERSON, "GIT_COMMITTER_NAME": "Bot", "GIT_COMMITTER_EMAIL": "bot@example.org"},
+            "Me <me@example.org>",
+            "Bot <bot@example.org>",
+        ),
+        (
+            {"GIT_AUTHOR_NAME": "Me", "GIT_COMMITTER_NAME": "Me", "EMAIL": "e@example.org"},
+            "Me <e@example.org>",
+            "Me <e@example.org>",
+        ),
+        # A running commit has set it for its hook: it says who the author of that commit is.
+        ({**PERSON, "GIT_INDEX_FILE": ".git/index"}, "sow <sow@localhost>", "sow <sow@localhost>"),
+        ({"GIT_AUTHOR_NAME": "Me"}, "sow <sow@localhost>", "sow <sow@localhost>"),
+    ],
+)
+def test_an_identity_in_the_environment_is_the_users(
+    tmp_path: Path, environ: dict[str, str], author: str, committer: str
+) -> None:
+    git(tmp_path, "init", "-q")
+    found = identity_of(tmp_path, environ)
+    assert f"{found['GIT_AUTHOR_NAME']} <{found['GIT_AUTHOR_EMAIL']}>" == author
+    assert f"{found['GIT_COMMITTER_NAME']} <{found['GIT_COMMITTER_EMAIL']}>" == committer
+    assert is_unknown(tmp_path, environ) is ("sow@" in author)
+
+
+def test_the_environment_beats_the_settings_as_with_git(repository: Path) -> None:
+    found = identity_of(repository, PERSON)
+    assert (found["GIT_AUTHOR_NAME"], found["GIT_COMMITTER_NAME"]) == ("Me", "A Person")
+
+
+def test_settings_that_stand_in_the_environment_are_the_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "settings"
+    settings.write_text("[user]\n  name = Me\n  email = me@example.org\n")
+    git(tmp_path, "init", "-q")
+    assert is_unknown(tmp_path, {})
+    with monkeypatch.context() as patch:
+        patch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+        assert identity_of(tmp_path)["GIT_AUTHOR_NAME"] == "Me"
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "2")
+    for number, (name, value) in enumerate([("user.name", "I"), ("core.editor", "ed")]):
+        monkeypatch.setenv(f"GIT_CONFIG_KEY_{number}", name)
+        monkeypatch.setenv(f"GIT_CONFIG_VALUE_{number}", value)
+    assert git(tmp_path, "config", "user.name") == "I"
+    assert git(tmp_path, "config", "core.editor") == "false", "what keeps git quiet beats them"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a repository to somebody else")
+def test_a_safe_directory_that_stands_in_the_environment_is_heeded(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in (repository, *repository.rglob("*")):
+        os.lchown(path, 12345, 12345)
+    with pytest.raises(GitRefused, match="dubious ownership"):
+        repository_of(repository)
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "safe.directory")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", str(repository))
+    assert repository_of(repository).branch == "main"
 
 
 def test_no_hook_and_no_monitor_of_a_repository_is_run(repository, tmp_path):

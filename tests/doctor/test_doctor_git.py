@@ -1,0 +1,23 @@
+"""What the doctor says of the repository's git."""
+
+from doctor.clinic import Clinic
+from journeys.gitsite import git, make_repository
+
+
+def test_a_name_that_git_does_not_know_is_told_and_the_remedy_helps(clinic: Clinic) -> None:
+    make_repository(clinic.site)
+    clinic.site.project("010")
+    assert [one for one in clinic.findings() if one["check"] == "identity"] == []
+
+    git(clinic.site, "config", "--unset", "user.name")
+    found = clinic.one("identity")
+    assert found["level"] == "warning"
+    assert "commits that sow makes are by sow <sow@localhost>" in found["text"]
+
+    given = {"GIT_AUTHOR_NAME": "Me", "GIT_AUTHOR_EMAIL": "me@example.org"}
+    assert [one for one in clinic.findings(**given) if one["check"] == "identity"] == []
+    (name, address) = found["remedy"].splitlines()
+    for command in (name, address):
+        words = command.strip("`").replace('"Your Name"', "Me").split()
+        git(clinic.site, *words[1:2], *words[3:])
+    assert [one for one in clinic.findings() if one["check"] == "identity"] == []

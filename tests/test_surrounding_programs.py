@@ -1,0 +1,170 @@
+"""The user's environment is told from what the programs around sow have set for their own child."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from sow.environment import agent_environment, worker_environment
+from sow.github.run import gh_environment
+from sow.surrounding_programs import SURROUNDINGS, setter_of, users_environment
+
+KEPT_OF_GIT = {"GIT_CONFIG_COUNT"}
+"""Git takes it from a child in another repository; only a user sets it."""
+DUMP = f"{sys.executable} -c 'import json,os;print(json.dumps(dict(os.environ)))'"
+PATH = "/opt/user/bin:/usr/bin:/bin"
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> dict[str, str]:
+    """Return a user's environment, with things in it that look like a program's."""
+    return {
+        "PATH": PATH,
+        "HOME": str(tmp_path),
+        "LANG": "C.UTF-8",
+        "SSH_AUTH_SOCK": "/run/agent",
+        "TMUX": "/tmp/tmux",
+        "DIRENV_DIR": "-/home/me/repo",
+        "VIRTUAL_ENV": "/home/me/venv",
+        "GIT_COMMITTER_NAME": "Me",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "user.email",
+        "GIT_CONFIG_VALUE_0": "me@example.org",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+    }
+
+
+def run(base: Mapping[str, str], folder: Path, *argv: str) -> dict[str, str]:
+    """Run a program in `base`; return the last environment that `DUMP` has printed below it."""
+    done = subprocess.run(argv, cwd=folder, env=base, capture_output=True, text=True, check=True)
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if "{" in line]
+    found: dict[str, str] = json.loads(lines[-1][lines[-1].index("{") :])
+    return found
+
+
+@pytest.fixture
+def repository(tmp_path: Path, base: Mapping[str, str]) -> Path:
+    folder = tmp_path / "repository"
+    for words in (
+        ("init", "-q", "repository"),
+        ("-C", "repository", "config", "user.name", "Me"),
+        *2 * (("-C", "repository", "commit", "-q", "--allow-empty", "-m", "one"),),
+        ("-C", "repository", "config", "alias.dump", f"!{DUMP}"),
+    ):
+        subprocess.run(["git", *words], cwd=tmp_path, env=base, check=True)
+    return folder
+
+
+def by_hook(base: Mapping[str, str], repository: Path, hook: str) -> dict[str, str]:
+    path = repository / ".git/hooks" / hook
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{DUMP} >&2\n")
+    path.chmod(0o755)
+    words = ("commit", "--allow-empty", "-m", "three", "--author", "Else <else@example.org>")
+    return run(base, repository, "git", *words)
+
+
+def test_git_says_which_variables_are_its_own() -> None:
+    done = subprocess.run(
+        ["git", "rev-parse", "--local-env-vars"], capture_output=True, text=True, check=True
+    )
+    always = {name for row in SURROUNDINGS if not row.shown_by for name in row.names}
+    said = {name for name in done.stdout.split() if not name.startswith("GIT_INTERNAL_")}
+    assert said - always == KEPT_OF_GIT
+
+
+@pytest.mark.parametrize("hook", ["pre-commit", "commit-msg", "post-commit"])
+def test_below_a_hook_of_git_the_environment_is_the_users(
+    base: dict[str, str], repository: Path, hook: str
+) -> None:
+    found = by_hook(base, repository, hook)
+    assert {"GIT_INDEX_FILE", "GIT_AUTHOR_NAME", "GIT_EXEC_PATH"} <= found.keys()
+    assert found["PATH"] != PATH
+    assert users_environment(found) == users_environment(base)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("dump",),
+        ("-c", "core.bare=false", "dump"),
+        ("-C", ".", "--literal-pathspecs", "dump"),
+        ("rebase", "-q", "-x", DUMP, "HEAD^"),
+        ("-c", "alias.twice=!git dump", "twice"),
+    ],
+    ids=["alias", "settings", "pathspecs", "rebase", "twice"],
+)
+def test_below_git_the_environment_is_the_users(
+    base: dict[str, str], repository: Path, words: tuple[str, ...]
+) -> None:
+    base["GIT_AUTHOR_NAME"] = "Me too"  # no commit is being made: it is the user's
+    found = run(base, repository, "git", *words)
+    assert "GIT_PREFIX" in found
+    assert users_environment(found) == users_environment(base)
+
+
+def test_below_make_the_environment_is_the_users(base: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text(f"all:\n\t@{DUMP}\n")
+    found = run(base, tmp_path, "make", "-i", "-k", "-j2")
+    assert "i" in found["MAKEFLAGS"]
+    assert users_environment(found) == users_environment(base)
+    base["MAKEFLAGS"] = "-j8"
+    assert users_environment(base)["MAKEFLAGS"] == "-j8", "without a make around, it is the user's"
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+def test_below_npm_the_environment_is_the_users(base: dict[str, str], tmp_path: Path) -> None:
+    base["PATH"] = f"{Path(shutil.which('npm') or '').parent}:{PATH}"
+    scripts = {"dump": DUMP.replace('"', '\\"')}
+    (tmp_path / "package.json").write_text(json.dumps({"name": "n", "scripts": scripts}))
+    found = run(base, tmp_path, "npm", "run", "-s", "dump")
+    assert found["PATH"] != base["PATH"]
+    assert users_environment(found) == users_environment(base)
+
+
+@pytest.mark.parametrize(
+    ("marks", "folder", "is_users"),
+    [
+        ({}, "/home/me/venv", True),
+        ({"PRE_COMMIT": "1"}, "/home/me/venv", True),
+        ({"PRE_COMMIT": "1"}, "/home/me/.cache/pre-commit/repo1/py_env-python3.11", False),
+        ({"TOX_ENV_NAME": "py", "TOX_ENV_DIR": "/r/.tox/py"}, "/r/.tox/py", False),
+        ({"NOX_CURRENT_SESSION": "tests"}, "/r/.nox/tests", False),
+        ({"NOX_CURRENT_SESSION": "tests"}, "/home/me/venv", True),
+        ({"UV_RUN_RECURSION_DEPTH": "1"}, "/r/.venv", True),
+    ],
+)
+def test_a_virtual_environment_is_the_users_unless_a_hook_has_made_it(
+    marks: dict[str, str], folder: str, is_users: bool
+) -> None:
+    environ = {"PATH": f"{folder}/bin:{PATH}", "VIRTUAL_ENV": folder, "VIRTUAL_ENV_PROMPT": "x"}
+    found = users_environment({**environ, **marks})
+    assert found == (environ if is_users else {"PATH": PATH})
+
+
+def test_what_a_ci_service_sets_for_its_job_goes_and_what_is_passed_by_name_stays() -> None:
+    environ = {"CI": "true", "GITHUB_TOKEN": "mine", "MY_KEY": "key"}
+    jobs = {"CI_JOB_TOKEN": "secret", "GITHUB_ENV": "/file", "ACTIONS_RUNTIME_TOKEN": "secret"}
+    assert users_environment({**environ, **jobs}) == environ
+
+
+def test_all_that_sow_starts_gets_the_users_environment() -> None:
+    theirs = {"GIT_DIR": "/r/.git", "GIT_INDEX_FILE": "i", "MAKELEVEL": "1", "MAKEFLAGS": "i"}
+    for cleaned in (agent_environment, worker_environment, gh_environment):
+        assert not theirs.keys() & cleaned({**theirs, "PATH": PATH}).keys()
+
+
+def test_a_path_of_nothing_else_stays() -> None:
+    environ = {"PATH": "/git-core", "GIT_EXEC_PATH": "/git-core", "GIT_PREFIX": ""}
+    assert users_environment(environ) == {"PATH": "/git-core"}
+
+
+def test_a_variable_is_named_with_its_program() -> None:
+    assert setter_of("CI_JOB_TOKEN", {"CI_JOB_TOKEN": ""}) == "GitLab CI"
+    assert setter_of("MAKEFLAGS", {"MAKEFLAGS": "-j8"}) is None
+    assert setter_of("HOME", os.environ) is None
