@@ -29,6 +29,8 @@ class Deed(StrEnum):
     """A conflict goes back to the author."""
     UPDATE = "update"
     """The project's branch is brought into the task's."""
+    TAKE_UP = "take_up"
+    """What lies whole in its clone, and not in the repository, is brought there without a run."""
     MERGE = "merge"
     CHECK_BASE = ON_BASE
     """A check that is red for several tasks is run on the commit that one of them began at."""

@@ -75,6 +75,8 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Whether somebody has removed that clone; its branch is in the repository still."""
     missing: str = ""
     """Why its author's work is not in the repository, though it has ended; empty where it is."""
+    is_untaken: bool = False
+    """Whether its clone has work that the repository lacks, and nobody is at work there."""
     verdict: ReviewVerdict | None = None
     verdict_stands: bool = False
     """Whether the verdict is about what is there now."""

@@ -99,6 +99,8 @@ def _is_update(last: EndedJob | None) -> bool:
 
 def _to_be_judged(item: ItemFacts, policy: BatchPolicy) -> Standing:
     """Return what follows for work that its author has left for review."""
+    if item.is_untaken:
+        return wants(item, ItemState.CHECKING, Deed.TAKE_UP)
     if item.missing:
         return asks(item, item.missing, resume(item))
     if item.verdict is ReviewVerdict.CORRECTIONS and item.feedback_is_open:

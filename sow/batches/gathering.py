@@ -215,7 +215,7 @@ class _Look:
             session_started=task.session_started,
             was_interrupted=self._was_interrupted(task),
             missing=history.not_brought_back,
-            has_clone=task.clone is not UNSET,
+            has_clone=task.clone is not UNSET or self._was_cloned(task),
             verdict=None if task.review is UNSET else task.review.verdict,
             feedback_is_open=feedback_status(task) is FeedbackStatus.OPEN,
             check_passed=None if task.check is UNSET else task.check.passed,
@@ -229,6 +229,12 @@ class _Look:
             refusal="" if self._has_room(item.reached) else item.refusal,
             refused_by=item.reached if item.refusal else None,
         )
+
+    def _was_cloned(self, task: Task) -> bool:
+        """Whether a finished task has a clone of which its state says nothing any more."""
+        is_finished = task.status in (TaskStatus.NEEDS_REVIEW, TaskStatus.COMPLETED)
+        merges = self._batch.policy.merge
+        return merges and is_finished and self._branches.is_noted(task)
 
     def _paid_for(self, last: EndedJob | None) -> EndedJob | None:
         """Return the last end; it may go on where a budget of a file has ended it that has room."""
@@ -288,10 +294,23 @@ class _Look:
         if facts.status is TaskStatus.COMPLETED and not self._batch.policy.merge:
             return facts
         tip = self._branches.tip(task)
+        facts = self._with_untaken(facts, task, tip)
         if tip is None:
             words = "its branch is not in the repository"
             return msgspec.structs.replace(facts, is_merged=task.merged is not UNSET, missing=words)
         return self._in_clone(facts, task, history, tip)
+
+    def _with_untaken(self, facts: ItemFacts, task: Task, tip: str | None) -> ItemFacts:
+        """Add whether its clone has what the repository lacks, as that is now.
+
+        What an earlier attempt told of it is forgotten where the repository has it by now.
+        """
+        if facts.live is not None or facts.status is not TaskStatus.NEEDS_REVIEW:
+            return facts
+        untaken = self._branches.is_untaken(task, tip, was_prevented=bool(facts.missing))
+        is_whole = not untaken and tip is not None and not self._branches.clone_is_gone(task)
+        missing = "" if is_whole else facts.missing
+        return msgspec.structs.replace(facts, is_untaken=untaken, missing=missing)
 
     def _in_clone(self, facts: ItemFacts, task: Task, history: _History, tip: str) -> ItemFacts:
         accepted = facts.verdict is ReviewVerdict.ACCEPTED or facts.status is TaskStatus.COMPLETED

@@ -20,9 +20,13 @@ from sow.calls.feedback_call import feedback_prompt
 from sow.calls.placement import place
 from sow.calls.request import BatchPart, Request
 from sow.calls.step_admission import merge_request
+from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.clones.judged import judged_commit
+from sow.clones.main_checkout import known_settings, main_checkout
+from sow.clones.taken_up import take_up
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.config.configuration import Configuration
+from sow.errors import StateError
 from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database
@@ -204,6 +208,26 @@ def _withdraw(work: Work, step: Step) -> None:
         withdraw(work.caller.workspace, work.database, job, reason=STOPPED, now=now)
 
 
+class StillAtWork(StateError):
+    """A process of the task's last agent lives still: what lies in its clone may change."""
+
+    passes = True
+
+    def __init__(self, error: TaskIsCarried) -> None:
+        super().__init__(error.message, hint=error.hint)
+
+
+def _take_up(work: Work, step: Step) -> None:
+    """Bring into the repository what lies whole in a task's clone."""
+    workspace = work.caller.workspace
+    try:
+        refuse_strays(workspace, work.database, step.task)
+    except TaskIsCarried as error:
+        raise StillAtWork(error) from error
+    main = main_checkout(workspace, known_settings(workspace))
+    take_up(main, read_task(workspace, step.task), now=work.caller.now())
+
+
 def _complete(work: Work, step: Step) -> None:
     """Complete a task whose work is accepted, as long as it is."""
     now = work.caller.now()
@@ -233,6 +257,7 @@ REQUESTS: Mapping[Deed, Callable[[Work, Step], Request]] = {
 AT_ONCE: Mapping[Deed, Callable[[Work, Step], None]] = {
     Deed.ACCEPT: _accept,
     Deed.COMPLETE: _complete,
+    Deed.TAKE_UP: _take_up,
     Deed.WITHDRAW: _withdraw,
 }
 """Those that are none; done twice, they change nothing more."""

@@ -26,8 +26,9 @@ class NothingBroughtBack(StateError):
     def __init__(self, task_id: str, branch: str, top: Path) -> None:
         super().__init__(
             f"task {task_id} cannot be judged: {top} has no branch {branch}",
-            hint=f"Its branch is brought there when its agent has ended: run it again (`sow agent"
-            f' resume {task_id} "…"`), or fetch the branch from where the clone was made.',
+            hint="Its branch is brought there when its agent has ended. Where its clone is whole,"
+            f" `sow clone update {task_id}` brings it; else fetch the branch from where the clone"
+            f' was made, or run its agent again (`sow agent resume {task_id} "…"`).',
         )
 
 

@@ -180,7 +180,8 @@ def refuse_dirty(
 ) -> Path | None:
     """Return the working tree that has a branch, where nothing in it is in the way of a move.
 
-    `patience` is that of `move_branch`. Raises DirtyFiles, IndexInUse, WorkingTreeUnknown, GitRefused.
+    `patience` is that of `move_branch`. Raises DirtyFiles, IndexInUse, WorkingTreeUnknown,
+    GitRefused.
     """
     folder = working_tree_of(main, branch)
     if folder is not None:

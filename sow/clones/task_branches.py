@@ -7,9 +7,11 @@ from functools import cached_property
 from sow.clones.candidates import branch_tip, project_branch
 from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.clones.same_merge import differs_by_merges_alone, taken_back
+from sow.clones.taken_up import is_untaken
 from sow.config.checks import read_repository
 from sow.config.clones import clone_settings
 from sow.errors import SowError
+from sow.git.git_errors import GitMissing, NoRepository
 from sow.git.inert_refs import UnsafeClone, read_ref
 from sow.git.view import view_of
 from sow.paths import Workspace
@@ -42,6 +44,17 @@ class TaskBranches:
             return read_ref(self.main.repository.common_dir, name)
         except UnsafeClone:  # the branches are kept in another form
             return view_of(self.main.repository.top).commit_of(name)
+
+    def is_noted(self, task: Task) -> bool:
+        """Whether sow's own record knows of a clone of a task's."""
+        try:
+            return self.main.noted(task) is not None
+        except (NoRepository, GitMissing):
+            return False
+
+    def is_untaken(self, task: Task, tip: str | None, *, was_prevented: bool) -> bool:
+        """Whether a task's clone has work that the repository lacks."""
+        return is_untaken(self.main, task, tip, was_prevented=was_prevented)
 
     def clone_is_gone(self, task: Task) -> bool:
         """Whether nothing lies where a task's clone should."""

@@ -88,6 +88,7 @@ COMPLETED = TaskStatus.COMPLETED
         # judged
         (finished(), PLAIN, S.NEEDS_PERSON, None),
         (finished(missing="It is in its clone."), ALL, S.NEEDS_PERSON, None),
+        (finished(missing="Gone.", is_untaken=True), ALL, S.CHECKING, D.TAKE_UP),
         (finished(), CHECKS, S.CHECKING, D.CHECK),
         (finished(check_passed=True), CHECKS, S.CHECKING, D.CHECK),
         (checked(), CHECKS, S.CHECKING, D.ACCEPT),
