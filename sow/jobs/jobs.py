@@ -217,6 +217,16 @@ def reviews_in_vain(database: Database, project_id: ProjectId, task_id: TaskId) 
     return int(row["number"]) if row is not None else 0
 
 
+def runs_to_an_end(database: Database, project_id: ProjectId, task_id: TaskId) -> int:
+    """Return how many jobs of a task have ended that were not cancelled."""
+    row = database.row(
+        "select count(*) as number from job"
+        " where project_id = ? and task_id = ? and state in ('done', 'failed')",
+        (project_id, task_id),
+    )
+    return int(row["number"]) if row is not None else 0
+
+
 def refused_merges(database: Database, project_id: ProjectId, task_id: TaskId) -> int:
     """Return how many merges of a task were refused one after the other, up to its newest job."""
     rows = database.rows(

@@ -104,7 +104,8 @@ class Facts(Struct, frozen=True):
     verdict_holds: bool = False
     """Whether the work outside of `.sow` is still what was judged."""
     vain_reviews: tuple[str, ...] = ()
-    """The tasks of the reviews of the whole, in this iteration, that ended without a verdict."""
+    """The reviews of the whole, in this iteration, that ended without a verdict: for each run the
+    task of it. One task may have had several."""
     has_checks: bool = False
     """Whether the repository has checks that are run by default."""
     check_is_green: bool = False

@@ -13,7 +13,7 @@ REVIEW = "sow agent review --project"
 ACCEPT = 'sow review accept --project --summary "<what you think of it>"'
 CORRECT = 'sow review correct --project --file "<file>"'
 ENOUGH = 2
-"""After so many reviews without a verdict, an agent is not what is tried first."""
+"""After so many reviews without a verdict a person is asked, and no further one is named."""
 
 
 def review_accepts(facts: Facts) -> Sequence[Remedy]:
@@ -36,7 +36,11 @@ def review_corrects(facts: Facts) -> Sequence[Remedy]:
 
 
 def _judged(facts: Facts, why: str) -> Sequence[Remedy]:
-    """Return what has the whole judged: by an agent, as long as that may come to something."""
+    """Return what has the whole judged: by an agent, as long as that may come to something.
+
+    A further review is not named after that, though anybody may start one: whoever runs what is
+    named, and may not judge by themselves, would pay for reviews for ever.
+    """
     tries = len(facts.vain_reviews)
     if not tries:
         return (Remedy(REVIEW, why),)
@@ -47,5 +51,4 @@ def _judged(facts: Facts, why: str) -> Sequence[Remedy]:
         Remedy(ACCEPT, f"{seen}; judge it yourself"),
         Remedy(CORRECT, "or say what is to be changed"),
     )
-    again = Remedy(REVIEW, f"{why}; {seen}" if tries < ENOUGH else f"or once more: {why}")
-    return (again, *own) if tries < ENOUGH else (*own, again)
+    return own if tries >= ENOUGH else (Remedy(REVIEW, f"{why}; {seen}"), *own)

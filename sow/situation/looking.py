@@ -127,6 +127,7 @@ def _with_project(
         configuration,
         errors.append,
         reviews=[task for task in tasks if is_review(task)],
+        runs=queue.review_runs,
     )
     return Situation(
         reader=found.reader,

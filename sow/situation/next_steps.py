@@ -24,7 +24,7 @@ from sow.situation.budget_steps import within_budgets
 from sow.situation.repairs import repairs
 from sow.situation.situation import Ended, Situation
 from sow.situation.step import PERSONS_WORD, Step, addressed
-from sow.situation.whole_steps import answers_about_whole, leader, of_leader
+from sow.situation.whole_steps import answers_about_whole, ends_with_job, leader, of_leader
 
 ABOUT_TASKS = (guards.TASKS_ENDED, guards.MERGED)
 READ_ALL = (*PERSONS_WORD, REVIEW, guards.CHECK)
@@ -94,8 +94,7 @@ def _why_none(ended: Ended | None) -> str:
 def _ended(now: Situation, ending: Ending) -> Iterator[Remedy]:
     """Yield what follows an end that is on record; whoever was to carry it out may have died."""
     if now.reader.job is not None:
-        why = "the end of the project is recorded; a worker carries it out after your job"
-        yield Remedy("sow task set status completed", why)
+        yield from ends_with_job(now)
     elif now.queue.live:
         yield from job_steps.ended(now)
     else:

@@ -5,13 +5,14 @@ ask about is looked for: the whole work is read where it is judged alone.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import UNSET
 
 from sow.config.configuration import Configuration
 from sow.config.origin import REPOSITORY
 from sow.errors import SowError
+from sow.ids import TaskId
 from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
 from sow.lifecycle.stages import PEOPLES_PHASES, WHOLE_PHASE, ProjectType
 from sow.paths import SOW_FOLDER, Workspace
@@ -45,10 +46,12 @@ def project_facts(
     tell: Callable[[SowError], None],
     *,
     reviews: Sequence[Task] = (),
+    runs: Mapping[TaskId, int] = {},
 ) -> Facts:
     """Return how a project stands; `tell` hears of what cannot be found out.
 
-    `tasks` are those that the guards count, `reviews` those of the reviews of the whole.
+    `tasks` are those that the guards count, `reviews` those of the reviews of the whole, and
+    `runs` says how often each of these was run.
     """
     work = _work(workspace, project, tell)
     review = None if project.review is UNSET else project.review
@@ -70,15 +73,20 @@ def project_facts(
         verdict=review.verdict.value if review else "",
         verdict_counts=review is not None and (agents_may or review.by == PERSON),
         verdict_holds=review is not None and review.work == work,
-        vain_reviews=_vain_reviews(project, reviews),
+        vain_reviews=_vain_reviews(project, reviews, runs),
         has_checks=bool(default),
         check_is_green=is_checked and _is_green(default, check),
         check_is_red=is_checked and check is not None and not check.passed,
     )
 
 
-def _vain_reviews(project: Project, reviews: Sequence[Task]) -> tuple[str, ...]:
-    """Return the reviews of the whole that ended without a verdict, where one is wanted."""
+def _vain_reviews(
+    project: Project, reviews: Sequence[Task], runs: Mapping[TaskId, int]
+) -> tuple[str, ...]:
+    """Return the reviews of the whole that ended without a verdict, where one is wanted.
+
+    A task that is run again is a further review. One whose runs are on record no more counts once.
+    """
     if project.standing not in JUDGED:
         return ()
     return tuple(
@@ -86,6 +94,7 @@ def _vain_reviews(project: Project, reviews: Sequence[Task]) -> tuple[str, ...]:
         for task in reviews
         if task.status in (TaskStatus.NEEDS_REVIEW, TaskStatus.FAILED)
         and str(task.metadata[REVIEW_OF]).split(" ")[0] == str(project.round)
+        for _ in range(max(1, runs.get(TaskId(task.id), 0)))
     )
 
 

@@ -13,6 +13,7 @@ from sow.errors import SowError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
+from sow.lifecycle.stages import WHOLE_PHASE
 from sow.schema.budget import ScopeKind
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState
@@ -63,6 +64,7 @@ class QueueLook:
             live=live,
             last=last,
             vain_reviews=self._vain_reviews(last),
+            review_runs=self._review_runs(last),
             refused_merges=self._refused_merges(last),
             owed=self._owed(),
             batches=driven,
@@ -105,6 +107,12 @@ class QueueLook:
         ]
         count = jobs.reviews_in_vain
         return {task: count(self._database, self._project, task) for task in failed}
+
+    def _review_runs(self, last: Mapping[TaskId, Job]) -> dict[TaskId, int]:
+        """Return how often each task about the whole was run to an end; an undone call is none."""
+        whole = [task for task, job in last.items() if job.phase == WHOLE_PHASE]
+        count = jobs.runs_to_an_end
+        return {task: count(self._database, self._project, task) for task in whole}
 
     def _refused_merges(self, last: Mapping[TaskId, Job]) -> dict[TaskId, int]:
         """Return how often the merge of each task was refused whose newest job is such a one."""

@@ -66,6 +66,8 @@ class Queue(Struct, frozen=True):
     """The newest job of each task that nobody is at work on, as far as somebody has to go on."""
     vain_reviews: "Mapping[TaskId, int]" = {}
     """How many reviews have failed one after the other, of each task whose newest job is one."""
+    review_runs: "Mapping[TaskId, int]" = {}
+    """How often a reviewer of the whole was run to an end, of each such task that has ended."""
     refused_merges: "Mapping[TaskId, int]" = {}
     """How many merges were refused one after the other, of each task whose newest job is one."""
     owed: Sequence[tuple[TaskId, JobId]] = ()

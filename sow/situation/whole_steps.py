@@ -49,6 +49,17 @@ def leader(now: Situation) -> Task | None:
     return next(found, None)
 
 
+def ends_with_job(now: Situation) -> Iterator[Remedy]:
+    """Yield what is left for the agent that has ended its project: to say so, once."""
+    own = next((task for task in now.tasks if task.id == now.reader.task), None)
+    if own is not None and own.status is not TaskStatus.IN_PROGRESS:
+        why = f"you have reported {own.status}, and the project ends after your job: end here"
+        yield Remedy(f"sow task show {own.id}", why)
+    else:
+        why = "the end of the project is recorded; a worker carries it out after your job"
+        yield Remedy("sow task set status completed", why)
+
+
 def is_leaders(task: Task) -> bool:
     """Whether a task is that of an agent that leads the project."""
     return task.phase == WHOLE_PHASE and task.assigned_agent == LEADS

@@ -7,6 +7,7 @@ from calls.desk import PROJECT, Desk
 from msgspec.structs import replace
 
 from sow.calls.batch_call import tasks_of
+from sow.calls.ending import end_project
 from sow.calls.orchestrating import (
     GO_ON,
     AsksSomething,
@@ -19,9 +20,11 @@ from sow.calls.orchestrating import (
 from sow.ids import TaskId
 from sow.schema.batch import Selection
 from sow.schema.job import Job, JobState, Verb
+from sow.schema.project import EndingWord
 from sow.schema.task import Task, TaskStatus
 from sow.situation.looking import look
 from sow.situation.next_steps import next_steps
+from sow.state.authors import Author
 from sow.state.tasks import find_task, list_tasks
 
 
@@ -148,3 +151,13 @@ def test_a_batch_of_all_that_is_left_leaves_it_out(desk: Desk) -> None:
     desk.task("020")
     assert tasks_of(desk.caller, desk.database, PROJECT, Selection()) == ["020"]
     assert tasks_of(desk.caller, desk.database, PROJECT, Selection(phase="project")) == ["010"]
+
+
+def test_one_that_has_ended_its_project_reports_once(desk: Desk) -> None:
+    begin(desk)
+    job = desk.run(task_id="010", agent="orchestrator")
+    caller = desk.as_agent_of(job, SOW_TASK_ID="010", SOW_AGENT="orchestrator")
+    end_project(caller, EndingWord.ABANDONED, remove=False, by=Author("orchestrator"))
+    assert commands(desk, caller) == ["sow task set status completed"]
+    desk.change("010", status=TaskStatus.COMPLETED)
+    assert commands(desk, caller) == ["sow task show 010"]
