@@ -21,6 +21,7 @@ from sow.reports.agents_words import agents_words, words_without_job
 from sow.schema.batch import AT_REST, Batch, BatchState, ItemState
 from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
 from sow.schema.task import Task, TaskStatus
+from sow.state.last_findings import last_findings
 
 
 def exit_code_of(batch: Batch, states: Sequence[ItemState], *, rests: bool) -> ExitCode:
@@ -190,9 +191,16 @@ def _item(
         is_estimate=total.is_estimate,
         reason=found.reason,
         question=_question(workspace, database, batch, task) if paused and task else "",
+        findings=_findings(workspace, found, task),
         command=command,
         steers=tuple(task.review.steers) if task is not None and task.review is not UNSET else (),
     )
+
+
+def _findings(workspace: Workspace, found: Standing, task: Task | None) -> str:
+    """Return what the last review asked for, of an item that goes on no more by itself."""
+    is_left = found.state in (ItemState.NEEDS_PERSON, ItemState.FAILED)
+    return last_findings(workspace, task) if is_left and task is not None else ""
 
 
 def _read(seen: Seen, task_id: str) -> Task | None:

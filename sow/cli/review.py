@@ -149,11 +149,14 @@ def correct(
 @id_option
 @json_option
 def show(task: str | None, task_option: str | None, as_json: bool) -> None:
-    """Show the last verdict on TASK, and what became of the feedback."""
+    """Show the last verdict on TASK, what became of the feedback, and what the newest one says."""
+    from sow.state.last_findings import last_findings
     from sow.state.tasks import read_task
 
     found = read_task(here(), parse_task_id(named_task(task, task_option, os.environ)))
-    _print(found, "\n".join(_story(found)), as_json=as_json)
+    findings = printable_lines(last_findings(here(), found))
+    lines = [*_story(found), *(f"    {line}" for line in findings)]
+    _print(found, "\n".join(lines), as_json=as_json)
 
 
 def _refuse_task(task: str | None, task_option: str | None, *, is_completed: bool = False) -> None:
@@ -196,6 +199,7 @@ def _print(task: "Task", lines: str, *, as_json: bool) -> None:
 def _view(task: "Task") -> "Judged":
     from sow.clock import format_time
     from sow.schema.output.tasks import Judged
+    from sow.state.last_findings import last_findings
 
     review = None if task.review is UNSET else task.review
     commit = review.commit if review else UNSET
@@ -209,4 +213,5 @@ def _view(task: "Task") -> "Judged":
         summary=review.summary if review else "",
         steers=tuple(review.steers) if review else (),
         feedback=tuple(task.feedback),
+        findings=last_findings(here(), task),
     )

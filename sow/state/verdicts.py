@@ -166,6 +166,11 @@ def feedback_in(workspace: Workspace, task: Task, status: FeedbackStatus) -> lis
     return [(name, _words(place.feedback / name, workspace)) for name in names]
 
 
+def words_of_feedback(workspace: Workspace, task: Task, name: str) -> str:
+    """Return the words of one of a task's feedback files; that it is gone, where it is."""
+    return _words(find_task(workspace, task.id).feedback / name, workspace)
+
+
 def refuse_unjudged(task: Task) -> None:
     """Refuse a task of which there is nothing to judge now. Raises NothingToJudge."""
     if task.status not in JUDGED:

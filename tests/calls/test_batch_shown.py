@@ -7,6 +7,7 @@ import pytest
 from calls.batch_desk import begin, turn
 from calls.desk import Desk
 from in_process import run_in_process
+from reports.job_cases import NOW
 
 from sow.batches import gathering, views
 from sow.batches.gathering import Seen
@@ -19,6 +20,7 @@ from sow.schema.causes import Cause
 from sow.schema.job import HeldFor, JobState
 from sow.schema.task import Task, TaskStatus
 from sow.state.places import TaskPlace
+from sow.state.verdicts import Judgement, correct
 
 SAME = ("state", "rests", "exit_code", "counts", "continue_with")
 
@@ -210,3 +212,21 @@ def test_a_table_has_a_line_for_each_row_whatever_a_name_holds(desk: Desk) -> No
     assert len(lines) == 2
     assert lines[1].endswith("One 020  completed  implementer")
     assert TaskId("010") in lines[1]
+
+
+def test_an_item_that_gave_up_shows_what_its_reviewer_still_asks_for(desk: Desk) -> None:
+    desk.task("010", TaskStatus.NEEDS_REVIEW)
+    made = begin(desk, review=True, max_iterations=0)
+    turn(made)
+    findings = "".join(f"Point {number}: {'x' * 300}\n" for number in range(1, 9))
+    judgement = Judgement(by="reviewer", job=1)
+    correct(desk.workspace, "010", judgement, findings.encode(), now=NOW)
+    desk.end(1)
+    turn(made)
+    (item,) = msgspec.json.decode(sow(desk, "batch", "show", "--json"))["items"]
+    lines = item["findings"].splitlines()
+    assert (lines[0][:8], lines[-1], len(lines)) == ("Point 1:", "… and 2 more lines", 7)
+    assert max(map(len, lines)) < 210, "each line is shortened, too"
+    shown = sow(desk, "batch", "show").splitlines()
+    at = shown.index(f"    {lines[0]}")
+    assert "its reviewer still asks for corrections" in shown[at - 1]

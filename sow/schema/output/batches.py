@@ -32,6 +32,13 @@ class BatchItemView(msgspec.Struct, frozen=True, kw_only=True):
     question: Annotated[
         str, Meta(description="what its agent asks, in full; empty where it asks nothing")
     ]
+    findings: Annotated[
+        str,
+        Meta(
+            description="what its last review asked for, shortened, where it waits for a person or"
+            " has failed; else empty"
+        ),
+    ]
     command: Annotated[
         str, Meta(description="the command by which a person helps it on; empty where none does")
     ]

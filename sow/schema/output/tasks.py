@@ -133,6 +133,13 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     feedback: Annotated[
         tuple[Any, ...], Meta(description="the corrections that were asked for, with their status")
     ]
+    findings: Annotated[
+        str,
+        Meta(
+            description="the text of the newest of them, shortened; empty unless the last verdict"
+            " asks for corrections"
+        ),
+    ]
 
 
 class LogWritten(msgspec.Struct, frozen=True, kw_only=True):
