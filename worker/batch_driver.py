@@ -130,7 +130,7 @@ class BatchDriver:
     def _alone(self) -> Iterator[bool]:
         """Say whether this worker may drive: not while another one does. Its death gives it up."""
         lock = self._context.workspace.workers / ".batches"
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

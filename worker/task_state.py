@@ -15,7 +15,7 @@ from sow.attempts.judge import report_of
 from sow.errors import StateError
 from sow.executors.base import Observation, Verdict
 from sow.faults import passing_fault
-from sow.files import NotAFile, NotWritten, locked_folder, read_regular
+from sow.files import NotAFile, NotWritten, locked_folder, move, read_regular
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, statuses
 from sow.jobs.end_entries import end_entry
@@ -240,7 +240,7 @@ def _move_aside(state: Path, aside: Path) -> None:
     """Move aside what lies in the place of a task's state, if anything does. Raises NotWritten."""
     try:
         with suppress(FileNotFoundError):
-            state.replace(aside)
+            move(state, aside)
     except OSError as error:
         raise NotWritten(aside, error) from error
 

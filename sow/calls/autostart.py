@@ -88,7 +88,7 @@ def _one_at_a_time(workspace: Workspace) -> Iterator[bool]:
     """Say whether this call may start a worker: not while another one does."""
     lock = workspace.workers / ".start"
     try:
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise QueueError(
             f"the job is queued, but no worker can be started: {lock}: {error.strerror}",

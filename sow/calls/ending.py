@@ -8,7 +8,6 @@ ended, and a worker carries it out; whoever is killed in between has it carried
 out by the next worker, or by the same command again.
 """
 
-import shutil
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from hashlib import sha256
@@ -21,7 +20,16 @@ from sow.calls.caller import Caller
 from sow.calls.ended_project import is_end_recorded
 from sow.clock import format_time
 from sow.errors import StateError
-from sow.files import NotWritten, locked_once, sync_folder
+from sow.files import (
+    LeadsOut,
+    NotWritten,
+    discard_tree,
+    locked_once,
+    make_folder,
+    move,
+    refuse_leading_out,
+    sync_folder,
+)
 from sow.git.checked_out import branch_at
 from sow.ids import BatchId, JobId, ProjectId
 from sow.jobs import batches, doorbell_of_batches, jobs, told_batches
@@ -75,10 +83,12 @@ def end_project(
 ) -> tuple[Project, str | None, bool]:
     """End the project; return it, where it is archived, and whether that is still to be done.
 
-    Raises NotCompleted, JobsLive, NotWritten.
+    Raises NotCompleted, JobsLive, NotWritten, LeadsOut.
     """
     workspace = caller.workspace
     before = read_project(workspace)
+    for folder in (workspace.project, workspace.archive, workspace.knowledge_index):
+        refuse_leading_out(folder)
     if how is EndingWord.FINISHED and before.standing != COMPLETED:
         raise NotCompleted(before)
     with closing(open_queue(workspace)) as database:  # whoever places a job looks into it, too
@@ -88,7 +98,7 @@ def end_project(
             return project, None, True
         try:
             return project, _carry_out(workspace, database, project, now=caller.now()), False
-        except (JobsLive, NotWritten):
+        except (JobsLive, LeadsOut, NotWritten):
             ending = _data(before.ending) if before.ending is not UNSET else REMOVE
             change_project(workspace, lambda _: {"ending": ending}, now=caller.now())
             raise
@@ -150,7 +160,7 @@ def sweep_ended(workspace: Workspace, database: Database, *, now: float) -> None
     for folder in workspace.sow.glob(REMOVED.format("*")):
         project_id = ProjectId(folder.name.split(".")[2])
         _cancel_batches(database, project_id, now=now, made_until=now)
-        shutil.rmtree(folder, ignore_errors=True)
+        discard_tree(folder)
     here = project_id_at(workspace.root)
     for project_id in batches.projects_going_on(database) - {here}:
         ended_at = _ended_at(workspace, project_id)
@@ -243,8 +253,11 @@ def _move(workspace: Workspace, project: Project, ending: Ending) -> str | None:
     target = archive or workspace.sow / REMOVED.format(project.id)
     filled = fill_index(workspace, project, ending, archive)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        workspace.project.rename(target)
+        make_folder(target.parent)
+        move(workspace.project, target)
+    except LeadsOut:
+        take_back(filled)
+        raise
     except OSError as error:
         take_back(filled)
         raise NotWritten(workspace.project, error) from error

@@ -165,7 +165,7 @@ def _run(caller: Caller, job: Job, attempt: Attempt, launch: Launch) -> int:
 def _lock(run: Path, paths: AttemptPaths) -> Iterator[int]:
     """Hold the attempt's lock together with the CLI, which inherits it."""
     make_private(paths.folder, below=run)
-    fd = os.open(paths.alive_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fd = os.open(paths.alive_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield fd

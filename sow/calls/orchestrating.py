@@ -12,7 +12,7 @@ from msgspec import UNSET
 from sow.calls.approving import ORCHESTRATOR
 from sow.calls.request import Request
 from sow.errors import StateError
-from sow.files import locked_folder
+from sow.files import locked_folder, make_folder
 from sow.ids import TaskId
 from sow.lifecycle.stages import WHOLE_PHASE
 from sow.paths import Workspace
@@ -70,7 +70,7 @@ def orchestrator_task(workspace: Workspace, goal: str, *, now: float) -> Task:
     reading the project's state does.
     """
     project = read_project(workspace)
-    workspace.phases.mkdir(parents=True, exist_ok=True)  # git keeps no empty folder
+    make_folder(workspace.phases)  # git keeps no empty folder
     with locked_folder(workspace.phases):  # nothing else takes this lock, as adding a task does
         task = open_orchestration(list_tasks(workspace))
         if task is not None:

@@ -88,9 +88,8 @@ def _cut_loose(workspace: Workspace) -> None:
     os.setsid()
     if os.fork():
         os._exit(0)
-    log = os.open(
-        workspace.workers / f"w{os.getpid()}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
-    )
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+    log = os.open(workspace.workers / f"w{os.getpid()}.log", flags, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(source, target)

@@ -3,7 +3,23 @@
 The one door to them; knows nothing of what the files hold.
 """
 
-from sow.files.file_errors import FolderMissing, NotAFile, NotWritten, StateLocked, unreadable
+from sow.files.file_errors import (
+    FolderMissing,
+    LeadsOut,
+    NotAFile,
+    NotWritten,
+    StateLocked,
+    unreadable,
+)
+from sow.files.inside import (
+    discard_tree,
+    make_folder,
+    move,
+    open_folder,
+    opened_folder,
+    refuse_leading_out,
+    remove_file,
+)
 from sow.files.locking import holds_a_lock, locked_folder, locked_once
 from sow.files.reading import open_regular, read_inside, read_regular, read_regular_in
 from sow.files.writing import (
@@ -17,18 +33,26 @@ from sow.files.writing import (
 
 __all__ = [
     "FolderMissing",
+    "LeadsOut",
     "NotAFile",
     "NotWritten",
     "StateLocked",
     "append_durably",
+    "discard_tree",
     "holds_a_lock",
     "locked_folder",
     "locked_once",
+    "make_folder",
+    "move",
+    "open_folder",
     "open_regular",
+    "opened_folder",
     "read_inside",
     "read_regular",
     "read_regular_in",
+    "refuse_leading_out",
     "remove_empty",
+    "remove_file",
     "sync_folder",
     "unreadable",
     "write_atomically",

@@ -1,5 +1,6 @@
 """What can be wrong with a file or a folder, in words for whoever reads of it."""
 
+import os
 from pathlib import Path
 
 from sow.errors import StateError
@@ -40,6 +41,29 @@ class NotWritten(StateError):
         super().__init__(
             f"{path} was not written: {words_of(error)}",
             hint="Free space on the disk or make the folder writable, then run the same again.",
+        )
+
+
+class LeadsOut(StateError):
+    """A link on the way to what was to be written leads out of the repository."""
+
+    def __init__(self, link: Path, root: Path) -> None:
+        self.link = link
+        self.root = root
+        self.target = os.path.realpath(link)
+        from shlex import quote  # agents call sow all the time, and seldom meet this
+
+        name = quote(str(link))
+        copying = (
+            f" If what lies there belongs in the repository, copy it: `rm {name} && cp -R"
+            f" {quote(self.target)} {name}`."
+            if os.path.exists(self.target)  # noqa: PTH110
+            else ""
+        )
+        super().__init__(
+            f"{link} is a link that leads out of the repository, to {self.target}; nothing was"
+            " written through it",
+            hint=f"Remove the link: `rm {name}`.{copying} Then run the same again.",
         )
 
 

@@ -12,17 +12,15 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from sow.files.file_errors import FolderMissing, NotWritten, StateLocked
+from sow.files.inside import HELD, is_at, open_folder
 
 LOCK_TIMEOUT_SECONDS = 10.0
 RETRY_SECONDS = 0.005
 
-_HELD: set[tuple[int, str]] = set()
-"""The folders whose lock a thread of this process holds."""
-
 
 def holds_a_lock() -> bool:
     """Whether this thread holds the lock of any folder."""
-    return any(thread == get_ident() for thread, _ in _HELD)
+    return any(thread == get_ident() for thread, _ in HELD)
 
 
 @contextmanager
@@ -38,15 +36,15 @@ def locked_folder(
     program. The lock ends with the process, however that ends. It is not
     re-entrant. A folder that was moved away while its lock was waited for is
     not what is meant any more. `opening` opens it where its path alone is not
-    to be followed. Raises StateLocked, FolderMissing, and what `opening` does.
+    to be followed. Raises StateLocked, FolderMissing, LeadsOut, and what `opening` does.
     """
     descriptor = _open_locked(folder, timeout_seconds, opening)
     try:
-        _HELD.add(mark := (get_ident(), str(folder)))
+        HELD[mark := (get_ident(), str(folder))] = descriptor
         try:
             yield descriptor
         finally:
-            _HELD.discard(mark)
+            del HELD[mark]
     finally:
         os.close(descriptor)
 
@@ -57,7 +55,7 @@ def _open_locked(folder: Path, timeout_seconds: float, opening: Callable[[], int
         descriptor = _open(folder) if opening is None else opening()
         try:
             _take(descriptor, folder, timeout_seconds)
-            if _is_at(folder, descriptor) if opening is None else _is_again(opening, descriptor):
+            if is_at(folder, descriptor) if opening is None else _is_again(opening, descriptor):
                 return descriptor
         except BaseException:
             os.close(descriptor)
@@ -67,21 +65,11 @@ def _open_locked(folder: Path, timeout_seconds: float, opening: Callable[[], int
 
 def _open(folder: Path) -> int:
     try:
-        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        return open_folder(folder)
     except (FileNotFoundError, NotADirectoryError):
         raise FolderMissing(folder) from None
     except OSError as error:
         raise NotWritten(folder, error) from error
-
-
-def _is_at(folder: Path, descriptor: int) -> bool:
-    """Whether an open folder is still what lies at its path."""
-    try:
-        there = os.stat(folder)  # noqa: PTH116 - every change of a state comes by here
-    except OSError:
-        return False
-    ours = os.fstat(descriptor)
-    return (there.st_ino, there.st_dev) == (ours.st_ino, ours.st_dev)
 
 
 def _is_again(opening: Callable[[], int], descriptor: int) -> bool:
@@ -95,7 +83,7 @@ def _is_again(opening: Callable[[], int], descriptor: int) -> bool:
 
 def is_held(folder: Path) -> bool:
     """Whether this thread holds the lock of `folder`."""
-    return (get_ident(), str(folder)) in _HELD
+    return (get_ident(), str(folder)) in HELD
 
 
 def locked_once(

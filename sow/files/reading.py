@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 
 from sow.files.file_errors import NotAFile, unreadable
+from sow.files.inside import opened_folder, refuse_leading_out
 
 COPY_IT = "Put a copy of the file in its place: what lies outside may be anything of its user's."
 IS_LINK = (errno.ELOOP, errno.EMLINK)
@@ -27,16 +28,17 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int
 
     A pipe without a writer would hold its reader up for ever. Nothing is opened
     for writing through a link: a repository may bring one along that leads to a
-    file of its user's. Raises NotAFile for anything else, OSError.
+    file of its user's. Raises NotAFile for anything else, LeadsOut, OSError.
     """
     writes = flags & (os.O_WRONLY | os.O_RDWR)
-    flags |= os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (os.O_NOFOLLOW if writes else 0)
+    flags |= os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     try:
-        descriptor = os.open(path, flags, mode)
+        descriptor = _open_to_write(path, flags, mode) if writes else os.open(path, flags)
     except OSError:
         if kind := _kind_at(path):  # a socket, or a pipe that nobody reads
             raise NotAFile(path, kind) from None
         if writes and path.is_symlink():
+            refuse_leading_out(path)
             raise NotAFile(path, "it is a link, and nothing is written through it") from None
         raise
     kind = _kind(os.fstat(descriptor).st_mode)
@@ -44,6 +46,11 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int
         os.close(descriptor)
         raise NotAFile(path, kind)
     return descriptor
+
+
+def _open_to_write(path: Path, flags: int, mode: int) -> int:
+    with opened_folder(path.parent) as folder:
+        return os.open(path.name, flags | os.O_NOFOLLOW, mode, dir_fd=folder)
 
 
 def read_regular(path: Path, limit: int) -> bytes:

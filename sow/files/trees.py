@@ -4,16 +4,13 @@ No path is followed and no link: whatever somebody puts in the way meanwhile, no
 removed or made writable but in the folder that was given. A folder is given by who holds it, open.
 """
 
-import errno
 import os
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
 
-FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""How a folder is opened: a link in its place is refused."""
-NO_FOLDER = (errno.ENOTDIR, errno.ELOOP, errno.EMLINK)
-"""What systems say of anything else that lies there."""
+from sow.files.inside import FLAGS, NO_FOLDER
+
 OWN_MODE = 0o700
 READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sow.files.file_errors import NotWritten
+from sow.files.inside import opened_folder, refuse_leading_out
 from sow.files.locking import is_held
 from sow.files.reading import open_regular
 
@@ -29,55 +30,74 @@ def write_atomically(
     A reader, and a machine that loses power, sees the old bytes or the new
     ones; the machine only with `durable`. An existing file keeps its mode;
     `mode` is for a new one. `still` is asked last, when all but the rename is done, and a no leaves
-    the file as it is: for a file that others write without our lock. Raises NotWritten.
+    the file as it is: for a file that others write without our lock. Raises NotWritten, LeadsOut.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
-    if is_held(path.parent):  # nobody else writes here now
-        _sweep(path)
     try:
-        try:
-            _write_new(temporary, data, _mode_of(path, mode), durable=durable)
-            if still is not None and not still():
-                temporary.unlink()
-                return False
-            temporary.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
-        if durable:
-            sync_folder(path.parent)
+        with opened_folder(path.parent) as folder:
+            if is_held(path.parent):  # nobody else writes here now
+                _sweep(folder, path.name)
+            return _replace(folder, path, data, mode, durable=durable, still=still)
     except OSError as error:
         raise NotWritten(path, error) from error
+
+
+def _replace(
+    folder: int,
+    path: Path,
+    data: bytes,
+    mode: int,
+    *,
+    durable: bool = True,
+    still: Callable[[], bool] | None = None,
+) -> bool:
+    """Replace a file in an open folder, unless `still` says no. Raises OSError, LeadsOut."""
+    temporary = _draft_of(path)
+    try:
+        _write_new(temporary, data, _mode_in(folder, path, mode), durable=durable, folder=folder)
+        if still is not None and not still():
+            os.unlink(temporary, dir_fd=folder)
+            return False
+        os.rename(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+    if durable:
+        os.fsync(folder)
     return True
 
 
-def _sweep(path: Path) -> None:
-    """Remove the drafts of `path` that killed writers have left.
+def _draft_of(path: Path) -> str:
+    return f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp"
+
+
+def _sweep(folder: int, name: str) -> None:
+    """Remove the drafts of a file that killed writers have left.
 
     Only under the lock of its folder: whoever writes a file there holds it, so
     nobody is writing one of them now.
     """
     with suppress(OSError):
-        for name in os.listdir(path.parent):  # noqa: PTH208 - every write does this
-            if name.startswith(f".{path.name}.") and name.endswith(".tmp"):
-                os.unlink(path.parent / name)  # noqa: PTH108
+        for each in os.listdir(folder):
+            if each.startswith(f".{name}.") and each.endswith(".tmp"):
+                os.unlink(each, dir_fd=folder)
 
 
 def write_new(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """Make `path` with the whole of `data`, never over another file.
 
-    Raises FileExistsError where there is one, NotWritten.
+    Raises FileExistsError where there is one, NotWritten, LeadsOut.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
+    temporary = _draft_of(path)
     try:
-        try:
-            _write_new(temporary, data, mode)
-            os.link(temporary, path)
-        finally:
-            with suppress(OSError):
-                temporary.unlink()
-        sync_folder(path.parent)
+        with opened_folder(path.parent) as folder:
+            try:
+                _write_new(temporary, data, mode, folder=folder)
+                os.link(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            finally:
+                with suppress(OSError):
+                    os.unlink(temporary, dir_fd=folder)
+            os.fsync(folder)
     except FileExistsError:
         raise
     except OSError as error:
@@ -89,42 +109,28 @@ def write_in(folder: int, path: Path, data: bytes, *, mode: int = 0o644) -> None
 
     No path is followed, only the name of `path` counts: it happens in that very folder, though
     somebody puts a link into its place or the file's meanwhile. The caller holds the folder's
-    lock, and sweeps what killed writers have left. Raises NotWritten.
+    lock, and sweeps what killed writers have left. Raises NotWritten, LeadsOut.
     """
-    temporary = f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp"
     try:
-        try:
-            _write_new(Path(temporary), data, _mode_in(folder, path.name, mode), folder=folder)
-            os.rename(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary, dir_fd=folder)
-            raise
-        os.fsync(folder)
+        _replace(folder, path, data, mode)
     except OSError as error:
         raise NotWritten(path, error) from error
 
 
-def _mode_in(folder: int, name: str, otherwise: int) -> int:
+def _mode_in(folder: int, path: Path, otherwise: int) -> int:
+    """Return the mode for the file that takes the place of what lies there. Raises LeadsOut."""
     try:
-        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        mode = os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
         return otherwise
+    if stat.S_ISLNK(mode):  # it is replaced, and stays one only where its writer has followed it
+        refuse_leading_out(path)
     return stat.S_IMODE(mode) if stat.S_ISREG(mode) else otherwise
 
 
-def _mode_of(path: Path, otherwise: int) -> int:
-    try:
-        return path.stat().st_mode & 0o7777
-    except FileNotFoundError:
-        return otherwise
-
-
-def _write_new(
-    path: Path, data: bytes, mode: int, *, durable: bool = True, folder: int | None = None
-) -> None:
+def _write_new(name: str, data: bytes, mode: int, *, durable: bool = True, folder: int) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o600, dir_fd=folder)
+    descriptor = os.open(name, flags, 0o600, dir_fd=folder)
     try:
         os.fchmod(descriptor, mode)
         _write_all(descriptor, data)
@@ -141,10 +147,20 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def remove_empty(folder: Path) -> None:
-    """Remove `folder` and the folders below it as far as they are empty; no file ever goes."""
-    for path, _, _ in os.walk(folder, topdown=False):
-        with suppress(OSError):
-            Path(path).rmdir()
+    """Remove `folder` and the folders below it as far as they are empty; no file ever goes.
+
+    Raises LeadsOut.
+    """
+    with suppress(OSError), opened_folder(folder.parent) as above:
+        for _, names, _, below in os.fwalk(folder.name, topdown=False, dir_fd=above):
+            for name in names:
+                _remove_if_empty(name, below)
+        _remove_if_empty(folder.name, above)
+
+
+def _remove_if_empty(name: str, folder: int) -> None:
+    with suppress(OSError):
+        os.rmdir(name, dir_fd=folder)
 
 
 def sync_folder(folder: Path) -> None:
@@ -161,7 +177,7 @@ def append_durably(path: Path, data: bytes, *, mode: int = 0o644) -> None:
 
     Two writers never mix; where the disk fills up midway, what was there is
     restored as long as nobody else appends, so callers hold the folder's
-    lock. Raises NotWritten, NotAFile.
+    lock. Raises NotWritten, NotAFile, LeadsOut.
     """
     try:
         descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)

@@ -5,10 +5,10 @@ repository.
 """
 
 import difflib
-import os
 from collections.abc import Callable
 from pathlib import Path
 
+from sow.files import refuse_leading_out
 from sow.install.agents_block import (
     Block,
     Unclear,
@@ -34,7 +34,7 @@ def write_agents_md(folder: Path, *, force: bool, dry_run: bool) -> Written:
 
     Raises EditedByHand without `force`, UnfitFile, and as `change_document` does.
     """
-    file = _file_in(folder)
+    file = folder / NAME
 
     def change(data: bytes | None) -> bytes:
         content, is_crlf = _content(file, data)
@@ -43,7 +43,9 @@ def write_agents_md(folder: Path, *, force: bool, dry_run: bool) -> Written:
             raise _edited(file, block, "sow install agents-md")
         return _bytes(with_block(content, wanted_text(), block), is_crlf=is_crlf)
 
-    return change_document(file, change, dry_run=dry_run, keeps_backup=_is_edited_in(file))
+    return change_document(
+        file, change, dry_run=dry_run, keeps_backup=_is_edited_in(file), root=folder
+    )
 
 
 def remove_from_agents_md(folder: Path, *, force: bool, dry_run: bool) -> Written:
@@ -51,7 +53,7 @@ def remove_from_agents_md(folder: Path, *, force: bool, dry_run: bool) -> Writte
 
     Raises NothingOnRecord, and as `write_agents_md` does.
     """
-    file = _file_in(folder)
+    file = folder / NAME
 
     def change(data: bytes | None) -> bytes | None:
         content, is_crlf = _content(file, data)
@@ -62,23 +64,16 @@ def remove_from_agents_md(folder: Path, *, force: bool, dry_run: bool) -> Writte
             raise _edited(file, block, "sow uninstall agents-md")
         return _bytes(without_block(content, block), is_crlf=is_crlf) or None
 
-    return change_document(file, change, dry_run=dry_run, keeps_backup=_is_edited_in(file))
+    return change_document(
+        file, change, dry_run=dry_run, keeps_backup=_is_edited_in(file), root=folder
+    )
 
 
 def block_in(folder: Path) -> Block | None:
-    """Return sow's text in the folder's AGENTS.md. Raises UnfitFile, NotAFile."""
-    file = _file_in(folder)
-    return _block(file, _content(file, read_document(file))[0])
-
-
-def _file_in(folder: Path) -> Path:
-    """Return the folder's AGENTS.md. Raises UnfitFile for a link that leads out of the folder."""
+    """Return sow's text in the folder's AGENTS.md. Raises UnfitFile, LeadsOut, NotAFile."""
     file = folder / NAME
-    if file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(
-        os.path.realpath(folder)
-    ):
-        raise UnfitFile(file, "it is a link that leads out of the repository")
-    return file
+    refuse_leading_out(file, root=folder)
+    return _block(file, _content(file, read_document(file))[0])
 
 
 def _is_edited_in(file: Path) -> Callable[[bytes], bool]:

@@ -19,6 +19,7 @@ from sow.agents.rights import commands_for
 from sow.errors import SowError
 from sow.executors.claude import rule_for
 from sow.executors.claude_folders import is_trusted
+from sow.files import refuse_leading_out, remove_file
 from sow.install.documents import (
     Written,
     backups_of,
@@ -67,10 +68,11 @@ def rules() -> tuple[str, ...]:
 def install(target: Target, environ: Mapping[str, str], *, dry_run: bool = False) -> Done:
     """Bring the plugin into a scope, or up to date there.
 
-    Raises UnfitFile, and what `change_document` and `open_record` raise; the settings are as they
-    were then.
+    Raises UnfitFile, LeadsOut, and what `change_document` and `open_record` raise; the settings
+    are as they were then.
     """
     folder = str(MARKETPLACE)
+    _refuse_leading_out(target)
     with open_record(environ, dry_run=dry_run) as record:
         before = record.of(target.file)
         lines = () if target.scope is Scope.USER else missing_lines(target.file)
@@ -88,10 +90,10 @@ def install(target: Target, environ: Mapping[str, str], *, dry_run: bool = False
             )
 
         if dry_run:
-            return Done(target, *_carried_out(target.file, plan_for, dry_run=True))
+            return Done(target, *_carried_out(target, plan_for, dry_run=True))
         record.put(target.file, _planned(target.file, plan_for).brought)
         try:
-            plan, written = _carried_out(target.file, plan_for)
+            plan, written = _carried_out(target, plan_for)
         except (SowError, OSError):
             remove_folders(folders)
             record.put(target.file, before)
@@ -111,6 +113,7 @@ def uninstall(target: Target, environ: Mapping[str, str], *, dry_run: bool = Fal
     Where nothing is, what stands there as sow writes it. The record goes last: who dies before
     that is gone on with by the next call. Raises NothingOnRecord, and as `install` does.
     """
+    _refuse_leading_out(target)
     with open_record(environ, dry_run=dry_run) as record:
         before = record.of(target.file)
         known = before if before != NOTHING else _adopted(target)
@@ -120,7 +123,7 @@ def uninstall(target: Target, environ: Mapping[str, str], *, dry_run: bool = Fal
         def plan_for(data: bytes | None) -> Plan:
             return plan_uninstall(_settings(target.file, data), known)
 
-        plan, written = _carried_out(target.file, plan_for, dry_run=dry_run, goes=known)
+        plan, written = _carried_out(target, plan_for, dry_run=dry_run, goes=known)
         if before == NOTHING:
             plan = replace(plan, notes=(*plan.notes, NOT_ON_RECORD))
         if dry_run:
@@ -202,6 +205,11 @@ def _with(brought: Brought, lines: Sequence[str], folders: Sequence[str]) -> Bro
     )
 
 
+def _refuse_leading_out(target: Target) -> None:
+    if target.root is not None:
+        refuse_leading_out(target.file, root=target.root)
+
+
 def _planned(file: Path, plan_for: Any) -> Plan:
     try:
         plan: Plan = plan_for(read_document(file))
@@ -211,9 +219,10 @@ def _planned(file: Path, plan_for: Any) -> Plan:
 
 
 def _carried_out(
-    file: Path, plan_for: Any, *, dry_run: bool = False, goes: Brought = NOTHING
+    target: Target, plan_for: Any, *, dry_run: bool = False, goes: Brought = NOTHING
 ) -> tuple[Plan, Written]:
     """Return the plan that was carried out, and what was written."""
+    file = target.file
     plans: list[Plan] = []
 
     def change(data: bytes | None) -> bytes | None:
@@ -231,7 +240,7 @@ def _carried_out(
 
     copies = _copies(file) if goes != NOTHING else {}
     kept = (None, *copies.values())  # a file that goes was made by sow, and holds nothing else
-    written = change_document(file, change, dry_run=dry_run, kept=kept)
+    written = change_document(file, change, dry_run=dry_run, kept=kept, root=target.root)
     return plans[-1], written
 
 
@@ -272,4 +281,4 @@ def _drop_backups(file: Path, brought: Brought, plan: Plan, left: bytes | None) 
         with suppress(SowError, Unfit):
             without_ours = plan_uninstall(_settings(backup, copies.get(backup)), brought)
             if without_ours.settings == plan.settings:
-                backup.unlink(missing_ok=True)
+                remove_file(backup)

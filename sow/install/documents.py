@@ -1,12 +1,13 @@
 """Changing a file of somebody else's: read, changed by a function, written whole, with a backup.
 
 Owns that a write of another program is never lost where it can be seen: the file is read again
-before each write, and what has changed meanwhile begins anew. A link is followed and stays.
+before each write, and what has changed meanwhile begins anew. A link is followed and stays;
+where the file is a repository's, one that leads out of it is refused.
 """
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from glob import escape
 from pathlib import Path
 
@@ -14,8 +15,16 @@ from msgspec import Struct
 
 from sow.config.userfile import copy_beside
 from sow.errors import SowError
-from sow.files import locked_folder, read_regular, write_atomically
-from sow.files.writing import sync_folder
+from sow.files import (
+    locked_folder,
+    open_folder,
+    read_regular,
+    refuse_leading_out,
+    remove_file,
+    sync_folder,
+    write_atomically,
+)
+from sow.files.inside import USUAL
 from sow.install.install_errors import KeepsChanging, ReadOnlyFile
 
 LIMIT = 16 << 20
@@ -52,6 +61,7 @@ def change_document(
     dry_run: bool = False,
     keeps_backup: bool | Callable[[bytes], bool] = True,
     kept: Collection[bytes | None] = (),
+    root: Path | None = None,
 ) -> Written:
     """Replace what a file holds by what `change` makes of it, or leave it as it is.
 
@@ -59,13 +69,16 @@ def change_document(
     there: it may go without); `keeps_backup` may be asked of what is there right before the write.
 
     `change` gets None for a file that is not there, returns None for one that is to go, and may be
-    asked more than once; what it raises leaves everything as it was. Raises ReadOnlyFile,
-    KeepsChanging, NotAFile, NotWritten.
+    asked more than once; what it raises leaves everything as it was. `root` is the repository
+    whose file it is. Raises ReadOnlyFile, KeepsChanging, NotAFile, NotWritten, LeadsOut.
     """
+    if root is not None:
+        refuse_leading_out(path, root=root)
     target = Path(os.path.realpath(path))
+    top = None if root is None else Path(os.path.realpath(root))
     if not dry_run and change(read_document(target)) is not None:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    lock = locked_folder(target.parent) if target.parent.is_dir() else nullcontext()
+        os.close(open_folder(target.parent, root=top, makes=USUAL))
+    lock = nullcontext() if not target.parent.is_dir() else _lock_of(target.parent, top)
     with lock:
         for _ in range(TRIES):
             before = read_document(target)
@@ -81,8 +94,13 @@ def change_document(
                 if _put(target, before, after):
                     return Written(before, after, backup)
             if backup is not None:
-                backup.unlink()
+                remove_file(backup)
     raise KeepsChanging(path)
+
+
+def _lock_of(folder: Path, root: Path | None) -> AbstractContextManager[int]:
+    """Return the lock of a folder; all that is written in it goes by the folder it has open."""
+    return locked_folder(folder, opening=lambda: open_folder(folder, root=root))
 
 
 def backups_of(path: Path) -> list[Path]:
@@ -113,7 +131,7 @@ def _needless_unless_written(
         yield
     except SowError:
         if backup is not None and read_document(target) == before:
-            backup.unlink()
+            remove_file(backup)
         raise
 
 
@@ -135,7 +153,7 @@ def _put(target: Path, before: bytes | None, after: bytes | None) -> bool:
         return write_atomically(target, after, still=is_still)
     if not is_still():
         return False
-    target.unlink()
+    remove_file(target)
     sync_folder(target.parent)
     return True
 

@@ -10,7 +10,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from sow.agents.roles import AGENTS
-from sow.files import locked_folder
+from sow.files import locked_folder, make_folder, refuse_leading_out
 
 FOLDER = ".claude/agents"
 KEPT = ".claude/old-agents"
@@ -29,11 +29,13 @@ def old_prompts(folder: Path) -> list[Path]:
 def move_old_prompts(folder: Path) -> list[tuple[Path, Path]]:
     """Move them to `.claude/old-agents`, each under a name that is free.
 
-    Returns where each came from and went to. Raises OSError; what has moved by then stays moved.
+    Returns where each came from and went to. Raises LeadsOut, OSError; what has moved by then
+    stays moved.
     """
     moved, to = [], folder / KEPT
     for file in old_prompts(folder):
-        to.mkdir(parents=True, exist_ok=True)
+        refuse_leading_out(file, root=folder)
+        make_folder(to, root=folder)
         with locked_folder(to):
             moved.append((file, file.rename(_free(to, file))))
     return moved

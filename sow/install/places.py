@@ -36,6 +36,11 @@ class Target(Struct, frozen=True):
     """The project's; the user's folder of Claude Code otherwise."""
 
     @property
+    def root(self) -> Path | None:
+        """Return the repository that its file is to stay in; the user's own may lie anywhere."""
+        return None if self.scope is Scope.USER else self.folder
+
+    @property
     def words(self) -> str:
         """Return for whom it is, as it stands in a sentence."""
         return "you" if self.scope is Scope.USER else display_path(self.folder)

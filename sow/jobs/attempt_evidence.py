@@ -30,22 +30,27 @@ def declare_void(paths: AttemptPaths) -> bool:
     if not paths.folder.is_dir():
         return True
     flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+    flags |= os.O_NOFOLLOW
     try:
         fd = os.open(paths.alive_lock, flags, 0o600)
     except OSError as error:
         if error.errno not in (*doorbell.NO_LOCK, errno.EISDIR):
             raise
-        paths.void.touch(0o600)  # what lies there is no lock, and nobody can hold it
+        _mark_void(paths)  # what lies there is no lock, and nobody can hold it
         return True
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        paths.void.touch(0o600)
+        _mark_void(paths)
     except BlockingIOError:
         return False
     else:
         return True
     finally:
         os.close(fd)
+
+
+def _mark_void(paths: AttemptPaths) -> None:
+    os.close(os.open(paths.void, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
 
 
 def is_in_doubt(attempt: Attempt, paths: AttemptPaths) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 from sow.errors import QueueError
 from sow.jobs.copied_queue import note_place, refuse_copied
 from sow.jobs.faults import NewerQueue, NumberTooLarge, QueueDamaged, QueueReplaced, unusable
-from sow.jobs.private_folders import close_to_others, make_private
+from sow.jobs.private_folders import close_to_others, make_private, refuse_foreign_run
 from sow.jobs.queue_files import (
     Marks,
     connect,
@@ -172,6 +172,7 @@ def open_queue(workspace: Workspace) -> Database:
     An older file is brought up to date. Raises QueueError when the file is not
     a queue that this sow can use, or is another checkout's; it is left untouched.
     """
+    refuse_foreign_run(workspace)
     if not _is_there(workspace.queue_db):
         # Once for each queue.
         from sow.jobs.making import make_queue
@@ -189,6 +190,7 @@ def open_queue(workspace: Workspace) -> Database:
 
 def open_existing_queue(workspace: Workspace) -> Database | None:
     """Open the queue of a workspace, or return None where nothing was ever queued."""
+    refuse_foreign_run(workspace)
     return _open(workspace) if _is_there(workspace.queue_db) else None
 
 

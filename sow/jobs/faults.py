@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sow import __version__
-from sow.errors import QueueError
+from sow.errors import ExitCode, QueueError
+from sow.files import LeadsOut
 
 ASIDE = "aside"
 """The folder beside the queue's file that keeps what was put aside."""
@@ -37,6 +38,18 @@ class NumberTooLarge(QueueError):
 
 class QueueChanged(QueueError):
     """The file that this process has opened is not its queue any more: it may use it no longer."""
+
+
+class QueueLeadsOut(QueueError):
+    """A link leads from the queue's place out of the repository: nothing is read or written there.
+
+    Its exit code is that of the same fault anywhere else.
+    """
+
+    exit_code = ExitCode.STATE
+
+    def __init__(self, error: LeadsOut) -> None:
+        super().__init__(error.message, hint=error.hint)
 
 
 class QueueReplaced(QueueChanged):

@@ -10,20 +10,38 @@ import os
 import stat
 from pathlib import Path
 
-MODE = 0o700
+from sow.files import LeadsOut
+from sow.files.inside import PRIVATE as MODE
+from sow.files.inside import opened_folder, refuse_leading_out
+from sow.jobs.faults import QueueLeadsOut
+from sow.paths import Workspace
+
 OTHERS = 0o077
 
 
 def make_private(folder: Path, *, below: Path) -> None:
-    """Make a folder and those between it and `below`, each for its owner alone. Raises OSError."""
+    """Make a folder and those between it and `below`, each for its owner alone.
+
+    Raises LeadsOut, OSError.
+    """
     for part in reversed((folder, *folder.parents)):
         if part.is_relative_to(below) and part != below:
-            try:
-                part.mkdir(mode=MODE)
-            except FileExistsError:
-                close_to_others(part)
-            else:
-                part.chmod(MODE)  # the umask may have taken from us what we need
+            with opened_folder(part, root=below, makes=MODE) as descriptor:
+                _close_to_others(descriptor)
+
+
+def refuse_foreign_run(workspace: Workspace) -> None:
+    """Raise QueueLeadsOut where `.sow/run`, or what sow keeps in it, is a link that leads out.
+
+    What lies there is opened by its path: records, locks, pipes, output.
+    """
+    try:
+        refuse_leading_out(workspace.run)
+        for path in (workspace.queue_db, workspace.jobs, workspace.workers, workspace.waiters):
+            if path.is_symlink():
+                refuse_leading_out(path)
+    except LeadsOut as error:
+        raise QueueLeadsOut(error) from error
 
 
 def close_to_others(folder: Path) -> None:
@@ -33,3 +51,9 @@ def close_to_others(folder: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
     if facts.st_mode & OTHERS and facts.st_uid == os.geteuid():
         folder.chmod(stat.S_IMODE(facts.st_mode) & ~OTHERS)
+
+
+def _close_to_others(descriptor: int) -> None:
+    facts = os.fstat(descriptor)
+    if facts.st_mode & OTHERS and facts.st_uid == os.geteuid():
+        os.fchmod(descriptor, stat.S_IMODE(facts.st_mode) & ~OTHERS)

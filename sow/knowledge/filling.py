@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import UNSET
 
-from sow.files import NotAFile, NotWritten, read_regular
+from sow.files import LeadsOut, NotAFile, NotWritten, read_regular, remove_file
 from sow.knowledge.index import Filed, write_entry
 from sow.knowledge.texts import HEAD_LIMIT, heading_of, shortened, summary_of
 from sow.lifecycle.stages import ProjectType
@@ -43,9 +43,9 @@ def fill_index(
             write_entry(workspace, filed)
             if is_new:
                 new.append(path)
-    except (OSError, NotWritten) as error:
+    except (OSError, NotWritten, LeadsOut) as error:
         take_back(new)
-        if isinstance(error, NotWritten):
+        if not isinstance(error, OSError):
             raise
         raise NotWritten(workspace.knowledge_index, error) from error
     return new
@@ -55,7 +55,7 @@ def take_back(new: list[Path]) -> None:
     """Remove entries of an end that did not come about."""
     for path in new:
         with suppress(OSError):
-            path.unlink(missing_ok=True)
+            remove_file(path)
 
 
 def entries_of(

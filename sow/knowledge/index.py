@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import UNSET, to_builtins
 
 from sow.errors import SowError
-from sow.files import NotAFile, read_inside, write_atomically
+from sow.files import NotAFile, make_folder, read_inside, write_atomically
 from sow.paths import Workspace
 from sow.schema.knowledge import KnowledgeEntry
 from sow.state.state_errors import InvalidState
@@ -74,6 +74,6 @@ def write_entry(workspace: Workspace, filed: Filed) -> Path:
     plain = to_builtins(filed.entry, builtin_types=(type(filed.entry.at),))
     kept = {key: value for key, value in plain.items() if value not in ("", UNSET)}
     path = workspace.knowledge_index / f"{filed.id}{SUFFIX}"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     write_atomically(path, HEADER + dump_yaml(kept))
     return path

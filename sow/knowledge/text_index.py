@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 from unicodedata import combining, normalize
 
+from sow.files import LeadsOut, open_folder
+from sow.files.inside import PRIVATE
 from sow.knowledge.items import Item, files_of, text_at
 from sow.knowledge.knowledge_errors import NoTextSearch, NoWords
 from sow.paths import Workspace
@@ -111,7 +113,7 @@ def _made_anew(
     """Return the index of all documents: in its file, or in memory where none can be written."""
     draft = workspace.knowledge_text.with_name(DRAFT.format(os.urandom(6).hex()))
     try:
-        workspace.run.mkdir(mode=0o700, exist_ok=True)
+        os.close(open_folder(workspace.run, makes=PRIVATE))
         if workspace.run.is_symlink():  # a repository may bring one along
             raise NotADirectoryError(workspace.run)
         _sweep(workspace.run)
@@ -120,7 +122,7 @@ def _made_anew(
         draft.chmod(0o600)
         draft.replace(workspace.knowledge_text)
         return _from_file(workspace, fingerprint)
-    except (OSError, sqlite3.Error):
+    except (OSError, LeadsOut, sqlite3.Error):
         connection = sqlite3.connect(":memory:", isolation_level=None)
         try:
             _fill(workspace, connection, listing, fingerprint)

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sow.files import NotWritten, locked_folder, unreadable
-from sow.files.trees import FLAGS, NO_FOLDER
+from sow.files.inside import FLAGS, NO_FOLDER
 from sow.paths import Workspace
 from sow.refs.refs_errors import RefsFolderTaken
 

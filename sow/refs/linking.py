@@ -17,7 +17,8 @@ from msgspec import Struct
 
 from sow.errors import SowError
 from sow.files import NotAFile, NotWritten, read_regular_in, write_in
-from sow.files.trees import FLAGS, copy_tree, remove_tree
+from sow.files.inside import FLAGS
+from sow.files.trees import copy_tree, remove_tree
 from sow.paths import Workspace
 from sow.refs.cache import FILES, Cached, cache_root, is_inside, tree_name
 from sow.refs.folder import opened_refs

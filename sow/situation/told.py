@@ -10,7 +10,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from sow.files import read_regular, write_atomically
+from sow.files import read_regular, remove_file, write_atomically
 from sow.jobs.private_folders import make_private
 from sow.paths import Workspace
 
@@ -70,4 +70,4 @@ def _forget_oldest(folder: Path) -> None:
         files.sort(key=lambda file: file.stat().st_mtime)
     for file in files[:-MOST]:
         with suppress(OSError):
-            file.unlink()
+            remove_file(file)

@@ -105,8 +105,10 @@ def _write(folder: Path, entries: Sequence[LogEntry]) -> None:
 
 
 def _remove(note: Path) -> None:
-    with suppress(OSError):
-        os.unlink(note)  # noqa: PTH108
+    from sow.files import remove_file
+
+    with suppress(OSError, StateError):
+        remove_file(note)
 
 
 def _digest(data: bytes) -> str:

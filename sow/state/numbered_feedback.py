@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from sow.errors import StateError
-from sow.files import NotAFile, read_regular, write_atomically
+from sow.files import NotAFile, make_folder, read_regular, refuse_leading_out, write_atomically
 from sow.state.kept.copies import wrote
 
 FEEDBACK_LIMIT = 1 << 20
@@ -34,13 +34,14 @@ def write_next(folder: Path, on_record: Collection[str], words: bytes) -> Path:
 
     `on_record` are the names of files that count, whether or not they are there. The newest file,
     where a killed command has left it on no record, is taken up if it says the same. Raises
-    FeedbackTooLong, NotAFile where the folder leads elsewhere, NotWritten.
+    FeedbackTooLong, NotAFile where the folder leads elsewhere, LeadsOut, NotWritten.
     """
     if len(words) > FEEDBACK_LIMIT:
         raise FeedbackTooLong(len(words))
     if folder.is_symlink():
+        refuse_leading_out(folder)
         raise NotAFile(folder, "it is a link, and nothing is written through it")
-    folder.mkdir(exist_ok=True)
+    make_folder(folder)
     on_disk = _by_number(path.name for path in folder.iterdir())
     last = max(on_disk, default=0)
     if last and on_disk[last] not in on_record and _says(folder / on_disk[last], words):

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from sow.errors import StateError
-from sow.files import NotAFile, read_regular, write_new
+from sow.files import NotAFile, make_folder, read_regular, remove_file, write_new
 from sow.paths import Workspace
 from sow.schema.project import Artifact, Project
 from sow.state.artifacts import LARGEST, NotListed, Side, as_data, is_contents, listed
@@ -65,7 +65,7 @@ def move_output(
     def change(project: Project) -> Mapping[str, object]:
         nonlocal inside
         _of(project, path)
-        place.mkdir(parents=True, exist_ok=True)
+        make_folder(place, root=root)
         target = _copied(root / path, place)
         inside = target.relative_to(root).as_posix()
         moved = [
@@ -78,7 +78,7 @@ def move_output(
         return [change_entry(f"Output moved: {path} to {inside}", ARTIFACT, by, now=now)]
 
     project = change_project(workspace, change, now=now, entries=entries)
-    (root / path).unlink(missing_ok=True)
+    remove_file(root / path, root=root)
     return _of(project, inside)
 
 

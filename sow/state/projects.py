@@ -11,8 +11,12 @@ from sow.clock import format_time
 from sow.errors import StateError
 from sow.files import (
     NotWritten,
+    discard_tree,
     locked_folder,
     locked_once,
+    make_folder,
+    move,
+    refuse_leading_out,
     remove_empty,
     sync_folder,
     write_atomically,
@@ -85,6 +89,7 @@ def new_project(
     `inputs` the files that it is begun from. Raises StateError where there is a project.
     """
     check_version(workspace)
+    refuse_leading_out(workspace.project)
     if has_project(workspace):
         _refuse_missing(workspace)
     stages = STAGES[kind or ProjectType.STANDARD]
@@ -140,29 +145,27 @@ def _build(
     Whoever makes one holds the lock of `.sow`, so that what lies there under such a name
     was left by somebody who was killed.
     """
-    import shutil  # heavy, and for new projects alone
-
     for left in workspace.sow.glob(DRAFT.format("*")):
-        shutil.rmtree(left, ignore_errors=True)
+        discard_tree(left)
     draft = workspace.sow / DRAFT.format(os.urandom(6).hex())
     try:
-        (draft / "context").mkdir(parents=True)
+        make_folder(draft / "context")
         for phase in phases:
-            (draft / "phases" / phase / "tasks").mkdir(parents=True)
+            make_folder(draft / "phases" / phase / "tasks")
         for task_id, files in tasks.items():
             folder = draft / "phases" / phases[0] / "tasks" / task_id
-            (folder / "feedback").mkdir(parents=True)
+            make_folder(folder / "feedback")
             for name, data in files.items():
                 write_atomically(folder / name, data)
         write_atomically(draft / "log.md", b"")
         write_atomically(draft / "state.yaml", text)
         remove_empty(workspace.project)
-        draft.rename(workspace.project)
+        move(draft, workspace.project)
         sync_folder(workspace.sow)
     except OSError as error:
         raise NotWritten(workspace.project, error) from error
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        discard_tree(draft)
 
 
 def _keep(workspace: Workspace) -> None:

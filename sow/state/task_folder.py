@@ -5,12 +5,19 @@ lies beside the tasks is what somebody left who was killed.
 """
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from sow.files import NotWritten, remove_empty, sync_folder, write_atomically
+from sow.files import (
+    NotWritten,
+    discard_tree,
+    make_folder,
+    move,
+    remove_empty,
+    sync_folder,
+    write_atomically,
+)
 from sow.ids import PhaseName, TaskId
 from sow.schema.task import TaskState, TaskStatus
 from sow.state.kept.copies import forget, wrote
@@ -69,22 +76,22 @@ def first_files(
 def build(folder: Path, files: Mapping[str, bytes]) -> None:
     """Make a task's folder under a name of its own and put it in place by one rename.
 
-    Raises NotWritten; then nothing of it is there.
+    Raises NotWritten, LeadsOut; then nothing of it is there.
     """
     _sweep(folder)
     draft = folder.with_name(f".{folder.name}.{os.urandom(6).hex()}{DRAFT}")
     try:
-        (draft / "feedback").mkdir(parents=True)
+        make_folder(draft / "feedback")
         for name, data in files.items():
-            (draft / name).parent.mkdir(parents=True, exist_ok=True)
+            make_folder((draft / name).parent)
             write_atomically(draft / name, data)
         remove_empty(folder)
-        draft.rename(folder)
+        move(draft, folder)
         sync_folder(folder.parent)
     except OSError as error:
         raise NotWritten(folder, error) from error
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        discard_tree(draft)
     for name, data in files.items():
         wrote(folder / name, data)
 
@@ -92,7 +99,7 @@ def build(folder: Path, files: Mapping[str, bytes]) -> None:
 def take_away(folder: Path) -> None:
     """Remove a task's folder by one rename, and its copies first: else they would be put back.
 
-    Raises NotWritten.
+    Raises NotWritten, LeadsOut.
     """
     _sweep(folder)
     draft = folder.with_name(f".{folder.name}.{os.urandom(6).hex()}{DRAFT}")
@@ -101,12 +108,12 @@ def take_away(folder: Path) -> None:
         if kept is not None:
             for path in [path for path in folder.rglob("*") if path.is_file()]:
                 forget(kept, kept.name(path))
-        folder.rename(draft)
+        move(folder, draft)
         sync_folder(folder.parent)
     except OSError as error:
         raise NotWritten(folder, error) from error
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        discard_tree(draft)
 
 
 def _sweep(folder: Path) -> None:
@@ -114,4 +121,4 @@ def _sweep(folder: Path) -> None:
     with suppress(OSError):
         for name in os.listdir(folder.parent):  # noqa: PTH208 - names are what is wanted
             if name.startswith(".") and name.endswith(DRAFT):
-                shutil.rmtree(folder.parent / name, ignore_errors=True)
+                discard_tree(folder.parent / name)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from sow.files import NotAFile, read_regular, write_atomically
+from sow.files import NotAFile, make_folder, read_regular, remove_file, write_atomically
 from sow.paths import Workspace
 from sow.schema.project import Project
 from sow.schema.task import Task
@@ -70,8 +70,8 @@ def is_published(workspace: Workspace, project: Project, task: Task) -> bool:
 
 
 def publish(workspace: Workspace, project: Project, tasks: Sequence[Task]) -> list[str]:
-    """Write each unit's file, and return their paths. Raises NotWritten, NotAFile."""
-    (workspace.root / folder_of(project)).mkdir(parents=True, exist_ok=True)
+    """Write each unit's file, and return their paths. Raises NotWritten, NotAFile, LeadsOut."""
+    make_folder(workspace.root / folder_of(project))
     paths = []
     for task in tasks:
         write_atomically(workspace.root / path_of(project, task), text_of(workspace, task))
@@ -84,4 +84,4 @@ def _remove_others(folder: Path, names: Collection[str]) -> None:
     """Remove the files of units that are called otherwise by now, or are none any more."""
     for path in folder.iterdir():
         if UNIT_FILE.fullmatch(path.name) and path.name not in names:
-            path.unlink(missing_ok=True)
+            remove_file(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from sow.files import NotWritten, locked_folder, write_atomically
+from sow.files import NotWritten, locked_folder, make_folder, refuse_leading_out, write_atomically
 from sow.paths import Workspace
 from sow.state.version import FIRST_VERSION, VERSION_FILE, check_version
 
@@ -76,10 +76,13 @@ def share_logs(workspace: Workspace) -> None:
 def init_workspace(root: Path) -> Initialised:
     """Make whatever of `.sow` is missing below `root`, and tell the made from what stood.
 
-    Raises NewerState for a folder of a later sow, and NotWritten.
+    Raises NewerState for a folder of a later sow, LeadsOut, and NotWritten.
     """
     workspace = Workspace(root)
     check_version(workspace)
+    for path in (workspace.sow / name for name in (*FOLDERS, *FILES)):
+        if not path.exists():
+            refuse_leading_out(path)  # before anything is made
     made: list[str] = []
     stood: list[str] = []
     for name in FOLDERS:
@@ -97,7 +100,7 @@ def _make_folder(folder: Path) -> bool:
     if folder.is_dir():
         return False
     try:
-        folder.mkdir(parents=True)
+        make_folder(folder)
     except OSError as error:
         raise NotWritten(folder, error) from error
     return True

@@ -5,7 +5,6 @@ to do: a file that can be read again may show what nobody could see before.
 Two tasks of one id are `renumbering`'s.
 """
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -14,7 +13,15 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from sow.errors import SowError
-from sow.files import locked_once, read_regular, sync_folder, write_atomically
+from sow.files import (
+    discard_tree,
+    locked_once,
+    make_folder,
+    read_regular,
+    remove_file,
+    sync_folder,
+    write_atomically,
+)
 from sow.ids import PhaseName
 from sow.paths import Workspace
 from sow.schema.project import ProjectState
@@ -187,9 +194,9 @@ def _leftover(_: Examined, defect: Defect, __: float) -> Iterator[Mended]:
     """Remove what an interrupted write has left; under its folder's lock nobody is writing it."""
     with locked_once(defect.path.parent):
         if defect.path.is_dir() and not defect.path.is_symlink():
-            shutil.rmtree(defect.path, ignore_errors=True)
+            discard_tree(defect.path)
         else:
-            defect.path.unlink(missing_ok=True)
+            remove_file(defect.path)
         sync_folder(defect.path.parent)
     if not defect.path.exists():
         yield Mended(defect.path, "it is removed")
@@ -230,14 +237,14 @@ def _part(found: Examined, defect: Defect, _: float) -> Iterator[Mended]:
     for name in mixed.present.keys() - mixed.right.keys():
         strayed = mixed.folder / name
         if _bytes_at(strayed) == mixed.present[name]:
-            strayed.unlink()
+            remove_file(strayed)
     yield Mended(mixed.folder, "it is what it was when it ended")
 
 
 def _put(path: Path, text: bytes) -> None:
     before = _bytes_at(path)
     if before != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         _write(path, text, before=before or b"")
 
 

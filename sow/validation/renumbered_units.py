@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import UNSET
 
-from sow.files import NotAFile, read_regular
+from sow.files import NotAFile, read_regular, remove_file
 from sow.ids import TaskId
 from sow.paths import Workspace
 from sow.schema.project import Project, ProjectState
@@ -78,5 +78,5 @@ def _published(
     task = read_task(workspace, ids[pair.id])
     (new,) = units.publish(workspace, project, [task])
     if before.partition(b"\n---\n")[2] == units.text_of(workspace, task).partition(b"\n---\n")[2]:
-        path.unlink()
+        remove_file(path)
     yield workspace.root / new, f"{old} is published under its new id"

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from sow.errors import StateError
-from sow.files import locked_once, write_atomically
+from sow.files import locked_once, remove_file, write_atomically
 from sow.ids import TaskId
 from sow.paths import Workspace
 from sow.schema.task import Task, TaskState
@@ -220,7 +220,7 @@ def _leave_ours(
         path = pair.our_folder / name
         if kept is not None:
             forget(kept, kept.name(path))
-        path.unlink(missing_ok=True)
+        remove_file(path)
     for name, data in sorted(division.ours.items(), key=lambda item: item[0] == task_folder.STATE):
         path = pair.our_folder / name
         before = path.read_bytes() if path.is_file() else b""

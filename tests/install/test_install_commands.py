@@ -299,7 +299,7 @@ def test_agents_md_may_be_a_link_within_the_repository_only(person: Person) -> N
     (person.home / "mine.md").write_text("Mine.\n")
     file = person.repository / "AGENTS.md"
     file.symlink_to(person.home / "mine.md")
-    assert "leads out of the repository" in person.sow("install", "agents-md", code=3).err
+    assert "leads out of the repository" in person.sow("install", "agents-md", code=4).err
     assert (person.home / "mine.md").read_text() == "Mine.\n"
     file.unlink()
     (person.repository / "CLAUDE.md").write_bytes(b"Mine.\r\n")

@@ -131,7 +131,7 @@ change_task(workspace, "010", change, now=0)
         ("open", ".tmp", "old"),
         ("os.chmod", "", "old"),
         ("os.rename", ".tmp", "old"),
-        ("open", "tasks/010", "new"),
+        ("open", "run", "new"),
     ],
 )
 def test_a_writer_killed_at_this_very_step(workspace, script, event, what, name):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sow.files import NotAFile
+from sow.files import LeadsOut
 from sow.schema.task import FeedbackStatus, ReviewVerdict, TaskStatus
 from sow.state import verdicts
 from sow.state.numbered_feedback import FEEDBACK_LIMIT, FeedbackTooLong
@@ -101,9 +101,9 @@ def test_a_folder_that_leads_elsewhere_is_not_written_in(workspace, place, tmp_p
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     place.feedback.rmdir()
     place.feedback.symlink_to(elsewhere)
-    with pytest.raises(NotAFile) as refused:
+    with pytest.raises(LeadsOut) as refused:
         correct(workspace)
-    assert "nothing is written through it" in refused.value.message
+    assert "nothing was written through it" in refused.value.message
     assert list(elsewhere.iterdir()) == []
 
 

@@ -42,7 +42,7 @@ class Runner:
     def run(self, line: str, log: Path, *, seconds: float) -> Ended:
         """Run a command line, at most `seconds`; what it has left running is ended with it."""
         begun = time.monotonic()
-        anew = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        anew = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         output = os.open(log, anew, 0o600)
         try:
             pid = start_shell(line, stdin=None, output=output)

@@ -91,7 +91,7 @@ def try_to_put_in_place(folder: str, name: str, record: dict[str, object]) -> bo
 
 def for_its_owner(path: str, flags: int) -> int:
     """Open a file that is made for its owner alone, whatever the umask that our agent has."""
-    descriptor = os.open(path, flags, 0o600)
+    descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o600)
     os.fchmod(descriptor, 0o600)
     return descriptor
 

@@ -90,7 +90,8 @@ def settle_in(folder: str, orders: Orders) -> None:
     os.dup2(nothing, STDIN)
     os.close(nothing)
     try:
-        log = os.open(folder + "/supervisor.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        log = os.open(folder + "/supervisor.log", flags, 0o600)
     except OSError:
         return  # a full disk: there will be nowhere to say it
     os.dup2(log, STDOUT)
@@ -125,7 +126,7 @@ def hold_alive_lock(folder: str) -> int:
     Waits for it: whoever looks whether an attempt lives, or gives it up, holds
     the lock for an instant. What was decided meanwhile is to be read after it.
     """
-    fd = os.open(folder + "/alive.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fd = os.open(folder + "/alive.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     fcntl.flock(fd, fcntl.LOCK_EX)
     os.set_inheritable(fd, True)
     return fd
@@ -161,7 +162,7 @@ def start_when_possible(folder: str, argv: list[str]) -> int:
 
 def start_agent(folder: str, argv: list[str]) -> int:
     """Start the agent on its files and return its pid. Raises OSError when it cannot be run."""
-    append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    append = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     return os.posix_spawnp(
         argv[0],
         argv,

@@ -14,7 +14,14 @@ from typing import Any, Literal
 import msgspec
 
 from sow.errors import SowError, StateError
-from sow.files import locked_folder, locked_once, read_regular, sync_folder, write_atomically
+from sow.files import (
+    locked_folder,
+    locked_once,
+    read_regular,
+    remove_file,
+    sync_folder,
+    write_atomically,
+)
 from sow.ids import PhaseName, TaskId
 from sow.paths import Workspace
 from sow.schema.project import ProjectState
@@ -113,7 +120,7 @@ def complete(workspace: Workspace) -> None:
     for changed in journal.changed:
         _change(workspace, changed, now=journal.at)
     _add_phases(workspace, journal)
-    path.unlink()
+    remove_file(path)
     sync_folder(path.parent)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sow.clock import format_time, utc_now
 from sow.errors import StateError
-from sow.files import locked_once, write_atomically
+from sow.files import locked_once, make_folder, move, remove_file, write_atomically
 from sow.paths import SOW_FOLDER
 from sow.state.kept import keeper_hooks
 from sow.state.kept.copies import LOG, UNREADABLE, agrees, forget, keep, read
@@ -167,7 +167,7 @@ def _see_to(kept: Kept, name: str, alive: str) -> bool:
     folder = Path(f"{kept.sow}/{name}").parent
     try:
         if alive:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         elif not folder.is_dir():
             if os.path.lexists(f"{kept.sow}/project/state.yaml"):
                 forget(kept, name)  # the copies of a project that is gone as a whole stay
@@ -190,7 +190,7 @@ def _decide(kept: Kept, name: str, alive: str) -> bool:
             write_atomically(path, copy)
             kept.put_back[name] = copy
             if "/tasks/" in name and path.name == STATE:
-                path.with_name("feedback").mkdir(exist_ok=True)  # git keeps no empty folder
+                make_folder(path.with_name("feedback"))  # git keeps no empty folder
             return True
         forget(kept, name)
         return False
@@ -217,8 +217,8 @@ def _replace_odd(kept: Kept, name: str, copy: bytes) -> bool:
     if path.is_file():
         return False  # one that is too large: that is for a person to mend
     if path.is_dir():  # it may hold anything
-        path.rename(path.with_name(f"{path.name}.aside-{os.urandom(4).hex()}"))
-    path.unlink(missing_ok=True)
+        move(path, path.with_name(f"{path.name}.aside-{os.urandom(4).hex()}"))
+    remove_file(path)
     write_atomically(path, copy)
     kept.put_back[name] = copy
     return True
