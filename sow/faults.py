@@ -14,6 +14,9 @@ MEMORY = frozenset({errno.ENOMEM, errno.ENOBUFS})
 DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 PASSING = DESCRIPTORS | PROCESSES | MEMORY | DISK | {errno.EINTR}
 
+OUT_OF_MEMORY = "the machine is short of memory"
+"""What is said of a MemoryError, which has no words of its own."""
+
 SQLITE_BUSY, SQLITE_LOCKED, SQLITE_NOMEM, SQLITE_IOERR = 5, 6, 7, 10
 SQLITE_FULL, SQLITE_CANTOPEN, SQLITE_PROTOCOL = 13, 14, 15
 SQLITE_PASSING = frozenset(
@@ -48,15 +51,23 @@ def what_is_short(error: BaseException) -> str:
         return "open files"
     if number in PROCESSES:
         return "processes"
-    if number in MEMORY or _sqlite_code(fault) == SQLITE_NOMEM:
+    if isinstance(fault, MemoryError) or number in MEMORY or _sqlite_code(fault) == SQLITE_NOMEM:
         return "memory"
     return ""
+
+
+def reason_of(error: BaseException) -> str:
+    """Return what an error says, in a few words."""
+    if isinstance(error, SowError):
+        return error.message
+    strerror = getattr(error, "strerror", None)
+    return (strerror or str(error) or OUT_OF_MEMORY).lower()
 
 
 def words_of_bug(error: BaseException) -> str:
     """Return what a person is told of an error of ours; its class is for the log."""
     if isinstance(error, MemoryError):
-        return "the machine is short of memory"
+        return OUT_OF_MEMORY
     text = str(error).strip().partition("\n")[0]
     return f"sow itself failed: {text}" if text else "sow itself failed"
 

@@ -18,7 +18,7 @@ from sow.calls.batch_turn import pause, settle, take_turn
 from sow.calls.caller import Caller
 from sow.environment import worker_environment
 from sow.errors import QueueError, SowError
-from sow.faults import passing_fault, words_of_bug
+from sow.faults import passing_fault, reason_of, words_of_bug
 from sow.ids import ProjectId
 from sow.jobs import batch_news, changes, statuses, told_batches
 from sow.jobs.faults import QueueChanged
@@ -48,9 +48,9 @@ class BatchDriver:
             self._drive()
         except QueueChanged:
             raise
-        except (SowError, OSError) as error:
+        except (SowError, OSError, MemoryError) as error:
             self._looked_up_to = -1
-            logger.warning("cannot see to the batches yet: %s", error)
+            logger.warning("cannot see to the batches yet: %s", reason_of(error))
 
     def _drive(self) -> None:
         database, workspace = self._context.database, self._context.workspace
@@ -94,11 +94,11 @@ class BatchDriver:
             take_turn(work, self._seen)
         except QueueChanged:
             raise
-        except (SowError, OSError) as error:
-            if isinstance(error, OSError) or passing_fault(error) is not None:
+        except (SowError, OSError, MemoryError) as error:
+            if not isinstance(error, SowError) or passing_fault(error) is not None:
                 if isinstance(error, QueueError):
                     raise
-                logger.warning("cannot see to batch %s yet: %s", batch.id, error)
+                logger.warning("cannot see to batch %s yet: %s", batch.id, reason_of(error))
                 return False
             self._pause(work, f"{error.message}\n{error.hint}")
         except Exception as error:  # a boundary: a bug ends in a word to a person, not in silence

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from sow.attempts.judge import Evidence, judge
+from sow.attempts.reset_time import with_reset_time
 from sow.attempts.retry import Next, Step, decide
 from sow.errors import StateError
 from sow.executors.base import Verdict
@@ -68,6 +69,10 @@ def judge_ending(
         excuse = excuse_of(context, running)
         reason = f"{verdict.reason}; {NOT_COUNTED}{excuse}" if excuse else verdict.reason
         return replace(verdict, reason=reason)
+    if verdict.cause is Cause.RATE_LIMITED:
+        ended_at = exit_facts.ended_at if exit_facts is not None else None
+        now = context.now() if ended_at is None else min(ended_at, context.now())
+        return with_reset_time(verdict, running.output.seen.resets_at, now=now)
     if verdict.cause in SESSION_UNKNOWN and _is_kept(context, running):
         return _session_lost(running, verdict)
     return verdict
@@ -88,7 +93,7 @@ def decide_next(context: WorkerContext, running: Running, job: Job, verdict: Ver
         job,
         now=context.now(),
         jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
-        resets_at=verdict.resets_at or running.output.seen.resets_at,
+        resets_at=verdict.resets_at,
         can_resume=running.agents_executor.supports_resumption,
         session_kept=is_unknown and _is_kept(context, running),
         ran_in_session=ran_in(history, running.attempt.session_id or ""),

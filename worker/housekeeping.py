@@ -8,12 +8,12 @@ from contextlib import suppress
 
 from sow.calls.readiness import ReadyLook
 from sow.errors import SowError
+from sow.faults import reason_of
 from sow.ids import ProjectId
 from sow.jobs import batch_news, workers
 from sow.jobs.faults import QueueChanged
 from sow.jobs.pruning import Limits, prune
 from sow.state.kept.store import project_id_at
-from worker import launch
 from worker.batch_driver import BatchDriver
 from worker.budgeting import let_go_on
 from worker.context import WorkerContext, logger
@@ -83,7 +83,7 @@ class Housekeeping:
             self._leave_if_idle(self._idle_exit_seconds)
         if not self._departure.is_decided:
             with suppress(
-                SowError, OSError
+                SowError, OSError, MemoryError
             ):  # the start of a job reports it if none can be started
                 self._standby.prepare()
 
@@ -115,17 +115,21 @@ class Housekeeping:
             self._notifier.look()
         except QueueChanged as error:
             self._departure.without_queue(error)
-        except (SowError, OSError) as error:
-            logger.warning("cannot recover yet: %s", launch.reason_of(error))
+        except (SowError, OSError, MemoryError) as error:
+            logger.warning("cannot recover yet: %s", reason_of(error))
 
     def _notify(self) -> None:
         """Have events told; the boundary around it."""
-        with suppress(SowError, OSError):  # a queue that cannot be read is told of by others
+        with suppress(
+            SowError, OSError, MemoryError
+        ):  # a queue that cannot be read is told of by others
             self._notifier.look()
 
     def _let_go_on(self) -> None:
         """Let a job go on that waits for a budget's rest; the boundary around it."""
-        with suppress(SowError, OSError):  # a queue that cannot be read is told of by others
+        with suppress(
+            SowError, OSError, MemoryError
+        ):  # a queue that cannot be read is told of by others
             let_go_on(self._context)
 
     def _release_ready(self) -> None:

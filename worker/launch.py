@@ -15,7 +15,7 @@ from sow.calls.budgeting import BudgetIsReached
 from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError
-from sow.faults import passing_fault, words_of_bug
+from sow.faults import passing_fault, reason_of, words_of_bug
 from sow.files import write_atomically
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases
@@ -151,14 +151,6 @@ def try_later(context: WorkerContext, job_id: JobId, error: BaseException) -> No
         put_off(context, job, lease, reason_of(error))
     except leases.EndIsAsked:
         cancel_unstarted(context, job, lease)
-
-
-def reason_of(error: BaseException) -> str:
-    """Return what prevented a start, in a few words."""
-    if isinstance(error, SowError):
-        return error.message
-    strerror = getattr(error, "strerror", None)
-    return (strerror or str(error) or "the machine is short of memory").lower()
 
 
 def give_up(context: WorkerContext, job_id: JobId, error: BaseException) -> None:

@@ -20,7 +20,7 @@ from sow.agents.roles import AGENTS
 from sow.config.load import load_named
 from sow.environment import own_environment, own_process
 from sow.errors import QueueError
-from sow.faults import passing_fault, what_is_short
+from sow.faults import passing_fault, reason_of, what_is_short
 from sow.ids import JobId, ProjectId
 from sow.jobs import doorbell, workers
 from sow.jobs.database import open_existing_queue, open_queue
@@ -182,7 +182,7 @@ class WorkerProcess:
             if passing_fault(again) is None:
                 raise
             words = "job %s could not be started (%s) nor queued again (%s); it is looked at again"
-            logger.warning(words, job_id, launch.reason_of(error), launch.reason_of(again))
+            logger.warning(words, job_id, reason_of(error), reason_of(again))
 
     def _look_round(self) -> None:
         self.housekeeping.look_round()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from sow.calls.notice import deliver
 from sow.errors import SowError
+from sow.faults import reason_of, words_of_bug
 from sow.jobs import changes, notifications
 from sow.jobs.changes import Cursor
 from sow.jobs.faults import QueueChanged
@@ -89,8 +90,8 @@ class Notifier:
                 self._tell(claimed)
         except QueueChanged:
             return False  # the worker leaves for it
-        except (SowError, OSError) as error:
-            logger.warning("cannot notify now: %s", error)
+        except (SowError, OSError, MemoryError) as error:
+            logger.warning("cannot notify now: %s", reason_of(error))
             return False
         except Exception:  # a bug in here must not keep the worker for ever
             logger.exception("sow itself failed while it notified")
@@ -127,7 +128,7 @@ class Notifier:
             raise
         except Exception as error:  # the boundary: a bug in here must not stop the worker
             logger.error("a notification could not be made", exc_info=error)
-            return NoticeResult(state=DeliveryState.FAILED, reason=f"a bug of sow: {error}")
+            return NoticeResult(state=DeliveryState.FAILED, reason=words_of_bug(error))
 
     def _record(self, seq: int, result: NoticeResult) -> None:
         """Put on record how a command ended, as soon as that can be written."""

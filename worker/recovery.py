@@ -12,6 +12,7 @@ from sow.calls.abandoned import finish, give_back, is_abandoned
 from sow.calls.ending import carry_out_recorded, sweep_ended
 from sow.calls.open_hold import is_deserted, release
 from sow.errors import QueueError, SowError, StateError
+from sow.faults import reason_of
 from sow.ids import JobId, WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.end_entries import log_ends
@@ -138,8 +139,8 @@ def _boundary(job_id: JobId) -> Iterator[None]:
         return
     except QueueChanged:
         raise  # nothing can be recovered any more
-    except (SowError, OSError) as error:
-        logger.warning("job %s cannot be taken up yet: %s", job_id, error)
+    except (SowError, OSError, MemoryError) as error:
+        logger.warning("job %s cannot be taken up yet: %s", job_id, reason_of(error))
     except Exception:  # a bug of ours with one job would keep every worker from its start
         logger.exception("job %s cannot be taken up yet", job_id)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from sow.calls.state_witness import among_processes, named
 from sow.errors import QueueError, SowError
+from sow.faults import reason_of
 from sow.ids import ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import Database
@@ -106,8 +107,8 @@ class StateGuard:
                 settled = kept is None or self._look_at_changed(kept, choose, task_id)
                 if settled and task_id is None:
                     self._whole_since = began
-        except (SowError, OSError) as error:
-            logger.warning("the state cannot be looked at now: %s", error)
+        except (SowError, OSError, MemoryError) as error:
+            logger.warning("the state cannot be looked at now: %s", reason_of(error))
 
     def _look_at_changed(
         self,

@@ -8,6 +8,7 @@ import logging
 import time
 
 from sow.errors import QueueError
+from sow.faults import reason_of
 from sow.jobs import statuses
 from sow.jobs.database import Database
 from sow.jobs.faults import QueueChanged
@@ -36,6 +37,8 @@ class StatusLook:
             statuses.catch_up(self.workspace, self.database, now=now)
         except QueueChanged:
             raise
-        except (QueueError, OSError) as error:
-            logger.warning("the statuses of the tasks cannot be put on record now: %s", error)
+        except (QueueError, OSError, MemoryError) as error:
+            logger.warning(
+                "the statuses of the tasks cannot be put on record now: %s", reason_of(error)
+            )
         self._look_at = began + (time.monotonic() - began) * MOST_LOOKING

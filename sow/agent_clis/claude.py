@@ -77,10 +77,8 @@ CLI = AgentCli(
         (r"Invalid session ID|requires a valid session ID", Cause.BAD_FLAGS),
         (r"requires --verbose|can only be used with|cannot be used with root", Cause.BAD_FLAGS),
         (r"Input must be provided", Cause.BAD_FLAGS),
-        (
-            r"usage limit reached|hit your ([\w-]+ )?limit|Request rejected \(429\)",
-            Cause.RATE_LIMITED,
-        ),
+        (r"(usage|hour|session|weekly) limit reached|hit your ([\w-]+ )?limit", Cause.RATE_LIMITED),
+        (r"Request rejected \(429\)", Cause.RATE_LIMITED),
         (r"Reached max(imum number of)? turns", Cause.NO_STATUS),
         (r"Reached maximum budget", Cause.BUDGET_REACHED),
         (r"API Error|Unable to connect|Connection ?refused|ECONNRE|fetch failed", Cause.API_ERROR),

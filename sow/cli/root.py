@@ -12,6 +12,7 @@ from sow.cli.failure import show_failure, wants_json
 from sow.cli.lazy import LazyCommand, LazyGroup
 from sow.cli.streams import have_streams, silence_stdout
 from sow.errors import ExitCode, SowError
+from sow.faults import OUT_OF_MEMORY, words_of_bug
 
 COMMANDS = {
     "init": LazyCommand("sow.cli.init:init", "Make a .sow folder here."),
@@ -75,6 +76,8 @@ PLAIN_WORDS = {
 }
 """What click says in the words of a programmer, and what we say for it."""
 
+LACKS_MEMORY = "End what takes it, then run the same again: what sow has written down stands."
+
 
 def _show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
@@ -134,6 +137,9 @@ def run(arguments: Sequence[str]) -> int:
             return _show_file(error, as_json=as_json)
         message = f"cannot write to standard output: {error.strerror}"
         show_failure(message, "What was done stands.", ExitCode.FAILED, as_json=False)
+        return int(ExitCode.FAILED)
+    except MemoryError:
+        show_failure(OUT_OF_MEMORY, LACKS_MEMORY, ExitCode.FAILED, as_json=as_json, about=about)
         return int(ExitCode.FAILED)
     except Exception as error:  # the boundary: the rest are bugs
         return _show_bug(error, as_json=as_json)
@@ -200,9 +206,6 @@ def _show_bug(error: Exception, *, as_json: bool) -> int:
     # Heavy, and for bugs alone.
     import tempfile
     import traceback
-
-    # For bugs alone, too.
-    from sow.faults import words_of_bug
 
     with tempfile.NamedTemporaryFile(
         "w", prefix="sow-error-", suffix=".txt", delete=False, encoding="utf-8"

@@ -77,6 +77,21 @@ def test_a_turn_that_would_go_on_for_ever_pauses_its_batch_as_a_bug(
     assert batch_news.unheeded(desk.database, PROJECT) == []
 
 
+def test_a_shortage_of_memory_is_no_bug_and_pauses_no_batch(
+    desk: Desk, checked: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def short(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("worker.batch_driver.take_turn", short)
+        environ = desk.caller.environ
+        context = WorkerContext(desk.workspace, desk.database, WORKER, desk.config, environ)
+        BatchDriver(context).drive()
+    assert batch(checked).state is BatchState.RUNNING
+    assert batch_news.unheeded(desk.database, PROJECT) != [], "its turn is taken later"
+
+
 def test_changes_without_end_are_no_endless_turn(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,19 @@ def test_an_option_without_its_value_names_the_help_of_its_own_command(begun: So
     assert begun("next", "--nope").err.endswith("See `sow next --help`.\n")
 
 
+def test_a_shortage_of_memory_is_no_bug(begun: Sow, monkeypatch: pytest.MonkeyPatch) -> None:
+    def short(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("sow.state.tasks.scan_tasks", short)
+    done = begun("task", "list")
+    assert (done.code, done.err) == (
+        1,
+        "Error: the machine is short of memory\n\n"
+        "End what takes it, then run the same again: what sow has written down stands.\n",
+    )
+
+
 def test_a_folder_is_told_from_a_file_that_is_not_there(begun: Sow, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     assert "docs: it is a folder" in begun("input", "add", "docs", "--type", "goal").err

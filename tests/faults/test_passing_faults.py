@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sow.errors import QueueError, SowError, StateError
-from sow.faults import passing_fault, what_is_short
+from sow.faults import OUT_OF_MEMORY, passing_fault, reason_of, what_is_short, words_of_bug
 from sow.files import NotWritten, StateLocked
 from sow.jobs.database import open_queue
 from sow.paths import Workspace
@@ -39,6 +39,13 @@ def test_a_fault_of_the_system_passes(number: int, what: str) -> None:
     assert passing_fault(fault) is fault
     assert passing_fault(wrapped(fault)) is fault
     assert what_is_short(wrapped(fault)) == what
+
+
+def test_a_shortage_of_memory_passes_and_has_words() -> None:
+    for fault in (MemoryError(), wrapped(MemoryError())):
+        assert passing_fault(fault) is not None
+        assert what_is_short(fault) == "memory"
+    assert reason_of(MemoryError()) == words_of_bug(MemoryError()) == OUT_OF_MEMORY
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.EINVAL])

@@ -35,7 +35,7 @@ def become(argv: tuple[str, ...], paths: AttemptPaths, make_ready: Callable[[], 
     except Fenced:
         print("Another worker has settled this attempt meanwhile.", file=sys.stderr)
         return 1
-    except (SowError, OSError) as error:
+    except (SowError, OSError, MemoryError) as error:
         _leave(result_of(error), paths)
         return 1
     _become(argv)
@@ -45,7 +45,7 @@ def become(argv: tuple[str, ...], paths: AttemptPaths, make_ready: Callable[[], 
 def _leave(result: StepResult, paths: AttemptPaths) -> None:
     """Leave why the CLI is not started; where the disk is full, on standard error alone."""
     print(result.reason, file=sys.stderr)
-    with suppress(SowError, OSError):
+    with suppress(SowError, OSError, MemoryError):
         write_atomically(paths.result, msgspec.json.encode(result), mode=0o600)
 
 
@@ -57,6 +57,6 @@ def _become(argv: tuple[str, ...]) -> None:
     os.execve(argv[0], argv, environ)
 
 
-def result_of(error: SowError | OSError) -> StepResult:
+def result_of(error: SowError | OSError | MemoryError) -> StepResult:
     """Return what an error has come to."""
     return failure_result(error, passing=Cause.SETUP_PREVENTED, lasting=Cause.SETUP_FAILED)
