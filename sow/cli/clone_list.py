@@ -16,7 +16,7 @@ from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.paths import display_path
 from sow.schema.output.clones import ClonePlace, CloneView
 from sow.state.tasks import list_tasks, read_task
-from sow.terminal_text import printable
+from sow.terminal_text import printable, readable
 
 HEADER = ("TASK", "STATUS", "CLONE", "HOLDS", "PATH")
 
@@ -54,11 +54,13 @@ def _view(clone: FoundClone) -> CloneView:
         branch=clone.place.branch,
         path=str(clone.place.path),
         standing=clone.standing.reasons,
+        goes_along=tuple(map(readable, clone.standing.goes_along)),
     )
 
 
 def _row(clone: FoundClone) -> tuple[str, ...]:
-    holds = printable("; ".join(clone.standing.reasons)) or "nothing to lose"
+    reasons = clone.standing.reasons or ("nothing to lose",)
+    holds = printable("; ".join((*reasons, *clone.standing.goes_along)))
     if clone.task is not None and (note := steering_note(clone.task)):
         holds += f"; {note}"
     status = clone.task.status.value if clone.task else "gone"

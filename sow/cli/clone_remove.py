@@ -9,6 +9,7 @@ from sow.cli import completing
 from sow.cli.arguments import about_tasks
 from sow.cli.clone_list import this_checkout
 from sow.cli.output import echo_json, json_option
+from sow.clones.inner_work import text_of
 from sow.clones.listing import all_clone_places
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.place import Place
@@ -18,7 +19,9 @@ from sow.paths import display_path
 from sow.schema.output.clones import CloneGone, ClonesPruned
 from sow.state.state_errors import UnknownTask
 from sow.state.tasks import list_tasks, read_task
-from sow.terminal_text import printable
+from sow.terminal_text import printable, readable
+
+SHOWN = 12
 
 
 @click.command()
@@ -46,6 +49,18 @@ def remove(task: str, discard: bool, as_json: bool) -> None:
         click.echo(f"{place.task} clone removed: {printable(display_path(place.path))}")
         for reason in gone.reasons:
             click.echo(f"Note: discarded: {printable(reason)}", err=True)
+        _tell_rest(gone)
+
+
+def _tell_rest(gone: Removed, went: str = "gone with it") -> None:
+    """Say what went with a clone, and what was kept of it."""
+    for words in gone.goes_along:
+        click.echo(f"Note: {went}: {printable(words)}", err=True)
+    if gone.kept is not None:
+        folder = printable(display_path(gone.kept.folder))
+        click.echo(
+            f"Note: kept in {folder}: {printable(text_of(gone.kept.files, SHOWN))}", err=True
+        )
 
 
 def _place(main: MainCheckout, task: str) -> Place:
@@ -88,6 +103,7 @@ def prune(dry_run: bool, as_json: bool) -> None:
     does = "would be removed" if dry_run else "removed"
     for gone in done.removed:
         click.echo(f"{gone.task} clone {does}: {printable(display_path(gone.path))}")
+        _tell_rest(gone, "would go with it" if dry_run else "gone with it")
     for folder in done.swept:
         click.echo(f"{printable(display_path(folder))} {does}: left by what died or is over")
     for stays in done.kept:
@@ -108,4 +124,12 @@ def _pruned(done: Pruned, *, dry_run: bool) -> ClonesPruned:
 
 
 def _view(clone: Removed, *, removed: bool) -> CloneGone:
-    return CloneGone(task=clone.task, path=str(clone.path), removed=removed, standing=clone.reasons)
+    return CloneGone(
+        task=clone.task,
+        path=str(clone.path),
+        removed=removed,
+        standing=clone.reasons,
+        goes_along=tuple(map(readable, clone.goes_along)),
+        kept_in=str(clone.kept.folder) if clone.kept else None,
+        kept=tuple(map(readable, clone.kept.files)) if clone.kept else (),
+    )

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from msgspec import Struct
 
 from sow.clones.deleting import delete_folder
-from sow.clones.work_tree import GITLINK
+from sow.clones.gitlinks import GITLINK
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, as_records
 

@@ -138,7 +138,7 @@ def _brought(main: MainCheckout, task: Task, project: str) -> Candidate:
     return Candidate(task, place, tip)
 
 
-def _last_commit(main: MainCheckout, place: Place) -> str | None:
+def last_commit(main: MainCheckout, place: Place) -> str | None:
     """Return the last commit of a task's branch, in its clone or in the repository; None: none."""
     if state_of(place) is CloneState.WHOLE:
         commit = read_ref(real_git_dir(place.path), f"refs/heads/{place.branch}")
@@ -190,7 +190,7 @@ def _refuse_unmet(main: MainCheckout, task: Task, named: Sequence[str], project:
             before = read_task(main.workspace, task_id)
         except UnknownTask:
             continue
-        tip = _last_commit(main, main.place(before))
+        tip = last_commit(main, main.place(before))
         if tip is None or before.status is TaskStatus.ABANDONED:
             continue
         same = before.merged is not UNSET and before.merged.commit == tip

@@ -42,15 +42,15 @@ def files_to_copy(root: Path, patterns: Sequence[str]) -> tuple[list[str], list[
         if fault := pattern_fault(pattern):
             notes.append(f"clones.copy: {pattern!r} {fault}, so it was left out")
             continue
-        matches = list(_matches(root, "", PurePosixPath(pattern).parts))
-        for path, mode in matches:
+        fitting = list(matches(root, "", PurePosixPath(pattern).parts))
+        for path, mode in fitting:
             if stat.S_ISLNK(mode):
                 notes.append(f"clones.copy: {path} is a link, so it was not copied")
             elif stat.S_ISREG(mode):
                 found[path] = None
             else:
                 notes.append(f"clones.copy: {path} is no regular file, so it was not copied")
-        if not matches:
+        if not fitting:
             notes.append(f"clones.copy: nothing fits {pattern!r}")
     return sorted(found), list(dict.fromkeys(notes))
 
@@ -104,22 +104,25 @@ def _copy_regular(source: Path, path: Path) -> None:
         os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
 
-def _matches(root: Path, folder: str, parts: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield what lies below `folder` and fits, with its mode; no link is followed."""
+def matches(root: Path, folder: str, parts: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield what lies below `folder` and fits, with its mode; no link is followed.
+
+    A pattern that names a folder, by a `**` at its end or as it is, means all below it.
+    """
     if not parts or tuple(parts) == (ANY_DEPTH,):
         yield from _below(root, folder)
         return
     first, rest = parts[0], parts[1:]
     if first == ANY_DEPTH:
-        yield from _matches(root, folder, rest)
+        yield from matches(root, folder, rest)
     for name, mode in _entries(root, folder):
         path = f"{folder}/{name}" if folder else name
         if first == ANY_DEPTH:
             if stat.S_ISDIR(mode):
-                yield from _matches(root, path, parts)
+                yield from matches(root, path, parts)
         elif fnmatchcase(name, first):
             if stat.S_ISDIR(mode):
-                yield from _matches(root, path, rest)
+                yield from matches(root, path, rest)
             elif not rest or stat.S_ISLNK(mode):
                 yield path, mode
 

@@ -101,7 +101,14 @@ def state_of(place: Place) -> CloneState:
 
 def standing_of(main: MainCheckout, place: Place) -> Standing:
     """Return what stands against removing the clone of a task. Raises ProjectBranchGone."""
-    return standing(place, main.repository, main.project_commit, withheld=copied_to(main, place))
+    noted = noted_clone(main.repository, place.project, place.task)
+    return standing(
+        place,
+        main.repository,
+        main.project_commit,
+        withheld=copied_to(main, place),
+        made=noted.setup if noted is not None else None,
+    )
 
 
 def copied_to(main: MainCheckout, place: Place) -> list[str]:

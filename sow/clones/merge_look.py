@@ -4,10 +4,11 @@ Writes objects alone. A commit that only the clone has is asked about there.
 """
 
 from sow.clones.bring_back import refuse_in_the_way
-from sow.clones.candidates import branch_tip, project_branch
+from sow.clones.candidates import Candidate, branch_tip, last_commit, project_branch
 from sow.clones.listing import CloneState, state_of
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.merge_tasks import MergeConflict
+from sow.clones.merged_links import refuse_lost_links
 from sow.clones.merging import TaskCommit, compute_merge
 from sow.clones.moving import refuse_dirty
 from sow.clones.place import Place
@@ -41,6 +42,8 @@ def _try(main: MainCheckout, task: Task) -> None:
     if merge.commit is None:
         raise MergeConflict(task, branch, merge.conflicts, ())
     if merge.commit != onto:
+        if last_commit(main, place) == commit:  # what came since may have put it right
+            refuse_lost_links(main.repository, Candidate(task, place, commit), onto, merge.commit)
         refuse_dirty(main.repository, branch, onto, merge.commit)
 
 

@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from msgspec import UNSET, Struct
 
 from sow.clones.candidates import Candidate, branch_tip, candidates, project_branch
+from sow.clones.inner_work import text_of
 from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.clones.merge_marks import brought_by
+from sow.clones.merged_links import refuse_lost_links
 from sow.clones.merging import ConflictingFile, TaskCommit, compute_merge
 from sow.clones.moving import KIND, BranchMoved, complete_move, move_branch
 from sow.clones.place import Place
-from sow.clones.removal import remove_clone
+from sow.clones.removal import Removed, remove_clone
 from sow.clones.steps import no_step, note_path
 from sow.errors import StateError
 from sow.faults import passing_fault
@@ -165,7 +167,7 @@ def _computed(
 ) -> tuple[list[_Part], str]:
     """Return each task's part, and the commit that holds them all.
 
-    Raises MergeConflict, NotOneByOne.
+    Raises MergeConflict, NotOneByOne, NotMergeable.
     """
     parts: list[_Part] = []
     for candidate in found:
@@ -177,7 +179,9 @@ def _computed(
             before = [part.candidate.task.id for part in parts]
             raise MergeConflict(task, branch, merge.conflicts, before)
         result = merge.commit
-        if result == onto:
+        if result != onto:
+            refuse_lost_links(main.repository, candidate, onto, result)
+        else:
             result = brought_by(main.repository, onto, candidate.commit)
         parts.append(_Part(candidate, result))
         onto = merge.commit
@@ -204,9 +208,18 @@ def _record(main: MainCheckout, branch: str, part: _Part, now: float) -> None:
 def _removed(main: MainCheckout, candidate: Candidate) -> list[str]:
     """Remove a merged task's clone; say why it stays, if it does."""
     try:
-        remove_clone(main, candidate.place, discard=False)
+        gone = remove_clone(main, candidate.place, discard=False)
     except StateError as error:
         if passing_fault(error) is not None:
             raise  # begun again, the merge finds itself done, and the clone still there
         return [f"{error.message}; its work is merged"]
-    return []
+    return _told_of(gone) if gone is not None else []
+
+
+def _told_of(gone: Removed) -> list[str]:
+    """Say what of a clone's files was kept, and what went with it."""
+    notes = [f"gone with the clone of task {gone.task}: {words}" for words in gone.goes_along]
+    if gone.kept is not None:
+        names = text_of(gone.kept.files, SHOWN)
+        notes.append(f"kept of the clone of task {gone.task} in {gone.kept.folder}: {names}")
+    return notes

@@ -22,6 +22,26 @@ from sow.state.tasks import change_task
 
 FOLDER = "sow/clones"
 LIMIT = 1 << 24
+UNREADABLE = (
+    FileNotFoundError,
+    NotADirectoryError,
+    NotAFile,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+)
+
+
+class SetupMade(NamedTuple):
+    """What a clone held when it was ready for work, besides its commit's files."""
+
+    at: int = 0
+    """When that was, in nanoseconds of the file system's clock; 0 where nobody has noted it."""
+    ignored: tuple[str, ...] = ()
+    """Ignored files, and folders with a slash."""
+    inner: tuple[str, ...] = ()
+    """What lay in repositories inside of it, each as one text."""
 
 
 class CloneRecord(NamedTuple):
@@ -33,30 +53,41 @@ class CloneRecord(NamedTuple):
     """The commit that the branch began at."""
     made_by_sow: tuple[str, ...] = ()
     """What is no part of the task's change: copied files, and what `clones.setup` has left."""
+    setup: SetupMade = SetupMade()
 
 
-def note_clone(main: Repository, mark: CloneMark) -> None:
+def note_clone(main: Repository, mark: CloneMark, setup: SetupMade | None = None) -> None:
     """Write the record of a clone that no agent has been in since its mark was written. NotWritten.
 
     The caller holds the clone's lock.
     """
     path = _path(main, mark.project, mark.task)
     path.parent.mkdir(parents=True, exist_ok=True)
-    record = CloneRecord(mark.path, mark.branch, mark.base, mark.copied)
-    write_atomically(path, json.dumps(record._asdict()).encode("ascii"))
+    record = CloneRecord(mark.path, mark.branch, mark.base, mark.copied)._asdict()
+    record["setup"] = (setup or SetupMade())._asdict()
+    write_atomically(path, json.dumps(record).encode("ascii"))
 
 
 def noted_clone(main: Repository, project: str, task: str) -> CloneRecord | None:
     """Return the record of a task's clone; None where there is none that can be used."""
-    with suppress(FileNotFoundError, NotADirectoryError, NotAFile, ValueError, TypeError, KeyError):
+    with suppress(*UNREADABLE):
         found = json.loads(read_regular(_path(main, project, task), LIMIT))
         return CloneRecord(
             path=str(found["path"]),
             branch=str(found["branch"]),
             base=str(found["base"]),
             made_by_sow=tuple(map(str, found["made_by_sow"])),
+            setup=_setup_in(found.get("setup") or {}),
         )
     return None
+
+
+def _setup_in(found: Mapping[str, Any]) -> SetupMade:
+    return SetupMade(
+        at=int(found.get("at", 0)),
+        ignored=tuple(map(str, found.get("ignored", ()))),
+        inner=tuple(map(str, found.get("inner", ()))),
+    )
 
 
 def forget_clone(main: Repository, project: str, task: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from sow.clones.deleting import NotDeleted, delete_clone, delete_folder
+from sow.clones.keeping import Kept, keep, kept_folder, results_of
 from sow.clones.listing import ENDED, all_clone_places, standing_of
 from sow.clones.locks import CloneLocked, lock_file, locked_place, unfinished
 from sow.clones.main_checkout import MainCheckout
@@ -49,6 +50,10 @@ class Removed(Struct, frozen=True):
     path: Path
     reasons: tuple[str, ...] = ()
     """Why it stays; for one that was removed, what was discarded."""
+    goes_along: tuple[str, ...] = ()
+    """What went with it that is no reason to keep a clone."""
+    kept: Kept | None = None
+    """The results that were moved out of it."""
 
 
 class Pruned(Struct, frozen=True):
@@ -81,9 +86,24 @@ def remove_clone(
         found = standing_of(main, place)
         if found.reasons and not discard:
             raise WorkWouldBeLost(place, found)
-        delete_clone(place.path)
+        removed = _taken_away(main, place, found, keeps=not discard)
         _forget_lock(place.path)
-    return Removed(place.task, place.path, found.reasons)
+    return removed
+
+
+def _taken_away(
+    main: MainCheckout, place: Place, found: Standing, *, keeps: bool = True, dry_run: bool = False
+) -> Removed:
+    """Delete a clone, its results moved out before. Raises NotDeleted, NotWritten."""
+    patterns = main.settings.keep if keeps else ()
+    files = results_of(place, main.repository, patterns) if patterns else ()
+    if dry_run:
+        kept = Kept(kept_folder(place, files), files) if files else None
+        return Removed(place.task, place.path, found.reasons, found.goes_along, kept)
+    kept = keep(place, files)
+    left = found.after_keeping(place.path)
+    delete_clone(place.path)
+    return Removed(place.task, place.path, left.reasons, left.goes_along, kept)
 
 
 def prune_clones(
@@ -128,17 +148,14 @@ def _prune(
     *,
     dry_run: bool,
 ) -> None:
-    reasons = standing_of(main, place).reasons
-    if reasons:
-        kept.append(Removed(place.task, place.path, reasons))
+    standing = standing_of(main, place)
+    if standing.reasons:
+        kept.append(Removed(place.task, place.path, standing.reasons))
         return
-    if not dry_run:
-        try:
-            delete_clone(place.path)
-        except NotDeleted as error:
-            kept.append(Removed(place.task, place.path, (error.message,)))
-            return
-    removed.append(Removed(place.task, place.path))
+    try:
+        removed.append(_taken_away(main, place, standing, dry_run=dry_run))
+    except StateError as error:
+        kept.append(Removed(place.task, place.path, (error.message,)))
 
 
 def _is_idle(ask: Ask, task: str) -> bool:

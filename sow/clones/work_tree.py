@@ -14,15 +14,15 @@ from tempfile import TemporaryDirectory
 from msgspec import Struct
 
 from sow.clones.facts import CloneFacts
+from sow.clones.gitlinks import files_in_empty_links, gitlinks
 from sow.git.private_view import is_sparse
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, as_records
 
-GITLINK = "160000"
-
 NESTED = "repositories of their own: what is in them is not part of the clone"
 STATE = "below .sow/project: the project's state is kept by the main checkout alone"
 COPIED = "copied into the clone by sow (clones.copy): they stay out of every commit"
+EMPTY_LINK = "in the folder of a submodule that is not initialised, where git sees no file"
 SPECIAL = "neither files nor links, or not readable"
 
 
@@ -56,12 +56,14 @@ def work_tree(view: View, facts: CloneFacts, commit: str, withheld: Sequence[str
     Raises GitRefused.
     """
     view.text("read-tree", commit, seconds=LONG_SECONDS)
-    links = _gitlinks(view)
+    links = set(gitlinks(view))
     gone = set(view.records("ls-files", "-z", "--deleted", seconds=LONG_SECONDS)) - links
     words = ("ls-files", "-z", "--modified", "--others", "--exclude-standard")
     found = set(view.records(*words, seconds=LONG_SECONDS)) - gone
     reasons: dict[str, list[str]] = {}
     changed = []
+    if left := sorted(files_in_empty_links(facts.path, links)):
+        reasons[EMPTY_LINK] = left
     for path in sorted(found):
         reason = _why_not(facts, path, links, withheld)
         if reason is None:
@@ -100,12 +102,6 @@ def hide_absent(view: View, paths: Iterable[str]) -> None:
     words = ("update-index", "--skip-worktree", "-z", "--stdin")
     view.text(*words, stdin=as_records(sorted(paths)))
     view.answer("update-index", "-q", "--refresh", seconds=LONG_SECONDS)
-
-
-def _gitlinks(view: View) -> set[str]:
-    records = view.records("ls-files", "-z", "--stage")
-    split = (record.partition("\t") for record in records)
-    return {path for facts, _, path in split if facts.startswith(GITLINK)}
 
 
 def _why_not(facts: CloneFacts, path: str, links: set[str], withheld: Sequence[str]) -> str | None:

@@ -31,6 +31,8 @@ class CloneSettings(msgspec.Struct, frozen=True, kw_only=True):
     setup_timeout_seconds: float = 600.0
     commit: bool = True
     """Whether what an agent leaves uncommitted is committed when its attempt ends."""
+    keep: tuple[str, ...] = ()
+    """Patterns of results that git does not know, kept when a clone is removed."""
     merge_check: str | None = None
     """The name of the check that a merge's result has to pass."""
 
@@ -42,9 +44,14 @@ CLONE_KEYS: dict[str, str] = {
     "setup": "setup",
     "setup_timeout_seconds": "setup_timeout",
     "commit": "commit",
+    "keep": "keep",
     "merge_check": "merge_check",
 }
 """The field of CloneSettings, and its key below `clones`."""
+
+
+PATTERNS = {"copy": ".env or config/*.local.json", "keep": "out/ or reports/*.html"}
+"""The keys whose values are patterns of files, with what a person may write there."""
 
 
 def clone_settings(
@@ -64,8 +71,9 @@ def clone_settings(
 def _given(section: ClonesSection) -> dict[str, Any]:
     fields = {field: getattr(section, key) for field, key in CLONE_KEYS.items()}
     given = {name: value for name, value in fields.items() if value not in (UNSET, None)}
-    if "copy" in given:
-        given["copy"] = tuple(given["copy"])
+    for name in PATTERNS:
+        if name in given:
+            given[name] = tuple(given[name])
     if "setup_timeout_seconds" in given:
         given["setup_timeout_seconds"] = parse_duration(given["setup_timeout_seconds"])
     return given
@@ -76,21 +84,21 @@ def _check(source: Source[RepositoryConfigFile], section: ClonesSection) -> None
     timeout = section.setup_timeout
     if isinstance(timeout, str) and parse_duration(timeout) == 0:
         raise source.fault(SECTION, "setup_timeout", reason="must be longer than nothing")
-    for index, pattern in enumerate(section.copy or ()):
-        reason = pattern_fault(pattern)
-        if reason:
-            raise source.fault(
-                SECTION,
-                "copy",
-                index,
-                reason=f"{pattern!r} {reason}",
-                remedy="Write a path below the folder that holds .sow, such as .env or"
-                " config/*.local.json.",
-            )
+    for key, example in PATTERNS.items():
+        for index, pattern in enumerate(getattr(section, key) or ()):
+            reason = pattern_fault(pattern)
+            if reason:
+                raise source.fault(
+                    SECTION,
+                    key,
+                    index,
+                    reason=f"{pattern!r} {reason}",
+                    remedy=f"Write a path below the folder that holds .sow, such as {example}.",
+                )
 
 
 def pattern_fault(pattern: str) -> str:
-    """Return what is wrong with a pattern of files to copy; nothing where it can be used."""
+    """Return what is wrong with a pattern of files; nothing where it can be used."""
     path = PurePosixPath(pattern)
     if path.is_absolute() or pattern.startswith("~"):
         return "leads out of the repository"

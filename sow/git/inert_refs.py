@@ -28,6 +28,7 @@ class UnsafeClone(StateError):
 
     def __init__(self, path: Path, why: str) -> None:
         self.path = path
+        self.why = f"{path} {why}"
         super().__init__(
             f"{path} {why}, so sow does not touch this clone",
             hint="Look at it and move it aside: sow makes the clone again from its branch.",

@@ -153,7 +153,7 @@ def _make(folder: Path, git_dir: Path, main: Repository) -> None:
     if sparse is not None:
         (folder / "info" / "sparse-checkout").write_bytes(sparse)
     (folder / "config").write_text(
-        _storing_settings(main)
+        storing_settings(main)
         + SETTINGS.format(
             sparse=str(sparse is not None).lower(),
             object_format=main.object_format,
@@ -164,7 +164,7 @@ def _make(folder: Path, git_dir: Path, main: Repository) -> None:
     )
 
 
-def _storing_settings(main: Repository) -> str:
+def storing_settings(main: Repository) -> str:
     """Return the main repository's settings that `STORING` names, as lines of our own file.
 
     Of the same text git is asked once in a process. What includes other files is asked each time.

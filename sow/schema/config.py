@@ -120,6 +120,7 @@ class ClonesSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     setup: NonEmptyText | UnsetType | None = UNSET
     setup_timeout: Duration | UnsetType | None = UNSET
     commit: bool | UnsetType | None = UNSET
+    keep: list[NonEmptyText] | UnsetType | None = UNSET
     merge_check: NonEmptyText | UnsetType | None = UNSET
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from calls.desk import make_desk
 from clones.clone_site import plain
+from clones.lost_work import committed_nested
 from situation.refusal_site import RefusalSite
 
 from sow.jobs.database import open_queue
@@ -42,6 +43,16 @@ def test_a_dirty_tree_is_committed_and_the_merge_made(site: RefusalSite) -> None
     steps = commands(site.follow(until=lambda: site.is_merged("010")))
     assert steps[0].startswith(f"git -C {site.root} add -- file && ")
     assert "sow clone update 010" in steps, "what was committed conflicts with it"
+
+
+def test_a_repository_within_the_clone_is_added_as_files_and_merged(site: RefusalSite) -> None:
+    site.work("010", "file", "two\n")
+    committed_nested(site.place("010").path)
+    site.run("merge", "010", "--detach")
+    site.work_off()
+    steps = commands(site.follow(until=lambda: site.is_merged("010")))
+    assert f"add app && git -C {site.place('010').path} commit" in steps[0]
+    assert (site.root / "app" / "inner.txt").exists()
 
 
 def test_what_is_in_the_way_no_more_is_no_reason_any_more(site: RefusalSite) -> None:

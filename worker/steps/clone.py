@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from sow.clock import utc_now
 from sow.clones.base import Dependency
 from sow.clones.locks import locked_place
-from sow.clones.made_by_setup import keep_apart
+from sow.clones.made_by_setup import keep_apart, ready_clone
 from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.clones.make import CloneOrder, MadeClone, finish_clone, make_clone
 from sow.clones.place import Place
@@ -62,8 +62,9 @@ def make_ready(orders: CloneOrders, paths: AttemptPaths) -> Path:
         if not made.is_whole:
             if orders.settings.setup is not None:
                 set_up(orders.settings, paths, place.root, orders.packages)
-            if orders.settings.setup is not None and made.is_new:  # no agent has been in it
-                note_clone(main.repository, keep_apart(place, main.repository))
+            if made.is_new:  # no agent has been in it
+                mark = keep_apart(place, main.repository) if orders.settings.setup else made.mark
+                note_clone(main.repository, mark, ready_clone(place, main.repository))
             finish_clone(place)
     return place.root
 

@@ -15,6 +15,12 @@ Reasons = Annotated[
 ]
 
 
+GoesAlong = Annotated[
+    tuple[str, ...],
+    Meta(description="what goes with it and does not keep it: ignored files, reset commits"),
+]
+
+
 class CloneView(msgspec.Struct, frozen=True, kw_only=True):
     """The clone of a task."""
 
@@ -26,6 +32,7 @@ class CloneView(msgspec.Struct, frozen=True, kw_only=True):
     branch: Branch
     path: ClonePath
     standing: Reasons
+    goes_along: GoesAlong
 
 
 class ClonePlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +68,11 @@ class CloneGone(msgspec.Struct, frozen=True, kw_only=True):
     path: ClonePath
     removed: Annotated[bool, Meta(description="whether it was removed, or would be")]
     standing: Reasons
+    goes_along: GoesAlong
+    kept_in: Annotated[
+        str | None, Meta(description="the folder with the results that `clones.keep` names")
+    ]
+    kept: Annotated[tuple[str, ...], Meta(description="those results, relative to that folder")]
 
 
 class ClonesPruned(msgspec.Struct, frozen=True, kw_only=True):

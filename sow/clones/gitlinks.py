@@ -1,0 +1,45 @@
+"""Entries of a commit that stand for another repository, and what lies in their folders."""
+
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from sow.git.view import View
+
+GITLINK = "160000"
+MOST_FILES = 1000
+"""So many files of a folder are named."""
+
+
+def gitlinks(view: View) -> dict[str, str]:
+    """Return the paths of the view's index that stand for another repository, with its commit."""
+    records = view.records("ls-files", "-z", "--stage")
+    split = (record.partition("\t") for record in records)
+    return {path: facts.split()[1] for facts, _, path in split if facts.startswith(GITLINK)}
+
+
+def is_repository(path: Path) -> bool:
+    """Whether a folder has a git folder of its own, or names one."""
+    return os.path.lexists(path / ".git")
+
+
+def files_in_empty_links(top: Path, links: Collection[str]) -> Iterator[str]:
+    """Yield the files in folders of submodules that are not initialised: git sees none there."""
+    for link in sorted(links):
+        folder = top / link
+        if folder.is_symlink() or not folder.is_dir() or is_repository(folder):
+            continue
+        yield from files_below(top, link, MOST_FILES)
+
+
+def files_below(top: Path, folder: str, most: int) -> list[str]:
+    """Return the files below a folder, at most so many; a repository in it is no part of that."""
+    found: list[str] = []
+    for at, folders, names in os.walk(top / folder):
+        here = Path(at)
+        names += [name for name in folders if (here / name).is_symlink()]
+        folders[:] = [name for name in folders if not is_repository(here / name)]
+        found += [os.path.relpath(here / name, top) for name in names]
+        if len(found) >= most:
+            return sorted(found[:most])
+    return sorted(found)

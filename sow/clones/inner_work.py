@@ -1,0 +1,138 @@
+"""What lies in one repository inside a clone, and in no kept place.
+
+Owns the look at a submodule, a linked working tree, and a repository that an
+agent has made or cloned. What cannot be looked at counts as work.
+"""
+
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from sow.clones.gitlinks import files_in_empty_links, gitlinks, is_repository
+from sow.clones.kept_commits import counterparts, lost_from_logs, not_below, not_in
+from sow.errors import StateError
+from sow.faults import passing_fault
+from sow.git.git_errors import GitTookTooLong
+from sow.git.inert_refs import UnsafeClone
+from sow.git.inner_view import InnerRepository, inner_view
+from sow.git.named_commits import head_commit, logged_commits, named_commits, remote_commits
+from sow.git.repository import Repository
+from sow.git.view import View
+
+FILES_SECONDS = 120.0
+
+
+class InnerWork(Struct, frozen=True):
+    """What would be lost of a repository inside a clone."""
+
+    path: str
+    """Where it lies, relative to the clone's top."""
+    commits: tuple[tuple[str, str], ...] = ()
+    """Names with the commits that they lead to, and that no other repository has."""
+    reset: tuple[str, ...] = ()
+    """Commits that were taken back by a reset."""
+    files: tuple[str, ...] = ()
+    """Files that are in no commit, relative to the clone's top."""
+    ignored: tuple[str, ...] = ()
+    """Ignored files and folders, relative to the clone's top; a folder ends with a slash."""
+    unknown: str = ""
+    """Why nobody can tell, in words."""
+
+
+def inner_work(found: InnerRepository, main: Repository) -> InnerWork:
+    """Return what would be lost of a repository inside a clone.
+
+    Raises nothing for what it holds, and StateError or OSError for a fault that passes.
+    """
+    try:
+        return _inner_work(found, main)
+    except UnsafeClone as error:
+        return InnerWork(found.path, unknown=error.why)
+    except GitTookTooLong as error:
+        return InnerWork(found.path, unknown=error.message)
+    except (StateError, OSError) as error:
+        if passing_fault(error) is not None:
+            raise
+        words = error.message.splitlines()[-1] if isinstance(error, StateError) else str(error)
+        return InnerWork(found.path, unknown=words)
+
+
+def _inner_work(found: InnerRepository, main: Repository) -> InnerWork:
+    _refuse_links(found.common_dir)
+    head = head_commit(found.git_dir, found.common_dir)
+    named = {} if found.is_linked else named_commits(found.common_dir)
+    known = [head or "", *named.values()]
+    object_format = "sha256" if any(len(commit) == 64 for commit in known) else "sha1"
+    with inner_view(found, main, object_format) as view:
+        commits, reset = _commits(view, found, main, named)
+        files, ignored = _files(view, found, head)
+    return InnerWork(found.path, commits, reset, files, ignored)
+
+
+def _refuse_links(common_dir: Path) -> None:
+    for name in ("objects", "refs"):
+        folder = common_dir / name
+        if folder.is_symlink() or not folder.is_dir():
+            raise UnsafeClone(folder, "is not a folder of its own")
+
+
+def _commits(
+    view: View, found: InnerRepository, main: Repository, named: dict[str, str]
+) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """Return names with commits that lie in no kept place, and what a reset has taken back."""
+    if found.is_linked:
+        return (), ()  # they are its repository's, which is looked at for itself
+    elsewhere = remote_commits(found.common_dir)
+    lost = not_below(view, set(named.values()) - elsewhere, elsewhere)
+    others = counterparts(main, found)
+    for other in others:
+        lost = not_in(other, lost)
+    logged = logged_commits(found.common_dir)
+    logs = lost_from_logs(view, logged, {*named.values(), *elsewhere}, others)
+    names = [(name, commit) for name, commit in named.items() if commit in lost]
+    names += [(f"no branch any more ({commit[:12]})", commit) for commit in sorted(logs.left)]
+    return tuple(names), tuple(sorted(logs.reset))
+
+
+def _files(
+    view: View, found: InnerRepository, commit: str | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the files that are in no commit, and those that are ignored."""
+    if found.work_tree is None:
+        return (), ()
+    if commit is not None:
+        view.text("read-tree", commit, seconds=FILES_SECONDS)
+    words = ("ls-files", "-z", "--modified", "--others", "--exclude-standard")
+    there = set(view.records(*words, seconds=FILES_SECONDS))
+    links = gitlinks(view)
+    files = {path for path in there - links.keys() if not path.endswith("/")}
+    files = {path for path in files if os.path.lexists(found.work_tree / path)}
+    files |= set(files_in_empty_links(found.work_tree, links))
+    ignored = ignored_paths(view, links)
+    return _from_top(found.path, files), _from_top(found.path, ignored)
+
+
+def _from_top(inner: str, paths: Collection[str]) -> tuple[str, ...]:
+    return tuple(f"{inner}/{path}" for path in sorted(paths))
+
+
+def ignored_paths(view: View, links: Collection[str]) -> list[str]:
+    """Return what git ignores of a view's working tree; a folder that is ignored as a whole, once.
+
+    A repository in it is no part of that.
+    """
+    words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    found = view.records(*words, seconds=FILES_SECONDS)
+    return [
+        path
+        for path in found
+        if path.rstrip("/") not in links and not is_repository(view.folder / path)
+    ]
+
+
+def text_of(names: Sequence[str], most: int) -> str:
+    """Return some names, and of more than so many how many there are."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

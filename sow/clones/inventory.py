@@ -1,0 +1,185 @@
+"""Everything that lies in a clone and in no kept place: what would be lost with it.
+
+Asked before a merge and before every removal. The clone is the agent's: it is
+looked at through private views, its refs are read as files, and nothing of it
+acts. What cannot be looked at counts as work. Reads only, and asks no network.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sow.clones.gitlinks import gitlinks
+from sow.clones.ignored_files import Ignored, ignored_files
+from sow.clones.inner_repositories import inner_places, modules_of
+from sow.clones.inner_work import InnerWork, ignored_paths, inner_work
+from sow.clones.kept_commits import lost_from_logs, not_in
+from sow.clones.place import Place
+from sow.clones.record import SetupMade
+from sow.clones.work_tree import COPIED, STATE, work_tree
+from sow.git.inert_refs import UnsafeClone, read_head
+from sow.git.inner_view import InnerRepository, inner_repository
+from sow.git.named_commits import logged_commits, named_commits, remote_commits
+from sow.git.private_view import private_view, real_git_dir
+from sow.git.repository import Repository
+from sow.git.view import View, view_of
+
+MOST_REPOSITORIES = 200
+"""So many repositories inside of one clone are looked at."""
+
+
+class Inventory(Struct, frozen=True):
+    """What would be lost with a clone. All empty: nothing."""
+
+    uncommitted: tuple[str, ...] = ()
+    """Files that are in no commit."""
+    unbrought: tuple[str, ...] = ()
+    """The clone's own names with commits that the repository does not have."""
+    inner: tuple[InnerWork, ...] = ()
+    """The repositories inside of it that hold something."""
+    reset: tuple[str, ...] = ()
+    """Commits that were taken back by a reset: told, and no reason to keep a clone."""
+    ignored: tuple[Ignored, ...] = ()
+    """Ignored files: told, and no reason to keep a clone."""
+    unknown: tuple[str, ...] = ()
+    """What nobody could look at, in words."""
+
+
+def inventory(
+    place: Place, main: Repository, withheld: Sequence[str] = (), made: SetupMade | None = None
+) -> Inventory:
+    """Return what lies in the clone at a place and nowhere else.
+
+    `withheld` are the files that sow has put into the clone, `made` is what its
+    setup has made. Raises UnsafeClone, GitRefused.
+    """
+    made = made or SetupMade()
+    git_dir = real_git_dir(place.path)
+    named = named_commits(git_dir)
+    head = read_head(git_dir)
+    with private_view(place.path, main) as view:
+        here = view.commit_of(head.commit) if head.commit else None
+        if here is None:
+            raise UnsafeClone(git_dir, "has no commit checked out")
+        found = work_tree(view, place.facts(here), here, withheld)
+        ignored = ignored_paths(view, gitlinks(view))
+        tracked = _bare_ones(view)
+        kept = view_of(main.top)
+        lost = not_in(kept, set(named.values()))
+        known = {*named.values(), *remote_commits(git_dir)}
+        logs = lost_from_logs(view, logged_commits(git_dir), known, [kept])
+    not_taken = [
+        path
+        for untaken in found.untaken
+        if untaken.reason not in (COPIED, STATE)
+        for path in untaken.paths
+    ]
+    inner, unknown = _inner(place.path, main, tracked)
+    inner = tuple(filter(None, (_without_setup(place.path, work, made) for work in inner)))
+    files = [path for path in ignored if not _is_state(place, path)]
+    files += [path for work in inner for path in work.ignored]
+    return Inventory(
+        uncommitted=tuple(sorted({*found.paths, *not_taken})),
+        unbrought=(
+            *(name for name, commit in named.items() if commit in lost),
+            *(f"no branch any more ({commit[:12]})" for commit in sorted(logs.left)),
+        ),
+        inner=tuple(work for work in inner if work.commits or work.files or work.unknown),
+        reset=(*sorted(logs.reset), *(commit for work in inner for commit in work.reset)),
+        ignored=ignored_files(place.path, files, withheld, made),
+        unknown=tuple(unknown),
+    )
+
+
+def inner_keys(place: Place, main: Repository) -> tuple[str, ...]:
+    """Return what distinguishes the repositories inside a clone as they are now."""
+    inner, _ = _inner(place.path, main, set())
+    return tuple(key for work in inner for key in _keys(place.path, work))
+
+
+def _is_state(place: Place, path: str) -> bool:
+    return place.facts("").holds_state(path.rstrip("/"))
+
+
+def _bare_ones(view: View) -> set[str]:
+    """Return the folders with a `HEAD` that the commit has: such files are a part of the work."""
+    found = view.records(
+        "ls-files", "-z", "--", ":(glob)**/HEAD", variables={"GIT_LITERAL_PATHSPECS": "0"}
+    )
+    return {os.path.dirname(path) for path in found}  # noqa: PTH120 - a text is what is wanted
+
+
+def _inner(
+    clone: Path, main: Repository, tracked: set[str]
+) -> tuple[tuple[InnerWork, ...], list[str]]:
+    """Return what each repository inside a clone holds, and what could not be looked at."""
+    places = inner_places(clone)
+    unknown = [f"{folder} cannot be read" for folder in places.unread]
+    if places.is_cut_short:
+        unknown.append("it holds too many files to look at")
+    found: list[InnerWork] = []
+    seen: dict[Path, InnerRepository] = {}
+    for path in places.work_trees:
+        try:
+            repository = inner_repository(clone, path)
+        except UnsafeClone as error:
+            found.append(InnerWork(path, unknown=error.why))
+            continue
+        seen[repository.git_dir] = repository
+    seen |= {
+        clone / path: _bare(clone, clone / path) for path in places.bare if path not in tracked
+    }
+    tops = [Path(os.path.realpath(clone)) / ".git"]
+    tops += [folder for folder, each in seen.items() if not each.is_linked]
+    for folder in {module for top in tops for module in modules_of(top)} - seen.keys():
+        seen[folder] = _bare(clone, folder)
+    chosen = sorted(seen.values(), key=lambda each: each.path)
+    if len(chosen) > MOST_REPOSITORIES:
+        left = len(chosen) - MOST_REPOSITORIES
+        unknown.append(
+            f"{len(chosen)} repositories lie in it, and {left} of them were not looked at"
+        )
+    found += [inner_work(each, main) for each in chosen[:MOST_REPOSITORIES]]
+    return tuple(found), unknown
+
+
+def _bare(clone: Path, folder: Path) -> InnerRepository:
+    top = Path(os.path.realpath(clone))
+    path = Path(os.path.realpath(folder)).relative_to(top).as_posix()
+    module = path.removeprefix(".git/modules/") if path.startswith(".git/modules/") else None
+    return InnerRepository(path, folder, folder, None, module)
+
+
+def _without_setup(clone: Path, work: InnerWork, made: SetupMade) -> InnerWork | None:
+    """Return what was not there before after the setup; None where that is nothing."""
+    known = set(made.inner)
+    left = replace(
+        work,
+        commits=tuple(each for each in work.commits if _key_of_commit(work, each) not in known),
+        files=tuple(path for path in work.files if _key_of_file(clone, path) not in known),
+        reset=tuple(commit for commit in work.reset if f"{work.path} {commit}" not in known),
+    )
+    return (
+        left if left.commits or left.files or left.reset or left.ignored or left.unknown else None
+    )
+
+
+def _keys(clone: Path, work: InnerWork) -> Iterable[str]:
+    yield from (_key_of_commit(work, each) for each in work.commits)
+    yield from (_key_of_file(clone, path) for path in work.files)
+    yield from (f"{work.path} {commit}" for commit in work.reset)
+
+
+def _key_of_commit(work: InnerWork, each: tuple[str, str]) -> str:
+    return f"{work.path} {each[0]} {each[1]}"
+
+
+def _key_of_file(clone: Path, path: str) -> str:
+    try:
+        facts = os.lstat(clone / path)
+    except OSError:
+        return path
+    return f"{path} {facts.st_size} {facts.st_mtime_ns}"

@@ -1,0 +1,137 @@
+"""Entries of a merge that stand for a commit of another repository, and whether anybody has it.
+
+A commit holds of such a repository no file, only the name of a commit. Owns
+that the project's branch never comes to name one that nobody has, and what
+helps then, as commands.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from shlex import quote
+
+from sow.clones.bringing_along import changes_between
+from sow.clones.candidates import Candidate, NotMergeable
+from sow.clones.gitlinks import GITLINK
+from sow.clones.kept_commits import counterparts, not_below, not_in
+from sow.clones.place import Place
+from sow.errors import StateError
+from sow.git.inert_refs import read_text
+from sow.git.inner_view import InnerRepository, inner_repository, inner_view
+from sow.git.named_commits import remote_commits
+from sow.git.repository import Repository
+from sow.git.settings_text import settings_in
+from sow.git.view import view_of
+
+CONFIG_LIMIT = 1 << 20
+ADDRESS = "ADDRESS"
+"""Stands in a command for what only the reader knows."""
+
+
+def refuse_lost_links(main: Repository, candidate: Candidate, onto: str, result: str) -> None:
+    """Raise NotMergeable where a merge would bring a pointer to a commit that nobody else has."""
+    view = view_of(main.top)
+    changes = [each for each in changes_between(view, onto, result) if each.new_mode == GITLINK]
+    if not changes:
+        return
+    names = _registered(main, result)
+    for change in changes:
+        if change.path not in names and change.old_mode != GITLINK:
+            raise _unregistered(candidate, change.path, change.new)
+        if not _is_kept(main, candidate.place, change.path, names.get(change.path), change.new):
+            raise _not_pushed(main, candidate, change.path, change.new)
+
+
+def _registered(main: Repository, commit: str) -> Mapping[str, str]:
+    """Return the paths that a commit's `.gitmodules` has an address for, with the names there."""
+    code, data, _ = view_of(main.top).answer("cat-file", "blob", f"{commit}:.gitmodules")
+    settings = dict(settings_in(data)) if code == 0 else {}
+    found = {}
+    for key, path in settings.items():
+        name = key.removeprefix("submodule.").removesuffix(".path")
+        if key.endswith(".path") and settings.get(f"submodule.{name}.url"):
+            found[path.rstrip("/")] = name
+    return found
+
+
+def _is_kept(main: Repository, place: Place, path: str, module: str | None, commit: str) -> bool:
+    """Whether another repository than the clone's has a submodule's commit."""
+    nobody = InnerRepository(path, place.path, place.path, None, module)
+    own = counterparts(main, nobody)[1:]
+    if any(not not_in(other, [commit]) for other in own):
+        return True
+    try:
+        inner = inner_repository(place.path, path)
+        object_format = "sha256" if len(commit) == 64 else "sha1"
+        with inner_view(inner, main, object_format) as view:
+            return not not_below(view, [commit], remote_commits(inner.common_dir))
+    except (StateError, OSError):
+        return False
+
+
+def _unregistered(candidate: Candidate, path: str, commit: str) -> NotMergeable:
+    clone = candidate.place.path
+    top, inner, name = (quote(str(text)) for text in (clone, clone / path, path))
+    address = _address(clone, path)
+    add_remote = "" if address else f"git -C {inner} remote add origin {ADDRESS} && "
+    add_files = (
+        f"git -C {top} rm -q --cached {name} && rm -rf {inner}/.git && git -C {top} add {name} &&"
+        f" git -C {top} commit -q -m 'Add the files of '{name}"
+    )
+    return NotMergeable(
+        candidate.task,
+        f"{path} is a repository of its own in its commit, and .gitmodules has no address for it:"
+        f" the project would get the name of commit {commit[:12]} and none of the files",
+        f"Either add its files to the task's work; its own history goes then: `{add_files}`. Or"
+        f" make it a submodule: `{add_remote}{_push(candidate, inner)} && git -C {top} submodule"
+        f" add --force {quote(address) if address else ADDRESS} {name} && git -C {top} commit -q"
+        f" -m 'Make '{name}' a submodule'`. Then `sow merge {candidate.task.id}`.",
+        command=add_files,
+    )
+
+
+def _not_pushed(main: Repository, candidate: Candidate, path: str, commit: str) -> NotMergeable:
+    clone = candidate.place.path
+    here, name = quote(str(main.top)), quote(path)
+    if (clone / path / ".git").exists():
+        top = quote(str(clone))
+        command = _push(candidate, quote(str(clone / path)))
+        hint = (
+            f"Push it: `{command}`. Or give up the change of the submodule: `git -C {top} checkout"
+            f" {candidate.place.base or 'HEAD^'} -- {name} && git -C {top} commit -q -m 'Take back"
+            f" '{name}`."
+        )
+    else:
+        command = (
+            f"git -C {here} submodule update --init {name} && git -C {here}/{name} fetch origin"
+        )
+        hint = (
+            f"Fetch it into the project's own submodule, if its address has it: `{command}`. Else"
+            " make that commit there and push it."
+        )
+    return NotMergeable(
+        candidate.task,
+        f"its commit names commit {commit[:12]} of the submodule {path}, which no other repository"
+        " is known to have",
+        f"{hint} Then `sow merge {candidate.task.id}`.",
+        command=command,
+    )
+
+
+def _push(candidate: Candidate, inner: str) -> str:
+    """Return the command that pushes a repository, and notes that its remote has the commit."""
+    branch = quote(f"refs/heads/{candidate.place.branch}")
+    noted = quote(f"refs/remotes/origin/{candidate.place.branch}")
+    return (
+        f"git -C {inner} push origin HEAD:{branch} && git -C {inner} fetch origin {branch}:{noted}"
+    )
+
+
+def _address(clone: Path, path: str) -> str:
+    """Return the address of the remote of a repository inside a clone; empty without one."""
+    try:
+        found = inner_repository(clone, path)
+        text = read_text(found.common_dir, "config", CONFIG_LIMIT) or ""
+        settings = dict(settings_in(text.encode("utf-8", "surrogateescape")))
+    except StateError:
+        return ""
+    return settings.get("remote.origin.url", "")

@@ -1,0 +1,185 @@
+"""Every form in which work can lie in a task's clone and nowhere else, made by plain git."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from clones.clone_site import name_author, plain
+from clones.making_site import commit
+
+LOCAL = ("-c", "protocol.file.allow=always")
+
+
+def repository(folder: Path, file: str = "inner.txt") -> Path:
+    """Make a repository with one commit."""
+    folder.mkdir(parents=True, exist_ok=True)
+    plain(folder, "init", "-q", "-b", "main")
+    name_author(folder, "An Agent")
+    commit(folder, file, "inner\n")
+    return folder
+
+
+def add_submodule(top: Path, source: Path, name: str = "lib") -> None:
+    """Give a repository a submodule of the main project, committed."""
+    plain(top, *LOCAL, "submodule", "--quiet", "add", str(source), name)
+    plain(top, "commit", "-q", "-m", "A submodule")
+
+
+def initialise(clone: Path, name: str = "lib") -> Path:
+    plain(clone, *LOCAL, "submodule", "--quiet", "update", "--init", name)
+    name_author(clone / name, "An Agent")
+    return clone / name
+
+
+def committed_nested(clone: Path) -> str:
+    repository(clone / "app")
+    plain(clone, "add", "-A", "app")
+    plain(clone, "commit", "-q", "-m", "Scaffold")
+    return "app"
+
+
+def untracked_nested(clone: Path) -> str:
+    repository(clone / "spike")
+    return "spike"
+
+
+def ignored_nested(clone: Path) -> str:
+    repository(clone / "box.local")
+    return "commits of box.local that only it has: main"
+
+
+def ignored_nested_without_a_commit(clone: Path) -> str:
+    folder = clone / "new.local"
+    folder.mkdir()
+    plain(folder, "init", "-q")
+    (folder / "idea.txt").write_text("idea\n")
+    return "uncommitted in new.local: new.local/idea.txt"
+
+
+def ignored_nested_in_a_folder(clone: Path) -> str:
+    repository(clone / "deep.local" / "one" / "two")
+    return "commits of deep.local/one/two that only it has"
+
+
+def ignored_bare(clone: Path) -> str:
+    source = repository(clone.parent / "source")
+    plain(clone, "clone", "-q", "--bare", str(source), "bare.local")
+    return "commits of bare.local that only it has: main"
+
+
+def ignored_worktree(clone: Path) -> str:
+    plain(clone, "worktree", "add", "-q", "tree.local")
+    (clone / "tree.local" / "file").write_text("edited\n")
+    (clone / "tree.local" / "fresh").write_text("fresh\n")
+    return "uncommitted in tree.local: tree.local/file, tree.local/fresh"
+
+
+def detached_worktree(clone: Path) -> str:
+    plain(clone, "worktree", "add", "-q", "--detach", "../elsewhere")
+    commit(clone.parent / "elsewhere", "far", "far\n")
+    return "what is checked out in the working tree elsewhere"
+
+
+def deleted_branch(clone: Path) -> str:
+    branch = plain(clone, "branch", "--show-current")
+    plain(clone, "switch", "-q", "-c", "aside")
+    commit(clone, "aside", "aside\n")
+    plain(clone, "switch", "-q", branch)
+    plain(clone, "branch", "-q", "-D", "aside")
+    return "no branch any more ("
+
+
+def stash(clone: Path) -> str:
+    (clone / "file").write_text("stashed\n")
+    plain(clone, "stash", "-q")
+    return "stash"
+
+
+def odd_ref(clone: Path) -> str:
+    branch = plain(clone, "branch", "--show-current")
+    plain(clone, "switch", "-q", "--detach")
+    commit(clone, "odd", "odd\n")
+    plain(clone, "update-ref", "refs/kept/odd", "HEAD")
+    plain(clone, "switch", "-q", branch)
+    return "kept/odd"
+
+
+def submodule_commit(clone: Path) -> str:
+    commit(initialise(clone), "lib.txt", "changed\n")
+    plain(clone, "commit", "-q", "-am", "Take the library along")
+    return "commits of lib that only it has: what is checked out"
+
+
+def submodule_side_branch(clone: Path) -> str:
+    lib = initialise(clone)
+    plain(lib, "switch", "-q", "-c", "side")
+    commit(lib, "lib.txt", "side\n")
+    plain(lib, "checkout", "-q", "--detach", "HEAD^")
+    return "commits of lib that only it has: side"
+
+
+def submodule_stash(clone: Path) -> str:
+    lib = initialise(clone)
+    (lib / "lib.txt").write_text("stashed\n")
+    plain(lib, "stash", "-q")
+    return "commits of lib that only it has: stash"
+
+
+def submodule_edited(clone: Path) -> str:
+    lib = initialise(clone)
+    (lib / "lib.txt").write_text("edited\n")
+    (lib / "more.txt").write_text("more\n")
+    return "uncommitted in lib: lib/lib.txt, lib/more.txt"
+
+
+def submodule_removed_again(clone: Path) -> str:
+    lib = initialise(clone)
+    plain(lib, "switch", "-q", "-c", "side")
+    commit(lib, "lib.txt", "side\n")
+    plain(clone, "submodule", "--quiet", "deinit", "-f", "lib")
+    return "commits of .git/modules/lib that only it has: "
+
+
+def file_in_an_empty_submodule(clone: Path) -> str:
+    (clone / "lib" / "notes.txt").write_text("notes\n")
+    return "uncommitted: lib/notes.txt"
+
+
+def unreadable_nested(clone: Path) -> str:
+    inner = repository(clone / "odd.local")
+    (inner / ".git" / "objects").rename(clone.parent / "objects")
+    (inner / ".git" / "objects").symlink_to(clone.parent / "objects")
+    return "the repository odd.local cannot be judged"
+
+
+def nested_with_a_git_folder_elsewhere(clone: Path) -> str:
+    away = clone.parent / "away"
+    plain(clone.parent, "init", "-q", "--separate-git-dir", str(away), str(clone / "far.local"))
+    (clone / "far.local" / "work").write_text("work\n")
+    return "the repository far.local cannot be judged"
+
+
+FORMS: dict[str, Callable[[Path], str]] = {
+    form.__name__: form
+    for form in (
+        committed_nested,
+        untracked_nested,
+        ignored_nested,
+        ignored_nested_without_a_commit,
+        ignored_nested_in_a_folder,
+        ignored_bare,
+        ignored_worktree,
+        detached_worktree,
+        deleted_branch,
+        stash,
+        odd_ref,
+        submodule_commit,
+        submodule_side_branch,
+        submodule_stash,
+        submodule_edited,
+        submodule_removed_again,
+        file_in_an_empty_submodule,
+        unreadable_nested,
+        nested_with_a_git_folder_elsewhere,
+    )
+}
+"""Each makes one form in a clone and returns words of what is said of it."""

@@ -1,0 +1,175 @@
+"""What lies in a clone and nowhere else keeps it, whatever form it has, and is named."""
+
+import pytest
+from clones.clone_site import make_hostile, plain, traces
+from clones.lost_work import FORMS, add_submodule, initialise, repository
+from clones.making_site import bring, commit, make_home
+
+from sow.clones.listing import standing_of
+from sow.clones.made_by_setup import ready_clone
+from sow.clones.main_checkout import main_checkout
+from sow.clones.mark import own_mark
+from sow.clones.record import note_clone
+from sow.clones.removal import WorkWouldBeLost, prune_clones, remove_clone
+from sow.state.tasks import abandon, list_tasks
+
+pytestmark = pytest.mark.slow  # process after process
+ALONE = ("-c", "fetch.recurseSubmodules=false")
+NOON = 1_769_860_800.0
+
+
+@pytest.fixture
+def home(tmp_path):
+    """Return a repository with a submodule, and a clone in which a task has done its work."""
+    made = make_home(tmp_path)
+    add_submodule(made.top, repository(tmp_path / "library", "lib.txt"))
+    made.make()
+    return made
+
+
+def main_of(home):
+    return main_checkout(home.workspace, home.settings)
+
+
+def merge(home):
+    plain(home.top, "merge", "-q", "--no-edit", bring(home, words=ALONE))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_work_of_every_form_keeps_the_clone_and_is_named(home, form):
+    path = home.place().path
+    commit(path, "new", "work\n")
+    words = FORMS[form](path)
+    merge(home)
+    before = plain(path, "for-each-ref")
+    with pytest.raises(WorkWouldBeLost) as caught:
+        remove_clone(main_of(home), home.place(), discard=False)
+    assert words in caught.value.message
+    assert "--discard" in caught.value.hint
+    abandon(home.workspace, "010", now=NOON)
+    done = prune_clones(main_of(home), list_tasks(home.workspace))
+    assert [each.task for each in done.kept] == ["010"]
+    assert any(words in reason for reason in done.kept[0].reasons)
+    assert plain(path, "for-each-ref") == before
+    gone = remove_clone(main_of(home), home.place(), discard=True)
+    assert any(words in reason for reason in gone.reasons)
+    assert not path.exists()
+
+
+def test_what_was_pushed_or_is_in_the_projects_own_submodule_is_kept(home, tmp_path):
+    path = home.place().path
+    lib = initialise(path)
+    pushed = commit(lib, "lib.txt", "pushed\n")
+    plain(lib, "push", "-q", "origin", "HEAD:refs/heads/from-the-task")
+    fetched = commit(lib, "lib.txt", "fetched\n")
+    assert standing_of(main_of(home), home.place()).losses
+    plain(home.top / "lib", "fetch", "-q", str(lib), f"{fetched}:refs/heads/kept")
+    plain(path, "checkout", "-q", "--", ".")
+    found = standing_of(main_of(home), home.place())
+    assert [work.files or work.commits for work in found.inventory.inner] == []
+    assert pushed != fetched
+
+
+def test_what_was_amended_rebased_or_squashed_keeps_no_clone(home):
+    path = home.place().path
+    commit(path, "new", "first\n")
+    (path / "new").write_text("better\n")
+    plain(path, "commit", "-q", "-a", "--amend", "-m", "Better")
+    for text in ("a\n", "b\n"):
+        commit(path, "more", text)
+    plain(path, "reset", "-q", "--soft", "HEAD~2")
+    plain(path, "commit", "-q", "-m", "Both")
+    merge(home)
+    assert standing_of(main_of(home), home.place()).reasons == ()
+
+
+def test_commits_that_were_reset_and_ignored_files_are_told_and_keep_no_clone(home):
+    path = home.place().path
+    gone = commit(path, "bad", "bad\n")
+    plain(path, "reset", "-q", "--hard", "HEAD^")
+    (path / "out.local").mkdir()
+    for name in ("one", "two"):
+        (path / "out.local" / name).write_text(name)
+    (path / "note.local").write_text("note\n")
+    found = standing_of(main_of(home), home.place())
+    assert found.reasons == ()
+    assert found.goes_along == (
+        "ignored files: note.local, out.local/ (2 files)",
+        f"commits that were reset: {gone[:12]}",
+    )
+
+
+def test_nothing_of_a_hostile_repository_within_acts(home, tmp_path):
+    path = home.place().path
+    inner = repository(path / "evil.local")
+
+    class Site:
+        clone = inner
+
+    folder = make_hostile(Site, tmp_path / "traps")
+    (inner / "a.txt").write_text("text\n")
+    assert "evil.local/a.txt" in standing_of(main_of(home), home.place()).reasons[0]
+    assert traces(folder) == []
+
+
+def test_more_repositories_than_are_looked_at_keep_the_clone(home, monkeypatch):
+    monkeypatch.setattr("sow.clones.inventory.MOST_REPOSITORIES", 2)
+    path = home.place().path
+    for number in range(3):
+        repository(path / f"many.local/{number}")
+    reasons = standing_of(main_of(home), home.place()).reasons
+    assert "3 repositories lie in it, and 1 of them were not looked at" in reasons[0]
+
+
+def results(path):
+    for name in ("out.local/a.csv", "out.local/deep/b.csv", "cache.local", "new"):
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(name)
+    (path / "out.local/link").symlink_to("/etc/passwd")
+    plain(path, "add", "new")
+    plain(path, "commit", "-q", "-m", "Work")
+
+
+def test_results_that_are_asked_for_are_kept_and_the_others_are_named(home):
+    home = home.with_settings(keep=("out.local/",))
+    place = home.place()
+    results(place.path)
+    merge(home)
+    gone = remove_clone(main_of(home), place, discard=False)
+    kept = place.path.with_name("kept") / "010"
+    assert not place.path.exists()
+    assert gone.kept.folder == kept
+    assert (kept / "out.local/deep/b.csv").read_text() == "out.local/deep/b.csv"
+    assert (kept / "out.local/link").is_symlink()
+    assert gone.goes_along == ("ignored files: cache.local",)
+
+
+def test_results_of_an_earlier_clone_are_not_overwritten(home):
+    home = home.with_settings(keep=("out.local",))
+    for text in ("first", "second"):
+        home.make()
+        path = home.place().path
+        (path / "out.local").write_text(text)
+        remove_clone(main_of(home), home.place(), discard=False)
+    kept = path.with_name("kept")
+    assert (kept / "010/out.local").read_text() == "first"
+    assert (kept / "010.2/out.local").read_text() == "second"
+
+
+def test_what_the_setup_has_made_is_nobodys_work_and_what_came_since_is(home):
+    home.make("020")
+    place, main = home.place("020"), home.repository
+    repository(place.path / "vendor.local" / "tool")
+    (place.path / "vendor.local" / "list").write_text("list\n")
+    note_clone(main, own_mark(place), ready_clone(place, main))
+
+    def found():
+        return standing_of(main_of(home), place)
+
+    assert (found().reasons, found().goes_along) == ((), ())
+    commit(place.path / "vendor.local" / "tool", "mine", "mine\n")
+    (place.path / "vendor.local" / "mine").write_text("mine\n")
+    assert found().reasons == (
+        "commits of vendor.local/tool that only it has: main, what is checked out",
+    )
+    assert found().goes_along == ("ignored files: vendor.local/mine",)
