@@ -18,6 +18,8 @@ class Dependency(msgspec.Struct, frozen=True, kw_only=True):
     """None where it cannot be read."""
     is_under_way: bool = False
     """Whether a job of it lives, or another batch drives it."""
+    left_in_tree: tuple[str, ...] = ()
+    """Files of it that are in no commit, so that no clone begins with them."""
     goes_on: bool = False
     """Whether it comes to its end without a person, as far as can be told."""
 
@@ -73,6 +75,13 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it has a clone of its own, and so a commit that it began at."""
     clone_is_gone: bool = False
     """Whether somebody has removed that clone; its branch is in the repository still."""
+    left_in_tree: tuple[str, ...] = ()
+    """Files that were changed while it was done without a clone, and that are in no commit."""
+    batch: int = 0
+    tree: str = ""
+    """The top of the checked-out tree, where there is anything in it to tell of."""
+    begins_in_clone: bool = False
+    """Whether its batch has a call begin it in a clone."""
     missing: str = ""
     """Why its author's work is not in the repository, though it has ended; empty where it is."""
     is_untaken: bool = False

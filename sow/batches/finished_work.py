@@ -5,7 +5,7 @@ Owns that half of an item's way, from `needs_review` to merged. Pure.
 
 from sow.batches.deeds import Deed, Standing
 from sow.batches.facts import EndedJob, ItemFacts
-from sow.batches.wishes import asks, resume, wants
+from sow.batches.wishes import asks, commit_first, resume, wants
 from sow.lifecycle.task_ways import bringing_back
 from sow.reports.budgets import command_of
 from sow.schema.batch import Accept, BatchPolicy, ItemState
@@ -39,6 +39,8 @@ def asks_about_check(found: Standing, item: ItemFacts, policy: BatchPolicy) -> b
 
 def completed(item: ItemFacts, policy: BatchPolicy) -> Standing:
     """Return what is left to do for a completed task: to merge it, where that is asked for."""
+    if policy.merge and item.left_in_tree:
+        return commit_first(item, item.task, item.left_in_tree)
     if not policy.merge or not item.has_clone or item.is_merged:
         return Standing(task=item.task, state=ItemState.DONE)
     badly = _ended_badly(item)
@@ -155,6 +157,8 @@ def _given_back(item: ItemFacts, policy: BatchPolicy, deed: Deed) -> Standing:
 
 def _accepted(item: ItemFacts, policy: BatchPolicy) -> Standing:
     """Return what follows for work that is accepted, and checked where that is asked for."""
+    if policy.merge and item.left_in_tree:
+        return commit_first(item, item.task, item.left_in_tree)
     if not policy.merge or not item.has_clone or item.is_merged:
         return wants(item, ItemState.MERGING, Deed.COMPLETE)
     if _merge_is_red(item):

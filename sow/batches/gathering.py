@@ -193,7 +193,7 @@ class _Look:
         try:
             task = self._seen.task(item.task_id)
             facts = self._facts(item, task, history)
-            return self._with_branch(facts, task, history)
+            return self._with_tree(self._with_branch(facts, task, history))
         except SowError as error:
             if passing_fault(error) is not None:
                 raise
@@ -226,9 +226,17 @@ class _Look:
             updates=history.updates_in_a_row(item.forgiven),
             steps=max((job.step or 0 for job in history.jobs), default=0),
             forgiven=item.forgiven,
+            batch=self._batch.id,
+            begins_in_clone=self._batch.policy.clone is True,
             refusal="" if self._has_room(item.reached) else item.refusal,
             refused_by=item.reached if item.refusal else None,
         )
+
+    def _with_tree(self, facts: ItemFacts) -> ItemFacts:
+        """Add where the files lie that are in no commit, if any are."""
+        if not facts.left_in_tree and not any(other.left_in_tree for other in facts.outside):
+            return facts
+        return msgspec.structs.replace(facts, tree=str(self._branches.main.repository.top))
 
     def _was_cloned(self, task: Task) -> bool:
         """Whether a finished task has a clone of which its state says nothing any more."""
@@ -254,12 +262,23 @@ class _Look:
 
     def _outside(self, task_id: TaskId) -> Dependency:
         try:
-            status = self._seen.task(task_id).status
+            task = self._seen.task(task_id)
         except StateError:
             return Dependency(task=task_id, status=None)
+        status = task.status
+        left: tuple[str, ...] = ()
+        if status is TaskStatus.COMPLETED and task.clone is UNSET and not self._was_cloned(task):
+            merges = self._batch.policy.merge
+            left = self._branches.left_in_tree(task, with_later=False) if merges else ()
         driven = task_id in self._open or status is TaskStatus.IN_PROGRESS
         goes_on = status is not TaskStatus.COMPLETED and self._others.go_on(task_id)
-        return Dependency(task=task_id, status=status, is_under_way=driven, goes_on=goes_on)
+        return Dependency(
+            task=task_id,
+            status=status,
+            is_under_way=driven,
+            goes_on=goes_on,
+            left_in_tree=left,
+        )
 
     def _live(self, task_id: TaskId, history: _History) -> LiveJob | None:
         job = history.live
@@ -286,8 +305,11 @@ class _Look:
         if facts.status not in (TaskStatus.NEEDS_REVIEW, TaskStatus.COMPLETED):
             return facts
         if not facts.has_clone:
+            merges = self._batch.policy.merge and facts.live is None
+            left = self._branches.left_in_tree(task, with_later=True) if merges else ()
             return msgspec.structs.replace(
                 facts,
+                left_in_tree=left,
                 verdict_stands=_is_later(task.review, history),
                 check_stands=_was_checked(history),
             )

@@ -11,7 +11,16 @@ from collections.abc import Mapping, Sequence
 from sow.batches.deeds import Deed, Standing
 from sow.batches.facts import Dependency, ItemFacts, LiveJob
 from sow.batches.finished_work import completed, is_on_its_way, needs_review
-from sow.batches.wishes import answer, asks, resume, run_again, wants, with_more_budget
+from sow.batches.wishes import (
+    answer,
+    asks,
+    commit_first,
+    resume,
+    run_again,
+    spawn,
+    wants,
+    with_more_budget,
+)
 from sow.schema.batch import BatchPolicy, ItemState
 from sow.schema.causes import Cause
 from sow.schema.job import JobState
@@ -87,7 +96,7 @@ def _pending(item: ItemFacts, before: Mapping[str, Standing]) -> Standing:
     last = item.last
     is_cancelled = last is not None and last.state is JobState.CANCELLED and last.cancel_asked
     if last is not None and is_cancelled and last.id > item.forgiven:
-        return asks(item, f"job {last.id} was cancelled", f"sow agent spawn {item.task}")
+        return asks(item, f"job {last.id} was cancelled", spawn(item))
     for other in item.outside:
         reason = _hopeless(other)
         if reason:
@@ -100,6 +109,9 @@ def _pending(item: ItemFacts, before: Mapping[str, Standing]) -> Standing:
     outside = _unmet(item)
     if waits or outside:
         return _waiting(item, [*waits, *(other.task for other in outside)], outside)
+    lacking = next((other for other in item.outside if other.left_in_tree), None)
+    if lacking is not None:
+        return commit_first(item, lacking.task, lacking.left_in_tree)
     return wants(item, ItemState.WAITING, Deed.SPAWN)
 
 

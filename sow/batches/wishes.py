@@ -4,11 +4,17 @@ Owns the commands that a person is named. When which of these is right is
 `item_standing`'s and `finished_work`'s. Pure.
 """
 
+from collections.abc import Sequence
+
 from sow.batches.deeds import Deed, Standing
 from sow.batches.facts import ItemFacts
+from sow.lifecycle.refusal_steps import committing
 from sow.reports.budgets import command_of, option_of
 from sow.schema.batch import ItemState
 from sow.schema.budget import ReachedBudget
+from sow.terminal_text import readable
+
+MOST_NAMED = 5
 
 
 def wants(item: ItemFacts, state: ItemState, deed: Deed, *, in_turn: bool = False) -> Standing:
@@ -33,7 +39,22 @@ def resume(item: ItemFacts) -> str:
 
 def run_again(item: ItemFacts) -> str:
     """Return the command that has an author work on an item again, in its session if it has one."""
-    return resume(item) if item.session_started else f"sow agent spawn {item.task}"
+    return resume(item) if item.session_started else spawn(item)
+
+
+def spawn(item: ItemFacts) -> str:
+    """Return the command that begins an item, where its batch would have it done."""
+    apart = " --clone" if item.begins_in_clone and not item.has_clone else ""
+    return f"sow agent spawn {item.task}{apart}"
+
+
+def commit_first(item: ItemFacts, task: str, paths: Sequence[str]) -> Standing:
+    """Return that a person commits what lies in the working tree alone: no merge brings it."""
+    names = ", ".join(map(readable, paths[:MOST_NAMED]))
+    more = f" and {len(paths) - MOST_NAMED} more" * (len(paths) > MOST_NAMED)
+    whose = "it" if task == item.task else f"task {task}"
+    reason = f"{whose} was done without a clone, and is in no commit: {names}{more}"
+    return asks(item, reason, f"{committing(paths, item.tree)} && sow batch resume {item.batch}")
 
 
 def with_more_budget(item: ItemFacts, reason: str, reached: ReachedBudget | None) -> Standing:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from sow.clones.candidates import branch_tip, project_branch
+from sow.clones.left_in_tree import changed_files, of_task, until_its_end
 from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.clones.same_merge import differs_by_merges_alone, taken_back
 from sow.clones.taken_up import is_untaken
@@ -44,6 +45,22 @@ class TaskBranches:
             return read_ref(self.main.repository.common_dir, name)
         except UnsafeClone:  # the branches are kept in another form
             return view_of(self.main.repository.top).commit_of(name)
+
+    @cached_property
+    def changed_files(self) -> tuple[str, ...]:
+        """The files of the checked-out tree that differ from its last commit."""
+        return changed_files(self.main)
+
+    def left_in_tree(self, task: Task, *, with_later: bool) -> tuple[str, ...]:
+        """Return the files in no commit that a task without a clone may have changed.
+
+        `with_later`: also those that somebody has changed since it was completed.
+        """
+        try:
+            paths = of_task(self.main, task, self.changed_files)
+            return paths if with_later else until_its_end(self.main, task, paths)
+        except (NoRepository, GitMissing):
+            return ()  # there is no branch that could lack them
 
     def is_noted(self, task: Task) -> bool:
         """Whether sow's own record knows of a clone of a task's."""

@@ -31,6 +31,13 @@ def policy_of(
     return msgspec.structs.replace(policy, budget=budget)
 
 
+def in_clones(section: BatchSection | None) -> bool:
+    """Whether the tasks of a repository's batches are done in clones, so that a merge has them."""
+    if section is None or section.clone is False:
+        return False
+    return section.clone is True or section.merge is True
+
+
 def batch_origins(source: Source[RepositoryConfigFile]) -> dict[Key, Origin]:
     """Return the origin of each key of the section."""
     given = _given(source)

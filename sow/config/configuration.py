@@ -15,7 +15,7 @@ from sow.config.config_errors import UnknownExecutor
 from sow.config.notify import NotifyCommand
 from sow.config.origin import DEFAULT, Key, Origin
 from sow.schema.budget import Amounts
-from sow.schema.config import ApproveRule, ReviewRule
+from sow.schema.config import ApproveRule, CloneUse, ReviewRule
 from sow.schema.executor import ExecutorConfig
 from sow.schema.notification import NotifyEvent
 from sow.schema.usage import Prices
@@ -75,6 +75,8 @@ class Configuration(msgspec.Struct, frozen=True):
     project_budget: Amounts | None = None
     """What all agents may spend for the repository's project."""
     clones: CloneSettings = CloneSettings()
+    batch_clones: bool = False
+    """Whether the repository's batches do tasks in clones: they say so, or that they merge."""
     checks: Checks = Checks()
     reviews: ReviewRule = ReviewRule.OPTIONAL
     """Who may say that a task is completed."""
@@ -84,6 +86,15 @@ class Configuration(msgspec.Struct, frozen=True):
     """The user's own command for each event that has one."""
     warnings: tuple[str, ...] = ()
     """What the files and the environment say without effect, one sentence each."""
+
+    @property
+    def new_clones(self) -> str:
+        """When an agent that begins works in a clone: `never`, `parallel`, `always`, or `asked`.
+
+        `asked`: where its call says so, as the repository's batches do.
+        """
+        use = self.clones.use
+        return "asked" if self.batch_clones and use is not CloneUse.ALWAYS else use.value
 
     def origin(self, *key: str) -> Origin:
         """Return the origin of the value at `key`."""

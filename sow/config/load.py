@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from sow import own_variables
 from sow.agent_clis.known import AGENT_CLIS
-from sow.config.batches import batch_origins
+from sow.config.batches import batch_origins, in_clones
 from sow.config.budgets import KEY as BUDGET
 from sow.config.budgets import budget_keys, budget_of
 from sow.config.checks import checks_of, keys_of
@@ -109,6 +109,7 @@ def load_configuration(
         | {("approve",): FILE if user.content.approve else DEFAULT},
         repository_path=repository_path,
         clones=clones,
+        batch_clones=in_clones(repository.content.batch),
         checks=checks,
         reviews=repository.content.reviews or ReviewRule.OPTIONAL,
         notify=notify,

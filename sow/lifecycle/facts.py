@@ -87,7 +87,8 @@ class Facts(Struct, frozen=True):
     """How often it was planned; from the second on, corrections are to be made."""
     tasks: tuple[TaskFacts, ...] = ()
     clones: str = "never"
-    """Whether agents work in clones of their own: `never`, `parallel` or `always`."""
+    """Whether agents work in clones of their own: `never`, `parallel`, `always`, or `asked`, where
+    a call has to say so, as the repository's batches do."""
     has_batches: bool = False
     """Whether the team has its tasks done in batches, as the repository's settings say."""
     outputs: tuple[DocumentFacts, ...] = ()

@@ -32,17 +32,18 @@ def first_after(error: SowError) -> str:
     return after(error)[0].command
 
 
+def committing(paths: Sequence[str], folder: str = "") -> str:
+    """Return the commands that commit some files, in the working tree at a folder, or here."""
+    there = f"git -C {quote(folder)}" if folder else "git"
+    listed = " ".join(quote(path) for path in paths)
+    named = f"-- {listed}" if len(paths) <= MOST_PATHS else "--all"
+    only = f" {named}" if len(paths) <= MOST_PATHS else ""
+    return f'{there} add {named} && {there} commit -m "<what was changed>"{only}'
+
+
 def _commit(error: Any) -> Sequence[Remedy]:
-    there = f"git -C {quote(str(error.folder))}"
-    paths = " ".join(quote(path) for path in error.paths)
-    named = f"-- {paths}" if len(error.paths) <= MOST_PATHS else "--all"
-    only = f" {named}" if len(error.paths) <= MOST_PATHS else ""
-    return [
-        Remedy(
-            f'{there} add {named} && {there} commit -m "<what was changed>"{only}',
-            "a merge touches files with changes that are in no commit",
-        )
-    ]
+    why = "a merge touches files with changes that are in no commit"
+    return [Remedy(committing(error.paths, str(error.folder)), why)]
 
 
 def _conflict(error: Any) -> Sequence[Remedy]:

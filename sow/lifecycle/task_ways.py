@@ -15,6 +15,8 @@ from sow.lifecycle.whole_verdict import ENOUGH
 SOLVE = "Solve the conflicts of the merge that is under way in your clone, and commit it."
 GO_ON = '"Go on."'
 TRUST = "sow trust"
+IN_CLONES = ("always", "asked")
+"""When whoever begins works in a clone, which holds what the task depends on."""
 LOST = "session_unknown"
 """The cause of a job whose CLI has lost the session."""
 
@@ -229,7 +231,9 @@ def _begun(tasks: Sequence[TaskFacts], clones: str) -> Iterator[Remedy]:
     if plain:
         named, more = plain[:MOST_NAMED], len(plain) - MOST_NAMED
         rest = f", and {more} more" if more > 0 else ""
-        yield Remedy(f"sow agent spawn {' '.join(named)}", f"ready: {', '.join(named)}{rest}")
+        apart = " --clone" if clones == "asked" else ""
+        command = f"sow agent spawn {' '.join(named)}{apart}"
+        yield Remedy(command, f"ready: {', '.join(named)}{rest}")
 
 
 def ready_among(tasks: Sequence[TaskFacts], clones: str) -> list[TaskFacts]:
@@ -239,7 +243,7 @@ def ready_among(tasks: Sequence[TaskFacts], clones: str) -> list[TaskFacts]:
     def is_met(task: TaskFacts, other: TaskFacts | None) -> bool:
         if other is None or other.status != "completed":
             return False
-        return not other.is_unmerged or clones == "always" or task.has_clone
+        return not other.is_unmerged or clones in IN_CLONES or task.has_clone
 
     return [
         task

@@ -64,7 +64,7 @@ def project_facts(
         state=project.standing,
         iteration=project.round,
         tasks=task_facts,
-        clones=configuration.clones.use.value if configuration is not None else "never",
+        clones=configuration.new_clones if configuration is not None else "never",
         has_batches=_has_batches(configuration),
         outputs=_documents(workspace, project),
         open_feedback=tuple(note.id for note in open_feedback(project)),

@@ -133,7 +133,9 @@ def test_nothing_is_named_for_what_something_is_at_work_on(seed: int) -> None:
     for _ in range(300):
         tasks = [random_task(chance, task) for task in ("010", "020", "030", "040")]
         busy = [task.id for task in tasks if task.is_at_work or task.batch]
-        for remedy in task_ways.ways_on(tasks, chance.choice(("never", "parallel", "always"))):
+        for remedy in task_ways.ways_on(
+            tasks, chance.choice(("never", "parallel", "always", "asked"))
+        ):
             named = [word for word in remedy.command.partition('"')[0].split() if word in busy]
             assert not named, (remedy, tasks)
 

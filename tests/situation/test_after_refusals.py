@@ -83,3 +83,13 @@ def test_a_renamed_branch_is_given_to_the_project(site: RefusalSite) -> None:
         "sow project set branch trunk",
         "sow merge 010",
     ]
+
+
+def test_a_task_is_begun_in_a_clone_where_the_team_s_batches_merge(site: RefusalSite) -> None:
+    site.settings(clones={"use": "parallel"}, batch={"merge": True})
+    site.desk.task("010")
+    assert commands(site.next_lines())[0] == "sow agent spawn 010 --clone"
+    site.settings(clones={"use": "parallel"}, batch={"merge": True, "clone": False})
+    assert commands(site.next_lines())[0] == "sow agent spawn 010"
+    site.settings(batch={"merge": True})
+    assert commands(site.next_lines())[0] == "sow agent spawn 010", "clones.use says so already"
