@@ -29,7 +29,9 @@ from sow.terminal_text import printable, readable
 def update(task: str | None, task_option: str | None, as_json: bool) -> int:
     """Bring the project's branch into the clone of a task.
 
-    Without a conflict the merge is committed on the task's branch. A conflict
+    Without a conflict the merge is committed on the task's branch. Submodules
+    that are initialised there move along where their commit is on this machine;
+    a note names those that stay. A conflict
     is left in the clone with its marks, for you or for the task's agent (`sow
     agent resume TASK --conflict`) to solve. Refused while a job of the task
     lives, and where something in the clone is not committed.
@@ -60,10 +62,13 @@ def _view(place: Place, updated: Updated) -> CloneUpdated:
         commit=updated.commit,
         merged=updated.merged,
         conflicts=tuple(map(readable, updated.conflicts)),
+        notes=tuple(map(readable, updated.notes)),
     )
 
 
 def _print(place: Place, updated: Updated, *, is_completed: bool) -> None:
+    for note in updated.notes:
+        click.echo(f"Note: {printable(note)}", err=True)
     if updated.merged is None:
         click.echo(f"{place.task} clone has all of the project's branch.")
     elif not updated.conflicts:

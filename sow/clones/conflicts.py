@@ -7,6 +7,7 @@ committed by it is brought into the repository. The git of it is `update`.
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sow.clones.bring_back import bring_back
 from sow.clones.candidates import project_branch
@@ -16,6 +17,7 @@ from sow.clones.main_checkout import MainCheckout
 from sow.clones.place import Place
 from sow.clones.removal import LOCK_SECONDS, Ask
 from sow.clones.steps import no_step
+from sow.clones.submodules import move_along
 from sow.clones.unsolved import unsolved_paths
 from sow.clones.update import CannotUpdate, Updated, finish_update, update_clone
 from sow.git.inert_refs import read_head, read_text
@@ -57,7 +59,9 @@ def update_of_clone(
         updated = update_clone(facts, main.repository, branch, withheld=withheld, step=step)
         if not updated.conflicts:  # also where it had all: an update may have been killed here
             bring_back(facts, main.repository, step=step)
-    return updated
+        step("submodules next")
+        notes = move_along(place.path, main.repository, updated.links)
+    return replace(updated, notes=notes)
 
 
 def conflict_in(main: MainCheckout, place: Place) -> Conflict | None:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from sow.git.run import LONG_SECONDS
 from sow.git.view import View
 
 GITLINK = "160000"
@@ -21,6 +22,16 @@ def gitlinks(view: View) -> dict[str, str]:
 def is_repository(path: Path) -> bool:
     """Whether a folder has a git folder of its own, or names one."""
     return os.path.lexists(path / ".git")
+
+
+def links_of(view: View, tree: str) -> dict[str, str]:
+    """Return the same of a commit or tree. Raises GitRefused."""
+    found = {}
+    for record in view.records("ls-tree", "-r", "-z", "--full-tree", tree, seconds=LONG_SECONDS):
+        facts, _, path = record.partition("\t")
+        if facts.startswith(GITLINK):
+            found[path] = facts.split()[2]
+    return found
 
 
 def files_in_empty_links(top: Path, links: Collection[str]) -> Iterator[str]:

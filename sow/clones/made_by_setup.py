@@ -47,5 +47,7 @@ def ready_clone(place: Place, main: Repository) -> SetupMade:
     ignored = split_records(git_bytes(place.path, *words, seconds=LONG_SECONDS))
     inner = inner_keys(place, main)
     mark = place.path / MARK_PLACE
-    os.utime(mark)  # its time of change is now, by the file system's own clock
+    os.utime(
+        mark, follow_symlinks=False
+    )  # its time of change is now, by the file system's own clock
     return SetupMade(mark.lstat().st_ctime_ns, tuple(ignored), inner)

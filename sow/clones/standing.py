@@ -57,15 +57,19 @@ class Standing(Struct, frozen=True):
     @property
     def losses(self) -> tuple[str, ...]:
         """What would be lost with it, in a few words each."""
+        return self.losses_named(MOST_NAMED)
+
+    def losses_named(self, most: int) -> tuple[str, ...]:
+        """Return the same with so many names of each kind."""
         found = []
         for unknown in (self.unknown, *self.inventory.unknown):
             if unknown:
                 found.append(f"cannot be judged: {unknown}")
         if self.uncommitted:
-            found.append(f"uncommitted: {text_of(self.uncommitted, MOST_NAMED)}")
+            found.append(f"uncommitted: {text_of(self.uncommitted, most)}")
         if self.unbrought:
-            found.append(f"not in the repository: {text_of(self.unbrought, MOST_NAMED)}")
-        found += [words for work in self.inventory.inner for words in _words_of(work)]
+            found.append(f"not in the repository: {text_of(self.unbrought, most)}")
+        found += [words for work in self.inventory.inner for words in _words_of(work, most)]
         return tuple(found)
 
     @property
@@ -86,16 +90,16 @@ class Standing(Struct, frozen=True):
         return tuple(found)
 
 
-def _words_of(work: InnerWork) -> list[str]:
+def _words_of(work: InnerWork, most: int) -> list[str]:
     """Return in words what a repository inside a clone holds."""
     found = []
     if work.unknown:
         found.append(f"the repository {work.path} cannot be judged: {work.unknown}")
     if work.files:
-        found.append(f"uncommitted in {work.path}: {text_of(work.files, MOST_NAMED)}")
+        found.append(f"uncommitted in {work.path}: {text_of(work.files, most)}")
     if work.commits:
         names = [name for name, _ in work.commits]
-        found.append(f"commits of {work.path} that only it has: {text_of(names, MOST_NAMED)}")
+        found.append(f"commits of {work.path} that only it has: {text_of(names, most)}")
     return found
 
 

@@ -15,6 +15,7 @@ from sow.clones.bringing_along import changes_between, foreign_paths, write_file
 from sow.clones.brought_otherwise import project_side
 from sow.clones.facts import CloneFacts
 from sow.clones.steps import no_step, read_note, remove_note, write_note
+from sow.clones.submodules import Link, links_between
 from sow.clones.work_tree import absent_paths, hide_absent, work_tree
 from sow.errors import StateError
 from sow.git.identity import identity_of
@@ -64,6 +65,10 @@ class Updated(Struct, frozen=True):
     """The files in conflict, which hold marks now: then nothing was committed yet."""
     words: str = ""
     """What git says of the conflicts."""
+    links: tuple[Link, ...] = ()
+    """The entries of submodules that have no conflict."""
+    notes: tuple[str, ...] = ()
+    """What a person should know, in sentences."""
 
 
 def update_clone(
@@ -87,7 +92,7 @@ def update_clone(
     with private_view(facts.path, main) as view:
         here = _here(view, facts)
         if view.commit_of(wanted) and view.is_ancestor(wanted, here):
-            return Updated(here, None)
+            return Updated(here, None, links=links_between(view, here, here))
         found = work_tree(view, facts, here, withheld)
         if found.paths:
             raise CannotUpdate(facts, "these changes are not committed", found.paths)
@@ -100,9 +105,10 @@ def update_clone(
         write_note(main, KIND, facts.branch, note)
         step("noted")
         _carry_out(view, facts, note, step)
+        conflicts = tuple(dict.fromkeys(entry[3] for entry in note["stages"]))
+        links = links_between(view, here, note["tree"], conflicts)
     remove_note(main, KIND, facts.branch)
-    conflicts = tuple(dict.fromkeys(entry[3] for entry in note["stages"]))
-    return Updated(note["commit"] or here, wanted, conflicts, note["words"])
+    return Updated(note["commit"] or here, wanted, conflicts, note["words"], links)
 
 
 def finish_update(facts: CloneFacts, main: Repository) -> None:

@@ -1,9 +1,12 @@
 """What lies in a clone and nowhere else keeps it, whatever form it has, and is named."""
 
+from random import Random
+
 import pytest
 from clones.clone_site import make_hostile, plain, traces
 from clones.lost_work import FORMS, add_submodule, initialise, repository
 from clones.making_site import bring, commit, make_home
+from proving import seeds
 
 from sow.clones.listing import standing_of
 from sow.clones.made_by_setup import ready_clone
@@ -173,3 +176,26 @@ def test_what_the_setup_has_made_is_nobodys_work_and_what_came_since_is(home):
         "commits of vendor.local/tool that only it has: main, what is checked out",
     )
     assert found().goes_along == ("ignored files: vendor.local/mine",)
+
+
+APART = {"submodule_removed_again", "file_in_an_empty_submodule"}
+"""Forms that do away with what others have made, or need that it is not there."""
+
+
+@pytest.mark.parametrize("seed", seeds(7, 2024, 31, 8))
+def test_whatever_a_clone_holds_no_removal_loses_what_it_does_not_name(home, seed):
+    path = home.place().path
+    commit(path, "new", "work\n")
+    chosen = Random(seed).sample([form for form in FORMS if form not in APART], k=9)
+    words = {form: FORMS[form](path) for form in FORMS if form in chosen}
+    merge(home)
+    found = standing_of(main_of(home), home.place())
+    named = "; ".join(found.losses_named(1000))
+    for form, expected in words.items():
+        assert all(name in named for name in expected.rpartition(": ")[2].split(", ")), form
+    with pytest.raises(WorkWouldBeLost):
+        remove_clone(main_of(home), home.place(), discard=False)
+    abandon(home.workspace, "010", now=NOON)
+    assert prune_clones(main_of(home), list_tasks(home.workspace)).removed == ()
+    assert standing_of(main_of(home), home.place()) == found
+    assert remove_clone(main_of(home), home.place(), discard=True).reasons == found.reasons

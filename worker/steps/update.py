@@ -54,8 +54,11 @@ def _updated(main: MainCheckout, place: Place) -> StepResult:
     if updated.conflicts:
         return _in_conflict("the project's branch", updated.conflicts)
     if updated.merged is None:
-        return StepResult(cause=Cause.PASSED, reason="it has all of the project's branch")
-    return StepResult(cause=Cause.PASSED, reason=f"{place.branch} is at {updated.commit[:12]}")
+        reason = "it has all of the project's branch"
+    else:
+        reason = f"{place.branch} is at {updated.commit[:12]}"
+    lines = [reason, *(f"Note: {note}" for note in updated.notes)]
+    return StepResult(cause=Cause.PASSED, reason="\n".join(printable_lines("\n".join(lines))))
 
 
 def _in_conflict(branch: str, paths: tuple[str, ...]) -> StepResult:

@@ -59,6 +59,9 @@ class CloneUpdated(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Meta(description="the files in conflict, which hold marks now; nothing is committed then"),
     ]
+    notes: Annotated[
+        tuple[str, ...], Meta(description="submodules that stay where they were, and why")
+    ]
 
 
 class CloneGone(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,121 @@
+"""The submodules of a clone, moved along when the project's branch comes into it.
+
+Else the next `git commit -a` there would take the project's pointers back. No
+network is asked and nothing of the clone or of a submodule acts: commits come
+from the project's own submodule. What cannot be moved is said.
+"""
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from shlex import quote
+
+from msgspec import Struct
+
+from sow.clones.gitlinks import is_repository, links_of
+from sow.clones.inner_work import inner_work
+from sow.clones.kept_commits import counterparts, types_of
+from sow.errors import StateError
+from sow.faults import passing_fault
+from sow.git.inert_refs import write_file
+from sow.git.inner_view import InnerRepository, inner_repository, inner_view
+from sow.git.named_commits import head_commit
+from sow.git.private_view import index_of
+from sow.git.repository import Repository
+from sow.git.run import LONG_SECONDS
+from sow.git.view import View
+
+FETCH = (
+    *("-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-prune"),
+    *("--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules"),
+)
+
+
+class Link(Struct, frozen=True):
+    """A submodule's entry in the clone, before and after the project's branch came in."""
+
+    path: str
+    before: str
+    """A commit of the submodule."""
+    after: str
+
+
+def links_between(
+    view: View, old: str, new: str, conflicts: Collection[str] = ()
+) -> tuple[Link, ...]:
+    """Return the entries of a commit or tree that are not in conflict. Raises GitRefused."""
+    before = links_of(view, old)
+    return tuple(
+        Link(path, before.get(path, commit), commit)
+        for path, commit in links_of(view, new).items()
+        if path not in conflicts
+    )
+
+
+def move_along(clone: Path, main: Repository, links: Iterable[Link]) -> tuple[str, ...]:
+    """Check out what the entries name in the submodules that are there; say what stays, and why.
+
+    Raises StateError or OSError for a fault that passes.
+    """
+    notes = []
+    for link in links:
+        if not is_repository(clone / link.path):
+            continue  # git sees no change in a submodule that is not initialised
+        try:
+            why = _move(inner_repository(clone, link.path), main, link)
+        except (StateError, OSError) as error:
+            if passing_fault(error) is not None:
+                raise
+            why = str(error).splitlines()[0]
+        if why:
+            notes.append(
+                f"the submodule {link.path} was not moved to {link.after[:12]}: {why}. Move it"
+                f" before anybody commits with `git commit -a`: `git -C {quote(str(clone))}"
+                f" submodule update {quote(link.path)}`"
+            )
+    return tuple(notes)
+
+
+def _move(found: InnerRepository, main: Repository, link: Link) -> str:
+    """Move one submodule; return why it stays, in words."""
+    here = head_commit(found.git_dir, found.common_dir)
+    if here == link.after:
+        return ""
+    work = inner_work(found, main)
+    object_format = "sha256" if len(link.after) == 64 else "sha1"
+    with inner_view(found, main, object_format) as view:
+        has_it = _has(view, found, main, link.after)
+        is_older = here == link.before or (has_it and _is_below(view, here, link.after))
+        if not is_older:
+            goes_on = link.before == link.after or (has_it and _is_below(view, link.after, here))
+            return "" if goes_on else "something else is checked out in it"
+        if work.files or work.unknown:
+            return work.unknown or "files in it are not committed"
+        if here is None or not has_it:
+            return "that commit is not on this machine"
+        _check_out(view, found, here, link.after)
+    return ""
+
+
+def _is_below(view: View, older: str | None, newer: str | None) -> bool:
+    return older is not None and newer is not None and view.is_ancestor(older, newer)
+
+
+def _has(view: View, found: InnerRepository, main: Repository, commit: str) -> bool:
+    """Whether a submodule has a commit, fetched from the project's own one if need be."""
+    if types_of(view, [commit]):
+        return True
+    for other in counterparts(main, found)[1:]:
+        if types_of(other, [commit]):
+            folder = other.text("rev-parse", "--path-format=absolute", "--git-dir")
+            view.text(*FETCH, folder, commit, seconds=LONG_SECONDS)
+            return True
+    return False
+
+
+def _check_out(view: View, found: InnerRepository, here: str, wanted: str) -> None:
+    """Make files, index and HEAD those of a commit; a file that is in the way stops it."""
+    view.text("read-tree", here)
+    view.answer("update-index", "-q", "--refresh", seconds=LONG_SECONDS)
+    view.text("read-tree", "-m", "-u", here, wanted, seconds=LONG_SECONDS)
+    write_file(found.git_dir, "index", index_of(view).read_bytes())
+    write_file(found.git_dir, "HEAD", f"{wanted}\n".encode())
