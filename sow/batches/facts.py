@@ -68,6 +68,8 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     in_batch: tuple[str, ...] = ()
     """The tasks that it waits for and that are items of the same batch."""
     outside: tuple[Dependency, ...] = ()
+    waits_for_plan: bool = False
+    """Whether it has not begun, and may not before the project's plan is approved and begun."""
     session_started: bool = False
     was_interrupted: bool = False
     """Whether it is paused because its agent was cancelled: it has asked nothing."""

@@ -31,7 +31,10 @@ from sow.schema.budget import Amounts, ReachedBudget
 from sow.schema.causes import CAUSES, Cause, RetryRule
 from sow.schema.job import NOT_BROUGHT_BACK, WAITING_STATES, HeldFor, JobState
 from sow.schema.kinds import KINDS
+from sow.schema.project import Project
 from sow.schema.task import FeedbackStatus, ReviewVerdict, Task, TaskReview, TaskStatus
+from sow.state.plan_wait import waits
+from sow.state.projects import read_project
 from sow.state.tasks import find_task, read_task_at
 from sow.state.verdicts import feedback_status
 
@@ -44,6 +47,7 @@ class Seen:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._tasks: dict[str, tuple[Version, Task]] = {}
+        self._project: tuple[Version | None, Project] | None = None
         self.answers: dict[tuple[str, ...], bool] = {}
         """What git has said of commits, which is true for ever."""
 
@@ -58,6 +62,13 @@ class Seen:
         if version is not None:
             self._tasks[task_id] = (version, task)
         return task
+
+    def project(self) -> Project:
+        """Return the project as it stands now. Raises what `read_project` does."""
+        version = _version(self._workspace.project_state)
+        if self._project is None or version is None or self._project[0] != version:
+            self._project = (version, read_project(self._workspace))
+        return self._project[1]
 
 
 def _version(path: os.PathLike[str]) -> Version | None:
@@ -212,6 +223,7 @@ class _Look:
             status=task.status,
             in_batch=tuple(other for other in needed if other in self._histories),
             outside=tuple(self._outside(o) for o in needed if o not in self._histories),
+            waits_for_plan=self._waits_for_plan(task),
             session_started=task.session_started,
             was_interrupted=self._was_interrupted(task),
             missing=history.not_brought_back,
@@ -243,6 +255,9 @@ class _Look:
         is_finished = task.status in (TaskStatus.NEEDS_REVIEW, TaskStatus.COMPLETED)
         merges = self._batch.policy.merge
         return merges and is_finished and self._branches.is_noted(task)
+
+    def _waits_for_plan(self, task: Task) -> bool:
+        return not self._batch.policy.before_approval and waits(self._seen.project(), task)
 
     def _paid_for(self, last: EndedJob | None) -> EndedJob | None:
         """Return the last end; it may go on where a budget of a file has ended it that has room."""

@@ -21,6 +21,7 @@ from sow.batches.wishes import (
     wants,
     with_more_budget,
 )
+from sow.lifecycle.remedy import WAY_TO_PLAN
 from sow.schema.batch import BatchPolicy, ItemState
 from sow.schema.causes import Cause
 from sow.schema.job import JobState
@@ -38,6 +39,8 @@ def standing_of(
         return _with_job(item, item.live, policy)
     if item.refusal:
         return with_more_budget(item, item.refusal, item.refused_by)
+    if item.waits_for_plan:
+        return asks(item, "the project's plan is not approved and begun", WAY_TO_PLAN)
     match item.status:
         case TaskStatus.PENDING:
             return _pending(item, before or {})

@@ -27,20 +27,44 @@ class NotToApprove(StateError):
         )
 
 
+class NotToOverride(StateError):
+    """Somebody would begin a task before the plan is approved who may not."""
+
+    def __init__(self, who: str) -> None:
+        super().__init__(
+            f"--before-approval is for a person at a terminal, and this is {who}",
+            hint="Call again without it. Where the plan is not approved yet, ask the person whose"
+            " project it is to run `sow approve plan && sow advance` in a terminal.",
+        )
+
+
 def approver(caller: Caller, config: Configuration, *, at_terminal: bool) -> Author:
     """Return who approves, as it is put on record. Raises NotToApprove."""
     author = author_of(caller.environ)
-    agents_may = config.approve is ApproveRule.AGENTS
-    path = display_path(config.path)
-    if caller.job_id is not None:
-        if not agents_may or author.agent != ORCHESTRATOR:
-            raise NotToApprove(f"the agent of a job ({author.agent})", path)
+    who = who_is_no_person(caller, at_terminal=at_terminal)
+    is_other_agent = caller.job_id is not None and author.agent != ORCHESTRATOR
+    if who and (is_other_agent or config.approve is not ApproveRule.AGENTS):
+        raise NotToApprove(who, display_path(config.path))
+    if at_terminal or caller.job_id is not None:
         return author
-    if not agents_may and author.agent == ORCHESTRATOR:
-        raise NotToApprove("an orchestrator's session", path)
-    if not agents_may and not at_terminal:
-        raise NotToApprove("no terminal", path)
-    return author if at_terminal else author_of(caller.environ, otherwise=ORCHESTRATOR)
+    return author_of(caller.environ, otherwise=ORCHESTRATOR)
+
+
+def who_is_no_person(caller: Caller, *, at_terminal: bool) -> str:
+    """Return who calls that is no person at a terminal; empty where it is one."""
+    role = author_of(caller.environ).agent
+    if caller.job_id is not None:
+        return f"the agent of a job ({role})"
+    if role == ORCHESTRATOR:
+        return "an orchestrator's session"
+    return "" if at_terminal else "no terminal"
+
+
+def refuse_override(caller: Caller, *, at_terminal: bool) -> None:
+    """Raise NotToOverride unless a person at a terminal calls."""
+    who = who_is_no_person(caller, at_terminal=at_terminal)
+    if who:
+        raise NotToOverride(who)
 
 
 def judge_of_whole(caller: Caller, config: Configuration, *, at_terminal: bool) -> Author:

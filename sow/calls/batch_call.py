@@ -14,6 +14,7 @@ from sow.calls.ancestry import refuse_task_of_ancestor, tasks_above
 from sow.calls.budgeting import CannotBeKept, unkept
 from sow.calls.caller import Caller
 from sow.calls.ended_project import refuse_without_project
+from sow.calls.plan_gate import refuse_before_approval
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.errors import StateError, UsageError
 from sow.ids import BatchId, JobId, ProjectId, TaskId, parse_phase, parse_task_id
@@ -133,6 +134,7 @@ def make_or_attach(caller: Caller, database: Database, wanted: Wanted) -> Made |
     if not meant:
         last = batches.last_batch(database, project_id, wanted.selection)
         return None if last is None else Made(last, attached=True)
+    _refuse_unplanned(caller, meant, override=wanted.policy.before_approval)
     _refuse_unkept(caller, wanted.policy, meant)
     try:
         batch = _insert(caller, database, project_id, wanted, meant)
@@ -147,16 +149,21 @@ def _attached(caller: Caller, database: Database, batch: Batch, wanted: Wanted) 
 
     That was added to the project since, or taken out of the batch: it is asked for now.
     """
-    add(caller, database, batch, tasks_of(caller, database, batch.project_id, wanted.selection))
-    notes = []
     policy = wanted.policy
+    meant = tasks_of(caller, database, batch.project_id, wanted.selection)
+    add(caller, database, batch, meant, before_approval=policy.before_approval)
+    notes = []
     if wanted.name not in ("", batch.name):
         known = f"is called {batch.name}" if batch.name else "has no name"
         notes.append(f"batch {batch.id} {known}, as it was made")
     if wanted.has_budget:
         give_budget(database, batch, policy.budget, unmetered=policy.unmetered)
         workers.wake(caller.workspace)
-    kept = {"budget": policy.budget, "unmetered": policy.unmetered}
+    kept = {
+        "budget": policy.budget,
+        "unmetered": policy.unmetered,
+        "before_approval": policy.before_approval,
+    }
     if policy != msgspec.structs.replace(batch.policy, **kept):
         notes.append(f"batch {batch.id} goes on with the policy that it was made with")
     return Made(batch, attached=True, notes=tuple(notes))
@@ -305,10 +312,26 @@ def find(caller: Caller, database: Database | None, name: str | None) -> Batch:
     return newest[0]
 
 
-def add(caller: Caller, database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> None:
-    """Add tasks to a batch that goes on.
+def _refuse_unplanned(caller: Caller, task_ids: Sequence[TaskId], *, override: bool) -> None:
+    """Refuse tasks that may not begin before the project's plan. Raises BeforeApproval."""
+    if not override:
+        refuse_before_approval(
+            caller.workspace, lambda: [read_task(caller.workspace, task) for task in task_ids]
+        )
 
-    Raises BatchHasEnded, OtherProjectsBatch, UnknownTask, TaskInBatch, WaitsForItself.
+
+def add(
+    caller: Caller,
+    database: Database,
+    batch: Batch,
+    task_ids: Sequence[TaskId],
+    *,
+    before_approval: bool = False,
+) -> None:
+    """Add tasks to a batch that goes on; a person may say that they begin before the plan.
+
+    Raises BatchHasEnded, OtherProjectsBatch, UnknownTask, TaskInBatch, WaitsForItself,
+    BeforeApproval.
     """
     _refuse_ended(batch)
     if read_project(caller.workspace).id != batch.project_id:
@@ -318,9 +341,14 @@ def add(caller: Caller, database: Database, batch: Batch, task_ids: Sequence[Tas
     new = [task_id for task_id in dict.fromkeys(meant) if task_id not in known]
     if not new:
         return
+    _refuse_unplanned(caller, new, override=before_approval)
     with database.transaction():
-        _refuse_ended(batches.get_batch(database, batch.id))
+        current = batches.get_batch(database, batch.id)
+        _refuse_ended(current)
         _add(database, batch, new)
+        if before_approval and not current.policy.before_approval:
+            policy = msgspec.structs.replace(current.policy, before_approval=True)
+            batches.change_batch(database, batch.id, policy=policy)
     workers.wake(caller.workspace)
 
 

@@ -90,6 +90,7 @@ def _spawn(work: Work, step: Step) -> Request:
         task_id=step.task,
         again=True,
         clone=work.batch.policy.clone,
+        before_approval=work.batch.policy.before_approval,
         part=_part(work, step),
     )
 

@@ -12,7 +12,7 @@ from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.caller import Caller, find_caller
 from sow.errors import QueueError
 from sow.ids import ProjectId, TaskId
-from sow.jobs import batch_news, workers
+from sow.jobs import batch_news, batches, workers
 from sow.jobs.database import open_existing_queue
 from sow.schema.task import Task, TaskStatus
 from sow.state.projects import read_project
@@ -33,6 +33,26 @@ def stir_batch(caller: Caller, task: Task) -> None:
         if batch_news.stir(database, project_id, TaskId(task.id), status.value, forgives=forgives):
             workers.wake(caller.workspace)
             Staffing(caller, caller.load_configuration(), database).ensure()
+
+
+def stir_all(caller: Caller) -> None:
+    """Have each batch that goes on look at its items again: the project's plan has begun.
+
+    What keeps a worker from starting is not the caller's failure.
+    """
+    with suppress(QueueError, NoWorker):
+        database = open_existing_queue(caller.workspace)
+        if database is None:
+            return
+        with closing(database):
+            project_id = ProjectId(read_project(caller.workspace).id)
+            found = batches.going_on(database, project_id)
+            for batch in found:
+                batches.forget_refusals(database, batch.id)
+                batch_news.tell_anew(database, batch.id)
+            if found:
+                workers.wake(caller.workspace)
+                Staffing(caller, caller.load_configuration(), database).ensure()
 
 
 def stir_from_here(environ: Mapping[str, str], folder: Path, task: Task) -> None:

@@ -30,6 +30,7 @@ from sow.calls.caller import Caller
 from sow.calls.foreground import run_in_foreground
 from sow.calls.open_hold import release
 from sow.calls.placement import finish_abandoned, insert
+from sow.calls.plan_gate import refusal
 from sow.calls.request import Request, Resolved
 from sow.calls.resolution import resolve
 from sow.calls.same_call import refuse_other_job
@@ -48,6 +49,7 @@ from sow.paths import AttemptPaths, attempt_id
 from sow.schema.job import Attempt, Job, JobState, Verb
 from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
+from sow.state.plan_wait import has_not_begun
 from sow.state.tasks import change_task
 
 NOBODY = WorkerId("")
@@ -69,6 +71,8 @@ def open_session(
     refuse_ancestors(caller, database, resolved)
     refuse_other_job(database, resolved)
     refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
+    if resolved.waits_for_plan and has_not_begun(resolved.task):
+        raise refusal(caller.workspace, [resolved.task.id])
     admit_open(resolved.task, resolved.executor)
     launch = _launch(caller, config, resolved)
     resolved.executor.validate_availability(caller.path_variable)

@@ -41,6 +41,8 @@ class Request(Struct, frozen=True):
     """Hold the job until the tasks that its own depends on are completed."""
     priority: int | None = None
     """That of the job; None leaves it to the task."""
+    before_approval: bool = False
+    """Begin the task though the project's plan is not approved and begun: a person says so."""
     reassign: bool = False
     """Give the task to `agent` where another one was to do it."""
     cwd: Path | None = None
@@ -95,6 +97,8 @@ class Resolved(Struct, frozen=True):
     agent: str
     executor: Executor
     cwd: str
+    waits_for_plan: bool = False
+    """Whether tasks of its phase begin only once the project's plan is approved and begun."""
     clone: bool = False
     """Whether the agent works in a clone of its own."""
     notes: tuple[str, ...] = ()

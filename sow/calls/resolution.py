@@ -16,6 +16,7 @@ from sow.errors import StateError
 from sow.executors.base import Executor
 from sow.executors.registry import make_executor
 from sow.ids import JobId, ProjectId, TaskId, parse_task_id
+from sow.lifecycle.stages import waits_for_plan
 from sow.processes import facts
 from sow.schema.job import HeldFor, Job
 from sow.schema.job_terms import AuthorTerms
@@ -43,6 +44,7 @@ def resolve(caller: Caller, config: Configuration, request: Request) -> Resolved
         agent=agent,
         executor=executor,
         cwd=_folder(caller, request, task),
+        waits_for_plan=waits_for_plan(project.kind, project.standing, task.phase),
         notes=notes,
     )
 

@@ -19,6 +19,7 @@ from sow.calls.admission import (
 from sow.calls.ancestry import refuse_ancestors
 from sow.calls.caller import Caller
 from sow.calls.clone_choice import with_clone
+from sow.calls.plan_gate import refusal
 from sow.calls.readiness import refuse_impossible
 from sow.calls.report import has_reported
 from sow.calls.request import Placed, Request, Resolved
@@ -35,6 +36,7 @@ from sow.reports.wording import has_a_job, subject_of
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskStatus
+from sow.state.plan_wait import has_not_begun
 from sow.state.tasks import read_task
 
 
@@ -146,6 +148,8 @@ def refuse_other_job(database: Database, resolved: Resolved) -> None:
 def admit(caller: Caller, resolved: Resolved, task: Task) -> None:
     """Refuse what the status table does not allow; asked again under the task's lock."""
     request = resolved.request
+    if resolved.waits_for_plan and not request.before_approval and has_not_begun(task):
+        raise refusal(caller.workspace, [task.id])
     if request.answers:
         admit_answer(task, resolved.executor)
         return

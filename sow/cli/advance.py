@@ -11,6 +11,7 @@ from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json, echo_json_lines, json_option
 from sow.errors import StateError, UsageError
 from sow.lifecycle.facts import Facts
+from sow.lifecycle.guards import PLAN_APPROVED
 from sow.lifecycle.machine import (
     Refusal,
     awaited_event,
@@ -92,6 +93,11 @@ def advance(event: str | None, lists: bool, dry_run: bool, as_json: bool) -> Non
     if not dry_run:
         by, at = author_of(os.environ), caller.now()
         project = enter_state(caller.workspace, project, now.tasks, chosen, by=by, now=at)
+        if PLAN_APPROVED in chosen.guards:
+            # A project's plan begins once in an iteration.
+            from sow.calls.batch_stir import stir_all
+
+            stir_all(caller)
     if as_json:
         echo_json(
             Advanced(

@@ -9,6 +9,7 @@ from sow.agents.roles import UnknownAgent, get_agent
 from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import named_tasks
+from sow.cli.before_approval import before_approval_option, refuse_override_here
 from sow.cli.budget_options import budget_options, given_budget
 from sow.cli.calling import place_and_wait
 from sow.cli.output import json_option
@@ -48,6 +49,7 @@ class SpawnCommand(click.Command):
 @click.option(
     "--when-ready", is_flag=True, help="Queue it; it begins once depends_on is completed."
 )
+@before_approval_option
 @priority_option
 @click.option(
     "--cwd", type=click.Path(path_type=Path), help="Where the agent runs (default: the root)."
@@ -72,6 +74,7 @@ def spawn(
     again: bool,
     ignore_deps: bool,
     when_ready: bool,
+    before_approval: bool,
     priority: int | None,
     cwd: Path | None,
     clone: bool | None,
@@ -87,6 +90,8 @@ def spawn(
 
     AGENT is a role, such as implementer. It may be left out: each task names
     the role that it is for, and another one is refused without --reassign.
+    Where the project has a plan to approve, tasks of the plan are refused until
+    `sow approve plan && sow advance`.
 
     The agent runs below a worker, not below this command: a call that is
     killed loses nothing, and the same call again goes on waiting.
@@ -101,6 +106,7 @@ def spawn(
         )
     agent, tasks = _split(words)
     caller = this_caller()
+    refuse_override_here(caller, before_approval)
     requests = [
         Request(
             verb=Verb.SPAWN,
@@ -112,6 +118,7 @@ def spawn(
             again=again,
             ignore_deps=ignore_deps,
             when_ready=when_ready,
+            before_approval=before_approval,
             priority=priority,
             cwd=cwd,
             clone=clone,

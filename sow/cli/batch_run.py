@@ -4,6 +4,7 @@ from contextlib import closing
 from typing import Any
 
 import click
+import msgspec
 
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.batch_call import Made, Wanted, make_or_attach, selection_of
@@ -11,6 +12,7 @@ from sow.calls.caller import Caller
 from sow.cli import completing
 from sow.cli.arguments import about_tasks
 from sow.cli.batch_words import wait_and_print
+from sow.cli.before_approval import before_approval_option, refuse_override_here
 from sow.cli.budget_options import budget_options, given_budget
 from sow.cli.output import COUNT, echo_json, json_option
 from sow.cli.this_caller import this_caller
@@ -45,6 +47,7 @@ from sow.terminal_text import readable
     type=click.Choice(["person", "check"]),
     help="Who accepts what no reviewer judges (default: person).",
 )
+@before_approval_option
 @budget_options
 @wait_option
 @click.option("--detach", is_flag=True, help="Return at once; the workers go on.")
@@ -55,6 +58,7 @@ def run(
     name: str,
     keep_going: bool,
     fail_fast: bool,
+    before_approval: bool,
     budget: str | None,
     wait: str | None,
     detach: bool,
@@ -67,18 +71,22 @@ def run(
     becomes of this command; the same command again waits again. It returns when
     each task has ended or wants a person, with a table and a line for each such
     task. What is not given here stands under `batch` in .sow/config.yaml.
+    Tasks of a plan that is not approved and begun are refused, as by `sow agent spawn`.
 
     Exit: 0 all done, 1 any failed, blocked, wants a person, or the batch is
     paused, 7 cancelled, 75 still running, 130 interrupted.
     """
     about_tasks(*tasks)
     caller = this_caller()
+    refuse_override_here(caller, before_approval)
     given = {"fail_fast": _stops(keep_going=keep_going, fail_fast=fail_fast), **policy}
     source = read_repository(caller.workspace.repository_config)
     chosen = {key: value for key, value in given.items() if value is not None}
     wanted = Wanted(
         selection_of(tasks, readable(phase) if phase else None),
-        policy_of(source, chosen, given_budget(budget)),
+        msgspec.structs.replace(
+            policy_of(source, chosen, given_budget(budget)), before_approval=before_approval
+        ),
         readable(name),
         budget is not None,
     )

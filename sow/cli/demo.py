@@ -41,7 +41,7 @@ STORY: Sequence[tuple[str, Sequence[Sequence[str]]]] = (
         "A repository, a project, three tasks.",
         (
             ("init",),
-            ("project", "new", "greetings"),
+            ("project", "new", "greetings", "--type", "quick"),
             ("task", "add", "Write a greeting", "--agent", "implementer"),
             ("task", "add", "Translate it", "--agent", "implementer"),
             ("task", "add", "Review the greeting", "--agent", "reviewer"),

@@ -9,8 +9,7 @@ import click
 from sow.agents.roles import get_agent
 from sow.cli.arguments import working_folder
 from sow.errors import UsageError
-from sow.lifecycle.stages import ProjectType
-from sow.lifecycle.types import STANDARD
+from sow.lifecycle.stages import STAGES, ProjectType
 from sow.paths import Workspace
 from sow.state.authors import author_of
 from sow.state.breakdown import first_tasks, read_units
@@ -21,15 +20,15 @@ UNIT = "unit"
 
 
 def first_of(
-    workspace: Workspace, name: str, kind: str | None, phases: Sequence[str], *, now: float
+    workspace: Workspace, name: str, kind: ProjectType, phases: Sequence[str], *, now: float
 ) -> dict[str, Any]:
     """Return what a project is begun with: its first tasks, and the files that they come from.
 
-    Raises NoBreakdown, BadUnit, UnknownAgent, UsageError for another type than standard.
+    Raises NoBreakdown, BadUnit, UnknownAgent, UsageError for a type that has no such tasks.
     """
-    if kind not in (None, ProjectType.STANDARD.value):
+    if kind not in (ProjectType.STANDARD, ProjectType.QUICK):
         raise UsageError(
-            f"--from-breakdown begins a standard project, and --type says {kind}",
+            f"--from-breakdown begins a standard or a quick project, and --type says {kind}",
             hint="Leave --type out.",
         )
     units = read_units(workspace, working_folder(), name)
@@ -44,5 +43,5 @@ def first_of(
         for found in units
         if not found.is_outside
     ]
-    phase = phases[0] if phases else STANDARD.phases[0]
+    phase = phases[0] if phases else STAGES[kind].phases[0]
     return {"tasks": first_tasks(units, phase, now=now), "inputs": inputs}

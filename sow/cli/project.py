@@ -19,9 +19,10 @@ from sow.errors import SowError
 from sow.terminal_text import readable
 
 if TYPE_CHECKING:
+    from sow.lifecycle.stages import ProjectType
     from sow.schema.project import Project
 
-TYPES = ("standard", "exploration", "design", "breakdown")
+TYPES = ("standard", "exploration", "design", "breakdown", "quick")
 """The words of `ProjectType`; a test compares."""
 
 COMMANDS = {
@@ -50,7 +51,8 @@ def project() -> None:
     "--type",
     "kind",
     type=click.Choice(TYPES),
-    help="Default: as the branch is called (explore/, design/, breakdown/), else standard.",
+    help="Default: as the branch is called (explore/, design/, breakdown/), else standard."
+    " quick: tasks alone, no plan to approve.",
 )
 @click.option(
     "--from-breakdown",
@@ -83,9 +85,13 @@ def new(
     With --from-issue NAME may be left out: it is the issue's title then. What
     the issue says is quoted behind the description.
 
-    With --from-breakdown it is a standard one, and its first tasks are the work
-    units in FOLDER, below .sow/knowledge/breakdown/: names, roles, descriptions,
-    ids and what depends on what.
+    In a standard project no agent begins a task before the plan is approved:
+    add tasks, then `sow approve plan && sow advance`. A quick one has tasks
+    alone: each may begin at once.
+
+    With --from-breakdown it is a standard or a quick one, and its first tasks
+    are the work units in FOLDER, below .sow/knowledge/breakdown/: names, roles,
+    descriptions, ids and what depends on what.
     """
     import uuid
 
@@ -102,8 +108,8 @@ def new(
         # Few projects are begun so.
         from sow.cli.from_breakdown import first_of
 
-        chosen = ProjectType.STANDARD
-        begun = first_of(workspace, breakdown, kind, phases, now=time.time())
+        chosen = ProjectType(kind or ProjectType.STANDARD)
+        begun = first_of(workspace, breakdown, chosen, phases, now=time.time())
     text = readable(description)
     if issue is not None:
         # Few projects are begun so.
@@ -131,8 +137,15 @@ def new(
         echo_json(project_view(made))
         return
     click.echo(f"Project {made.name} begun in {_relative(workspace.project)}")
-    standard = chosen is ProjectType.STANDARD and not begun
-    click.echo(f"Next: {'sow task add NAME --agent implementer' if standard else 'sow next'}")
+    click.echo(f"Next: {_first_command(chosen, has_tasks=bool(begun))}")
+
+
+def _first_command(kind: "ProjectType", *, has_tasks: bool) -> str:
+    if has_tasks or kind not in ("standard", "quick"):
+        return "sow next"
+    add = "sow task add NAME --agent implementer"
+    plan = "when all are there: sow approve plan && sow advance"
+    return f"{add}; {plan}" if kind == "standard" else add
 
 
 @project.command()

@@ -92,8 +92,9 @@ def _show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     cls=LazyGroup,
     lazy_commands=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="A first run: sow init, sow project new NAME, sow task add NAME --agent implementer, "
-    "sow agent spawn implementer 010. Then, and at any time: sow next.",
+    epilog="A first run: sow init, sow project new NAME --type quick, "
+    "sow task add NAME --agent implementer, sow agent spawn implementer 010. "
+    "Then, and at any time: sow next.",
 )
 @click.option(
     "--version",

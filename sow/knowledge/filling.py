@@ -83,7 +83,8 @@ def entries_of(
 def project_entry(project: Project, ending: Ending, folder: str) -> Filed:
     """Return the entry of a project in the archive."""
     described = project.description if isinstance(project.description, str) else ""
-    kind = PROJECT if project.kind is ProjectType.STANDARD else project.kind.value
+    is_plain = project.kind in (ProjectType.STANDARD, ProjectType.QUICK)
+    kind = PROJECT if is_plain else project.kind.value
     entry = KnowledgeEntry(
         kind=kind,
         title=shortened(project.name, LONGEST_TITLE) or project.id,

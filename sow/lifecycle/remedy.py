@@ -8,3 +8,7 @@ class Remedy(Struct, frozen=True):
 
     command: str
     why: str
+
+
+WAY_TO_PLAN = "sow next"
+"""What leads to the beginning of the plan: which command that is depends on the whole project."""

@@ -17,6 +17,7 @@ class ProjectType(StrEnum):
     EXPLORATION = "exploration"
     DESIGN = "design"
     BREAKDOWN = "breakdown"
+    QUICK = "quick"
 
 
 class Stages(Struct, frozen=True):
@@ -30,6 +31,8 @@ class Stages(Struct, frozen=True):
     """What whoever comes to a state is told; the first state is where a project begins."""
     phases: tuple[str, ...]
     """The phases that a project has where none is named."""
+    plan_state: str = ""
+    """The state in which its plan waits for approval, where it has a plan."""
 
     @property
     def first(self) -> str:
@@ -46,7 +49,7 @@ _STANDARD = Stages(
     "",
     {
         "planning": "Break the goal into tasks that can be done and judged alone, each with a"
-        " description. Have the plan approved before anything is spawned.",
+        " description. None of them begins before the plan is approved and executed.",
         "executing": "Spawn what is ready, answer what is paused, have the work judged and merged.",
         "reviewing": "Have the whole judged: whether the tasks together meet the goal.",
         "finalizing": "Leave the branch as it should be merged: checks green, documents kept,"
@@ -54,6 +57,7 @@ _STANDARD = Stages(
         COMPLETED: END,
     },
     ("implementation",),
+    plan_state="planning",
 )
 _EXPLORATION = Stages(
     ProjectType.EXPLORATION,
@@ -90,9 +94,20 @@ _BREAKDOWN = Stages(
     },
     ("units",),
 )
+_QUICK = Stages(
+    ProjectType.QUICK,
+    "Tasks alone: no plan to approve, and no review of the whole.",
+    "",
+    {
+        "executing": "Add tasks, and spawn what is ready. Answer what is paused, have the work"
+        " judged and merged.",
+        COMPLETED: END,
+    },
+    ("implementation",),
+)
 
 STAGES: Mapping[ProjectType, Stages] = {
-    stages.type: stages for stages in (_STANDARD, _EXPLORATION, _DESIGN, _BREAKDOWN)
+    stages.type: stages for stages in (_STANDARD, _EXPLORATION, _DESIGN, _BREAKDOWN, _QUICK)
 }
 STATE_OF_OLD = "executing"
 """Where a project stands that does not say it: it was begun before there were states."""
@@ -100,6 +115,13 @@ PEOPLES_PHASES = ("discovery", "design")
 """The phases of a standard project that people lead, where it has them."""
 WHOLE_PHASE = "project"
 """The phase of tasks that are about the project as a whole; no guard counts them."""
+BEFORE_PLAN = (*PEOPLES_PHASES, "exploration", "planning", WHOLE_PHASE)
+"""The phases whose tasks may begin before the plan is approved: the plan rests on them."""
+
+
+def waits_for_plan(kind: ProjectType, state: str, phase: str) -> bool:
+    """Whether a task of a phase may not begin while a project of a type is in a state."""
+    return state == STAGES[kind].plan_state and phase not in BEFORE_PLAN
 
 
 def type_of_branch(branch: str | None) -> ProjectType:

@@ -84,6 +84,8 @@ def waits(tasks: Sequence[TaskFacts]) -> list[Remedy]:
 
 def _may_go_on(task: TaskFacts, by_id: Mapping[str, TaskFacts]) -> bool:
     """Whether a begun task may be worked on: a new session needs what the first one needed."""
+    if task.waits_for_plan:
+        return False
     return _resumes(task) or all(_is_completed(by_id.get(other)) for other in task.depends_on)
 
 
@@ -250,6 +252,7 @@ def ready_among(tasks: Sequence[TaskFacts], clones: str) -> list[TaskFacts]:
         for task in tasks
         if task.status == "pending"
         and task.is_free
+        and not task.waits_for_plan
         and all(is_met(task, by_id.get(other)) for other in task.depends_on)
     ]
 
@@ -257,18 +260,30 @@ def ready_among(tasks: Sequence[TaskFacts], clones: str) -> list[TaskFacts]:
 def freed(tasks: Sequence[TaskFacts]) -> list[Remedy]:
     """Return what frees the tasks that wait for what will never be completed."""
     by_id = tasks_by_id(tasks)
-    circles = set(in_circles([task for task in tasks if not task.has_ended]))
+    circles = set(in_circles([task for task in tasks if not task.has_ended or task.is_unmerged]))
     found = []
     for task in tasks:
-        if task.has_ended or task.is_at_work or task.batch or _resumes(task):
+        if task.has_ended or task.is_at_work or task.batch:
             continue
-        vain = [other for other in task.depends_on if _is_vain(by_id.get(other))]
-        if vain or task.id in circles:
-            why = f"task {task.id} depends on {', '.join(vain) or 'itself, by others'}"
-            end = ", which will not be completed" if vain else ""
-            found.append(Remedy(f'sow task set {task.id} depends_on "<ids>"', f"{why}{end}"))
+        vain = [other for other in task.depends_on if _is_vain(task, by_id.get(other))]
+        if vain or (task.id in circles and not _resumes(task)):
+            why = f"task {task.id} depends on {_named(vain, by_id)}"
+            found.append(Remedy(f'sow task set {task.id} depends_on "<ids>"', why))
     return found
 
 
-def _is_vain(other: TaskFacts | None) -> bool:
-    return other is None or other.status == "abandoned"
+def _named(vain: Sequence[str], by_id: Mapping[str, TaskFacts]) -> str:
+    """Return what a task waits for in vain, and why that is so."""
+    if not vain:
+        return "itself, by others"
+    first = by_id.get(vain[0])
+    is_planned = first is not None and first.waits_for_plan
+    end = "waits for the plan" if is_planned else "will not be completed"
+    return f"{', '.join(vain)}, which {end}"
+
+
+def _is_vain(task: TaskFacts, other: TaskFacts | None) -> bool:
+    """Whether a task waits for another one in vain: that will not be, or not before the plan."""
+    if other is not None and other.waits_for_plan:
+        return other.is_free and not task.waits_for_plan
+    return (other is None or other.status == "abandoned") and not _resumes(task)

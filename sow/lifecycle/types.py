@@ -127,7 +127,16 @@ BREAKDOWN = _lifecycle(
     ),
     Event("specify", "publishing", "specifying", goes_back=True),
 )
+QUICK = _lifecycle(
+    ProjectType.QUICK,
+    Event(
+        "complete",
+        "executing",
+        COMPLETED,
+        (g.HAS_TASK, g.TASKS_ENDED, g.MERGED, g.OUTPUTS_KEPT, g.FEEDBACK_SETTLED),
+    ),
+)
 
 LIFECYCLES: Mapping[ProjectType, Lifecycle] = {
-    lifecycle.type: lifecycle for lifecycle in (STANDARD, EXPLORATION, DESIGN, BREAKDOWN)
+    lifecycle.type: lifecycle for lifecycle in (STANDARD, EXPLORATION, DESIGN, BREAKDOWN, QUICK)
 }

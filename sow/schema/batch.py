@@ -88,6 +88,8 @@ class BatchPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """What its agents may spend, all of them together."""
     unmetered: bool = False
     """Whether agents may run whose CLI keeps no budget."""
+    before_approval: bool = False
+    """Whether its tasks begin though the project's plan is not approved: a person says so."""
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

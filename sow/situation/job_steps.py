@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sow.lifecycle import guards, task_ways
 from sow.lifecycle.facts import Facts
-from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.remedy import WAY_TO_PLAN, Remedy
 from sow.lifecycle.stages import WHOLE_PHASE
 from sow.lifecycle.whole_verdict import REVIEW
 from sow.situation.situation import BatchNow, Situation
@@ -90,7 +90,7 @@ def _wishes(now: BatchNow, facts: Facts) -> Iterator[Remedy]:
     wanting = [found for found in standings if wants_person(found)]
     by_command: dict[str, list[Standing]] = {}
     for found in sorted(wanting, key=lambda found: found.state == "failed"):
-        if found.command == task_ways.TRUST:
+        if found.command in (task_ways.TRUST, WAY_TO_PLAN):
             continue
         command = found.command.replace('"…"', '"<your words>"')
         own = alone.get(found.task)

@@ -14,20 +14,19 @@ from sow.config.origin import REPOSITORY
 from sow.errors import SowError
 from sow.ids import TaskId
 from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
-from sow.lifecycle.stages import PEOPLES_PHASES, WHOLE_PHASE, ProjectType
+from sow.lifecycle.stages import WHOLE_PHASE
 from sow.paths import SOW_FOLDER, Workspace
 from sow.schema.config import ApproveRule
 from sow.schema.project import Artifact, Project, ProjectCheck
 from sow.schema.task import Task, TaskStatus
 from sow.state.artifacts import Side, is_approved, listed
 from sow.state.authors import PERSON
-from sow.state.lifecycle import plan_content
+from sow.state.lifecycle import is_plan_approved
 from sow.state.project_feedback import open_feedback
 
 PROJECT_FOLDER = f"{SOW_FOLDER}/project/"
 JUDGED = ("reviewing", "finalizing")
 """The states in which it matters whether the work is still what was judged, or checked."""
-PLANNING = "planning"
 REVIEW_OF = "review_of"
 """The key of a task's metadata that names the work under review (`sow.calls.whole_review`)."""
 
@@ -68,8 +67,8 @@ def project_facts(
         has_batches=_has_batches(configuration),
         outputs=_documents(workspace, project),
         open_feedback=tuple(note.id for note in open_feedback(project)),
-        open_phases=_open_phases(project),
-        plan_is_approved=_is_plan_approved(workspace, project, tasks),
+        open_phases=project.open_phases,
+        plan_is_approved=is_plan_approved(workspace, project, tasks),
         verdict=review.verdict.value if review else "",
         verdict_counts=review is not None and (agents_may or review.by == PERSON),
         verdict_holds=review is not None and review.work == work,
@@ -120,23 +119,8 @@ def _work(workspace: Workspace, project: Project, tell: Callable[[SowError], Non
         return "unknown"
 
 
-def _is_plan_approved(workspace: Workspace, project: Project, tasks: Sequence[Task]) -> bool:
-    if project.plan is UNSET or project.standing != PLANNING:
-        return False
-    return project.plan.content == plan_content(workspace, tasks)
-
-
 def _is_green(default: Sequence[str], check: ProjectCheck | None) -> bool:
     return check is not None and check.passed and set(default) <= set(check.names)
-
-
-def _open_phases(project: Project) -> tuple[str, ...]:
-    if project.kind is not ProjectType.STANDARD:
-        return ()
-    finished = [] if project.finished_phases is UNSET else project.finished_phases
-    return tuple(
-        phase for phase in project.phases if phase in PEOPLES_PHASES and phase not in finished
-    )
 
 
 def _documents(workspace: Workspace, project: Project) -> tuple[DocumentFacts, ...]:

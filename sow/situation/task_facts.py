@@ -25,6 +25,7 @@ from sow.schema.task import ReviewVerdict, Task, TaskStatus
 from sow.situation.obstacles import merge_now
 from sow.situation.situation import Queue
 from sow.state.lifecycle import approved_units, unit_content
+from sow.state.plan_wait import waits
 
 if TYPE_CHECKING:
     from sow.clones.task_branches import TaskBranches
@@ -146,6 +147,7 @@ class TaskLook:
             is_at_work=live is not None and not is_held,
             held_for=(live.held_for or HeldFor.TRUST).value if live and is_held else "",
             batch=self._batches.get(task.id, 0),
+            waits_for_plan=waits(self._project, task),
             has_session=task.session_started,
             has_clone=task.clone is not UNSET,
             is_unmerged=self._branches.is_unmerged(task),

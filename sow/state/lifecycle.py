@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from sow.errors import StateError
 from sow.lifecycle import guards
-from sow.lifecycle.stages import WHOLE_PHASE, ProjectType
+from sow.lifecycle.stages import STAGES, WHOLE_PHASE, ProjectType
 from sow.lifecycle.types import LIFECYCLES, Effect, Event
 from sow.paths import Workspace
 from sow.schema.project import (
@@ -120,6 +120,13 @@ def plan_content(workspace: Workspace, tasks: Sequence[Task]) -> str:
     for task in tasks:
         whole.update(unit_content(workspace, task).encode())
     return whole.hexdigest()
+
+
+def is_plan_approved(workspace: Workspace, project: Project, tasks: Sequence[Task]) -> bool:
+    """Whether a project waits for its plan to begin, and the plan is approved as it stands."""
+    if project.plan is UNSET or project.standing != STAGES[project.kind].plan_state:
+        return False
+    return project.plan.content == plan_content(workspace, tasks)
 
 
 def unit_content(workspace: Workspace, task: Task) -> str:

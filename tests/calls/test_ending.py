@@ -232,7 +232,7 @@ def test_nothing_is_placed_for_a_project_that_ends_in_between(desk: Desk, name: 
     assert jobs.newest_id(desk.database) == JobId(0)
 
 
-LOOKS_BEFORE_THE_RECORD = 2
+LOOKS_BEFORE_THE_RECORD = 3
 
 
 def test_no_batch_is_made_for_a_project_that_ends_in_between(desk: Desk) -> None:

@@ -94,7 +94,7 @@ def test_what_is_not_there_names_what_is(published, tmp_path) -> None:
     refused = published("project", "new", "Move", "--from-breakdown", "small")
     assert (refused.code, folder_of(tmp_path).name in refused.err) == (4, True)
     other = published("project", "new", "M", "--type", "design", "--from-breakdown", "x")
-    assert (other.code, "begins a standard project" in other.err) == (2, True)
+    assert (other.code, "begins a standard or a quick project" in other.err) == (2, True)
 
 
 def test_a_unit_that_is_called_otherwise_has_one_file(sow, tmp_path, monkeypatch) -> None:

@@ -14,7 +14,7 @@ from sow.lifecycle.types import LIFECYCLES
 from sow.paths import Workspace
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
-from sow.schema.task import TaskStatus
+from sow.schema.task import SessionFacts, TaskStatus
 from sow.state.projects import change_project, read_project
 from sow.state.tasks import change_task
 
@@ -32,10 +32,17 @@ def set_status(workspace: Workspace, status: str, task: str = "010") -> None:
     change_task(workspace, task, lambda _: {"status": TaskStatus(status)}, now=NOON)
 
 
+def begin_session(workspace: Workspace, task: str = "010") -> None:
+    session = SessionFacts(executor="claude-code", cwd=".", started=True)
+    fields = {"session_id": str(uuid4()), "session": session}
+    change_task(workspace, task, lambda _: fields, now=NOON)
+
+
 @pytest.mark.parametrize(("kind", "state"), STATES)
 def test_a_task_that_waits_is_named_in_every_state(begun, tmp_path, kind, state):
     workspace = Workspace(tmp_path)
     stand(workspace, kind, state)
+    begin_session(workspace)
     for status in LEFT:
         set_status(workspace, status)
         shown = begun("status", "--json").json
@@ -46,12 +53,20 @@ def test_a_task_that_waits_is_named_in_every_state(begun, tmp_path, kind, state)
 
 def test_what_was_begun_too_early_comes_after_what_the_plan_lacks(begun, tmp_path):
     """The plan is approved before anything goes on; a question is answered before that."""
+    begin_session(Workspace(tmp_path))
     set_status(Workspace(tmp_path), "needs_review")
     commands = [step["command"] for step in begun("next", "--json").lines]
     assert commands == ["sow approve plan", "sow agent review 010 --wait 100s"]
     set_status(Workspace(tmp_path), "paused")
     commands = [step["command"].partition(" --")[0] for step in begun("next", "--json").lines]
-    assert commands == ["sow agent spawn 010", "sow approve plan"]
+    assert commands == ['sow agent answer 010 "<your answer>"', "sow approve plan"]
+
+
+def test_what_has_no_session_yet_waits_for_the_plan(begun, tmp_path):
+    """A call that begins one would be refused."""
+    for status in ("in_progress", "paused", "failed"):
+        set_status(Workspace(tmp_path), status)
+        assert [step["command"] for step in begun("next", "--json").lines] == ["sow approve plan"]
 
 
 def test_after_two_reviews_in_vain_whoever_reads_judges(begun, tmp_path):

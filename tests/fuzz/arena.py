@@ -53,7 +53,7 @@ def make_template(base: Path) -> Path:
     (arena / "loop").symlink_to("loop")
     (arena / "zero").symlink_to("/dev/zero")
     _sow(arena, "init")
-    _sow(arena, "project", "new", "Fuzzed")
+    _sow(arena, "project", "new", "Fuzzed", "--type", "quick")
     for task in ("010", "020", "030", "040", "050"):
         _sow(arena, "task", "add", f"Task {task}", "--agent", "implementer", "--id", task)
     for task in ("010", "020", "030"):

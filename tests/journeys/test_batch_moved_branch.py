@@ -36,7 +36,7 @@ def prepare(site: Site, deed: str) -> Path:
     (site.root / ".git/info/exclude").write_text(".standin\n.sow/run\n.sow/project\n")
     site.configure(YOLO)
     site.sow("init")
-    site.sow("project", "new", "Night")
+    site.sow("project", "new", "Night", "--type", "quick")
     site.sow("task", "add", "Work", "--agent", "implementer")
     checks = {"unit": f"sh {person} checking", "late": f"sh {person} merging", "default": ["unit"]}
     settings = {"checks": checks, "clones": {"merge_check": "late"}, "batch": {"clone": True}}

@@ -120,7 +120,7 @@ def disk(site: Site) -> Iterator[SmallDisk]:
     site.configure({"worker": {**QUICK, "min_free_disk": 0}})
     made = SmallDisk(site, holder)
     made.sow("init")
-    made.sow("project", "new", "Small")
+    made.sow("project", "new", "Small", "--type", "quick")
     made.sow("task", "add", "Fit in", "--agent", "implementer")
     yield made
     made.close()

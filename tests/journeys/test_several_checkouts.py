@@ -195,7 +195,7 @@ def test_a_second_working_tree_does_not_work_on_the_tasks_of_the_first(
     assert all_jobs(second) == []
     for words in (
         ("project", "abandon", "--remove"),
-        ("project", "new", "Another"),
+        ("project", "new", "Another", "--type", "quick"),
         ("task", "add", "Its own", "--agent", "implementer"),
         ("agent", "spawn", "implementer", "010", "--clone"),
     ):

@@ -7,13 +7,14 @@ Every diagram and every guard of it is taken from the tables in `sow.lifecycle`.
 from collections.abc import Iterator
 from pathlib import Path
 
+from sow.lifecycle.stages import BEFORE_PLAN
 from sow.lifecycle.types import LIFECYCLES, Event, Lifecycle
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "lifecycle.md"
 
 INTRODUCTION = """# The lifecycle of a project
 
-A project is of one of four types, and always in one state of its type. `sow advance` takes it to
+A project is of one of five types, and always in one state of its type. `sow advance` takes it to
 the next one when all that must be true first is true; a refusal names each condition that is not
 met, and the command that meets it. `sow advance --list` shows them, `sow next` says what to do.
 The type follows from the name of the branch, or from `sow project new NAME --type TYPE`. This page
@@ -25,14 +26,25 @@ them. With `approve: agents` in your own configuration an orchestrator may as we
 what was approved: a plan that gains a task, or a document that is edited, is to be approved anew;
 the verdict on the whole and the outcome of its checks hold as long as the work outside of `.sow`
 is the same.
+
+The gate of a plan holds for whatever begins work: `sow agent spawn`, `resume`, `answer`, `open`,
+`sow batch run` and a batch's turns refuse a task of the plan until `sow approve plan && sow
+advance`. {early}
+A person at a terminal overrides the gate with `--before-approval`.
 """
 
 
 def page() -> str:
     """Return the whole page."""
     return "\n".join(
-        [INTRODUCTION, *(part for each in LIFECYCLES.values() for part in _part(each))]
+        [_introduction(), *(part for each in LIFECYCLES.values() for part in _part(each))]
     )
+
+
+def _introduction() -> str:
+    phases = ", ".join(f"`{phase}`" for phase in BEFORE_PLAN)
+    early = f"The plan rests on these phases, whose tasks begin before it:\n{phases}."
+    return INTRODUCTION.replace("{early}", early)
 
 
 def _part(lifecycle: Lifecycle) -> Iterator[str]:

@@ -24,7 +24,7 @@ class World:
     """One project; `run` answers a command as sow would, or fails where sow would refuse it."""
 
     def __init__(self, facts: Facts, chance: random.Random) -> None:
-        self.facts = facts
+        self.facts = standing_at_gate(facts)
         self.chance = chance
 
     def run(self, command: str) -> None:
@@ -34,6 +34,7 @@ class World:
             act = COMMANDS.get(" ".join(words[1 : 1 + length]))
             if act is not None:
                 act(self, words[1 + length :])
+                self.facts = standing_at_gate(self.facts)
                 return
         raise AssertionError(f"nobody knows {command}")
 
@@ -68,6 +69,24 @@ class World:
         self.facts = replace(self.facts, verdict_holds=False, check_is_green=False)
 
 
+def standing_at_gate(facts: Facts) -> Facts:
+    """Return a standing in which each task knows whether it waits for the plan to begin."""
+    is_planned = facts.type == "standard" and facts.state == "planning"
+    return replace(
+        facts,
+        tasks=tuple(
+            replace(
+                task,
+                waits_for_plan=is_planned
+                and task.phase == "implementation"
+                and not task.has_ended
+                and (task.status == "pending" or not task.has_session),
+            )
+            for task in facts.tasks
+        ),
+    )
+
+
 def is_taken(task: TaskFacts) -> bool:
     """Whether something is about to take a task on."""
     return task.is_at_work or bool(task.held_for) or bool(task.batch)
@@ -88,6 +107,7 @@ def spawn(world: World, words: Sequence[str]) -> None:
     for task in map(world.task, tasks):
         assert task.status not in ("completed", "abandoned"), task
         assert not is_taken(task), task
+        assert not task.waits_for_plan, task
         assert not task.has_session or "--fresh" in words, task
         unmet = [other for other in task.depends_on if world.task(other).status != "completed"]
         assert not unmet, f"{task.id} waits for {unmet}"
@@ -96,6 +116,7 @@ def spawn(world: World, words: Sequence[str]) -> None:
 
 def resume(world: World, words: Sequence[str]) -> None:
     task = world.task(words[0])
+    assert not task.waits_for_plan, task
     assert task.status not in ("pending", "completed", "abandoned"), task
     assert task.has_session, task
     assert task.can_resume, task

@@ -115,7 +115,7 @@ def make_place(folder: Path) -> Place:
     found = Place(repository, dict(os.environ))
     for words in (
         ("init",),
-        ("project", "new", "Sign-in"),
+        ("project", "new", "Sign-in", "--type", "quick"),
         ("task", "add", "Add JWT auth", "--agent", "implementer"),
         ("task", "add", "Review it", "--agent", "reviewer", "--depends-on", "010"),
     ):

@@ -92,15 +92,15 @@ def test_many_calls_at_once_wait_for_their_turns(place: Place) -> None:
 
 
 def test_a_command_that_prints_too_much_is_ended_with_words(place: Place) -> None:
-    place.limits = Limits(most_bytes=1000)
+    place.limits = Limits(most_bytes=700)
 
     async def work() -> None:
         async with place.client() as client:
             answer = await call(client, "agent_list")
             (error,) = answer["results"]
             assert (answer["exit_code"], error["error"]["kind"]) == (4, "state")
-            assert error["error"]["message"] == "`sow agent list` prints more than 1000 bytes"
-            with pytest.raises(Exception, match="prints more than 1000 bytes"):
+            assert error["error"]["message"] == "`sow agent list` prints more than 700 bytes"
+            with pytest.raises(Exception, match="prints more than 700 bytes"):
                 await client.read_resource("sow://status")
 
     run(work)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sow.cli.root import run
 from sow.errors import ExitCode
+from sow.paths import Workspace
 from sow.prompts.library import (
     BadPromptFile,
     UnknownPrompt,
@@ -20,6 +21,7 @@ from sow.prompts.library import (
     parts_of,
 )
 from sow.prompts.variables import VARIABLES, UnfilledPrompt, fill, variables_of
+from sow.state.projects import change_project
 
 BASE = "guidance/implementer/base"
 
@@ -351,6 +353,7 @@ def test_a_dry_run_shows_the_teams_template_and_a_broken_one_is_refused(team, ca
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
     file = write(team, "templates/implementer.md", "We build {{project}}.")
+    change_project(Workspace(team.parents[1]), lambda _: {"state": "executing"}, now=0.0)
     assert run(["agent", "spawn", "implementer", "010", "--dry-run"]) == 0
     assert "We build Sign-in.\n" in capsys.readouterr().out
     file.write_text("We build {{this}}.")

@@ -73,7 +73,7 @@ def begin_journey(sandbox: Sandbox) -> Journey:
     steps = (
         ("git", "init", "--quiet"),
         ("sow", "init"),
-        ("sow", "project", "new", "trial", "--phase", phase),
+        ("sow", "project", "new", "trial", "--type", "quick", "--phase", phase),
         ("sow", "task", "add", "Try it", "--agent", "implementer", "--id", task_id),
     )
     for program, *arguments in steps:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def tasks(site: RefSite, remote: Remote) -> RefSite:
     """Give the site a project, and a task that names a reference."""
-    site.good("project", "new", "Parsing")
+    site.good("project", "new", "Parsing", "--type", "quick")
     site.good("refs", "add", remote.url, "--description", "How we\nwrite.", "--summary", "Rules.")
     site.good("task", "add", "Tidy", "--agent", "implementer", "--reference", "style")
     return site

@@ -69,7 +69,11 @@ print(json.dumps([code, sorted(parts | ours)]))
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
-    for words in (["init"], ["project", "new", "P"], ["task", "add", "T", "--agent", "tester"]):
+    for words in (
+        ["init"],
+        ["project", "new", "P", "--type", "quick"],
+        ["task", "add", "T", "--agent", "tester"],
+    ):
         argv = [sys.executable, "-P", "-m", "sow", *words]
         subprocess.run(argv, cwd=folder, check=True, capture_output=True)
     with closing(open_queue(Workspace(folder))) as database:
