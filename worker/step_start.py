@@ -23,6 +23,7 @@ from sow.config.merge_check import merge_commands, setup_commands
 from sow.config.source import Source
 from sow.environment import agent_environment, own_environment, own_process
 from sow.errors import StateError
+from sow.executors.resuming import can_resume
 from sow.ids import AttemptId, TaskId
 from sow.paths import AttemptPaths
 from sow.processes import facts
@@ -210,10 +211,15 @@ def _merge(context: WorkerContext, job: Job, _place: Place, paths: AttemptPaths)
         root=str(context.workspace.root),
         tasks=job.terms.tasks,
         way=job.terms.way,
+        fresh=tuple(task for task in job.terms.tasks if not _resumes(context, task)),
         settings=settings,
         commands=commands,
         packages=str(packages) if packages is not None else None,
     )
+
+
+def _resumes(context: WorkerContext, task_id: TaskId) -> bool:
+    return can_resume(context.configuration, read_task(context.workspace, task_id))
 
 
 def _refuse_untrusted(

@@ -71,6 +71,8 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     waits_for_plan: bool = False
     """Whether it has not begun, and may not before the project's plan is approved and begun."""
     session_started: bool = False
+    resumes: bool = True
+    """Whether its executor continues a session; else another one begins in the same clone."""
     was_interrupted: bool = False
     """Whether it is paused because its agent was cancelled: it has asked nothing."""
     has_clone: bool = False

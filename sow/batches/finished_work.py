@@ -6,7 +6,7 @@ Owns that half of an item's way, from `needs_review` to merged. Pure.
 from sow.batches.deeds import Deed, Standing
 from sow.batches.facts import EndedJob, ItemFacts
 from sow.batches.wishes import asks, commit_first, resume, wants
-from sow.lifecycle.task_ways import bringing_back
+from sow.lifecycle.task_ways import bringing_back, solving_now
 from sow.reports.budgets import command_of
 from sow.schema.batch import Accept, BatchPolicy, ItemState
 from sow.schema.causes import Cause
@@ -85,8 +85,10 @@ def _conflict(item: ItemFacts) -> Standing | None:
     if not _is_conflict(last) or not _is_update(last):
         return None
     if item.conflicts_handed:
-        reason = "its work conflicts with the project's branch, and its agent has tried once"
-        return asks(item, reason, f"sow agent resume {item.task} --conflict")
+        words = item.last.reason if item.last is not None else ""
+        known = words.partition("\n")[0] or "its work conflicts with the project's branch"
+        reason = f"{known}; its agent has tried once"
+        return asks(item, reason, solving_now(item.task, resumes=item.resumes))
     return wants(item, ItemState.CORRECTING, Deed.SOLVE)
 
 

@@ -5,7 +5,7 @@ Reads only. A task that has not changed since the last look is not parsed again.
 """
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -144,13 +144,15 @@ def gather(
     seen: Seen,
     figures: Figures,
     asking: Collection[TaskId] = (),
+    resumes: Callable[[Task], bool] = lambda _: True,
 ) -> tuple[list[ItemFacts], BatchFacts]:
     """Return the facts of a batch, whose project is checked out.
 
     The jobs are read first: a call that is placed meanwhile may have marked its task, and
     its job be missing. Then there is a newer change, and the look is not to be trusted.
     `asking` are the tasks of the agent that looks, and of those above it: they wait for it.
-    Raises QueueError, and StateError where the machine lacks something for now.
+    `resumes` says of a task whether its executor continues a session. Raises QueueError, and
+    StateError where the machine lacks something for now.
     """
     items = batches.items_of(database, batch.id)
     histories: dict[TaskId, _History] = {item.task_id: _History() for item in items}
@@ -158,7 +160,7 @@ def gather(
     for job in all_jobs:
         if job.task_id in histories:
             histories[job.task_id].jobs.append(job)
-    look = _Look(workspace, database, batch, seen, figures, histories, asking)
+    look = _Look(workspace, database, batch, seen, figures, histories, asking, resumes)
     found = [look.item(item) for item in items]
     turn = batches.turn_of(database, batch.project_id)
     mine = turn is not None and turn[0] == batch.id
@@ -185,7 +187,9 @@ class _Look:
         figures: Figures,
         histories: Mapping[TaskId, _History],
         asking: Collection[TaskId],
+        resumes: Callable[[Task], bool],
     ) -> None:
+        self._resumes = resumes
         self._seen = seen
         self._figures = figures
         self._others = Others(database, batch.project_id, seen.task, asking)
@@ -225,6 +229,7 @@ class _Look:
             outside=tuple(self._outside(o) for o in needed if o not in self._histories),
             waits_for_plan=self._waits_for_plan(task),
             session_started=task.session_started,
+            resumes=self._resumes(task),
             was_interrupted=self._was_interrupted(task),
             missing=history.not_brought_back,
             has_clone=task.clone is not UNSET or self._was_cloned(task),

@@ -29,12 +29,17 @@ def asks(item: ItemFacts, reason: str, command: str) -> Standing:
 
 def answer(item: ItemFacts) -> str:
     """Return the command that answers the question of an item's agent."""
-    return f'sow agent answer {item.task} "…"'
+    return f'sow agent answer {item.task} "…"' if item.resumes else _anew(item, "…")
 
 
 def resume(item: ItemFacts) -> str:
     """Return the command that has an item's author go on."""
-    return f'sow agent resume {item.task} "…"'
+    return f'sow agent resume {item.task} "…"' if item.resumes else _anew(item, "…")
+
+
+def _anew(item: ItemFacts, words: str) -> str:
+    """Return the command that begins another session of an item, in its clone if it has one."""
+    return f'sow agent spawn {item.task} --fresh --prompt "{words}"'
 
 
 def run_again(item: ItemFacts) -> str:

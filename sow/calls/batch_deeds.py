@@ -27,6 +27,7 @@ from sow.clones.taken_up import take_up
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.config.configuration import Configuration
 from sow.errors import StateError
+from sow.executors.resuming import can_resume
 from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database
@@ -96,6 +97,9 @@ def _spawn(work: Work, step: Step) -> Request:
 
 
 def _resume(work: Work, step: Step, prompt: str) -> Request:
+    """Return the call that has an author go on: in its session, or else in another one."""
+    if not _resumes(work, step):
+        return replace(_spawn(work, step), fresh=True, clone=None, prompt=prompt)
     return Request(
         verb=Verb.RESUME,
         task_id=step.task,
@@ -103,6 +107,10 @@ def _resume(work: Work, step: Step, prompt: str) -> Request:
         prompt=prompt,
         part=_part(work, step),
     )
+
+
+def _resumes(work: Work, step: Step) -> bool:
+    return can_resume(work.config, read_task(work.caller.workspace, step.task))
 
 
 def _go_on(work: Work, step: Step) -> Request:
@@ -131,7 +139,9 @@ def _in_words(result: CommandResult) -> str:
 
 
 def _solve(work: Work, step: Step) -> Request:
-    return _resume(work, step, conflict_prompt(work.caller, step.task, ""))
+    return _resume(
+        work, step, conflict_prompt(work.caller, step.task, "", anew=not _resumes(work, step))
+    )
 
 
 def _check(work: Work, step: Step) -> Request:

@@ -6,6 +6,7 @@ done by then is among the facts.
 """
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any
 
 from sow.batches.deeds import Deed, Plan, Standing
@@ -18,6 +19,7 @@ from sow.calls.budgeting import BudgetIsReached
 from sow.calls.placement_after_report import AgentIsEnding
 from sow.calls.same_call import TaskHasJob
 from sow.errors import QueueError, SowError
+from sow.executors.resuming import can_resume
 from sow.faults import passing_fault
 from sow.ids import TaskId
 from sow.jobs import batch_news, batches, changes, doorbell_of_batches, told_batches
@@ -101,8 +103,11 @@ def look(work: Work, seen: Seen) -> Plan:
 def _look(work: Work, seen: Seen) -> Plan:
     batch = batches.get_batch(work.database, work.batch.id)
     figures = figures_of(work.config, now=work.caller.now())
+    resumes = partial(can_resume, work.config)
     asking = tasks_above(work.caller, work.database, batch.project_id)
-    items, facts = gather(work.caller.workspace, work.database, batch, seen, figures, asking)
+    items, facts = gather(
+        work.caller.workspace, work.database, batch, seen, figures, asking, resumes
+    )
     return next_deeds(items, batch.policy, facts)
 
 

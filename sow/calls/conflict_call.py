@@ -5,15 +5,17 @@ after it has ended: fewer files are in conflict by then, or none.
 """
 
 from contextlib import closing
+from pathlib import Path
 
 from sow.calls.caller import Caller
-from sow.clones.conflicts import conflict_in
+from sow.clones.conflicts import Conflict, conflict_in
 from sow.clones.main_checkout import main_checkout
 from sow.errors import StateError
+from sow.executors.resuming import can_resume
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import open_existing_queue
-from sow.lifecycle.task_ways import solving
+from sow.lifecycle.task_ways import solving, solving_now
 from sow.prompts.compose import CONFLICT, conflict_message
 from sow.schema.task import Task, TaskStatus
 from sow.state.projects import read_project
@@ -42,23 +44,43 @@ class CompletedInConflict(StateError):
         )
 
 
-def conflict_prompt(caller: Caller, task_id: TaskId, more: str) -> str:
+class SessionCannotSolve(StateError):
+    """A conflict is to be solved in a session that the executor does not continue."""
+
+    def __init__(self, task: Task, path: Path, found: Conflict) -> None:
+        files = ", ".join(map(_readable, found.unsolved)) or "files that are solved already"
+        super().__init__(
+            f"the work of task {task.id} conflicts with {found.branch} in {files}, and its executor"
+            " does not continue its session",
+            hint="Have a new session solve it in the same clone:"
+            f" `{solving_now(task.id, resumes=False)}`."
+            f" Or solve it yourself in {printable(str(path))}, and commit.",
+        )
+
+
+def conflict_prompt(caller: Caller, task_id: TaskId, more: str, *, anew: bool = False) -> str:
     """Return the conflict in a task's clone as a prompt, with `more` below it.
 
+    `anew`: it is for another session, not for more of the one on record.
+
     Where one was handed over before, with the same words, and is still awaited,
-    it is that again. Raises NoConflict, CompletedInConflict, and what
+    it is that again. Raises NoConflict, CompletedInConflict, SessionCannotSolve, and what
     `conflict_in` raises.
     """
     earlier = _awaited(caller, task_id, more)
     if earlier is not None:
         return earlier
     task = read_task(caller.workspace, task_id)
-    main = main_checkout(caller.workspace, caller.load_configuration().clones)
-    found = conflict_in(main, main.place(task))
+    config = caller.load_configuration()
+    main = main_checkout(caller.workspace, config.clones)
+    place = main.place(task)
+    found = conflict_in(main, place)
     if found is None:
         raise NoConflict(task)
     if task.status is TaskStatus.COMPLETED:
         raise CompletedInConflict(task)
+    if not anew and not can_resume(config, task):
+        raise SessionCannotSolve(task, place.path, found)
     return conflict_message(found.branch, [_readable(path) for path in found.unsolved], more)
 
 

@@ -1,6 +1,7 @@
 """`sow clone update`."""
 
 import os
+from contextlib import suppress
 
 import click
 
@@ -10,14 +11,16 @@ from sow.cli.arguments import named_task
 from sow.cli.clone_list import this_checkout
 from sow.cli.output import echo_json, json_option
 from sow.cli.task_options import id_option
+from sow.cli.this_caller import this_caller
 from sow.clones.conflicts import update_of_clone
 from sow.clones.place import Place
 from sow.clones.update import Updated
-from sow.errors import ExitCode
+from sow.errors import ConfigurationError, ExitCode
+from sow.executors.resuming import can_resume
 from sow.ids import TaskId
 from sow.lifecycle.task_ways import solving
 from sow.schema.output.clones import CloneUpdated
-from sow.schema.task import TaskStatus
+from sow.schema.task import Task, TaskStatus
 from sow.state.tasks import read_task
 from sow.terminal_text import printable, readable
 
@@ -31,9 +34,9 @@ def update(task: str | None, task_option: str | None, as_json: bool) -> int:
 
     Without a conflict the merge is committed on the task's branch. Submodules
     that are initialised there move along where their commit is on this machine;
-    a note names those that stay. A conflict
-    is left in the clone with its marks, for you or for the task's agent (`sow
-    agent resume TASK --conflict`) to solve. Refused while a job of the task
+    a note names those that stay. A conflict is left in the clone with its marks,
+    for you or for the task's agent to solve; the command of the latter is
+    printed. Refused while a job of the task
     lives, and where something in the clone is not committed.
 
     Exit: 0 up to date, 4 a conflict or refused.
@@ -46,11 +49,12 @@ def update(task: str | None, task_option: str | None, as_json: bool) -> int:
     def ask(task: str) -> None:
         refuse_while_live(main.workspace, TaskId(task), has_option=False)
 
-    updated = update_of_clone(main, place, ask=ask)
+    solve = _solving(found)
+    updated = update_of_clone(main, place, ask=ask, solved_by=solve)
     if as_json:
         echo_json(_view(place, updated))
     else:
-        _print(place, updated, is_completed=found.status is TaskStatus.COMPLETED)
+        _print(place, updated, solve)
     return int(ExitCode.STATE if updated.conflicts else ExitCode.OK)
 
 
@@ -66,7 +70,15 @@ def _view(place: Place, updated: Updated) -> CloneUpdated:
     )
 
 
-def _print(place: Place, updated: Updated, *, is_completed: bool) -> None:
+def _solving(task: Task) -> str:
+    """Return in words by which commands the task's agent solves a conflict."""
+    resumes = True
+    with suppress(ConfigurationError):  # an update needs no executor
+        resumes = can_resume(this_caller().load_configuration(), task)
+    return solving(task.id, is_completed=task.status is TaskStatus.COMPLETED, resumes=resumes)
+
+
+def _print(place: Place, updated: Updated, solve: str) -> None:
     for note in updated.notes:
         click.echo(f"Note: {printable(note)}", err=True)
     if updated.merged is None:
@@ -79,6 +91,6 @@ def _print(place: Place, updated: Updated, *, is_completed: bool) -> None:
             click.echo(f"  {printable(path)}")
         click.echo(
             f"Solve them in {printable(str(place.path))} and commit, or have the task's agent do"
-            f" it: {solving(place.task, is_completed=is_completed)}",
+            f" it: {solve}",
             err=True,
         )

@@ -42,12 +42,14 @@ def update_of_clone(
     *,
     ask: Ask = lambda _: None,
     step: Callable[[str], None] = no_step,
+    solved_by: str = "",
 ) -> Updated:
     """Bring the project's branch into the clone at a place.
 
     `ask` is called under the clone's lock, and raises where a job is at work
-    there. Raises NoClone, CannotUpdate, NoProjectBranch, CloneLocked,
-    BranchInTheWay, UnsafeClone, GitRefused, and what `ask` raises.
+    there; `solved_by` is told of a conflict that is there already. Raises NoClone,
+    CannotUpdate, NoProjectBranch, CloneLocked, BranchInTheWay, UnsafeClone, GitRefused,
+    and what `ask` raises.
     """
     branch = project_branch(main)
     _refuse_none(main, place)
@@ -56,7 +58,9 @@ def update_of_clone(
         _refuse_unwhole(main, place)
         facts = place.facts(place.base or "")
         withheld = copied_to(main, place)
-        updated = update_clone(facts, main.repository, branch, withheld=withheld, step=step)
+        updated = update_clone(
+            facts, main.repository, branch, withheld=withheld, step=step, solved_by=solved_by
+        )
         if not updated.conflicts:  # also where it had all: an update may have been killed here
             bring_back(facts, main.repository, step=step)
         step("submodules next")

@@ -6,7 +6,7 @@ clone removed. Killed after any of them, it is begun again from the first: what
 is merged is found merged, and only what is missing is done.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from msgspec import UNSET, Struct
@@ -47,7 +47,13 @@ class MergeConflict(StateError):
     """The work of a task does not fit together with what was merged before. Nothing was changed."""
 
     def __init__(
-        self, task: Task, branch: str, files: Sequence[ConflictingFile], before: Sequence[str]
+        self,
+        task: Task,
+        branch: str,
+        files: Sequence[ConflictingFile],
+        before: Sequence[str],
+        *,
+        resumes: bool = True,
     ) -> None:
         self.files = tuple(files)
         self.task_id = task.id
@@ -55,7 +61,8 @@ class MergeConflict(StateError):
         with_whom = f"task {', task '.join(others)}" if others else branch
         names = ", ".join(_named(file) for file in files[:SHOWN])
         more = f" and {len(files) - SHOWN} more" * (len(files) > SHOWN)
-        solve = solving(task.id, is_completed=task.status is TaskStatus.COMPLETED)
+        is_completed = task.status is TaskStatus.COMPLETED
+        solve = solving(task.id, is_completed=is_completed, resumes=resumes)
         self.first = tuple(other for other in before if other in others)
         *merge, update = (step.command for step in after(self))
         others_first = f"merge what was named before it (`{merge[0]}`), " if merge else ""
@@ -100,10 +107,12 @@ def merge_tasks(
     now: float,
     step: Callable[[str], None] = no_step,
     patience: float = INDEX_SECONDS,
+    fresh: Collection[str] = (),
 ) -> Merged:
     """Merge tasks into the project's branch, and complete those that were accepted.
 
-    The caller holds the tasks: no job of theirs is at work. Raises
+    The caller holds the tasks: no job of theirs is at work. `fresh` are those whose agents do not
+    continue their sessions. Raises
     MergeConflict, NotOneByOne, NotMergeable, DirtyFiles, IndexInUse, BranchMoved (after
     MOST_TRIES), what `check` raises (nothing was changed then), GitRefused.
     """
@@ -114,7 +123,7 @@ def merge_tasks(
         onto = branch_tip(main, branch)
         found = candidates(main, task_ids)
         step("branches brought in")
-        parts, result = _computed(main, branch, onto, found, way=way)
+        parts, result = _computed(main, branch, onto, found, way=way, fresh=fresh)
         step("computed")
         if result == onto:
             break
@@ -163,7 +172,13 @@ def _alone(main: MainCheckout, branch: str) -> Iterator[None]:
 
 
 def _computed(
-    main: MainCheckout, branch: str, onto: str, found: Sequence[Candidate], *, way: MergeWay
+    main: MainCheckout,
+    branch: str,
+    onto: str,
+    found: Sequence[Candidate],
+    *,
+    way: MergeWay,
+    fresh: Collection[str],
 ) -> tuple[list[_Part], str]:
     """Return each task's part, and the commit that holds them all.
 
@@ -177,7 +192,7 @@ def _computed(
         merge = compute_merge(main.repository, onto, wanted, way=way)
         if merge.commit is None:
             before = [part.candidate.task.id for part in parts]
-            raise MergeConflict(task, branch, merge.conflicts, before)
+            raise MergeConflict(task, branch, merge.conflicts, before, resumes=task.id not in fresh)
         result = merge.commit
         if result != onto:
             refuse_lost_links(main.repository, candidate, onto, result)

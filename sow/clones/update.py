@@ -25,7 +25,6 @@ from sow.git.private_view import index_of, private_view, real_git_dir, view_fold
 from sow.git.repository import Repository, commit_of
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, as_records
-from sow.lifecycle.task_ways import solving
 
 KIND = "updating"
 UNFINISHED = {
@@ -78,14 +77,16 @@ def update_clone(
     *,
     withheld: Sequence[str] = (),
     step: Callable[[str], None] = no_step,
+    solved_by: str = "",
 ) -> Updated:
     """Merge the branch `project` of the main repository into the task's branch, in its clone.
 
-    Nothing may be uncommitted there, and no process be at work. Raises
-    CannotUpdate, UnsafeClone, GitRefused.
+    Nothing may be uncommitted there, and no process be at work. `solved_by` is, in words, how the
+    task's agent solves a conflict that is there already. Raises CannotUpdate, UnsafeClone,
+    GitRefused.
     """
     finish_update(facts, main)
-    _refuse_unfinished(facts)
+    _refuse_unfinished(facts, solved_by)
     wanted = commit_of(main.top, f"refs/heads/{project}")
     if wanted is None:
         raise CannotUpdate(facts, f"there is no branch {project}")
@@ -139,18 +140,14 @@ def _is_laid(facts: CloneFacts, note: dict[str, Any]) -> bool:
     return read_text(git_dir, "MERGE_HEAD", TEXT_LIMIT) == f"{note['wanted']}\n"
 
 
-def _refuse_unfinished(facts: CloneFacts) -> None:
+def _refuse_unfinished(facts: CloneFacts, solved_by: str) -> None:
     git_dir = real_git_dir(facts.path)
     for name, what in UNFINISHED.items():
         if (git_dir / name).exists():
             raise CannotUpdate(facts, f"{what} is under way in it")
     if (git_dir / "MERGE_HEAD").exists():
-        task = facts.branch.rpartition("/")[2]
-        hint = (
-            "Solve its conflicts there and commit; or have the task's agent do it:"
-            f" {solving(task, is_completed=False)}, or, where the task is completed,"
-            f" {solving(task, is_completed=True)}."
-        )
+        by_agent = f"; or have the task's agent do it: {solved_by}" if solved_by else ""
+        hint = f"Solve its conflicts there and commit{by_agent}."
         raise CannotUpdate(facts, "a merge is under way in it", hint=hint)
 
 

@@ -182,15 +182,23 @@ def _followed(task: TaskFacts) -> Remedy | None:
     return _accepted(task) if is_accepted else None
 
 
-def solving(task_id: str, *, is_completed: bool) -> str:
+def solving(task_id: str, *, is_completed: bool, resumes: bool = True) -> str:
     """Return in words by which commands a task's agent solves the conflict in its clone.
 
-    Of a completed task the session is over: it is reopened, and another one begins.
+    Of a completed task the session is over: it is reopened, and another one begins. Another one
+    begins, too, where its executor does not continue sessions (`resumes`).
     """
     if not is_completed:
-        return f"`sow agent resume {task_id} --conflict`"
+        return f"`{solving_now(task_id, resumes=resumes)}`"
     spawn = f'sow agent spawn {task_id} --prompt "{SOLVE}"'
     return f"`sow task reopen {task_id}`, and then `{spawn}`"
+
+
+def solving_now(task_id: str, *, resumes: bool) -> str:
+    """Return the command by which an agent solves the conflict in the clone of an open task."""
+    if resumes:
+        return f"sow agent resume {task_id} --conflict"
+    return f'sow agent spawn {task_id} --fresh --prompt "{SOLVE}"'
 
 
 def accepting(task_id: str) -> str:

@@ -1,6 +1,7 @@
 """The loop of a batch without a person: checks, reviews, corrections, merges, conflicts."""
 
 from journeys.batch_site import (
+    YOLO,
     accept,
     accept_by_check,
     add,
@@ -14,6 +15,8 @@ from journeys.batch_site import (
 from journeys.callers import report
 from journeys.gitsite import git
 from journeys.site import Site
+
+from sow.schema.job import Verb
 
 
 def test_work_is_checked_reviewed_corrected_and_merged(site: Site) -> None:
@@ -107,3 +110,48 @@ def test_a_question_is_told_in_full_and_an_answer_goes_on(site: Site) -> None:
     site.sow("agent", "resume", "010", "RS256.")
     done = site.sow("batch", "run")
     assert "Batch 1 is over: 1 done" in done.out
+
+
+def test_a_conflict_of_an_agent_without_sessions_is_solved_by_a_new_run(site: Site) -> None:
+    repository(site, "010", "020")
+    use_windsurf(site)
+    for task in ("010", "020"):
+        solve = shell("echo both >file; git add file; git commit -q --no-edit")
+        site.script(
+            [author(f"echo {task} >file"), accept(task), [solve, report()], accept(task)], task
+        )
+    done = site.sow("batch", "run", "--review", "--merge", "--json").json
+    assert done["counts"] == {"done": 2}, done
+    (solved,) = [job for job in of_batch(site) if job.batch_deed == "solve"]
+    assert (solved.verb, git(site, "show", "main:file")) == (Verb.SPAWN, "both\n")
+    assert "file" in solved.prompt
+
+
+def test_a_second_conflict_names_its_files_and_what_that_agent_can_do(site: Site) -> None:
+    repository(site, "010", "020")
+    use_windsurf(site)
+    for task in ("010", "020"):
+        runs = [author(f"echo {task} >file"), accept(task), [report()], accept(task)]
+        site.script(runs, task)
+    site.sow("batch", "run", "--review", "--merge", expect=1)
+    (item,) = [
+        item
+        for item in site.sow("batch", "show", "--json").json["items"]
+        if item["state"] == "needs_person"
+    ]
+    task = item["task"]
+    assert item["reason"].endswith("in file; its agent has tried once"), item
+    assert item["command"].startswith(f"sow agent spawn {task} --fresh --prompt ")
+    refused = site.sow("agent", "resume", task, "--conflict", expect=4)
+    assert "in file, and its executor does not continue its session" in refused.err
+    assert f"sow agent spawn {task} --fresh" in refused.err
+    assert f"spawn {task} --fresh" in site.sow("clone", "update", task, expect=4).err
+    conflict = site.sow("merge", task, expect=4)
+    assert "--conflict" not in conflict.out + conflict.err
+
+
+def use_windsurf(site: Site) -> None:
+    """Have authors be run by a CLI that does not continue sessions."""
+    executors = {**YOLO["agents"]["executors"], "plain": {"type": "windsurf"}}
+    bindings = {"implementer": "plain", "reviewer": "claude-code"}
+    site.configure({"agents": {"executors": executors, "bindings": bindings}})

@@ -59,6 +59,7 @@ def merge(
             now=time.time(),
             step=step,
             patience=patience,
+            fresh=orders.fresh,
         )
     except ResultIsRed as red:
         return StepResult(cause=Cause.CHECK_FAILED, reason=str(red))

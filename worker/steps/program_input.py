@@ -108,6 +108,8 @@ class MergeOrders(msgspec.Struct, frozen=True, kw_only=True):
     """The root of the workspace that the tasks belong to."""
     tasks: tuple[str, ...]
     way: MergeWay
+    fresh: tuple[str, ...] = ()
+    """The tasks whose agents do not continue their sessions."""
     settings: CloneSettings
     commands: tuple[CheckCommand, ...]
     """The command lines that run on the result, the last of them the check."""
