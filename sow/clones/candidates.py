@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from msgspec import UNSET, Struct
 
 from sow.clones.base import ProjectBranchGone
-from sow.clones.bring_back import bring_back
+from sow.clones.bring_back import BranchInTheWay, bring_back
+from sow.clones.elsewhere import refuse_cloned_elsewhere
 from sow.clones.listing import CloneState, state_of
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.merging import is_merged
@@ -129,7 +130,11 @@ def _brought(main: MainCheckout, task: Task, project: str) -> Candidate:
     place = main.place(task)
     tip = view_of(main.repository.top).commit_of(f"refs/heads/{place.branch}")
     if state_of(place) is CloneState.WHOLE:
-        brought = bring_back(place.facts(place.base or ""), main.repository)
+        try:
+            brought = bring_back(place.facts(place.base or ""), main.repository)
+        except BranchInTheWay:
+            refuse_cloned_elsewhere(main.repository, main.project.id, task.id)
+            raise
         tip = brought.commit if brought is not None else tip
     if tip is None:
         why = f"it has no clone, and there is no branch {place.branch}"

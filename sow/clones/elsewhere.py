@@ -20,6 +20,7 @@ class ClonedElsewhere(StateError):
     """The task has its clone by another working tree of this repository."""
 
     def __init__(self, task: str, other: str) -> None:
+        self.other = other
         super().__init__(
             f"task {task} has its clone by the working tree {other},"
             " which has this project as well",

@@ -3,15 +3,17 @@
 Writes objects alone. A commit that only the clone has is asked about there.
 """
 
-from sow.clones.bring_back import refuse_in_the_way
+from sow.clones.bring_back import BranchInTheWay, refuse_in_the_way
 from sow.clones.candidates import Candidate, branch_tip, last_commit, project_branch
-from sow.clones.listing import CloneState, state_of
+from sow.clones.elsewhere import refuse_cloned_elsewhere
+from sow.clones.listing import CloneState, copied_to, state_of
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.merge_tasks import MergeConflict
 from sow.clones.merged_links import refuse_lost_links
 from sow.clones.merging import TaskCommit, compute_merge
 from sow.clones.moving import refuse_dirty
 from sow.clones.place import Place
+from sow.clones.update import refuse_update
 from sow.errors import SowError
 from sow.faults import passing_fault
 from sow.git.view import view_of
@@ -33,13 +35,16 @@ def obstacle_to_merge(main: MainCheckout, task: Task) -> SowError | None:
 def _try(main: MainCheckout, task: Task) -> None:
     branch = project_branch(main)
     onto, place = branch_tip(main, branch), main.place(task)
-    _refuse_in_the_way(main, place)
+    refuse_to_bring(main, task, place)
     commit = view_of(main.repository.top).commit_of(f"refs/heads/{place.branch}")
     if commit is None:
         return
     wanted = TaskCommit(task.id, task.name, commit, place.facts(place.base or commit))
     merge = compute_merge(main.repository, onto, wanted)
     if merge.commit is None:
+        if state_of(place) is CloneState.WHOLE:
+            facts = place.facts(place.base or "")
+            refuse_update(facts, main.repository, copied_to(main, place))
         raise MergeConflict(task, branch, merge.conflicts, ())
     if merge.commit != onto:
         if last_commit(main, place) == commit:  # what came since may have put it right
@@ -47,7 +52,27 @@ def _try(main: MainCheckout, task: Task) -> None:
         refuse_dirty(main.repository, branch, onto, merge.commit)
 
 
-def _refuse_in_the_way(main: MainCheckout, place: Place) -> None:
-    """Raise BranchInTheWay where the branch could not be brought here from its clone."""
-    if state_of(place) is CloneState.WHOLE:
+def obstacle_to_bring(main: MainCheckout, task: Task) -> SowError | None:
+    """Return what keeps a task's branch from coming here from its clone; None where nothing does.
+
+    What passes is nothing.
+    """
+    try:
+        refuse_to_bring(main, task, main.place(task))
+    except SowError as error:
+        return None if passing_fault(error) is not None else error
+    return None
+
+
+def refuse_to_bring(main: MainCheckout, task: Task, place: Place) -> None:
+    """Raise what keeps a branch from coming here from its clone, changing nothing.
+
+    Raises BranchInTheWay, ClonedElsewhere, and what `refuse_in_the_way` does.
+    """
+    if state_of(place) is not CloneState.WHOLE:
+        return
+    try:
         refuse_in_the_way(place.facts(place.base or ""), main.repository)
+    except BranchInTheWay:
+        refuse_cloned_elsewhere(main.repository, main.project.id, task.id)
+        raise

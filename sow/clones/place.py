@@ -30,6 +30,7 @@ class FolderInRepository(ConfigurationError):
     """`clones.folder` names a folder inside the repository."""
 
     def __init__(self, folder: Path, workspace: Workspace, repository: Repository) -> None:
+        self.path = workspace.repository_config
         super().__init__(
             f"{workspace.repository_config}: clones.folder: {folder} lies inside the repository"
             f" {repository.top}",

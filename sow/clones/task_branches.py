@@ -95,6 +95,22 @@ class TaskBranches:
 
         return obstacle_to_merge(self.main, task)
 
+    def obstacle_to_bring(self, task: Task) -> SowError | None:
+        """Return what keeps a task's branch from coming here from its clone."""
+        from sow.clones.merge_look import obstacle_to_bring  # only where the two differ
+
+        return obstacle_to_bring(self.main, task)
+
+    def cloned_elsewhere(self, task: Task) -> SowError | None:
+        """Return that another working tree has the clone of a task."""
+        from sow.clones.elsewhere import refuse_cloned_elsewhere  # only where there is another
+
+        try:
+            refuse_cloned_elsewhere(self.main.repository, self.main.project.id, task.id)
+        except SowError as error:
+            return error
+        return None
+
     def taken_back(self, task: Task, judged: str, tip: str) -> tuple[str, ...]:
         """Return what was merged into a judged branch and the project's branch has no more."""
         facts = self.main.place(task).facts(judged)

@@ -45,6 +45,7 @@ class CannotUpdate(StateError):
     def __init__(
         self, facts: CloneFacts, why: str, paths: Sequence[str] = (), hint: str = ""
     ) -> None:
+        self.folder = facts.path
         self.paths = tuple(paths)
         names = ", ".join(paths[:SHOWN]) + (" …" if len(paths) > SHOWN else "")
         super().__init__(
@@ -94,9 +95,7 @@ def update_clone(
         here = _here(view, facts)
         if view.commit_of(wanted) and view.is_ancestor(wanted, here):
             return Updated(here, None, links=links_between(view, here, here))
-        found = work_tree(view, facts, here, withheld)
-        if found.paths:
-            raise CannotUpdate(facts, "these changes are not committed", found.paths)
+        _refuse_dirty(view, facts, here, withheld)
         _fetch(view, main, project, here)
         step("objects fetched")
         note = _merge(view, facts, main, project, here, wanted)
@@ -110,6 +109,22 @@ def update_clone(
         links = links_between(view, here, note["tree"], conflicts)
     remove_note(main, KIND, facts.branch)
     return Updated(note["commit"] or here, wanted, conflicts, note["words"], links)
+
+
+def refuse_update(facts: CloneFacts, main: Repository, withheld: Sequence[str]) -> None:
+    """Raise what `update_clone` would be refused with for what is in the clone. Changes nothing.
+
+    Raises CannotUpdate, UnsafeClone, GitRefused.
+    """
+    _refuse_unfinished(facts)
+    with private_view(facts.path, main) as view:
+        _refuse_dirty(view, facts, _here(view, facts), withheld)
+
+
+def _refuse_dirty(view: View, facts: CloneFacts, here: str, withheld: Sequence[str]) -> None:
+    found = work_tree(view, facts, here, withheld)
+    if found.paths:
+        raise CannotUpdate(facts, "these changes are not committed", found.paths)
 
 
 def finish_update(facts: CloneFacts, main: Repository) -> None:

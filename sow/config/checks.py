@@ -47,6 +47,7 @@ class UnknownCheck(StateError):
     """A name that is no check of this repository."""
 
     def __init__(self, name: str, known: Sequence[str], path: Path) -> None:
+        self.path = path
         there = f"The checks are: {', '.join(known)}." if known else f"{path} names no checks."
         super().__init__(
             f"no such check: {name}",
@@ -59,6 +60,7 @@ class NoChecks(StateError):
     """Nothing says what is to be checked."""
 
     def __init__(self, known: Sequence[str], path: Path) -> None:
+        self.path = path
         name = known[0] if known else "unit"
         hint = f"Name some ({', '.join(known)}), or list them under checks.default in {path}."
         if not known:

@@ -34,6 +34,7 @@ NO_REASON = (
 """How git's words begin where the git at the other end of a pipe has died and said nothing."""
 LEAST_FREE = 1 << 20
 """With fewer free bytes a disk counts as full: git does not always say that it was."""
+WITHOUT_COMMIT = "belongs to a repository without a commit"
 LONGEST_QUOTE = 400
 """How many characters of git's own words an error repeats."""
 
@@ -123,6 +124,7 @@ class NoRepository(StateError):
     """A folder belongs to no git repository with a working tree."""
 
     def __init__(self, folder: Path, why: str) -> None:
+        self.lacks_commit = why == WITHOUT_COMMIT
         super().__init__(
             f"{folder} {why}",
             hint="Tasks can have clones of their own only in a repository with at least one commit."

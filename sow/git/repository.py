@@ -8,7 +8,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from sow.git.git_errors import GitMissing, GitRefused, GitTooOld, NoRepository
+from sow.git.git_errors import (
+    WITHOUT_COMMIT,
+    GitMissing,
+    GitRefused,
+    GitTooOld,
+    NoRepository,
+)
 from sow.git.run import git, git_answer
 
 NEEDED_VERSION = (2, 38)
@@ -81,7 +87,7 @@ def repository_of(folder: Path) -> Repository:
         refused = GitRefused(folder, ("rev-parse",), code, complaint)
         if refused.passes:
             raise refused
-        raise NoRepository(folder, "belongs to a repository without a commit")
+        raise NoRepository(folder, WITHOUT_COMMIT)
     *paths, commit, branch = answers
     if len(paths) != len(QUESTIONS):  # a path holds a line break
         paths = [git(folder, *PATHS, question) for question in QUESTIONS]

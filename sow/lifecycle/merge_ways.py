@@ -50,7 +50,7 @@ def _without(
 
 
 def _is_stuck(task: TaskFacts) -> bool:
-    return task.is_unmerged and task.is_free and not can_be_merged(task)
+    return task.is_unmerged and task.is_free and not task.in_the_way and not can_be_merged(task)
 
 
 def _made_mergeable(task: TaskFacts) -> Remedy:

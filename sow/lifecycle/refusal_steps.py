@@ -4,6 +4,7 @@ Pure. Owns these commands. A row stands under the name of the error's class and 
 facts that such an error carries, so that the two cannot name different steps.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from shlex import quote
 from typing import Any
@@ -15,16 +16,27 @@ MOST_PATHS = 12
 """How many files a command names; of more, all that is changed is committed."""
 DOCTOR = "sow doctor"
 
+COMMAND = re.compile(r"`((?:sow|git) [^`]+)`")
+SETTINGS = ".sow/config.yaml"
+
 Row = Callable[[Any], Sequence[Remedy]]
 
 
 def after(error: SowError) -> Sequence[Remedy]:
-    """Return the steps that help after a refusal, in their order; none where nobody knows any."""
+    """Return the steps that help after a refusal, in their order; none where nobody knows any.
+
+    Without a row it is the first command that the error's hint names.
+    """
     for kind in type(error).__mro__:
         row = STEPS.get(kind.__name__)
         if row is not None:
             return row(error)
-    return ()
+    named = COMMAND.search(error.hint or "")
+    return [Remedy(named[1], _in_short(error))] if named else []
+
+
+def _in_short(error: SowError) -> str:
+    return " ".join(error.message.split())
 
 
 def first_after(error: SowError) -> str:
@@ -42,7 +54,7 @@ def committing(paths: Sequence[str], folder: str = "") -> str:
 
 
 def _commit(error: Any) -> Sequence[Remedy]:
-    why = "a merge touches files with changes that are in no commit"
+    why = f"these changes are in no commit, and in the way: {', '.join(error.paths[:3])}"
     return [Remedy(committing(error.paths, str(error.folder)), why)]
 
 
@@ -57,9 +69,17 @@ def _conflict(error: Any) -> Sequence[Remedy]:
     return [Remedy(f"sow merge {' '.join(error.first)}", why), update]
 
 
+def _unfit_clone(error: Any) -> Sequence[Remedy]:
+    if error.paths:
+        return _commit(error)
+    named = COMMAND.search(error.hint)
+    command = named[1] if named else f"git -C {quote(str(error.folder))} status"
+    return [Remedy(command, _in_short(error))]
+
+
 def _own(error: Any) -> Sequence[Remedy]:
     """Return the step that depends on why this one was refused: the error carries it."""
-    return [Remedy(error.command, error.message)] if error.command else []
+    return [Remedy(error.command, _in_short(error))] if error.command else []
 
 
 def renamed_branch(branch: str, here: str | None) -> Remedy:
@@ -88,16 +108,31 @@ def _rename_folder_branch(error: Any) -> Sequence[Remedy]:
 
 
 def _unsafe(error: Any) -> Sequence[Remedy]:
-    return [Remedy("sow clone list", f"{error.message}: move it aside, and it is made again")]
+    return [Remedy("sow clone list", f"{_in_short(error)}: move it aside, and it is made again")]
+
+
+def _settings(error: Any) -> Sequence[Remedy]:
+    path = quote(str(getattr(error, "path", SETTINGS)))
+    return [Remedy(f'"${{EDITOR:-vi}}" {path}', _in_short(error))]
+
+
+def _no_repository(error: Any) -> Sequence[Remedy]:
+    first = 'git commit --allow-empty -m "<first commit>"'
+    return [Remedy(first if error.lacks_commit else "git init", _in_short(error))]
+
+
+def _elsewhere(error: Any) -> Sequence[Remedy]:
+    return [Remedy(f"cd {quote(error.other)} && sow next", _in_short(error))]
 
 
 def _examined(error: Any) -> Sequence[Remedy]:
-    return [Remedy(DOCTOR, error.message)]
+    return [Remedy(DOCTOR, _in_short(error))]
 
 
 STEPS: Mapping[str, Row] = {
     "DirtyFiles": _commit,
     "MergeConflict": _conflict,
+    "CannotUpdate": _unfit_clone,
     "NotMergeable": _own,
     "BranchInTheWay": _own,
     "NoProjectBranch": _no_branch,
@@ -105,6 +140,13 @@ STEPS: Mapping[str, Row] = {
     "NotOneByOne": _not_one_by_one,
     "BranchInPlaceOfFolder": _rename_folder_branch,
     "UnsafeClone": _unsafe,
+    "ClonedElsewhere": _elsewhere,
+    "FolderInRepository": _settings,
+    "UnknownCheck": _settings,
+    "NoChecks": _settings,
+    "NothingToCheck": _settings,
+    "InvalidConfiguration": _settings,
+    "NoRepository": _no_repository,
     "GitMissing": _examined,
     "GitTooOld": _examined,
     "GitRefused": _examined,

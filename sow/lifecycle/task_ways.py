@@ -34,12 +34,15 @@ def ways_of_begun(tasks: Sequence[TaskFacts]) -> list[Remedy]:
     """Return what takes on the tasks of these that somebody has worked on: they wait for it."""
     by_id = tasks_by_id(tasks)
     free = [task for task in tasks if task.is_free and not can_be_merged(task)]
+    kept = [task for task in free if task.in_the_way]
+    free = [task for task in free if not task.in_the_way]
     begun = [task for task in free if _may_go_on(task, by_id)]
     return [
         *(_asked(task) for task in begun if task.status == "paused"),
         *(_taken_up(task) for task in begun if task.status == "in_progress"),
         *(_tried_again(task) for task in begun if task.status == "failed"),
         *merges(tasks),
+        *(remedy for task in kept for remedy in task.in_the_way),
         *_judged((task for task in free if task.status == "needs_review"), by_id),
     ]
 
@@ -261,6 +264,7 @@ def ready_among(tasks: Sequence[TaskFacts], clones: str) -> list[TaskFacts]:
         if task.status == "pending"
         and task.is_free
         and not task.waits_for_plan
+        and not task.in_the_way
         and all(is_met(task, by_id.get(other)) for other in task.depends_on)
     ]
 

@@ -7,6 +7,7 @@ What happened, and what sow does by itself, is `explain`'s.
 
 from collections.abc import Sequence
 
+from sow.lifecycle.task_ways import accepting
 from sow.reports.budgets import option_of
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
 from sow.reports.wording import again
@@ -41,7 +42,7 @@ def advice(
         return f"Its task is {task.status} now: `sow task show {job.task_id}`."
     match job.state:
         case JobState.DONE:
-            return _about_status(job, with_words=with_words)
+            return _about_status(job, task, with_words=with_words)
         case JobState.CANCELLED:
             return f"To go on: {go_on(job, attempts)}."
         case JobState.FAILED:
@@ -85,6 +86,8 @@ def _about_review(job: Job, task: TaskNow) -> str:
     if task.status not in JUDGED:
         return f"Its task is {task.status} now: `sow task show {job.task_id}`."
     if task.review.verdict is ReviewVerdict.ACCEPTED:
+        if task.has_clone:
+            return f"To merge it, which completes it: `sow merge {job.task_id}`."
         return f"To complete it: `sow task set {job.task_id} status completed`."
     return f"Hand them to its author: `sow agent resume {job.task_id} --feedback`."
 
@@ -109,8 +112,8 @@ def _to_end(job: Job) -> str:
     return f"To end it: `{command}`."
 
 
-def _about_status(job: Job, *, with_words: bool) -> str:
-    """Return what an agent that has reported waits for."""
+def _about_status(job: Job, now: TaskNow, *, with_words: bool) -> str:
+    """Return what an agent that has reported waits for; `now` is how its task stands."""
     task = job.task_id
     verb = "answer" if job.outcome_status is TaskStatus.PAUSED else "resume"
     reply = _reply_to(job, verb)
@@ -119,10 +122,9 @@ def _about_status(job: Job, *, with_words: bool) -> str:
             where = "" if with_words else f"`sow task log {task}` has its question. "
             return f"{where}Answer: {reply}."
         case TaskStatus.NEEDS_REVIEW:
-            return (
-                f"Review its work. Accept it: `sow task set {task} status completed`. "
-                f"Send it back: {reply}."
-            )
+            apart = f"`{accepting(task)}`, and then `sow merge {task}`"
+            accept = apart if now.has_clone else f"`sow task set {task} status completed`"
+            return f"Review its work. Accept it: {accept}. Send it back: {reply}."
         case TaskStatus.FAILED:
             where = "" if with_words else f"`sow task log {task}` has its reason. "
             return f"{where}Go on: {reply}."

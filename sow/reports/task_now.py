@@ -5,7 +5,7 @@ is told in words. What reads a state is imported by the look: a list of jobs
 looks at none.
 """
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from sow.errors import StateError
 from sow.ids import TaskId
@@ -23,6 +23,8 @@ class TaskNow(Struct, frozen=True):
     """The last verdict on it, if the job that is told of has given it."""
     feedback: str | None = None
     """The feedback file that holds what this verdict asks for."""
+    has_clone: bool = False
+    """Whether its work lies in a clone of its own, and so is merged."""
     missing: str = ""
     """Why no command can be given for it, as a sentence; empty where one can."""
 
@@ -60,4 +62,5 @@ def _now(job: Job, task: Task) -> TaskNow:
 
     review = given_by(task, job)
     asks = review is not None and review.verdict is ReviewVerdict.CORRECTIONS
-    return TaskNow(task.status, review, newest_feedback(task) if asks else None)
+    feedback = newest_feedback(task) if asks else None
+    return TaskNow(task.status, review, feedback, has_clone=task.clone is not UNSET)

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from sow.batches.gathering import Seen
+from sow.calls.batch_deeds import Work
+from sow.calls.batch_refusals import refusals_now
 from sow.calls.batch_wait import look_at_batch
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
@@ -43,7 +45,8 @@ def look_at_batches(
     for batch in found:
         try:
             now = look_at_batch(caller, database, configuration, batch.id, seen)
-            looks.append(BatchNow(now.batch, now.plan, now.rests))
+            work = Work(caller, database, configuration, now.batch)
+            looks.append(BatchNow(now.batch, now.plan, now.rests, refusals_now(work, seen)))
         except SowError as error:
             tell(error)
             looks.append(BatchNow(batch, None, rests=False))

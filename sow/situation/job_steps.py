@@ -3,12 +3,12 @@
 Pure. Owns how what runs is waited for: each by the call that ends with it.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sow.lifecycle import guards, task_ways
 from sow.lifecycle.facts import Facts
+from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.remedy import WAY_TO_PLAN, Remedy
 from sow.lifecycle.stages import WHOLE_PHASE
 from sow.lifecycle.whole_verdict import REVIEW
@@ -85,19 +85,21 @@ def _wishes(now: BatchNow, facts: Facts) -> Iterator[Remedy]:
     items = [task for task in facts.tasks if task.batch == now.batch.id]
     alone = {task.id: task_ways.alone(task) for task in items}
     begun = {task.id: task.status in BEGUN for task in items}
-    helps = defaultdict(tuple, {task.id: task.in_the_way for task in items})
+    helps = {task.id: task.in_the_way for task in items}
+    refused = {task: error for task, error in now.refused.items() if error is not None}
     standings = now.plan.standings if now.plan is not None else ()
     wanting = [found for found in standings if wants_person(found)]
     by_command: dict[str, list[Standing]] = {}
     for found in sorted(wanting, key=lambda found: found.state == "failed"):
         if found.command in (task_ways.TRUST, WAY_TO_PLAN):
             continue
+        first = after(refused[found.task]) if found.task in refused else helps.get(found.task)
+        if first:
+            yield from first
+            continue
         command = found.command.replace('"…"', '"<your words>"')
         own = alone.get(found.task)
         is_of_task = begun.get(found.task) and not command.startswith(RAISES)
-        if helps[found.task]:
-            yield from helps[found.task]
-            continue
         if own is not None and (is_of_task or command.startswith(SHOWS)):
             command = own.command
         command = command or f"sow batch resume {now.batch.id}"

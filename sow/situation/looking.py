@@ -23,9 +23,11 @@ from sow.paths import Workspace
 from sow.schema.config import ApproveRule
 from sow.schema.project import Project
 from sow.schema.task import Task
+from sow.situation.branches import Branches
 from sow.situation.project_facts import counted, project_facts
+from sow.situation.refused_now import refused_now
 from sow.situation.situation import Ended, Queue, Reader, Situation
-from sow.situation.task_facts import Branches, TaskLook, is_left
+from sow.situation.task_facts import TaskLook, is_left
 from sow.situation.whole_steps import is_review
 from sow.state.places import has_project
 from sow.state.projects import read_project
@@ -139,6 +141,9 @@ def _with_project(
         tasks=tasks,
         among=Among(tasks),
         facts=facts,
+        refused=refused_now(
+            caller, configuration, facts, is_on_branch=project.branch in (UNSET, found.branch)
+        ),
         queue=queue,
         configuration=configuration,
         errors=errors,

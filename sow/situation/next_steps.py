@@ -21,6 +21,7 @@ from sow.schema.config import ApproveRule
 from sow.schema.project import Ending, EndingWord
 from sow.situation import job_steps
 from sow.situation.budget_steps import within_budgets
+from sow.situation.refused_now import instead
 from sow.situation.repairs import repairs
 from sow.situation.situation import Ended, Situation
 from sow.situation.step import PERSONS_WORD, Step, addressed
@@ -35,16 +36,9 @@ def next_steps(now: Situation) -> list[Step]:
     """Return the commands that bring the project on."""
     found = _each_once(_steps(now)) or _each_once(job_steps.held(now))
     found = _each_once(within_budgets(found, now))
-    steps = [addressed(_on_a_branch(remedy, now), now.reader) for remedy in found]
+    found = _each_once(step for remedy in found for step in instead(remedy, now.refused))
+    steps = [addressed(remedy, now.reader) for remedy in found]
     return [*steps, *job_steps.pause_of_asker(now, steps)]
-
-
-def _on_a_branch(remedy: Remedy, now: Situation) -> Remedy:
-    """Return what comes before a merge where there is no branch to merge into."""
-    named = now.project is not None and now.project.branch is not UNSET
-    if now.branch or named or not remedy.command.startswith("sow merge "):
-        return remedy
-    return Remedy('git switch "<branch>"', f"no branch is checked out; {remedy.why}")
 
 
 def _each_once(found: Iterable[Remedy]) -> list[Remedy]:

@@ -20,9 +20,10 @@ from sow.schema.job import Job, JobState
 from sow.schema.kinds import kind_of
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskStatus
+from sow.situation.branches import Branches
 from sow.situation.job_steps import MOST_NAMED
 from sow.situation.situation import BatchNow, Doing, Queue
-from sow.situation.task_facts import Branches, is_left
+from sow.situation.task_facts import is_left
 
 if TYPE_CHECKING:  # of projects that have a budget
     from sow.jobs.budgets import Account

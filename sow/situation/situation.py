@@ -46,6 +46,8 @@ class BatchNow(Struct, frozen=True):
     plan: "Plan | None"
     rests: bool
     """Whether nothing of it goes on by itself."""
+    refused: Mapping[str, SowError | None] = {}
+    """What refuses the next step of a task that was refused before; None: nothing does any more."""
 
 
 class Doing(Struct, frozen=True):
@@ -121,6 +123,8 @@ class Situation(Struct, frozen=True):
     facts: Facts | None = None
     """What the guards are asked about; None without a project."""
     queue: Queue = Queue()
+    refused: Mapping[str, SowError] = {}
+    """What commands that begin so would be refused for now, whatever their tasks."""
     configuration: Configuration | None = None
     """None where it cannot be used."""
     errors: Sequence[SowError] = ()

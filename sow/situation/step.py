@@ -29,8 +29,8 @@ PERSONS_WORD = ("sow approve", "sow review accept --project", "sow review correc
 EDITOR = '"${EDITOR:-vi}"'
 RESTORE = "git restore --source=HEAD --staged --worktree"
 AT_TERMINAL = (
-    *("sow trust", "sow config edit", "sow job resolve", "sow job show"),
-    *(EDITOR, RESTORE, "mv ", "mkdir "),
+    *("sow trust", "sow config edit", "sow job resolve", "sow job show", "sow clone list"),
+    *(EDITOR, RESTORE, "mv ", "mkdir ", "cd "),
 )
 """What a person decides, whatever the configuration says."""
 BLOCKING = (

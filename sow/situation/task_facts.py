@@ -5,106 +5,34 @@ single commits only where that does not tell. Reads only.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, structs
 
 from sow.config.configuration import Configuration
-from sow.errors import SowError
 from sow.ids import TaskId
 from sow.lifecycle.facts import TaskFacts
+from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.stages import ProjectType
 from sow.paths import Workspace
 from sow.schema.causes import CAUSES, Cause
+from sow.schema.config import CloneUse
 from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.project import Project
 from sow.schema.task import ReviewVerdict, Task, TaskStatus
-from sow.situation.obstacles import merge_now
+from sow.situation.branches import Branches
+from sow.situation.obstacles import is_in_merge, merge_now
 from sow.situation.situation import Queue
 from sow.state.lifecycle import approved_units, unit_content
 from sow.state.plan_wait import waits
 
 if TYPE_CHECKING:
-    from sow.clones.task_branches import TaskBranches
+    pass
 
-BRANCHES = "refs/heads/sow/"
-"""Where the branches of tasks are."""
 GOES_ON = (TaskStatus.PAUSED, TaskStatus.FAILED, TaskStatus.NEEDS_REVIEW, TaskStatus.IN_PROGRESS)
 """The statuses in which somebody has worked on a task, and somebody has to go on."""
-
-
-class Branches:
-    """What git says of the tasks' branches: asked once for all of them, where anybody asks."""
-
-    def __init__(self, workspace: Workspace, tell: Callable[[SowError], None]) -> None:
-        self._workspace = workspace
-        self._tell = tell
-
-    @cached_property
-    def tips(self) -> Mapping[str, str]:
-        """The last commit of each branch of a task, by the branch's name."""
-        return dict(self._listed())
-
-    @cached_property
-    def _unmerged(self) -> frozenset[str]:
-        return frozenset(name for name, _ in self._listed("--no-merged=HEAD"))
-
-    def _listed(self, *which: str) -> Iterator[tuple[str, str]]:
-        from sow.git.run import git  # most projects have no clone
-
-        words = ("for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", *which, BRANCHES)
-        try:
-            lines = git(self._workspace.root, *words).splitlines()
-        except SowError as error:
-            self._tell(error)
-            return
-        for line in lines:
-            commit, _, name = line.partition(" ")
-            yield name, commit
-
-    def tip(self, task: Task) -> str | None:
-        """Return the last commit of a task's branch; None where there is none."""
-        return None if task.clone is UNSET else self.tips.get(task.clone.branch)
-
-    def is_unmerged(self, task: Task) -> bool:
-        """Whether a completed task's work is on a branch of its own alone."""
-        if task.clone is UNSET or task.status is not TaskStatus.COMPLETED:
-            return False
-        tip = self.tip(task)
-        if tip is None:
-            return task.merged is UNSET
-        if task.merged is not UNSET and task.merged.commit == tip:
-            return False
-        return task.clone.branch in self._unmerged
-
-    def stands(self, task: Task) -> bool:
-        """Whether a verdict on a task's clone is about what lies in its branch now."""
-        tip, judged = self.tip(task), UNSET if task.review is UNSET else task.review.commit
-        if tip is None or judged is UNSET:
-            return False
-        return tip == judged or self._differs_by_merges(task, judged, tip)
-
-    @cached_property
-    def _exact(self) -> "TaskBranches":
-        from sow.clones.task_branches import TaskBranches  # asked of few commits
-
-        return TaskBranches(self._workspace, {})
-
-    def _differs_by_merges(self, task: Task, judged: str, tip: str) -> bool:
-        try:
-            return self._exact.stands(task, judged, tip)
-        except SowError:
-            return False
-
-    def obstacle(self, task: Task) -> SowError | None:
-        """Return what a merge of a task alone would be refused for now."""
-        try:
-            return None if self.tip(task) is None else self._exact.obstacle(task)
-        except SowError as error:
-            return error
 
 
 class TaskLook:
@@ -152,7 +80,7 @@ class TaskLook:
             has_clone=task.clone is not UNSET,
             is_unmerged=self._branches.is_unmerged(task),
         )
-        more = {**self._as_unit(task), **self._begun(task, live)}
+        more = {**self._as_unit(task), **self._unbegun(task), **self._begun(task, live)}
         return structs.replace(facts, **more) if more else facts
 
     def _as_unit(self, task: Task) -> dict[str, bool]:
@@ -166,6 +94,16 @@ class TaskLook:
             "is_published": is_published(self._workspace, self._project, task),
         }
 
+    def _unbegun(self, task: Task) -> dict[str, object]:
+        """Return what is in the way of a task's clone, where nobody has made it yet."""
+        config = self._configuration
+        if config is None or config.clones.use is CloneUse.NEVER:
+            return {}
+        if not _is_pending(task) or task.clone is not UNSET:
+            return {}
+        found = self._branches.cloned_elsewhere(task)
+        return {"in_the_way": tuple(after(found))} if found is not None else {}
+
     def _begun(self, task: Task, live: Job | None) -> dict[str, object]:
         """Return what is asked of a task that somebody has worked on, and nobody does now."""
         last = self._queue.last.get(TaskId(task.id))
@@ -174,7 +112,7 @@ class TaskLook:
             return {}
         ended = _ending(task, last)
         times = self._queue.refused_merges.get(TaskId(task.id), 0)
-        merge = merge_now(task, last, self._branches.obstacle, times=times)
+        merge = merge_now(task, last, self._branches, times=times)
         return {
             **ended,
             **self._verdict(task),
@@ -212,9 +150,9 @@ class TaskLook:
         """Return what is in the way of merging a task's work."""
         if task.clone is UNSET:
             return ""
-        path = Path(task.clone.path)
-        if os.path.lexists(path / ".git" / "MERGE_HEAD"):
+        if is_in_merge(task):
             return "conflict"
+        path = Path(task.clone.path)
         is_begun = not _is_pending(task)
         is_there = os.path.isdir(path)  # noqa: PTH112 - no system's fault with one hides the others
         if is_begun and self._branches.tip(task) is None and not is_there:

@@ -189,6 +189,14 @@ def test_what_others_went_on_with_is_not_advised_on(status: TaskStatus) -> None:
         assert advice(job, (), TaskNow(status)) == f"Its task is {status} now: `sow task show 010`."
 
 
+def test_work_in_a_clone_is_accepted_by_a_verdict_and_merged() -> None:
+    done = ended_job(JobState.DONE, TaskStatus.NEEDS_REVIEW, Cause.REPORTED)
+    told = advice(done, (), TaskNow(TaskStatus.NEEDS_REVIEW, has_clone=True))
+    assert "Accept it: `sow review accept 010 --summary" in told
+    assert "and then `sow merge 010`" in told
+    assert "status completed" not in told
+
+
 def test_a_task_that_is_gone_has_no_state_that_is_back() -> None:
     gone = TaskNow(missing="The folder of task 010 is gone.")
     assert advice(failed(Cause.STATE_UNREADABLE), (), gone) == gone.missing

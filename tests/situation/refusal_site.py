@@ -5,6 +5,7 @@ command fails, so does a merge that comes to nothing for a reason that was known
 line that is printed again although everything stands as before.
 """
 
+import os
 import re
 import shlex
 import subprocess
@@ -60,13 +61,14 @@ class RefusalSite:
     desk: Desk
     answers: dict[str, str] = field(default_factory=dict)
     steps: list[str] = field(default_factory=list)
+    editor: str = "false"
 
     def __post_init__(self) -> None:
         plain(self.root, "init", "-q", "-b", "main")
         name_author(self.root)
         (self.root / "file").write_text("one\n")
         (self.root / "other").write_text("one\n")
-        self.settings(batch={"clone": True, "merge": True})
+        self.settings()
         plain(self.root, "add", "file", "other", ".sow/config.yaml")
         plain(self.root, "commit", "-q", "-m", "First")
         self.desk.staff()
@@ -77,7 +79,7 @@ class RefusalSite:
 
     def settings(self, **more: Any) -> None:
         """Write the repository's own settings, and accept them."""
-        content = {"clones": {"use": "always"}, **more}
+        content = {"clones": {"use": "always"}, "batch": {"clone": True, "merge": True}, **more}
         self.desk.workspace.repository_config.write_text(yaml.safe_dump(content))
         if "checks" in more:
             assert self.run("trust", "--yes").code == 0
@@ -85,6 +87,10 @@ class RefusalSite:
     def name_branch(self, name: str) -> None:
         """Give the project a branch, as `sow project new` does."""
         change_project(self.desk.workspace, lambda _: {"branch": name}, now=time.time())
+
+    def set_state(self, state: str) -> None:
+        """Have the project stand somewhere in its lifecycle."""
+        change_project(self.desk.workspace, lambda _: {"state": state}, now=time.time())
 
     def place(self, task: str) -> Place:
         return self.main.place(self.desk.read(task))
@@ -154,7 +160,12 @@ class RefusalSite:
         command = line.removeprefix(PERSON).partition("  # ")[0].replace(" --wait 100s", "")
         command = BLANK.sub(lambda blank: self.answers.get(blank[0], "as you think best"), command)
         if not command.startswith("sow "):
-            subprocess.run(command, shell=True, cwd=self.root, check=True, capture_output=True)
+            env = {**os.environ, "EDITOR": self.editor}
+            command = command.replace('"${EDITOR:-vi}"', "$EDITOR")
+            done = subprocess.run(
+                ["/bin/sh", "-c", command], cwd=self.root, env=env, capture_output=True, check=False
+            )
+            assert done.returncode == 0, f"{line}: {done}"
             return
         if command.startswith(PLACES):
             command += " --detach"
@@ -180,6 +191,8 @@ class RefusalSite:
                 self._end(job)
 
     def drive(self) -> None:
+        if not self.desk.workspace.project_state.exists():
+            return
         project = ProjectId(read_project(self.desk.workspace).id)
         for batch in batches.going_on(self.desk.database, project):
             if batch.state is BatchState.RUNNING:

@@ -1,5 +1,7 @@
 """After each refusal `sow next` names the step that helps, until it is over."""
 
+import importlib
+import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,9 +9,14 @@ import pytest
 from calls.desk import make_desk
 from clones.clone_site import plain
 from clones.lost_work import committed_nested
+from situation.refusal_cases import CASES, LEFT_OUT, MODULES, Case
 from situation.refusal_site import RefusalSite
 
+import sow
+from sow.errors import SowError
 from sow.jobs.database import open_queue
+from sow.schema.causes import Cause
+from sow.schema.job import JobState, Verb
 from sow.schema.task import TaskStatus
 
 
@@ -33,16 +40,6 @@ def test_tasks_that_conflict_with_each_other_are_merged_one_by_one(site: Refusal
 def commands(lines: list[str]) -> list[str]:
     """Return the commands of some lines, without their reasons and limits."""
     return [line.partition("  # ")[0].partition(" --wait")[0] for line in lines]
-
-
-def test_a_dirty_tree_is_committed_and_the_merge_made(site: RefusalSite) -> None:
-    site.work("010", "file", "two\n")
-    (site.root / "file").write_text("mine\n")
-    site.run("merge", "010", "--detach")
-    site.work_off()
-    steps = commands(site.follow(until=lambda: site.is_merged("010")))
-    assert steps[0].startswith(f"git -C {site.root} add -- file && ")
-    assert "sow clone update 010" in steps, "what was committed conflicts with it"
 
 
 def test_a_repository_within_the_clone_is_added_as_files_and_merged(site: RefusalSite) -> None:
@@ -75,14 +72,27 @@ def test_a_batch_over_a_dirty_tree_goes_on_after_the_commit(site: RefusalSite) -
     assert not any(step.startswith("sow batch resume") for step in steps[:1])
 
 
-def test_a_renamed_branch_is_given_to_the_project(site: RefusalSite) -> None:
+def test_a_refusal_that_nobody_sees_the_reason_of_is_a_persons_matter_the_second_time(
+    site: RefusalSite,
+) -> None:
     site.work("010", "file", "two\n")
+    fails = {"verb": Verb.MERGE, "agent": "", "executor": None, "state": JobState.FAILED}
+    why = {"cause": Cause.MERGE_REFUSED, "reason": "a hook forbids it", "settled": 1}
+    for first in ("sow merge 010 --wait 100s", "sow job show 2"):
+        site.desk.insert(task_id="010", **fails, **why)
+        assert site.first() == first
+    assert "was refused 2 times: a hook forbids it" in site.next_lines()[0]
+
+
+def test_a_check_of_the_project_waits_for_its_branch(site: RefusalSite) -> None:
+    site.work("010", "file", "two\n")
+    site.settings(checks={"unit": "true", "default": ["unit"]})
     site.name_branch("main")
-    plain(site.root, "branch", "-m", "main", "trunk")
-    assert commands(site.follow(until=lambda: site.is_merged("010"))) == [
-        "sow project set branch trunk",
-        "sow merge 010",
-    ]
+    site.set_state("finalizing")
+    plain(site.root, "switch", "-q", "-c", "other")
+    plain(site.root, "commit", "-q", "--allow-empty", "-m", "Elsewhere")
+    assert not any("sow project check" in line for line in site.next_lines())
+    assert any(line.startswith("git switch main  #") for line in site.next_lines())
 
 
 def test_a_task_is_begun_in_a_clone_where_the_team_s_batches_merge(site: RefusalSite) -> None:
@@ -93,3 +103,41 @@ def test_a_task_is_begun_in_a_clone_where_the_team_s_batches_merge(site: Refusal
     assert commands(site.next_lines())[0] == "sow agent spawn 010"
     site.settings(batch={"merge": True})
     assert commands(site.next_lines())[0] == "sow agent spawn 010", "clones.use says so already"
+
+
+def all_errors() -> set[str]:
+    """Return the classes of errors that stand in the modules of these commands."""
+    for module in pkgutil.walk_packages(sow.__path__, "sow."):
+        if module.name.startswith(MODULES):
+            importlib.import_module(module.name)
+    kinds, left = set(), [SowError]
+    while left:
+        kind = left.pop()
+        left += kind.__subclasses__()
+        kinds.add(kind)
+    return {kind.__name__ for kind in kinds if kind.__module__.startswith(MODULES)}
+
+
+def test_every_refusal_of_these_commands_is_a_case_or_has_a_reason_not_to_be() -> None:
+    assert not CASES.keys() & LEFT_OUT.keys()
+    assert all_errors() == CASES.keys() | LEFT_OUT.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "case"), [(name, case) for name, cases in CASES.items() for case in cases]
+)
+def test_next_leads_on_after_each_refusal(
+    site: RefusalSite, name: str, case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    init = SowError.__init__
+
+    def noting(self: SowError, *words: str, **more: str) -> None:
+        made.append(type(self).__name__)
+        init(self, *words, **more)
+
+    monkeypatch.setattr(SowError, "__init__", noting)
+    is_over = case(site)
+    assert name in made, f"the command was refused for something else: {made}"
+    site.follow(until=is_over)

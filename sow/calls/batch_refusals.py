@@ -1,0 +1,66 @@
+"""Whether what a batch could not do with a task would be refused again now, and why.
+
+Owns that the same admission is asked as for the call itself. Changes nothing that the call would
+not change before it is refused.
+"""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from sow.batches.deeds import Standing
+from sow.batches.figures import figures_of
+from sow.batches.gathering import Seen, gather
+from sow.batches.item_standing import standing_of
+from sow.calls.batch_deeds import AT_ONCE, Step, Work, request_of
+from sow.calls.request import Request
+from sow.calls.review_placement import find_or_admit_review
+from sow.calls.same_call import find_or_admit
+from sow.calls.step_admission import admit_step
+from sow.errors import SowError
+from sow.ids import TaskId
+from sow.jobs import batches
+
+
+def refusals_now(work: Work, seen: Seen) -> Mapping[str, SowError | None]:
+    """Return of each item whose next deed was refused what refuses it now; None: nothing does.
+
+    One that a budget has refused is left out: that is raised by its own command.
+    """
+    if not any(item.refusal for item in batches.items_of(work.database, work.batch.id)):
+        return {}
+    figures = figures_of(work.config, now=work.caller.now())
+    items, _ = gather(work.caller.workspace, work.database, work.batch, seen, figures)
+    found: dict[str, SowError | None] = {}
+    for item in items:
+        if item.refusal and item.refused_by is None:
+            wanted = standing_of(replace(item, refusal=""), work.batch.policy)
+            found[item.task] = _refusal_of(work, wanted, item.refusal)
+    return found
+
+
+def _refusal_of(work: Work, wanted: Standing, words: str) -> SowError | None:
+    """Return what refuses a task's next deed; `words` are those of its last refusal.
+
+    What is done at once cannot be asked about without doing it: its last refusal counts.
+    """
+    if wanted.deed is None:
+        return None
+    if wanted.deed in AT_ONCE:
+        message, _, hint = words.partition("\n")
+        return SowError(message, hint=hint)
+    try:
+        _admit(work, request_of(work, Step(TaskId(wanted.task), wanted.deed, wanted.step)))
+    except SowError as error:
+        return None if error.passes else error
+    return None
+
+
+def _admit(work: Work, request: Request) -> None:
+    """Raise what a call would be refused with."""
+    if not request.kind.is_agents:
+        admit_step(work.caller, work.config, request)
+    elif not request.kind.makes_work:
+        find_or_admit_review(work.caller, work.database, work.config, request)
+    else:
+        find_or_admit(work.caller, work.database, work.config, request)
