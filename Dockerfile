@@ -14,7 +14,7 @@ COPY --from=build /wheels /wheels
 RUN pip install --no-cache-dir --no-index --find-links /wheels sow-agents && rm -rf /wheels
 
 # The worker runs as the owner of the mounted checkout, whoever that is.
-RUN mkdir -p -m 0777 /home/agent /home/agent/.config
+RUN mkdir -p -m 0777 /home/agent /home/agent/.config /home/agent/.local /home/agent/.local/state
 ENV HOME=/home/agent
 WORKDIR /work
 

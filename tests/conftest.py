@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from own_queue import give_secret
 from within_time import WithinTime, add_option, commit_of
 
 settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -72,11 +73,17 @@ def is_kept(name: str) -> bool:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def environment_of_nobody() -> Iterator[None]:
-    """Take the user's environment away once: a test then has its own few to take back."""
+def environment_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Take the user's environment away once: a test then has its own few to take back.
+
+    What is made for several tests is made in a home of nobody's, with the secret of all.
+    """
+    home = tmp_path_factory.getbasetemp() / "homes/of-all"
+    give_secret(home)
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if not is_kept(name)]:
             patch.delenv(name)
+        patch.setenv("HOME", str(home))
         yield
 
 
@@ -87,6 +94,7 @@ def poisoned_home(
     """Give the test a HOME of its own and nothing else of the user's environment."""
     home = tmp_path_factory.getbasetemp() / "homes" / str(next(NUMBERS))
     home.mkdir(parents=True)
+    give_secret(home)
     for name in [name for name in os.environ if not is_kept(name)]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))

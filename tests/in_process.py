@@ -24,13 +24,13 @@ class Ended:
 
 
 def run_in_process(*words: str, env: Mapping[str, str], cwd: Path) -> Ended:
-    """Run a command line with this environment and no other, and with nothing to read."""
+    """Run a command line with this environment, the test's home, and with nothing to read."""
     from sow.cli.root import run
 
     encoding = env.get("PYTHONIOENCODING", "utf-8")
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding, write_through=True) for _ in range(2))
     with (
-        patch.dict(os.environ, dict(env), clear=True),
+        patch.dict(os.environ, {"HOME": os.environ["HOME"], **env}, clear=True),
         chdir(cwd),
         Path(os.devnull).open(encoding="utf-8") as nothing,
         patch.object(sys, "stdin", nothing),

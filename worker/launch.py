@@ -37,6 +37,7 @@ from worker.holding import hold
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.next_supervisor import Standby
 from worker.output import OutputReader
+from worker.own_executor import note_executor, with_own_executor
 from worker.postponing import (
     is_checked_out,
     put_off,
@@ -170,6 +171,7 @@ def _start_attempt(
     history: Sequence[Attempt],
 ) -> Running:
     """Prepare, write, record, give orders: one attempt, in that order."""
+    recorded, job = job, with_own_executor(context, job)
     number = history[-1].number + 1 if history else 1
     paths = context.workspace.attempt(job.id, number)
     share = share_for(context, job) if job.budgets is not None else Amounts()
@@ -184,7 +186,7 @@ def _start_attempt(
     program = shutil.which(prepared.argv[0], path=environ["PATH"]) or prepared.argv[0]
     argv = [*prepared.wrapper, program, *prepared.argv[1:]]
     orders = pack(str(paths.folder), str(prepared.cwd), argv, environ)
-    _record_attempt(context, job, lease, attempt, share)
+    _record_attempt(context, job, lease, attempt, share, recorded)
     process = standby.give(orders)
     tell(job, f"runs: {prepared.does}, attempt {number}, pid {process.pid}")
     return Running(
@@ -268,7 +270,12 @@ def _write_files(context: WorkerContext, paths: AttemptPaths, prepared: Prepared
 
 
 def _record_attempt(
-    context: WorkerContext, job: Job, lease: Lease, attempt: Attempt, share: Amounts
+    context: WorkerContext,
+    job: Job,
+    lease: Lease,
+    attempt: Attempt,
+    share: Amounts,
+    recorded: Job | None = None,
 ) -> None:
     """Put the attempt on record, with its share of the budgets.
 
@@ -278,6 +285,7 @@ def _record_attempt(
     with leases.under(context.database, lease):
         leases.refuse_if_asked(context.database, lease.job_id)
         jobs.insert_attempt(context.database, attempt)
+        note_executor(context, recorded or job, job)
         if kind_of(job).is_agents:
             begin_with_share(context, job, attempt, share)
         if job.postponements:

@@ -140,6 +140,15 @@ def load_named(
     return configuration
 
 
+def read_executors(path: Path) -> Mapping[str, ExecutorConfig]:
+    """Return the executors that a user's file defines, and the built-in ones, by their names.
+
+    Raises InvalidConfiguration.
+    """
+    user = read_source(path, UserConfigFile)
+    return _executors(user, (user.content.agents or AgentsSection()).executors or {})[0]
+
+
 def read_settings(repository_path: Path | None, user_path: Path) -> Source[RepositoryConfigFile]:
     """Read the repository's settings; what only the user may choose is refused with the reason."""
     if repository_path is None:

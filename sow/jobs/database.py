@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from sow.errors import QueueError
-from sow.jobs.copied_queue import note_place, refuse_copied
 from sow.jobs.faults import NewerQueue, NumberTooLarge, QueueDamaged, QueueReplaced, unusable
 from sow.jobs.private_folders import close_to_others, make_private, refuse_foreign_run
 from sow.jobs.queue_files import (
@@ -29,6 +28,7 @@ from sow.jobs.queue_files import (
     refuse_unfit,
 )
 from sow.jobs.queue_form import FIRST_FORMAT, FORMAT, format_of, maker_of
+from sow.jobs.queue_owner import is_own
 from sow.paths import Workspace
 
 Parameters = Sequence[Any] | Mapping[str, Any]
@@ -170,10 +170,11 @@ def open_queue(workspace: Workspace) -> Database:
     """Open the queue of a workspace and make it first where there is none.
 
     An older file is brought up to date. Raises QueueError when the file is not
-    a queue that this sow can use, or is another checkout's; it is left untouched.
+    a queue that this sow can use; it is left untouched. One that is not this user's own is put
+    aside (`unproven_queue`).
     """
     refuse_foreign_run(workspace)
-    if not _is_there(workspace.queue_db):
+    if not _is_ours(workspace):
         # Once for each queue.
         from sow.jobs.making import make_queue
 
@@ -185,13 +186,26 @@ def open_queue(workspace: Workspace) -> Database:
     for folder in (workspace.run, workspace.jobs):
         with suppress(OSError):
             close_to_others(folder)
-    return _open(workspace, to_write=True)
+    return _open(workspace)
 
 
 def open_existing_queue(workspace: Workspace) -> Database | None:
     """Open the queue of a workspace, or return None where nothing was ever queued."""
     refuse_foreign_run(workspace)
-    return _open(workspace) if _is_there(workspace.queue_db) else None
+    return _open(workspace) if _is_ours(workspace) else None
+
+
+def _is_ours(workspace: Workspace) -> bool:
+    """Whether there is a file that is this user's own; any other is seen to first."""
+    if is_own(workspace):
+        return True
+    if not _is_there(workspace.queue_db):
+        return False
+    # Once for a file that somebody else has made, or a sow without proofs.
+    from sow.jobs.unproven_queue import see_to_unproven
+
+    see_to_unproven(workspace)
+    return _is_there(workspace.queue_db)
 
 
 def _is_there(path: Path) -> bool:
@@ -202,7 +216,7 @@ def _is_there(path: Path) -> bool:
         return True
 
 
-def _open(workspace: Workspace, *, to_write: bool = False) -> Database:
+def _open(workspace: Workspace) -> Database:
     path = workspace.queue_db
     try:
         refuse_unfit(path)
@@ -218,9 +232,8 @@ def _open(workspace: Workspace, *, to_write: bool = False) -> Database:
                 raise NewerQueue(path, version, FORMAT, maker_of(connection))
             elif version < FIRST_FORMAT:
                 raise QueueDamaged(path, f"has format {version}, which no sow makes")
-            refuse_copied(connection, workspace)
-            if to_write:
-                note_place(connection, workspace)
+            if not is_own(workspace):  # replaced since we looked, perhaps before it was opened
+                raise QueueReplaced(path)
             return Database(path, connection)
         except BaseException:
             connection.close()

@@ -4,6 +4,7 @@ Owns the words. A remedy names every file that has to go and the command that
 puts them aside; nothing is ever deleted. Opens no file.
 """
 
+import os
 import shlex
 import sqlite3
 from collections.abc import Sequence
@@ -117,10 +118,13 @@ def put_aside_command(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
     return f"(cd {shlex.quote(str(path.parent))} && mkdir -p {folder} && {moves})"
 
 
-def aside_folder(path: Path) -> Path:
-    """Return a folder that is not there yet: what was put aside before is never written over."""
-    number = 1
-    while (folder := path.with_name(ASIDE) / str(number)).exists():
+def aside_folder(path: Path, kind: str = "") -> Path:
+    """Return a folder that is not there yet: what was put aside before is never written over.
+
+    `kind` is how its name begins.
+    """
+    number, before = 1, f"{kind}-" if kind else ""
+    while os.path.lexists(folder := path.with_name(ASIDE) / f"{before}{number}"):
         number += 1
     return folder
 

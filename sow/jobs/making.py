@@ -15,18 +15,19 @@ from functools import cache
 from pathlib import Path
 
 from sow import __version__
-from sow.errors import QueueError, StateError
-from sow.files import locked_folder, sync_folder
-from sow.jobs.copied_queue import put_place
-from sow.jobs.faults import SUFFIXES, aside_folder
+from sow.errors import QueueError
+from sow.files import sync_folder
+from sow.jobs.faults import SUFFIXES
 from sow.jobs.migrations import TABLES, take_step
+from sow.jobs.noted_place import put_place
 from sow.jobs.private_folders import make_private
+from sow.jobs.putting_aside import locked_run, move_aside
 from sow.jobs.queue_files import begin_count, connect, count_commit
 from sow.jobs.queue_form import FIRST_FORMAT, FORMAT, format_of
+from sow.jobs.queue_owner import JOURNAL, all_names, give_names
 from sow.jobs.run_names import job_numbers
 from sow.paths import Workspace
 
-LOCK_SECONDS = 20.0
 DRAFT = ".queue-draft-"
 NEW_NAME = "update control set value = lower(hex(randomblob(6))) where name = 'file_id'"
 """A cursor names the file that it was told of, by this: each file has its own."""
@@ -41,12 +42,13 @@ def make_queue(workspace: Workspace) -> None:
     try:
         for folder in (workspace.workers, workspace.waiters):
             make_private(folder, below=workspace.sow)
-        with _lock(workspace.run):
+        with locked_run(workspace.run):
             if workspace.queue_db.exists():
                 return  # another process was first; its file is as good
-            _put_leftovers_aside(workspace.queue_db)
+            _put_leftovers_aside(workspace)
             with _draft(workspace.run) as draft:
                 _write_new(draft, workspace)
+                give_names(draft, workspace)
                 with suppress(FileExistsError):
                     os.link(draft, workspace.queue_db)
     except (OSError, sqlite3.Error) as error:
@@ -64,7 +66,7 @@ def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
     """
     kept = False
     try:
-        with _lock(path.parent):
+        with locked_run(path.parent):
             while format_of(connection) < FORMAT:
                 connection.execute("begin immediate")
                 version = format_of(connection)  # another process may have been first
@@ -90,15 +92,6 @@ def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
 def note_maker(connection: sqlite3.Connection) -> None:
     """Write down which sow has made the file's present form, in the transaction that is open."""
     connection.execute("insert or replace into control values ('made_by', ?)", (__version__,))
-
-
-@contextmanager
-def _lock(run: Path) -> Iterator[None]:
-    try:
-        with locked_folder(run, timeout_seconds=LOCK_SECONDS):
-            yield
-    except StateError as error:
-        raise QueueError(error.message, hint=error.hint) from error
 
 
 @contextmanager
@@ -156,15 +149,11 @@ def _start_ids_after_folders(connection: sqlite3.Connection, workspace: Workspac
         connection.execute("insert into sqlite_sequence values ('job', ?)", (last,))
 
 
-def _put_leftovers_aside(path: Path) -> None:
-    """Move the log and the index of a file that is gone out of the new one's way."""
-    left = [path.with_name(path.name + suffix) for suffix in SUFFIXES[1:]]
-    found = [file for file in left if os.path.lexists(file)]
-    if found:
-        folder = aside_folder(path)
-        folder.mkdir(mode=0o700, parents=True)
-        for file in found:
-            file.rename(folder / file.name)
+def _put_leftovers_aside(workspace: Workspace) -> None:
+    """Move what is left of a file that is gone out of the new one's way: log, index, proofs."""
+    path = workspace.queue_db
+    left = [path.with_name(path.name + suffix) for suffix in (*SUFFIXES[1:], JOURNAL)]
+    move_aside(path, [*left, *all_names(workspace.run)])
 
 
 def _keep_copy(path: Path, version: int) -> None:

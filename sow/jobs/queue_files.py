@@ -58,11 +58,15 @@ class Pair(NamedTuple):
     frames: int
     """How many pages the log has, at the most."""
     salts: tuple[int, int]
+    is_counted: bool = True
+    """Whether the log's first commit has counted itself, as each does but the first sow's."""
 
     @property
     def match(self) -> bool:
         """Whether the log goes on from the file."""
-        return (self.commits - (self.first - 1)) % MOST_COMMITS <= self.frames + 1
+        return (
+            self.is_counted and (self.commits - (self.first - 1)) % MOST_COMMITS <= self.frames + 1
+        )
 
 
 def connect(path: Path, *, seconds: float, immutable: bool = False) -> sqlite3.Connection:
@@ -163,7 +167,7 @@ def _pair_at_rest(path: Path, deadline: float) -> Pair | None:
 
 
 def _pair(path: Path) -> Pair | None:
-    """Read both sides; None where the log holds no header page that would be replayed."""
+    """Read both sides; None where the log holds nothing that would be replayed."""
     try:
         with open(f"{path}-wal", "rb") as log:  # noqa: PTH123
             header = log.read(HEADER.size)
@@ -204,7 +208,7 @@ def _read_log(log: int, header: bytes, count: int) -> Pair | None:
     frames = max(0, os.fstat(log).st_size - HEADER.size) // size
     for index in range(frames):
         frame = os.pread(log, FRAME.size + COUNT_AT + 4, HEADER.size + index * size)
-        number, _, *found, _, _ = FRAME.unpack_from(frame)
+        number, is_commit, *found, _, _ = FRAME.unpack_from(frame)
         if found != salts:
             return None  # left from before the log was begun anew
         if number == 1:
@@ -212,6 +216,10 @@ def _read_log(log: int, header: bytes, count: int) -> Pair | None:
             pair = Pair(count, first, frames, (salts[0], salts[1]))
             whole = pair.match or _sums_hold(log, magic, (sum_0, sum_1), index + 1, page)
             return pair if whole else None
+        if is_commit:  # it would be replayed, and no commit of ours leaves the header page out
+            if count == 0 or not _sums_hold(log, magic, (sum_0, sum_1), index + 1, page):
+                return None
+            return Pair(count, 0, frames, (salts[0], salts[1]), is_counted=False)
     return None
 
 

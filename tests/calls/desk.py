@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 import yaml
+from own_queue import give_secret
 from reports.job_cases import NOW, make_attempt, make_job
 
 from sow.calls.caller import Caller
@@ -200,6 +201,7 @@ def make_desk(base: Path, open_queue: Any) -> Desk:
     """Make a repository with an empty project, whose caller has `claude` on its PATH."""
     for name in ("repo", "home", "bin"):
         (base / name).mkdir()
+    give_secret(base / "home")
     workspace = Workspace(base / "repo")
     init_workspace(workspace.root)
     new_project(workspace, name="desk", project_id=PROJECT, now=NOW)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from in_process import run_in_process
+from own_queue import give_secret
 from reports.job_cases import ended_job
 
 from sow.jobs import jobs
@@ -21,7 +22,7 @@ from sow.situation.told import MOST, read_told, signs_of, write_told
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    (tmp_path / "home").mkdir()
+    give_secret(tmp_path / "home")
     for words in (["init"], ["project", "new", "P"], ["task", "add", "T", "--agent", "tester"]):
         sow(tmp_path, *words)
     return tmp_path

@@ -20,7 +20,11 @@ from sow.paths import Workspace
 from sow.schema.job import JobState
 from sow.state.workspace_init import init_workspace
 
-QUIET = {name: text for name, text in os.environ.items() if not name.startswith(("SOW_", "CLAUDE"))}
+QUIET = {
+    name: text
+    for name, text in os.environ.items()
+    if not name.startswith(("SOW_", "CLAUDE", "HOME", "XDG"))
+}
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from own_queue import make_own
 
 from sow.errors import QueueError, SowError, StateError
 from sow.faults import OUT_OF_MEMORY, passing_fault, reason_of, what_is_short, words_of_bug
@@ -80,6 +81,7 @@ def test_a_locked_queue_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_damaged_queue_does_not_pass(tmp_path: Path) -> None:
     (tmp_path / ".sow/run").mkdir(parents=True)
     (tmp_path / ".sow/run/queue.db").write_text("nothing of the kind " * 100)
+    make_own(Workspace(tmp_path))
     with pytest.raises(QueueError) as raised:
         open_queue(Workspace(tmp_path))
     assert passing_fault(raised.value) is None

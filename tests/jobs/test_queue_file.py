@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from capabilities import skip_or_fail
 from in_process import Ended, run_in_process
+from own_queue import make_own
 from queue_cases import NOW, insert, make_job, start_python
 
 from sow.errors import ExitCode, QueueError
@@ -24,6 +25,7 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases
 from sow.jobs.database import Database, open_existing_queue, open_queue
 from sow.jobs.queue_form import FORMAT
+from sow.jobs.queue_owner import names_here
 from sow.paths import Workspace
 from sow.state.projects import new_project
 from sow.state.tasks import add_task
@@ -80,11 +82,8 @@ def test_the_file_is_for_its_owner_alone(workspace: Workspace) -> None:
 
 def test_making_leaves_no_draft_behind(workspace: Workspace) -> None:
     open_queue(workspace).close()
-    assert sorted(path.name for path in workspace.run.iterdir()) == [
-        "queue.db",
-        "waiters",
-        "workers",
-    ]
+    names = {path.name for path in workspace.run.iterdir()}
+    assert names == {"queue.db", "waiters", "workers", *names_here(workspace)}
 
 
 def test_looking_makes_no_file(workspace: Workspace) -> None:
@@ -184,6 +183,7 @@ def bad_file(request: pytest.FixtureRequest, workspace: Workspace) -> Path:
     for folder in (workspace.run, workspace.workers, workspace.waiters):
         folder.mkdir()
     write(workspace.queue_db)
+    make_own(workspace)
     return workspace.queue_db
 
 

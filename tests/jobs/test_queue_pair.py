@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from own_queue import make_own
 from queue_cases import insert, start_python
 
 from sow.errors import QueueError
@@ -46,7 +47,7 @@ def left(workspace: Workspace, tmp_path: Path) -> Workspace:
             insert(database, task)
         shutil.copy(other.queue_db, workspace.queue_db)
         shutil.copy(log_of(other), log_of(workspace))
-    other.run.rename(tmp_path / "moved")  # beside its original a copy would be refused
+    make_own(workspace)
     return workspace
 
 
@@ -63,6 +64,7 @@ def test_an_older_copy_of_the_file_is_not_continued_by_the_log(
         left.queue_db.write_bytes((tmp_path / "before.db").read_bytes())
     else:
         (tmp_path / "before.db").rename(left.queue_db)
+        make_own(left)
     before = left.queue_db.read_bytes(), log_of(left).read_bytes()
     with pytest.raises(ForeignLog) as caught:
         open_queue(left)
@@ -193,6 +195,10 @@ def test_what_is_no_file_is_refused_without_being_opened(
         os.mkfifo(path)
     else:
         path.mkdir()
+    if name == "queue.db":  # our own takes its place again
+        open_queue(workspace).close()
+        assert os.path.lexists(workspace.run / "aside/unproven-1/queue.db")
+        return
     with pytest.raises(QueueError, match="not a regular file") as caught:
         open_queue(workspace)
     subprocess.run(caught.value.hint.splitlines()[1], shell=True, check=True)

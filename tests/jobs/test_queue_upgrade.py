@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from own_queue import make_own
 from queue_cases import NOW, insert, make_job, start_python
 
 from sow import __version__
@@ -36,6 +37,7 @@ def older(workspace: Workspace) -> Workspace:
         file.execute(f"pragma user_version = {FIRST_FORMAT}")
         fill(workspace, file)
     workspace.queue_db.chmod(0o600)
+    make_own(workspace)
     return workspace
 
 
@@ -66,9 +68,7 @@ def dump(path: Path) -> list[str]:
 def copies(workspace: Workspace) -> list[str]:
     """Return all that lies beside the file, but for its log and folders."""
     return sorted(
-        path.name
-        for path in workspace.run.iterdir()
-        if path.is_file() and not path.name.startswith("queue.db-") and path.name != "queue.db"
+        path.name for path in workspace.run.iterdir() if path.name.startswith("queue.db.")
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from own_queue import give_secret
 from standins import install_standins
 
 from sow.ids import ProjectId
@@ -201,6 +202,7 @@ def make_site(base: Path) -> Site:
     for name in ("repo", "home", "bin"):
         (base / name).mkdir()
     install_standins(base / "bin", sys.executable)
+    give_secret(base / "home")
     path = os.pathsep.join([str(base / "bin"), str(SOW.parent), "/usr/bin", "/bin"])
     env = {"PATH": path, "HOME": str(base / "home"), "LANG": "C.UTF-8"}
     return Site(base, env)

@@ -14,9 +14,12 @@ import pytest
 from journeys.callers import all_jobs, await_end, queue
 from journeys.site import Site
 from journeys.staff import QUICK, attempt_of, drain, nothing_is_taken
+from own_queue import outdate
 from standins import read_runs
 
+from sow.jobs.noted_place import put_place
 from sow.jobs.queue_form import FORMAT
+from sow.paths import Workspace
 from sow.schema.job import Cause, JobState
 
 GOLDEN = Path(__file__).parents[1] / "jobs/golden"
@@ -32,6 +35,8 @@ def unpack(site: Site, name: str) -> None:
     with closing(sqlite3.connect(site.root / ".sow/run/queue.db", isolation_level=None)) as file:
         file.execute("update job set path_variable = ?", (site.env["PATH"],))
         file.execute("update job set retry_at = 0 where state = 'parked'")  # its time has come
+        put_place(file, Workspace(site.root))
+    outdate(site.root / ".sow/run/queue.db", Path(site.env["HOME"]))
     for name in ("waiters", "workers"):
         (site.root / ".sow/run" / name).mkdir(exist_ok=True)
 

@@ -13,6 +13,7 @@ import msgspec
 from attempt_cases import AttemptSite, wait_until
 from attempts.job_values import CLAUDE, make_job
 from clones.making_site import PROJECT_ID, Home, make_home
+from own_queue import put_secret
 from standins import install_standins
 from watch_cases import ME
 
@@ -65,6 +66,7 @@ class ReviewSite:
         ours = str(Path(sys.executable).parent)
         self.path = os.pathsep.join([str(folder / "bin"), ours, "/usr/bin", "/bin"])
         state = folder / "state"
+        put_secret(state)
         self.environ = {"PATH": self.path, "HOME": str(folder), "XDG_STATE_HOME": str(state)}
         self.database = open_queue(self.workspace)
         configuration = load_configuration(

@@ -1,5 +1,7 @@
 """A start that comes to nothing: who ends the job, and who leaves it alone."""
 
+import json
+
 from watch_cases import WatchSite
 
 from sow.errors import SowError
@@ -13,6 +15,14 @@ from worker import launch
 from worker.next_supervisor import Standby
 
 OTHER = WorkerId("w2-bbbbbb")
+
+
+def scripted(site: WatchSite) -> ExecutorConfig:
+    """Have the user's file define an executor; return it."""
+    settings = {"type": "command", "settings": {"command": ["/bin/true"]}}
+    content = {"agents": {"executors": {"script": settings}}}
+    site.context.configuration.path.write_text(json.dumps(content))
+    return ExecutorConfig(name="script", type=ExecutorType.COMMAND, command=("/bin/true",))
 
 
 class TakenOver(Standby):
@@ -31,8 +41,7 @@ class TakenOver(Standby):
 def test_a_job_that_cannot_be_started_and_is_anothers_by_now_is_left_to_that_one(
     site: WatchSite,
 ) -> None:
-    executor = ExecutorConfig(name="script", type=ExecutorType.COMMAND, command=("/bin/true",))
-    job = site.job(executor=executor)
+    job = site.job(executor=scripted(site))
     site.lease(job)
     assert launch.start(site.context, TakenOver(site), job.id) is None
     lease = leases.lease_of(site.database, job.id)
@@ -54,8 +63,7 @@ class Refused(Standby):
 
 def begun(site: WatchSite, error: SowError) -> Job:
     """Have a job's start fail by an error."""
-    executor = ExecutorConfig(name="script", type=ExecutorType.COMMAND, command=("/bin/true",))
-    job = site.job(executor=executor)
+    job = site.job(executor=scripted(site))
     site.lease(job)
     assert launch.start(site.context, Refused(error), job.id) is None
     return site.get(job)
@@ -72,8 +80,7 @@ def test_a_job_fails_with_its_reason_also_where_that_quotes_a_name_that_is_no_te
 def test_a_job_waits_with_its_reason_also_where_that_quotes_a_name_that_is_no_text(
     site: WatchSite,
 ) -> None:
-    executor = ExecutorConfig(name="script", type=ExecutorType.COMMAND, command=("/bin/true",))
-    job = site.job(executor=executor)
+    job = site.job(executor=scripted(site))
     site.lease(job)
     launch.try_later(site.context, job.id, SowError("no room for caf\udce9"))
     assert site.get(job).reason == "cannot be started now: no room for caf\ufffd"

@@ -1,0 +1,40 @@
+"""Files of a queue that are moved out of the way: never deleted, and never over what lies there.
+
+Owns the move, and the lock on `.sow/run` under which it happens.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sow.errors import QueueError, StateError
+from sow.files import locked_folder
+from sow.jobs.faults import aside_folder
+
+LOCK_SECONDS = 20.0
+
+
+@contextmanager
+def locked_run(run: Path) -> Iterator[None]:
+    """Hold the lock on `.sow/run`: one process at a time makes, proves or moves a queue's files."""
+    try:
+        with locked_folder(run, timeout_seconds=LOCK_SECONDS):
+            yield
+    except StateError as error:
+        raise QueueError(error.message, hint=error.hint) from error
+
+
+def move_aside(queue: Path, files: Iterable[Path], *, kind: str = "") -> Path | None:
+    """Move those files that are there into a folder of their own; return it, None for none.
+
+    `kind` is how its name begins. The files move in the order given. Raises OSError.
+    """
+    there = [file for file in files if os.path.lexists(file)]
+    if not there:
+        return None
+    folder = aside_folder(queue, kind)
+    folder.mkdir(mode=0o700, parents=True)
+    for file in there:
+        file.rename(folder / file.name)
+    return folder

@@ -1,0 +1,208 @@
+"""What becomes of a queue's file without the proof that it is this user's own (`queue_owner`).
+
+A file that was made here by a sow without such proofs is adopted, once. One that was copied or
+restored together with its proof, or made under another state folder, is refused in words. Any
+other is put aside whole, and told; where our own file lies below its second name only, for
+a pull has replaced it, that takes its place again. Nothing is deleted, and no job of
+a file is believed before. Once for each such file, under the folder's lock.
+"""
+
+import os
+import sqlite3
+import stat
+from contextlib import closing, suppress
+from pathlib import Path
+
+from sow.errors import QueueError, SowError
+from sow.files import sync_folder
+from sow.git.git_errors import GitMissing, NoRepository
+from sow.git.run import git
+from sow.jobs.faults import SUFFIXES, put_aside_command
+from sow.jobs.noted_place import is_noted_here, noted_place
+from sow.jobs.putting_aside import locked_run, move_aside
+from sow.jobs.queue_files import connect, refuse_foreign_log, refuse_unfit
+from sow.jobs.queue_owner import JOURNAL, all_names, give_names, is_own, is_same, names_here
+from sow.jobs.user_secret import made_at_ns
+from sow.paths import Workspace
+from sow.state.kept import keeper_hooks
+
+KIND = "unproven"
+"""How the folders below `aside` begin that keep files which are not this user's."""
+UNFINISHED = "select 1 from job where state not in ('done', 'failed', 'cancelled') limit 1"
+BUSY_SECONDS = 5.0
+
+
+class CopiedQueue(QueueError):
+    """The queue's file has a proof, but not one of this user, this machine and this folder."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"the queue file {path} was not made by you for this folder of this machine: it was "
+            "copied or restored, or HOME or XDG_STATE_HOME was another one then; no job of it is "
+            "run here",
+            hint="Put it aside, then call again; this checkout begins a queue of its own:\n"
+            f"    {put_aside_command(path)}\n"
+            "An original elsewhere and its agents stay as they are.",
+        )
+
+
+class OtherUsersQueue(QueueError):
+    """The queue's file belongs to another user of this machine."""
+
+    def __init__(self, path: Path, owner: int) -> None:
+        super().__init__(
+            f"the queue file {path} belongs to another user (uid {owner}) than the one that "
+            f"calls sow (uid {os.geteuid()})",
+            hint="Call sow as that user: a checkout has one user. Nothing was read or changed.",
+        )
+
+
+def see_to_unproven(workspace: Workspace) -> None:
+    """Adopt, refuse or put aside a file without proof; there may be no file afterwards.
+
+    Raises CopiedQueue, OtherUsersQueue, NoSecret, QueueError.
+    """
+    path = workspace.queue_db
+    try:
+        with locked_run(workspace.run):
+            if is_own(workspace) or not os.path.lexists(path):
+                return
+            file = os.lstat(path)
+            journal = path.with_name(path.name + JOURNAL)
+            if folder := move_aside(path, [journal], kind=KIND):
+                keeper_hooks.OURS.tell(f"{journal} is none of sow's: it was moved to {folder}")
+                if is_own(workspace):
+                    return
+            if file.st_uid != os.geteuid():
+                raise OtherUsersQueue(path, file.st_uid)
+            if _is_ours_all_the_same(workspace, file):
+                _name(workspace)
+            else:
+                _put_aside(workspace)
+    except (OSError, sqlite3.Error) as error:
+        raise QueueError(
+            f"nobody can tell whose the queue file {path} is: {error}",
+            hint="Check the disk's free space and the permissions of .sow/run, then call again.",
+        ) from error
+
+
+def _is_ours_all_the_same(workspace: Workspace, file: os.stat_result) -> bool:
+    """Whether a file is ours by the folder's place, or was made here before there were proofs.
+
+    Raises CopiedQueue.
+    """
+    run = workspace.run
+    if any(is_same(file, str(run / name)) for name in names_here(workspace)):
+        return True
+    if any(is_same(file, str(name)) for name in all_names(run)):
+        raise CopiedQueue(workspace.queue_db)
+    is_regular = stat.S_ISREG(file.st_mode)
+    return is_regular and not _own_file(workspace) and _may_be_adopted(workspace, file)
+
+
+def _own_file(workspace: Workspace) -> Path | None:
+    """Return our own file, which has lost its first name; None where there is none."""
+    for name in names_here(workspace):
+        path = workspace.run / name
+        with suppress(OSError):
+            facts = os.lstat(path)
+            if stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid():
+                return path
+    return None
+
+
+def _may_be_adopted(workspace: Workspace, file: os.stat_result) -> bool:
+    """Whether a file that no sow has proved yet was made here, as far as can be known.
+
+    A worker of this checkout that has it open has taken it for its own long before. Else the
+    file has to be older than the secret, so that none that comes later poses as one, and
+    to lie where it says that it was made. One that does not say that, as the first sow's,
+    must have nothing left to do.
+    """
+    if git_tracks(workspace):
+        return False
+    is_in_use = _is_open_in_worker(workspace, file)
+    if not is_in_use and file.st_ctime_ns >= made_at_ns():
+        return False
+    try:
+        refuse_unfit(workspace.queue_db)
+        with closing(connect(workspace.queue_db, seconds=BUSY_SECONDS)) as connection:
+            noted = noted_place(connection)
+            if noted is not None:
+                return is_noted_here(noted, workspace)
+            return is_in_use or connection.execute(UNFINISHED).fetchone() is None
+    except (QueueError, sqlite3.Error):
+        return False
+
+
+def git_tracks(workspace: Workspace) -> bool:
+    """Whether git has anything of `.sow/run` in its index or in the commit that is checked out.
+
+    True where git is there and cannot tell. Runs git.
+    """
+    folder = str(workspace.run.relative_to(workspace.root))
+    try:
+        if not git(workspace.root, "rev-parse", "--git-dir", accepted=(0, 128)):
+            return False
+        if git(workspace.root, "ls-files", "-z", "--", folder):
+            return True
+        words = ("ls-tree", "-r", "-z", "--name-only", "HEAD", "--", folder)
+        return bool(git(workspace.root, *words, accepted=(0, 128)))
+    except (GitMissing, NoRepository):
+        return False
+    except SowError:
+        return True
+
+
+def _is_open_in_worker(workspace: Workspace, file: os.stat_result) -> bool:
+    """Whether a living worker of this checkout has this very file open."""
+    for lock in workspace.workers.glob("*.lock"):
+        with suppress(OSError, ValueError, IndexError, QueueError):
+            pid = int(lock.read_bytes()[:200].split()[0])
+            if _holds(pid, lock.stat()) and _holds(pid, file):
+                return True
+    return False
+
+
+def _holds(pid: int, file: os.stat_result) -> bool:
+    """Whether a process of ours has a file open."""
+    for entry in os.scandir(f"/proc/{pid}/fd"):
+        with suppress(OSError):
+            if os.path.samestat(entry.stat(), file):
+                return True
+    return False
+
+
+def _name(workspace: Workspace) -> None:
+    """Give the file under the queue's name the proofs of this folder."""
+    file = os.lstat(workspace.queue_db)
+    others = [path for path in all_names(workspace.run) if not is_same(file, str(path))]
+    move_aside(workspace.queue_db, others, kind=KIND)
+    give_names(workspace.queue_db, workspace)
+
+
+def _put_aside(workspace: Workspace) -> None:
+    """Put the file aside with all that belongs to it; our own takes its place, if there is one."""
+    path, own = workspace.queue_db, _own_file(workspace)
+    log = [path.with_name(path.name + suffix) for suffix in SUFFIXES[1:]]
+    folder = move_aside(path, [path] if own else [path, *log], kind=KIND)
+    if own is not None:
+        os.link(own, path)
+        try:
+            refuse_foreign_log(path)
+        except QueueError:
+            move_aside(path, log, kind=KIND)
+    sync_folder(workspace.run)
+    _tell(workspace, folder, is_back=own is not None)
+
+
+def _tell(workspace: Workspace, folder: Path | None, *, is_back: bool) -> None:
+    run = workspace.run.relative_to(workspace.root)
+    now = "your own file is back in its place" if is_back else "a new queue begins"
+    words = (
+        f"the queue file {workspace.queue_db} was not made by you in this checkout, so no job of "
+        f"it is run: it was moved to {folder}, and {now}"
+    )
+    if git_tracks(workspace):
+        words += f"\nGit tracks files in {run}; `git rm -r --cached {run}` has it leave them alone."
+    keeper_hooks.OURS.tell(words)

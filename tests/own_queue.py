@@ -1,0 +1,38 @@
+"""One user for all homes of a test run, and a queue's file made that user's own."""
+
+import os
+from pathlib import Path
+
+from sow.jobs.queue_owner import all_names, give_names
+from sow.paths import Workspace
+
+SECRET = os.urandom(32)
+
+
+def give_secret(home: Path) -> Path:
+    """Make a home one of the user of this run, whose queues the tests themselves open as well."""
+    return put_secret(home / ".local/state")
+
+
+def put_secret(state: Path) -> Path:
+    """Put the user's secret into a folder for state; return the file."""
+    path = state / "sow/queue.key"
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.write_bytes(SECRET)
+    path.chmod(0o600)
+    return path
+
+
+def outdate(file: Path, *homes: Path) -> None:
+    """Have the secrets of these homes, and of the test's own, be newer than a file."""
+    for home in (*homes, Path(os.environ["HOME"])):
+        secret = give_secret(home)
+        while secret.stat().st_ctime_ns <= file.stat().st_ctime_ns:
+            secret.chmod(0o600)
+
+
+def make_own(workspace: Workspace) -> None:
+    """Have sow take the file that lies there for one that it has made there itself."""
+    for name in all_names(workspace.run):
+        name.unlink()
+    give_names(workspace.queue_db, workspace)
