@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sow.errors import QueueError, StateError
 from sow.files import locked_folder
+from sow.files.inside import PRIVATE, move, open_folder
 from sow.jobs.faults import aside_folder
 
 LOCK_SECONDS = 20.0
@@ -28,13 +29,13 @@ def locked_run(run: Path) -> Iterator[None]:
 def move_aside(queue: Path, files: Iterable[Path], *, kind: str = "") -> Path | None:
     """Move those files that are there into a folder of their own; return it, None for none.
 
-    `kind` is how its name begins. The files move in the order given. Raises OSError.
+    `kind` is how its name begins. The files move in the order given. Raises LeadsOut, OSError.
     """
     there = [file for file in files if os.path.lexists(file)]
     if not there:
         return None
     folder = aside_folder(queue, kind)
-    folder.mkdir(mode=0o700, parents=True)
+    os.close(open_folder(folder, makes=PRIVATE))
     for file in there:
-        file.rename(folder / file.name)
+        move(file, folder / file.name)
     return folder
