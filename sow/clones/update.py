@@ -155,7 +155,7 @@ def _is_laid(facts: CloneFacts, note: dict[str, Any]) -> bool:
     return read_text(git_dir, "MERGE_HEAD", TEXT_LIMIT) == f"{note['wanted']}\n"
 
 
-def _refuse_unfinished(facts: CloneFacts, solved_by: str) -> None:
+def _refuse_unfinished(facts: CloneFacts, solved_by: str = "") -> None:
     git_dir = real_git_dir(facts.path)
     for name, what in UNFINISHED.items():
         if (git_dir / name).exists():
