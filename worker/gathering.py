@@ -17,6 +17,7 @@ from msgspec import UNSET, structs
 
 from sow.clones.bring_back import bring_back
 from sow.clones.clearing import clear_special_files
+from sow.clones.left_out import left_out_words
 from sow.clones.leftovers import Leftovers, commit_leftovers
 from sow.clones.listing import standing_of
 from sow.clones.locks import locked_place
@@ -196,9 +197,10 @@ def _gather(
 
 
 def _change_of(main: MainCheckout, place: Place, base: str, warnings: list[str]) -> Gathered:
-    change = task_change(main.repository, place.facts(base), main.project_branch)
+    facts = place.facts(base)
+    change = task_change(main.repository, facts, main.project_branch)
     if change.state_files:
-        warnings.append(f"left out of its change, for it is sow's own: {named(change.state_files)}")
+        warnings.append(left_out_words(facts, change.state_files, change.commit or base))
     if change.steers:
         warnings.append(f"its change steers agents or machines: {named(change.steers)}")
     return Gathered(tuple(map(readable, change.files)), tuple(warnings))

@@ -122,5 +122,7 @@ def _notes(workspace: "Workspace", task: "Task", change: "TaskChange") -> list[s
         notes.append(f"It touches files that steer agents or machines: {listed}")
     if change.state_files:
         listed = ", ".join(map(printable, change.state_files))
-        notes.append(f"Left out, since the project's state is no task's work: {listed}")
+        notes.append(f"Left out, for it is sow's own: {listed}")
+    if change.taking:
+        notes.append(f"To take it all the same: `{change.taking}`")
     return notes

@@ -12,7 +12,7 @@ from sow.clones.brought_otherwise import is_brought_otherwise, project_side
 from sow.clones.place import Place
 from sow.errors import StateError
 from sow.git.identity import identity_of
-from sow.git.merge_tree import MergedTree, merge_trees, with_folder_of
+from sow.git.merge_tree import MergedTree, merge_trees, with_paths_of
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS, git
 from sow.git.view import View, view_of
@@ -143,14 +143,14 @@ def _merge(
     dependency: Dependency,
     before: Sequence[str],
 ) -> str:
-    """Merge a dependency's commit, but nothing that it changes of the project's state."""
+    """Merge a dependency's commit, but nothing that it changes of sow's own files."""
     identity = identity_of(repository.top)
     index = str(view.folder / ".git" / "merge-index")
-    folder = place.facts("").project_folder
-    tree = with_folder_of(view, dependency.commit, commit, folder, index)
+    own = place.facts("").own_paths
+    tree = with_paths_of(view, dependency.commit, commit, own, index)
     apart = view.text(
         *("commit-tree", tree, "-p", dependency.commit),
-        stdin=b"Without the project's state\n",
+        stdin=b"Without sow's own files\n",
         variables=identity,
     )
     merged = merge_trees(view, project_side(view, commit, dependency.commit), apart)

@@ -65,7 +65,7 @@ def update_of_clone(
             bring_back(facts, main.repository, step=step)
         step("submodules next")
         notes = move_along(place.path, main.repository, updated.links)
-    return replace(updated, notes=notes)
+    return replace(updated, notes=(*updated.notes, *notes))
 
 
 def conflict_in(main: MainCheckout, place: Place) -> Conflict | None:

@@ -1,6 +1,6 @@
 """Exactly what one task has changed: not what its base, its dependencies or the project brought.
 
-The project's state below `.sow/project` is no part of it; that a task's commits
+The project's state and what steers sow in `.sow` is no part of it; that a task's commits
 touch it is told.
 """
 
@@ -30,7 +30,7 @@ class Difference(Struct, frozen=True):
     files: tuple[str, ...]
     """All files that it adds, changes or removes; of a renamed one both names."""
     state_files: tuple[str, ...] = ()
-    """What its commits change below `.sow/project`: left out everywhere else."""
+    """What its commits change of sow's own files: left out everywhere else."""
     steers: tuple[str, ...] = ()
     """Those of its files that steer agents or machines."""
 
@@ -46,8 +46,8 @@ def difference(
     base = own_base(view, facts.base, commit, project)
     words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, commit)
     paths = view.records(*words, seconds=LONG_SECONDS)
-    files = tuple(path for path in paths if not facts.holds_state(path))
-    state = tuple(path for path in paths if facts.holds_state(path))
+    files = tuple(path for path in paths if not facts.is_own(path))
+    state = tuple(path for path in paths if facts.is_own(path))
     return Difference(base, commit, files, state, steering_files(files))
 
 
@@ -77,16 +77,16 @@ def _newest_contained(view: View, commit: str, project: str) -> str | None:
 
 def patch_of(view: View, facts: CloneFacts, found: Difference) -> bytes:
     """Return the difference as a patch. Raises GitRefused."""
-    return _diff(view, facts, ("--patch", "-M"), found.base, found.commit)
+    return _diff(view, facts.own_paths[1:], ("--patch", "-M"), found.base, found.commit)
 
 
 def stat_of(view: View, facts: CloneFacts, found: Difference) -> bytes:
     """Return the difference as a line for each file. Raises GitRefused."""
-    return _diff(view, facts, (STAT_WIDTH, "-M"), found.base, found.commit)
+    return _diff(view, facts.own_paths[1:], (STAT_WIDTH, "-M"), found.base, found.commit)
 
 
-def _diff(view: View, facts: CloneFacts, form: Sequence[str], *commits: str) -> bytes:
-    everything = ("--", ":(top)", f":(top,exclude,literal){facts.project_folder}")
+def _diff(view: View, without: Sequence[str], form: Sequence[str], *commits: str) -> bytes:
+    everything = ("--", ":(top)", *(f":(top,exclude,literal){path}" for path in without))
     words = ("diff", *PLAIN, *form, *commits, *everything)
     return view.raw(*words, variables=WITH_PATTERNS, seconds=LONG_SECONDS)
 
@@ -105,9 +105,9 @@ def working_tree_files(view: View, facts: CloneFacts) -> tuple[str, ...]:
 
 def working_tree_patch(view: View, facts: CloneFacts) -> bytes:
     """Return how a working tree differs from its HEAD; untracked files are not in it."""
-    return _diff(view, facts, ("--patch", "-M"), "HEAD")
+    return _diff(view, (facts.project_folder,), ("--patch", "-M"), "HEAD")
 
 
 def working_tree_stat(view: View, facts: CloneFacts) -> bytes:
     """Return a line for each file of a working tree that differs from its HEAD."""
-    return _diff(view, facts, (STAT_WIDTH, "-M"), "HEAD")
+    return _diff(view, (facts.project_folder,), (STAT_WIDTH, "-M"), "HEAD")

@@ -4,6 +4,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+OWN = ("project", "run", "config.yaml", ".gitignore", ".gitattributes", ".version")
+"""What in `.sow` is the state of the project, or steers sow: no task's work."""
+
 
 class CloneFacts(Struct, frozen=True):
     """A task's clone: its folder, its branch, where that began, and where the workspace lies."""
@@ -19,7 +22,24 @@ class CloneFacts(Struct, frozen=True):
     @property
     def project_folder(self) -> str:
         """The folder of the project's state in the repository, which is no part of any task."""
-        return f"{self.inside}/.sow/project" if self.inside else ".sow/project"
+        return f"{self._sow_folder}/project"
+
+    @property
+    def own_paths(self) -> tuple[str, ...]:
+        """What of the repository stays as the project has it, whatever comes in from a task.
+
+        The folder itself is among them: a task may put no file or link in its place.
+        """
+        return (self._sow_folder, *(f"{self._sow_folder}/{name}" for name in OWN))
+
+    @property
+    def _sow_folder(self) -> str:
+        return f"{self.inside}/.sow" if self.inside else ".sow"
+
+    def is_own(self, path: str) -> bool:
+        """Whether a path of the repository is sow's own: project state, or what steers sow."""
+        folder, *own = self.own_paths
+        return path in (folder, *own) or path.startswith(tuple(f"{each}/" for each in own))
 
     def holds_state(self, path: str) -> bool:
         """Whether a path of the repository belongs to the project's state."""

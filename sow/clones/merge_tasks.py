@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from msgspec import UNSET, Struct
 
 from sow.clones.candidates import Candidate, branch_tip, candidates, project_branch
+from sow.clones.difference import difference
 from sow.clones.inner_work import text_of
+from sow.clones.left_out import left_out_words
 from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.clones.merge_marks import brought_by
 from sow.clones.merged_links import refuse_lost_links
@@ -24,6 +26,7 @@ from sow.clones.steps import no_step, note_path
 from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.files import NotWritten, locked_folder
+from sow.git.view import view_of
 from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.task_ways import solving
 from sow.schema.job_terms import MergeWay
@@ -96,6 +99,8 @@ class _Part(Struct, frozen=True):
     candidate: Candidate
     result: str
     """The commit of the project's branch that brings it."""
+    onto: str
+    """The commit that it was merged onto."""
 
 
 def merge_tasks(
@@ -150,6 +155,7 @@ def merge_tasks(
     step("moved")
     notes = [f"{path} was changed there meanwhile, and stays as it is" for path in left]
     for part in parts:
+        notes += _left_out(main, part)
         _record(main, branch, part, now)
         step(f"task {part.candidate.task.id} recorded")
     after = main_checkout(main.workspace, main.settings)  # the branch is elsewhere now
@@ -198,9 +204,19 @@ def _computed(
             refuse_lost_links(main.repository, candidate, onto, result)
         else:
             result = brought_by(main.repository, onto, candidate.commit)
-        parts.append(_Part(candidate, result))
+        parts.append(_Part(candidate, result, onto))
         onto = merge.commit
     return parts, onto
+
+
+def _left_out(main: MainCheckout, part: _Part) -> list[str]:
+    """Say what of a task's work is sow's own, and was not merged."""
+    commit, place = part.candidate.commit, part.candidate.place
+    facts = place.facts(place.base or commit)
+    found = difference(view_of(main.repository.top), facts, commit, part.onto)
+    if not found.state_files:
+        return []
+    return [f"task {part.candidate.task.id}: {left_out_words(facts, found.state_files, commit)}"]
 
 
 def _record(main: MainCheckout, branch: str, part: _Part, now: float) -> None:

@@ -14,7 +14,7 @@ from sow.clones.facts import CloneFacts
 from sow.clones.merge_marks import mark_lines, marks_since
 from sow.clones.rebasing import Series, rebase
 from sow.git.identity import NOBODY, identity_of
-from sow.git.merge_tree import merge_trees, scratch_commit, with_folder_of
+from sow.git.merge_tree import merge_trees, scratch_commit, with_paths_of
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, view_of
@@ -56,7 +56,7 @@ def compute_merge(
 ) -> Merge:
     """Merge a task's commit onto a commit of the project's branch. Raises GitRefused, NotOneByOne.
 
-    What the task's commits change below `.sow/project` is left out. Both
+    What the task's commits change of sow's own files is left out. Both
     commits must be in the main repository. Every way comes to the same files.
     """
     view = view_of(main.top)
@@ -70,7 +70,7 @@ def compute_merge(
         return Merge(onto, None, files, merged.words)
     if way is MergeWay.REBASE:
         mark, base = _mark_of(wanted), wanted.facts.base
-        series = Series(wanted.task, mark, onto, wanted.commit, base, wanted.facts.project_folder)
+        series = Series(wanted.task, mark, onto, wanted.commit, base, wanted.facts.own_paths)
         rebased = rebase(view, series, merged.tree, author)
         if rebased is not None:
             return Merge(onto, rebased)
@@ -99,10 +99,10 @@ def is_merged(main: Repository, project: str, commit: str, remembered: str | Non
 
 
 def _sides(view: View, onto: str, wanted: TaskCommit) -> tuple[str, str]:
-    """Return the two commits to merge; the project's state is the project's in both."""
-    folder = wanted.facts.project_folder
+    """Return the two commits to merge; what is sow's own is the project's in both."""
+    own = wanted.facts.own_paths
     with TemporaryDirectory(prefix="sow-index-") as name:
-        tree = with_folder_of(view, wanted.commit, onto, folder, f"{name}/index")
+        tree = with_paths_of(view, wanted.commit, onto, own, f"{name}/index")
     theirs = scratch_commit(view, tree, NOBODY, wanted.commit)
     return project_side(view, onto, wanted.commit), theirs
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from sow.clones.merge_marks import marked, marks_since
 from sow.errors import StateError
-from sow.git.merge_tree import merge_trees, scratch_commit, with_folder_of
+from sow.git.merge_tree import merge_trees, scratch_commit, with_paths_of
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View
 from sow.lifecycle.refusal_steps import first_after
@@ -48,8 +48,8 @@ class Series(Struct, frozen=True):
     """The last commit of the task."""
     base: str
     """The commit at which the task began."""
-    folder: str
-    """The project's state, which stays as the project has it."""
+    own: tuple[str, ...]
+    """The paths that stay as the project has them."""
 
 
 class Commit(Struct, frozen=True):
@@ -127,9 +127,9 @@ def _applied(
 
 
 def _tree(view: View, series: Series, commit: str | None, index: str) -> str:
-    """Return a commit's tree with the project's state as the project has it."""
+    """Return a commit's tree with what is sow's own as the project has it."""
     found = view.text("mktree", stdin=b"") if commit is None else commit
-    return with_folder_of(view, found, series.onto, series.folder, index)
+    return with_paths_of(view, found, series.onto, series.own, index)
 
 
 def _commits(view: View, series: Series) -> list[Commit]:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from sow.clones.brought_otherwise import project_side
 from sow.clones.facts import CloneFacts
 from sow.git.identity import identity_of
-from sow.git.merge_tree import merge_trees, with_folder_of
+from sow.git.merge_tree import merge_trees, with_paths_of
 from sow.git.repository import Repository
 from sow.git.view import view_of
 
@@ -62,7 +62,7 @@ def _plainly_merged(
         parents = view.text("rev-list", "--parents", "--max-count=1", commit).split()[1:]
         if len(parents) != 2:
             return None
-        if not _is_plain_merge(main.top, facts.project_folder, commit, parents[0], parents[1]):
+        if not _is_plain_merge(main.top, facts.own_paths, commit, parents[0], parents[1]):
             return None
         commit = parents[0]
         merged.append(parents[1])
@@ -70,14 +70,14 @@ def _plainly_merged(
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _is_plain_merge(top: Path, project_folder: str, commit: str, ours: str, theirs: str) -> bool:
+def _is_plain_merge(top: Path, own: tuple[str, ...], commit: str, ours: str, theirs: str) -> bool:
     """Whether a merge has no conflict and holds what merging its parents comes to.
 
     Commits never change, so this is computed once: a worker asks it at each look at a batch.
     """
     view, author = view_of(top), identity_of(top)
     with TemporaryDirectory(prefix="sow-index-") as name:
-        tree = with_folder_of(view, ours, theirs, project_folder, f"{name}/index")
+        tree = with_paths_of(view, ours, theirs, own, f"{name}/index")
     side = view.text("commit-tree", tree, "-p", ours, stdin=b"Ours\n", variables=author)
     merged = merge_trees(view, side, project_side(view, theirs, ours))
     return not merged.conflicts and merged.tree == view.text("rev-parse", f"{commit}^{{tree}}")

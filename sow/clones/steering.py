@@ -64,6 +64,8 @@ PAIRS = frozenset(
     | {
         (".github", "instructions"),
         (".sow", "config.yaml"),
+        (".sow", ".gitignore"),
+        (".sow", "run"),
         (".sow", "agents"),
         (".sow", "prompts"),
     }

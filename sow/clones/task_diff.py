@@ -20,6 +20,7 @@ from sow.clones.difference import (
     working_tree_stat,
 )
 from sow.clones.facts import CloneFacts
+from sow.clones.left_out import taking_command
 from sow.clones.place import inside_of
 from sow.clones.steering import steering_files
 from sow.errors import StateError
@@ -49,6 +50,8 @@ class TaskChange(Struct, frozen=True):
     commit: str | None
     files: tuple[str, ...]
     state_files: tuple[str, ...]
+    taking: str
+    """The command that takes those of them that a person may want."""
     steers: tuple[str, ...]
     patch: bytes | None
     stat: bytes | None
@@ -80,6 +83,7 @@ def task_change(
             commit=found.commit,
             files=found.files,
             state_files=found.state_files,
+            taking=taking_command(facts, found.state_files, found.commit),
             steers=found.steers,
             patch=patch_of(view, facts, found) if patch else None,
             stat=stat_of(view, facts, found) if stat else None,
@@ -101,6 +105,7 @@ def everybodys_change(root: Path, *, patch: bool = False, stat: bool = False) ->
         commit=None,
         files=files,
         state_files=(),
+        taking="",
         steers=steering_files(files),
         patch=working_tree_patch(view, facts) if patch else None,
         stat=working_tree_stat(view, facts) if stat else None,

@@ -16,7 +16,7 @@ def unsolved_paths(view: View, facts: CloneFacts, ours: str, theirs: str) -> tup
     The merge is computed anew; the clone's own index is not asked. Raises GitRefused.
     """
     merged = merge_trees(view, ours, project_side(view, theirs, ours))
-    conflicts = [path for path in merged.conflicts if not facts.holds_state(path)]
+    conflicts = [path for path in merged.conflicts if not facts.is_own(path)]
     return tuple(path for path in conflicts if _is_unsolved(view, facts, merged.tree, path))
 
 

@@ -13,14 +13,16 @@ from msgspec import Struct
 
 from sow.clones.bringing_along import changes_between, foreign_paths, write_files
 from sow.clones.brought_otherwise import project_side
+from sow.clones.difference import difference
 from sow.clones.facts import CloneFacts
+from sow.clones.left_out import left_out_words
 from sow.clones.steps import no_step, read_note, remove_note, write_note
 from sow.clones.submodules import Link, links_between
 from sow.clones.work_tree import absent_paths, hide_absent, work_tree
 from sow.errors import StateError
 from sow.git.identity import identity_of
 from sow.git.inert_refs import read_head, read_text, remove_file, write_branch, write_file
-from sow.git.merge_tree import MergedTree, merge_trees, with_folder_of
+from sow.git.merge_tree import MergedTree, merge_trees, with_paths_of
 from sow.git.private_view import index_of, private_view, real_git_dir, view_folder
 from sow.git.repository import Repository, commit_of
 from sow.git.run import LONG_SECONDS
@@ -98,6 +100,7 @@ def update_clone(
         _refuse_dirty(view, facts, here, withheld)
         _fetch(view, main, project, here)
         step("objects fetched")
+        left_out = difference(view, facts, here, wanted).state_files
         note = _merge(view, facts, main, project, here, wanted)
         in_the_way = foreign_paths(view, _visible(view, facts, note))
         if in_the_way:
@@ -108,7 +111,8 @@ def update_clone(
         conflicts = tuple(dict.fromkeys(entry[3] for entry in note["stages"]))
         links = links_between(view, here, note["tree"], conflicts)
     remove_note(main, KIND, facts.branch)
-    return Updated(note["commit"] or here, wanted, conflicts, note["words"], links)
+    notes = (left_out_words(facts, left_out, here),) if left_out else ()
+    return Updated(note["commit"] or here, wanted, conflicts, note["words"], links, notes)
 
 
 def refuse_update(facts: CloneFacts, main: Repository, withheld: Sequence[str]) -> None:
@@ -209,10 +213,10 @@ def _merge(
 def _merged_tree(
     view: View, facts: CloneFacts, main: Repository, project: str, here: str, wanted: str
 ) -> MergedTree:
-    """Merge with the project's own state as the project has it: no conflict is there."""
+    """Merge with what is sow's own as the project has it: no conflict is there."""
     scratch = str(view_folder(view) / "scratch")
     author = identity_of(main.top)
-    tree = with_folder_of(view, here, wanted, facts.project_folder, scratch)
+    tree = with_paths_of(view, here, wanted, facts.own_paths, scratch)
     ours = view.text("commit-tree", tree, "-p", here, stdin=b"Ours\n", variables=author)
     view.text("update-ref", "--no-deref", f"refs/heads/{facts.branch}", ours)
     theirs = project_side(view, wanted, here)

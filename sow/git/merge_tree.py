@@ -1,13 +1,14 @@
 """Merging two commits without a working tree."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from sow.git.git_errors import GitRefused
 from sow.git.run import LONG_SECONDS
-from sow.git.view import View, split_records
+from sow.git.view import View, as_records, split_records
 
+FOLDER_MODE = "040000"
 Entry = tuple[str, str, str, str]
 """Mode, object, stage (1 the common ancestor, 2 ours, 3 theirs) and path."""
 
@@ -53,26 +54,42 @@ def scratch_commit(view: View, tree: str, identity: Mapping[str, str], *parents:
     return view.text("commit-tree", name, *words, stdin=b"One side\n", variables=identity)
 
 
-def with_folder_of(view: View, tree: str, other: str, folder: str, index: str) -> str:
-    """Return the tree of `tree`, with `folder` as `other` has it. `index` is a file to use.
+def with_paths_of(view: View, tree: str, other: str, paths: Sequence[str], index: str) -> str:
+    """Return the tree of `tree`, with files and folders as `other` has them.
 
-    Raises GitRefused.
+    A folder in which others of `paths` lie counts only where it is none: a file, say, or a link.
+    `index` is a file to use. Raises GitRefused.
     """
-    there = _entry(view, tree, folder)
-    wanted = _entry(view, other, folder)
+    there, wanted = _entries(view, tree, paths), _entries(view, other, paths)
     if there == wanted:
         return view.text("rev-parse", f"{tree}^{{tree}}")
     variables = {"GIT_INDEX_FILE": index}
     view.text("read-tree", tree, variables=variables, seconds=LONG_SECONDS)
-    removal = ("rm", "--cached", "-r", "-q", "-f", "--ignore-unmatch", "--sparse", "--", folder)
+    changed = [path for path in paths if there.get(path) != wanted.get(path)]
+    removal = ("rm", "--cached", "-r", "-q", "-f", "--ignore-unmatch", "--sparse", "--", *changed)
     view.text(*removal, variables=variables)
-    if wanted:
-        view.text("read-tree", f"--prefix={folder}/", f"{other}:{folder}", variables=variables)
+    for path in changed:
+        if path in wanted:
+            _put(view, path, wanted[path], variables)
     return view.text("write-tree", variables=variables)
 
 
-def _entry(view: View, tree: str, path: str) -> str | None:
-    """Return the tree at a path of another; None where there is no folder."""
-    records = view.records("ls-tree", "-z", "-d", "--full-tree", tree, path)
-    entries = [record.partition("\t")[0].split(" ") for record in records]
-    return next((name for _, kind, name in entries if kind == "tree"), None)
+def _put(view: View, path: str, entry: tuple[str, str], variables: Mapping[str, str]) -> None:
+    mode, name = entry
+    if mode == FOLDER_MODE:
+        view.text("read-tree", f"--prefix={path}/", name, variables=variables)
+    else:
+        stdin = as_records([f"{mode} {name}\t{path}"])
+        words = ("update-index", "--add", "-z", "--index-info")
+        view.text(*words, stdin=stdin, variables=variables)
+
+
+def _entries(view: View, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return mode and object of what lies at the paths in a tree."""
+    entries = {}
+    for record in view.records("ls-tree", "-z", "--full-tree", tree, "--", *paths):
+        facts, _, path = record.partition("\t")
+        mode, _, name = facts.split(" ")
+        if path in paths:
+            entries[path] = (mode, name)
+    return entries

@@ -138,6 +138,7 @@ def test_files_that_steer_are_named():
         ".pre-commit-config.yaml",
         ".sow/config.yaml",
         "inside/.sow/config.yaml",
+        ".sow/run/queue.db",
         ".gitattributes",
         ".gitmodules",
         ".github",

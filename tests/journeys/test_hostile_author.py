@@ -2,6 +2,8 @@
 refused or harmless, and the repository is byte for byte the same."""
 
 import os
+import re
+import shlex
 import textwrap
 from pathlib import Path
 
@@ -147,12 +149,15 @@ def test_what_a_hostile_author_tries_is_refused_or_harmless(site: Site) -> None:
     assert repository(site) == before
     git(site, "fsck", "--strict")
 
-    # Even merged, its new command lines wait for a person's word.
+    # Its new command lines are left out of the merge; taken by hand, they wait for a person's word.
     site.sow("task", "check", "010", "unit")
     shown = site.sow("review", "accept", "010", "--summary", "Unseen.", "--json").json
-    assert shown["steers"] == [".sow/config.yaml"]
+    assert shown["steers"] == []
     commit(site, "state")
-    site.sow("merge", "010")
+    told = site.sow("merge", "010")
+    assert "harm" not in (site.root / ".sow/config.yaml").read_text()
+    command = re.search(r"`git (restore [^`]*)`", told.out + told.err)[1]
+    git(site, *shlex.split(command))
     assert "harm" in (site.root / ".sow/config.yaml").read_text()
     site.sow("project", "check", "unit", "--wait", "2s", expect=75)
     assert not harm.exists()

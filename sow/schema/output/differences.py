@@ -27,7 +27,7 @@ class TaskDiff(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...], Meta(description="those of them that steer agents or machines")
     ]
     left_out: Annotated[
-        tuple[str, ...], Meta(description="what its commits change below .sow/project")
+        tuple[str, ...], Meta(description="what its commits change of sow's own files")
     ]
     stat: Annotated[str | None, Meta(description="a line for each file; null without --stat")]
     patch: Annotated[
