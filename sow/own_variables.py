@@ -18,7 +18,8 @@ STEP_ROLE = "sow-step"
 """The role of the repository's own command lines, which sow runs in a step: one without rights."""
 EXECUTOR = "SOW_EXECUTOR"
 REVIEW = "SOW_REVIEW"
-"""Set for an agent that reviews its task, and is not its author."""
+"""Set for an agent whose run ends with a verdict: `1` on its task, `project` on the whole."""
+REVIEWS_WHOLE = "project"
 OF_AGENTS = frozenset({ROOT, TASK_ID, JOB_ID, ATTEMPT_ID, AGENT, EXECUTOR, REVIEW})
 """What sow tells its agents, and no configuration may change."""
 

@@ -5,6 +5,7 @@ Owns what only agents have before the start. The order of a start is `launch`.
 
 from collections.abc import Mapping, Sequence
 
+from sow import own_variables
 from sow.attempts.launch import (
     environment_of,
     executor_variables,
@@ -59,7 +60,10 @@ def prepare_agent(
     )
 
     def environment(attempt_id: AttemptId) -> Mapping[str, str]:
-        return environment_of(context.workspace, job, attempt_id, launch, context.environ)
+        review = own_variables.REVIEWS_WHOLE if task.judges_whole else ""
+        return environment_of(
+            context.workspace, job, attempt_id, launch, context.environ, review=review
+        )
 
     return Prepared(
         verb=plan.verb,

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from sow import own_variables
 from sow.attempts.launch import environment_of, task_folder
 from sow.attempts.review import as_session, launch_review, plan_review, with_own_session
 from sow.attempts.review_brief import brief_of
@@ -83,8 +82,9 @@ def prepare_review(
     )
 
     def environment(attempt_id: AttemptId) -> Mapping[str, str]:
-        environ = environment_of(context.workspace, job, attempt_id, launch, context.environ)
-        return {**environ, own_variables.REVIEW: "1"}
+        return environment_of(
+            context.workspace, job, attempt_id, launch, context.environ, review="1"
+        )
 
     return Prepared(
         verb=plan.verb,

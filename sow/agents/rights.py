@@ -219,7 +219,9 @@ class CallingAgent(NamedTuple):
     task_id: str
     role: str
     reviews: bool = False
-    """Whether it was given its task to be judged, and is not its author."""
+    """Whether its run ends with a verdict, and with no status."""
+    of_whole: bool = False
+    """Whether that verdict is on the project as a whole."""
 
     @property
     def orchestrates(self) -> bool:
@@ -234,8 +236,8 @@ class NotForThisAgent(StateError):
         super().__init__(
             f"`{command}` is not for the agent of task {agent.task_id} ({agent.role}): "
             "an agent changes its own task only, unless its role orchestrates",
-            hint='Log what should be done with `sow agent log "…"`; if you cannot go on without '
-            "it, set `paused`. Whoever gave you the task decides.",
+            hint=f'Log what should be done with `sow agent log "…"`; {_without_it(agent)}'
+            " Whoever gave you the task decides.",
         )
 
 
@@ -246,7 +248,7 @@ class NotForAnyAgent(StateError):
         super().__init__(
             f"`{command}` is not for agents, and the agent of task {agent.task_id} calls it",
             hint="Only the person at this machine may decide this. Log what has to be"
-            ' decided with `sow agent log "…"`; if you cannot go on without it, set `paused`.',
+            f' decided with `sow agent log "…"`; {_without_it(agent)}',
         )
 
 
@@ -255,10 +257,13 @@ class NotTheAuthors(StateError):
 
     def __init__(self, command: str, agent: CallingAgent) -> None:
         task = agent.task_id
+        meant = "--project" if agent.of_whole else task
+        what = "the whole: its verdict completes" if agent.of_whole else f"task {task}:"
         super().__init__(
-            f"`{command}` is not for the agent that reviews task {task}: the task stays as it is",
-            hint=f'End with a verdict: `sow review accept {task} --summary "…"`, or'
-            f" `sow review correct {task} --file FILE`.",
+            f"`{command}` is not for the agent that reviews {what} the task"
+            f"{'' if agent.of_whole else ' stays as it is'}",
+            hint=f'End with a verdict: `sow review accept {meant} --summary "…"`, or'
+            f" `sow review correct {meant} --file findings.md`.",
         )
 
 
@@ -271,6 +276,13 @@ class NotItsTask(StateError):
             hint="Without an id the command means your own task. What should become of "
             f'{other}, say in your log: `sow agent log "…"`.',
         )
+
+
+def _without_it(agent: CallingAgent) -> str:
+    """Return what an agent does that cannot go on without what it was refused."""
+    if agent.reviews:
+        return "if you cannot judge without it, say so in your verdict."
+    return "if you cannot go on without it, set `paused`."
 
 
 def commands_for(role: str, *, reviews: bool = False) -> list[tuple[str, ...]]:
@@ -310,6 +322,7 @@ def calling_agent(environ: Mapping[str, str]) -> CallingAgent | None:
         environ.get(own_variables.TASK_ID, ""),
         environ.get(own_variables.AGENT, ""),
         reviews=bool(environ.get(own_variables.REVIEW)),
+        of_whole=environ.get(own_variables.REVIEW) == own_variables.REVIEWS_WHOLE,
     )
 
 

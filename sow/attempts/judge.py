@@ -46,7 +46,8 @@ def judge(evidence: Evidence, executor: Executor) -> Verdict:
     if evidence.ending is None:
         return Verdict(Cause.WORKER_DIED, CAUSES[Cause.WORKER_DIED].words)
     verdict = executor.classify(evidence.ending, evidence.seen)
-    if verdict.cause is Cause.NO_STATUS and not kind_of(evidence.job).reports_status:
+    gives_verdict = evidence.task.judges_whole or not kind_of(evidence.job).reports_status
+    if verdict.cause is Cause.NO_STATUS and gives_verdict:
         return Verdict(Cause.NO_VERDICT, CAUSES[Cause.NO_VERDICT].words)
     return verdict
 

@@ -67,8 +67,8 @@ def launch_of(
         cwd=folder_of(workspace, job, clone),
         as_root=os.geteuid() == 0,
         environ=environ or {},
-        commands=commands_of_role(job.agent),
-        denied=denied_to_role(job.agent),
+        commands=commands_of_role(job.agent, reviews=task.judges_whole),
+        denied=denied_to_role(job.agent, reviews=task.judges_whole),
         readable=readable_to(workspace, task, is_apart=clone is not None),
         unwritable=unwritable_links(workspace, task),
         checkout=None if clone is None else workspace.root / job.cwd,
@@ -119,11 +119,13 @@ def environment_of(
     attempt_id: AttemptId,
     launch: Launch,
     environ: Mapping[str, str],
+    review: str = "",
 ) -> dict[str, str]:
     """Return the agent's whole environment; later sources win.
 
     The worker's own (`environ`), the executor's `env` from the user's file,
-    the caller's PATH, what the CLI needs, and who the agent is.
+    the caller's PATH, what the CLI needs, and who the agent is. `review` is set where
+    its run ends with a verdict (`own_variables.REVIEW`).
     """
     return {
         **agent_environment(environ),
@@ -136,6 +138,7 @@ def environment_of(
         own_variables.ATTEMPT_ID: attempt_id,
         own_variables.AGENT: job.agent,
         own_variables.EXECUTOR: job.agents_executor.name,
+        **({own_variables.REVIEW: review} if review else {}),
     }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from msgspec import UNSET, Struct
 
 from sow.attempts.references import named_references
-from sow.attempts.role_template import role_template
+from sow.attempts.role_template import review_template, role_template
 from sow.executors.base import Executor, Session, SessionSource
 from sow.paths import Workspace
 from sow.prompts import compose
@@ -49,11 +49,13 @@ def plan_attempt(
         iteration=task.iteration,
         agent=job.agent,
         references=named_references(workspace, task),
+        judges_whole=task.judges_whole,
     )
     session = session_of(task, executor)
 
     def template() -> str:
-        return role_template(job.agent, task, location, workspace)
+        begins = review_template if task.judges_whole else role_template
+        return begins(job.agent, task, location, workspace)
 
     return Plan(verb, session, _prompt(verb, job, brief, history, lost, template))
 

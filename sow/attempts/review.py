@@ -15,7 +15,7 @@ from msgspec import UNSET
 from sow.attempts.launch import commands_of_role, denied_to_role, executor_variables, task_folder
 from sow.attempts.plan import Plan, choose_verb, session_of, why_of
 from sow.attempts.references import readable_references, unwritable_links
-from sow.attempts.role_template import role_template
+from sow.attempts.role_template import review_template
 from sow.environment import agent_environment
 from sow.executors.base import Executor, Launch, LaunchRequest
 from sow.paths import Workspace
@@ -104,6 +104,6 @@ def plan_review(
     if resumes:
         prompt = compose.review_again_prompt(brief, why, job.prompt)
     else:
-        template = role_template(job.agent, task, brief.task.location, workspace)
+        template = review_template(job.agent, task, brief.task.location, workspace)
         prompt = compose.review_prompt(template, brief, job.prompt, why=why)
     return Plan(verb, session_of(task, executor), prompt)

@@ -3,9 +3,12 @@
 What fills them is `sow.attempts.prompt_facts`. The names and files are `sow.prompts.library`.
 """
 
+from sow.agents.rights import REVIEWING
 from sow.paths import Workspace
 from sow.prompts.library import TEMPLATE, load_prompt
 from sow.schema.task import Task
+
+REVIEWER = "reviewer"
 
 
 def role_template(role: str, task: Task, location: str, workspace: Workspace | None) -> str:
@@ -21,3 +24,15 @@ def role_template(role: str, task: Task, location: str, workspace: Workspace | N
     from sow.attempts.prompt_facts import facts_of
 
     return load_prompt(name, workspace.prompts, facts_of(role, task, location, workspace))
+
+
+def review_template(role: str, task: Task, location: str, workspace: Workspace | None) -> str:
+    """Return the text that begins a review by that role.
+
+    The text of a role that makes work says how one makes it, and how one reports on it: its agent
+    gets the reviewer's, and is told as what it looks. Raises BadPromptFile, UnfilledPrompt.
+    """
+    if role in REVIEWING:
+        return role_template(role, task, location, workspace)
+    text = role_template(REVIEWER, task, location, workspace)
+    return f"{text}\nYour role is {role}: look at the work with the eyes of that role.\n"

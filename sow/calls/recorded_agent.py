@@ -15,6 +15,7 @@ from sow.errors import SowError
 from sow.ids import JobId
 from sow.jobs import jobs
 from sow.jobs.database import open_existing_queue
+from sow.lifecycle.stages import WHOLE_PHASE
 from sow.paths import Workspace
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
@@ -32,12 +33,15 @@ def by_record(agent: CallingAgent, environ: MutableMapping[str, str]) -> Calling
         return agent
     kind = kind_of(job)
     role = job.agent if kind.is_agents else own_variables.STEP_ROLE
-    reviews = kind.judges
-    found = CallingAgent(job.task_id or agent.task_id, role, reviews=reviews)
+    # A review of the whole is a task like others; its agent is held to be what it says.
+    of_whole = agent.of_whole and job.phase == WHOLE_PHASE
+    reviews = kind.judges or of_whole
+    found = CallingAgent(job.task_id or agent.task_id, role, reviews=reviews, of_whole=of_whole)
     if found != agent:
         environ[own_variables.AGENT] = found.role
         environ[own_variables.TASK_ID] = found.task_id
-        environ[own_variables.REVIEW] = "1" if found.reviews else ""
+        whole = own_variables.REVIEWS_WHOLE if found.of_whole else "1"
+        environ[own_variables.REVIEW] = whole if found.reviews else ""
     return found
 
 

@@ -11,14 +11,17 @@ from sow.errors import StateError
 from sow.lifecycle.stages import WHOLE_PHASE, ProjectType
 from sow.paths import Workspace
 from sow.schema.project import Project
-from sow.schema.task import Task, TaskStatus
+from sow.schema.task import REVIEW_OF, Task, TaskStatus
+from sow.state.authors import Author
 from sow.state.projects import read_project
-from sow.state.tasks import add_task, list_tasks
+from sow.state.tasks import add_task, change_task, list_tasks
+from sow.state.transitions import enter
 
 JUDGED = ("reviewing", "finalizing")
 """The states of a standard project in which the whole is judged."""
-WORK = "review_of"
-"""The key of a task's metadata that names the work under review."""
+WORK = REVIEW_OF
+REFUSED = "review_refused"
+"""The key that says that a verdict was refused, because the work had changed meanwhile."""
 
 DESCRIPTION = """# Review of the whole, iteration {iteration}
 
@@ -29,13 +32,8 @@ lies between them.
 1. `sow project status`, `sow task list` and `sow log` tell what was planned and done;
    `sow input list` and `sow output list` name the documents.
 2. Read the change as a whole, and run what shows that it works.
-3. End with one verdict:
-
-       sow review accept --project --summary "What you think of it"
-       sow review correct --project --file FILE
-
-   FILE holds, for each finding, where it is, what is wrong and what would be right. Write it into
-   a folder for temporary files; change nothing of the work itself. The verdict completes this task.
+3. End with one verdict, as your prompt says. For each finding, say where it is, what is wrong and
+   what would be right. Change nothing of the work itself.
 """
 
 
@@ -50,6 +48,28 @@ class NotToBeReviewed(StateError):
         )
 
 
+class WorkHasChanged(StateError):
+    """A verdict on the whole is about other work than its reviewer began with."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the work has changed since this review of the whole began",
+            hint="Undo what you have changed yourself (`git status` shows it), then give your"
+            " verdict again. If others have changed the work, sow ends this review then.",
+        )
+
+
+class ReviewIsVoid(StateError):
+    """The same, for the second time: the review is over."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the work is still not what this review of the whole began with: sow has ended the"
+            " review, without a verdict",
+            hint="Nothing is left for you to do: end your run. The whole is reviewed anew.",
+        )
+
+
 def refuse_unjudged(project: Project) -> None:
     """Raise NotToBeReviewed unless the project stands where the whole is judged."""
     if project.kind is not ProjectType.STANDARD or project.standing not in JUDGED:
@@ -58,7 +78,7 @@ def refuse_unjudged(project: Project) -> None:
 
 def is_review_of_whole(task: Task) -> bool:
     """Whether a task is a review of the whole."""
-    return task.phase == WHOLE_PHASE and WORK in task.metadata
+    return task.judges_whole
 
 
 def review_task(workspace: Workspace, work: str, agent: str, *, now: float) -> Task:
@@ -88,6 +108,27 @@ def _is_open(task: Task) -> bool:
 def work_under_review(task: Task) -> str:
     """Return the work that a review is about."""
     return str(task.metadata[WORK]).split(" ")[-1]
+
+
+def refuse_changed(workspace: Workspace, task: Task, work: str, by: Author, *, now: float) -> None:
+    """Refuse a reviewer's verdict on other work than it began with.
+
+    The first time it may undo what it has changed itself; the second time sow ends the review.
+    Raises WorkHasChanged, ReviewIsVoid.
+    """
+    if work_under_review(task) == work:
+        return
+    if REFUSED not in task.metadata:
+        change_task(workspace, task.id, lambda _: {f"metadata.{REFUSED}": True}, now=now)
+        raise WorkHasChanged
+    change_task(
+        workspace,
+        task.id,
+        lambda task: enter(task, TaskStatus.FAILED, now=now, keep_session=True),
+        now=now,
+        by=by,
+    )
+    raise ReviewIsVoid
 
 
 def _description(project: Project) -> str:

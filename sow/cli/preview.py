@@ -12,6 +12,7 @@ import click
 import msgspec
 from msgspec import UNSET
 
+from sow import own_variables
 from sow.attempts.launch import environment_of, folder_of, launch_of, location_for, task_folder
 from sow.attempts.plan import plan_attempt
 from sow.calls.caller import Caller
@@ -85,6 +86,7 @@ def _preview(
     plan = plan_attempt(
         job, task, (), executor, location_for(folder, cwd), workspace=caller.workspace
     )
+    verdict_variable = [own_variables.REVIEW] if task.judges_whole else []
     prompt_file = caller.workspace.jobs / "<job>" / "1" / "prompt.md"
     launch = launch_of(
         caller.workspace,
@@ -104,7 +106,7 @@ def _preview(
         "job": None,
         "argv": list(launch.argv),
         "cwd": str(launch.cwd),
-        "environment": variables_of(caller, job, launch),
+        "environment": sorted({*variables_of(caller, job, launch), *verdict_variable}),
         "prompt": launch.stdin,
     }
 

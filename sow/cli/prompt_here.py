@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sow import own_variables
+from sow.agents.rights import REVIEWING
 from sow.calls.caller import Caller
 from sow.errors import StateError
 from sow.ids import parse_task_id
@@ -19,6 +20,7 @@ from sow.prompts.variables import Facts
 SEPARATOR = "\n\n---\n\n"
 """What stands between two texts."""
 ORCHESTRATOR = "orchestrator"
+REVIEWER = "reviewer"
 NOTHING = "# nothing now"
 """What stands for an empty list of steps."""
 
@@ -64,9 +66,12 @@ def names_for(workspace: Workspace | None, environ: Mapping[str, str]) -> tuple[
         if role == ORCHESTRATOR and not environ.get(own_variables.JOB_ID):
             return _for_whoever_leads(workspace)  # a session on a terminal (`sow start`)
         raise NoWorkOfIts(role)
+    if review := environ.get(own_variables.REVIEW):
+        of_whole = review == own_variables.REVIEWS_WHOLE
+        judge = role if role in REVIEWING else REVIEWER  # another role's tells how to make work
+        greeting = "greeting/whole-review" if of_whole else "greeting/reviewer"
+        return (greeting, f"guidance/{judge}/base")
     base = f"guidance/{role}/base"
-    if environ.get(own_variables.REVIEW):
-        return ("greeting/reviewer", base)
     if role == ORCHESTRATOR:
         return ("greeting/agent", *_for_whoever_leads(workspace), base)
     return ("greeting/agent", base)

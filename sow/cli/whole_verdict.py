@@ -6,13 +6,12 @@ from msgspec import UNSET
 from sow import own_variables
 from sow.calls.approving import is_reviewer_of_whole, judge_of_whole
 from sow.calls.caller import Caller
-from sow.calls.whole_review import refuse_unjudged, work_under_review
+from sow.calls.whole_review import refuse_changed, refuse_unjudged
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json
 from sow.cli.this_caller import this_caller
 from sow.clock import format_time
 from sow.clones.whole_work import work_of
-from sow.errors import StateError
 from sow.schema.output.projects import WholeJudged
 from sow.schema.project import Project
 from sow.schema.task import TaskStatus
@@ -23,32 +22,24 @@ from sow.state.tasks import change_task, read_task
 from sow.state.transitions import enter
 
 
-class WorkHasChanged(StateError):
-    """The work is not what the review began with."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the work has changed since this review of the whole began",
-            hint="Undo what you have changed yourself (`git status` shows it), or leave"
-            " `needs_review`: the whole is reviewed anew.",
-        )
-
-
 def accept_whole(summary: str, *, as_json: bool) -> None:
-    """Put on record that the whole is accepted. Raises NotToApprove, WorkHasChanged."""
+    """Put on record that the whole is accepted.
+
+    Raises NotToApprove, WorkHasChanged, ReviewIsVoid.
+    """
     caller = this_caller()
     by = _judge(caller)
-    work = _work(caller)
+    work = _work(caller, by)
     project = lifecycle.accept_whole(caller.workspace, work, summary, by=by, now=caller.now())
     _complete_own_task(caller, by)
     _print(project, "The whole is accepted", as_json=as_json)
 
 
 def correct_whole(findings: bytes, summary: str, *, as_json: bool) -> None:
-    """Ask for corrections of the whole. Raises NotToApprove, WorkHasChanged."""
+    """Ask for corrections of the whole. Raises NotToApprove, WorkHasChanged, ReviewIsVoid."""
     caller = this_caller()
     by = _judge(caller)
-    work = _work(caller)
+    work = _work(caller, by)
     project, number = lifecycle.correct_whole(
         caller.workspace, work, summary, findings, by=by, now=caller.now()
     )
@@ -63,13 +54,15 @@ def _judge(caller: Caller) -> Author:
     return judge_of_whole(caller, config, at_terminal=is_somebody_there())
 
 
-def _work(caller: Caller) -> str:
-    """Return the work that is judged: for its reviewer, that which the review began with."""
+def _work(caller: Caller, by: Author) -> str:
+    """Return the work that is judged: of a reviewer, that which the review began with.
+
+    Raises WorkHasChanged, ReviewIsVoid.
+    """
     work = work_of(caller.workspace.root)
     if caller.job_id is not None and is_reviewer_of_whole(caller):
         task = read_task(caller.workspace, caller.environ[own_variables.TASK_ID])
-        if work_under_review(task) != work:
-            raise WorkHasChanged
+        refuse_changed(caller.workspace, task, work, by, now=caller.now())
     return work
 
 

@@ -9,6 +9,7 @@ composed from: a CLI may take a first character such as `/` for a command of
 its own (Claude Code 2.1.197 answers `/clear` with silence and exit code 0).
 """
 
+import shlex
 from collections.abc import Sequence
 
 import msgspec
@@ -39,6 +40,8 @@ class TaskBrief(msgspec.Struct, frozen=True, kw_only=True):
     iteration: int
     agent: str
     references: Sequence[NamedReference] = ()
+    judges_whole: bool = False
+    """Whether its run ends with a verdict on the project as a whole, and with no status."""
 
 
 class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +88,7 @@ EARLIER_RUN = (
 
 def spawn_prompt(template: str, task: TaskBrief, extra: str = "") -> str:
     """Return the first prompt of a task: the role's template, the task, the caller's words."""
-    return _compose(template, _task(task), REPORT, extra)
+    return _compose(template, _task(task), _ending(task), extra)
 
 
 def resume_prompt(task: TaskBrief, message: str) -> str:
@@ -95,7 +98,7 @@ def resume_prompt(task: TaskBrief, message: str) -> str:
         _message(message) or "Go on with the task.",
         READ_AGAIN,
         CHECK_THE_TREE,
-        REPORT,
+        _ending(task),
     )
 
 
@@ -149,7 +152,7 @@ def retry_prompt(task: TaskBrief, why: str, message: str = "") -> str:
     attempt that ended: the agent may never have seen it, so it is said again.
     """
     return _compose(
-        _resumed(task), why, _message_before(message), CHECK_THE_TREE, READ_AGAIN, REPORT
+        _resumed(task), why, _message_before(message), CHECK_THE_TREE, READ_AGAIN, _ending(task)
     )
 
 
@@ -172,7 +175,8 @@ def respawn_prompt(
     is given for a retry (see `why_again`), `message` when a caller has spoken,
     `cut_off` where the session before was lost (see there).
     """
-    return _compose(template, _task(task), EARLIER_RUN, cut_off, why, _message(message), REPORT)
+    earlier = _join(EARLIER_RUN, cut_off, why)
+    return _compose(template, _task(task), earlier, _message(message), _ending(task))
 
 
 def review_prompt(template: str, review: ReviewBrief, extra: str = "", *, why: str = "") -> str:
@@ -219,14 +223,34 @@ STEERING = (
 )
 
 
-def _verdicts(task: TaskBrief) -> str:
-    """Return how a review ends. The words are to be run as they stand."""
+def _ending(task: TaskBrief) -> str:
+    """Return how a run on a task ends: the one rule about its status that a prompt has."""
+    if not task.judges_whole:
+        return REPORT
+    findings = f"{_folder(task)}findings.md"
     return (
-        "The last thing you do is one of these two commands. Nothing else ends a review:\n\n"
-        f'    sow review accept {task.id} --summary "…"\n'
-        f"    sow review correct {task.id} --file findings.md\n\n"
+        f"{_two_verdicts('--project', findings)}\n\n"
+        f"Write your findings into {findings}: a new file elsewhere would change the work. Accept"
+        " when nothing has to be changed; else correct. Set no status: your verdict completes this"
+        " task. If a verdict is refused, do what the refusal says, and give it again."
+    )
+
+
+def _verdicts(task: TaskBrief) -> str:
+    """Return how the review of a task ends."""
+    return (
+        f"{_two_verdicts(task.id, 'findings.md')}\n\n"
         "Write findings.md into the folder that you are in. Accept when nothing has to be changed;"
         " else correct. Set no status: the task keeps it."
+    )
+
+
+def _two_verdicts(what: str, findings: str) -> str:
+    """Return the commands that end a review. They are to be run as they stand."""
+    return (
+        "The last thing you do is one of these two commands. Nothing else ends a review:\n\n"
+        f'    sow review accept {what} --summary "…"\n'
+        f"    sow review correct {what} --file {shlex.quote(findings)}"
     )
 
 
@@ -293,8 +317,9 @@ def _task(task: TaskBrief) -> str:
 
 
 def _orders(task: TaskBrief) -> str:
+    what = "Review the whole: task" if task.judges_whole else "Execute task"
     return (
-        f"Execute task {task.id}. Location: {_folder(task)}\n"
+        f"{what} {task.id}. Location: {_folder(task)}\n"
         f"Name: {_one_line(task.name)}\n"
         f"Iteration: {task.iteration}\n\n"
         "Read state.yaml, description.md and log.md in that folder, and every file in feedback/."

@@ -7,6 +7,7 @@ What happened, and what sow does by itself, is `explain`'s.
 
 from collections.abc import Sequence
 
+from sow.ids import TaskId
 from sow.lifecycle.task_ways import accepting
 from sow.reports.budgets import option_of
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
@@ -142,7 +143,10 @@ def _reply_to(job: Job, verb: str) -> str:
 def _about_failure(job: Job, anew: str) -> str:
     """Return what cures a failure, and the command to go on with."""
     cause = CAUSES[job.cause or Cause.INTERNAL]
-    facts = {"executor": job.executor_name, "job": job.id, "task": job.task_id}
+    task = job.task_id
+    if job.cause is Cause.NO_VERDICT and kind_of(job).makes_work:  # it has judged the whole
+        task, anew = TaskId("--project"), "`sow agent review --project`"
+    facts = {"executor": job.executor_name, "job": job.id, "task": task}
     remedy = cause.remedy.format(settings=f"agents.executors.{job.executor_name}", **facts)
     if job.executor is None and "{settings}" in cause.remedy:
         return f"Correct what is wrong there. Then: {anew}."

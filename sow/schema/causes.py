@@ -148,8 +148,8 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         remedy="The last valid state.yaml is back; what the agent made of it is kept beside it, as"
         " state.yaml.invalid-…. Go on",
         to_agent="You are run again because the task's state.yaml could not be read after your last"
-        " run. The last valid version has been put back. Never edit that file: set the status with"
-        " `sow task set`.",
+        " run. The last valid version has been put back. Never edit that file: only `sow` commands"
+        " change it.",
         second="broken state.yaml",
     ),
     Cause.TIMED_OUT: CauseFacts(

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from sow.ids import SLUG_PATTERN, TASK_ID_PATTERN, TASK_KEY_PATTERN
+from sow.lifecycle.stages import WHOLE_PHASE
 
 TaskIdText = Annotated[str, Meta(pattern=TASK_ID_PATTERN, description="three or more digits")]
 PhaseText = Annotated[
@@ -158,6 +159,10 @@ class TaskMerge(
     at: Moment
 
 
+REVIEW_OF = "review_of"
+"""The key of a task's metadata that names the work of which it is the review."""
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One task."""
 
@@ -190,6 +195,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     merged: TaskMerge | UnsetType = UNSET
     """How its work came into the project's branch; a task that is reopened may have more since."""
     metadata: dict[str, Any] = {}
+
+    @property
+    def judges_whole(self) -> bool:
+        """Whether the work of its agent is a verdict on the project as a whole."""
+        return self.phase == WHOLE_PHASE and REVIEW_OF in self.metadata
 
     @property
     def never_ran(self) -> bool:

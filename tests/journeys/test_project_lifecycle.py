@@ -51,9 +51,11 @@ def test_a_review_of_the_whole_without_a_verdict_is_told_and_exits_with_1(site: 
     site.configure({"approve": "agents"})
     reach_review(site)
     accepts = {"sow": ["review", "accept", "--project", "--summary", "Good."]}
-    site.script([[{"sow": ["task", "set", "status", "needs_review"]}], [accepts]], task="020")
+    looks = {"sow": ["agent", "log", "Looked at it"]}
+    site.script([[looks], [looks], [accepts]], task="020")
     ended = site.sow("agent", "review", "--project", expect=1)
-    assert "task 020 has ended without a verdict: `sow task log 020`" in ended.err
+    assert "the reviewer ended without a verdict" in ended.out
+    assert "sow review accept --project" in ended.err
     second = site.sow("agent", "review", "--project")
     assert second.out.startswith("020 completed")
     assert second.out.endswith("  The whole is accepted, says reviewer: Good.\n")

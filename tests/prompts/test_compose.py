@@ -120,7 +120,7 @@ def test_an_unreadable_state_is_quoted_with_file_line_and_reason():
     detail = "state.yaml, line 4: unknown key statsu\n  statsu: paused\n  ^"
     text = why_again(Cause.STATE_UNREADABLE, detail)
     assert "\n\n    state.yaml, line 4: unknown key statsu\n      statsu: paused\n      ^" in text
-    assert "sow task set" in text
+    assert "only `sow` commands change it" in text
 
 
 def test_a_respawn_is_the_first_prompt_that_knows_of_an_earlier_run():

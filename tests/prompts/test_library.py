@@ -4,6 +4,7 @@ from itertools import combinations
 
 import pytest
 
+from sow.agents.rights import REVIEWING
 from sow.agents.roles import AGENTS, TEMPLATES
 from sow.errors import ExitCode
 from sow.lifecycle.types import LIFECYCLES
@@ -100,8 +101,9 @@ def test_a_base_names_each_of_its_roles_specialities(role):
 def test_the_workers_protocol_stands_once_and_is_part_of_every_workers_base():
     for role in ROLES:
         base = raw(f"guidance/{role}/base")
-        if role == "orchestrator":
+        if role == "orchestrator" or role in REVIEWING:  # a review ends with no status
             assert f"sow prompt {PROTOCOL}" in base
+            assert not includes_of(base)
         else:
             assert [name for _, name in includes_of(base)] == [PROTOCOL], role
         assert "`failed`: it cannot be done as it stands" not in base
@@ -133,7 +135,7 @@ def test_a_base_says_all_that_its_role_needs():
         assert sum(line.startswith("## ") for line in own) >= 5, role
         text = load_prompt(f"guidance/{role}/base")
         assert "sow agent log" in text
-        assert "`paused`" in text
+        assert ("`paused`" in text) is (role not in REVIEWING)
 
 
 @pytest.mark.parametrize(

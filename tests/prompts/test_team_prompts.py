@@ -224,7 +224,7 @@ def test_a_text_includes_another_with_its_variables_filled_in(team):
 
 def test_a_replaced_protocol_is_in_every_workers_base(team):
     write(team, "shared/protocol.md", "## Our own way")
-    for role in ("tester", "planner", "reviewer"):
+    for role in ("tester", "planner", "documenter"):
         assert load_prompt(f"guidance/{role}/base", team).endswith("## Our own way\n")
 
 
