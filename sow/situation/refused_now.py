@@ -1,7 +1,7 @@
 """What commands would be refused for now, whatever their tasks: looked at where one is to be named.
 
 Owns which of these are asked about. Each is asked as the command itself asks it, and changes
-nothing.
+nothing. What is asked is imported late: most looks come by here and ask nothing.
 """
 
 from collections.abc import Callable, Mapping
