@@ -5,6 +5,7 @@ check is one where it is red on the commit that the task began at, too: that is 
 out once, when enough checks in a row were red.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -50,6 +51,21 @@ def brake_of(jobs: Sequence[JobInBatch], forgiven: int) -> Brake:
     ended.sort(key=lambda job: (job.ended_at or 0.0, job.id))
     reason = _of_agents([job for job in ended if KINDS[job.verb].is_agents])
     return Brake(reason) if reason else _of_checks([job for job in ended if _is_check(job)])
+
+
+def brake_of_refusals(refusals: Sequence[str]) -> str:
+    """Return why a batch has to be paused whose calls are refused alike; empty where it has not.
+
+    A program that is missing, say, is found out before there is a job that could fail.
+    """
+    counts = Counter(map(first_line, refusals))
+    alike = [(words, count) for words, count in counts.items() if count >= IN_A_ROW]
+    return "; ".join(f"{count} tasks were refused alike: {words}" for words, count in alike)
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a text, by which two refusals are equal."""
+    return text.strip().partition("\n")[0]
 
 
 def _is_check(job: JobInBatch) -> bool:

@@ -12,7 +12,7 @@ from itertools import takewhile
 import msgspec
 from msgspec import UNSET
 
-from sow.batches.brakes import ON_BASE, Brake, brake_of
+from sow.batches.brakes import ON_BASE, Brake, brake_of, brake_of_refusals
 from sow.batches.deeds import RETURNS, Deed
 from sow.batches.facts import BatchFacts, Dependency, EndedJob, ItemFacts, LiveJob
 from sow.batches.figures import Figures, has_room
@@ -165,12 +165,14 @@ def gather(
     turn = batches.turn_of(database, batch.project_id)
     mine = turn is not None and turn[0] == batch.id
     paused = batch.state is not BatchState.RUNNING  # nothing is begun in one that has ended, too
+    refusals = [item.refusal for item in items if item.refusal and item.reached is None]
     brake = Brake() if paused else brake_of(all_jobs, batch.forgiven)
+    refused = "" if paused else brake_of_refusals(refusals)
     return found, BatchFacts(
         is_paused=paused,
         turn=turn[1] if turn is not None and mine else None,
         turn_is_elsewhere=turn is not None and not mine,
-        brake=brake.reason,
+        brake=brake.reason or refused,
         suspect=brake.suspect,
     )
 

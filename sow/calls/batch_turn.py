@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
+from sow.batches.brakes import brake_of_refusals
 from sow.batches.deeds import Deed, Plan, Standing
 from sow.batches.figures import figures_of
 from sow.batches.gathering import Seen, gather
@@ -195,6 +196,8 @@ def _carry_out(work: Work, deeds: Sequence[Standing], seen: Seen) -> bool:
                 prevented = prevented or error
             else:
                 refused.append((found, error))
+                if brake_of_refusals([str(error) for _, error in refused]):
+                    break  # the batch is paused by the next look
     if refused:
         _put_refusals_on_record(work, refused, seen)
     if prevented is not None:

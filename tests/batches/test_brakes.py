@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sow.batches.brakes import GENERAL, ON_BASE, Brake, brake_of
+from sow.batches.brakes import GENERAL, ON_BASE, Brake, brake_of, brake_of_refusals
 from sow.ids import JobId, TaskId
 from sow.jobs.batches import JobInBatch
 from sow.schema.causes import Cause
@@ -75,6 +75,13 @@ def test_jobs_of_other_kinds_in_between_and_cancelled_ones_count_nothing() -> No
     auth = Cause.AUTH
     between = [job(verb=Verb.CHECK), job(verb=Verb.MERGE), job(state=JobState.CANCELLED)]
     assert brake_of([job(auth), *between, job(auth), job(auth)], 0).reason
+
+
+def test_three_calls_that_are_refused_alike() -> None:
+    missing = "executor binary not found: claude\nInstall it."
+    assert brake_of_refusals([missing, "task 010 has no session", missing]) == ""
+    found = brake_of_refusals([missing, "task 010 has no session", missing, missing])
+    assert found == "3 tasks were refused alike: executor binary not found: claude"
 
 
 def test_red_checks_of_three_tasks_are_looked_into_once() -> None:

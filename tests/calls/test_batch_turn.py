@@ -118,6 +118,26 @@ def test_what_is_refused_asks_a_person_and_a_resume_tries_again(desk: Desk) -> N
     assert placed(work) == [("010", "spawn", 1)]
 
 
+def test_a_missing_program_pauses_the_batch_after_three_tasks_and_a_resume_goes_on(
+    desk: Desk,
+) -> None:
+    tasks = ("010", "020", "030", "040", "050")
+    for task in tasks:
+        desk.task(task)
+    (desk.base / "bin/claude").unlink()
+    work = begin(desk)
+    turn(work)
+    paused = batch(work)
+    assert paused.state is BatchState.PAUSED
+    assert paused.reason == "3 tasks were refused alike: executor binary not found: claude"
+    asking = [task for task, state in items(work).items() if state is ItemState.NEEDS_PERSON]
+    assert len(asking) == 3, "nobody is called for the others"
+    desk.program("claude")
+    batch_call.resume(desk.caller, desk.database, batch(work))
+    turn(work)
+    assert sorted(task for task, *_ in placed(work)) == sorted(tasks)
+
+
 def test_a_call_by_hand_belongs_to_the_batch_and_clears_what_was_refused(desk: Desk) -> None:
     desk.task("010")
     work = begin(desk)
