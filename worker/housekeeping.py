@@ -23,14 +23,16 @@ from worker.monitor import Monitor
 from worker.next_supervisor import Standby
 from worker.notifier import Notifier
 from worker.recovery import end_recorded, give_back_tasks, recover
-from worker.review_sweep import in_background, sweep_all
 from worker.room import Room
 from worker.status_look import StatusLook
+from worker.sweeping import in_background, sweep_leftovers
 
 RECOVERY_SECONDS = 5.0
 """How often a worker looks for dead workers and dead callers, at most."""
 PRUNE_SECONDS = 3600.0
 """How often a worker that has nothing to do prunes old records, at most."""
+SWEEP_SECONDS = 5.0
+"""How often a worker that comes to rest looks for what killed processes have left, at most."""
 FIRST_PRUNE_SECONDS = 60.0
 """How long after its start it does so for the first time: a start must be quick."""
 
@@ -63,6 +65,8 @@ class Housekeeping:
         self._recover_after = 0.0
         self._prune_after = time.monotonic() + FIRST_PRUNE_SECONDS
         self._idle_since: float | None = None
+        self._sweep_after = 0.0
+        self._is_swept = False
 
     def look_round(self) -> None:
         """See to all else when nothing may be claimed; then we sleep until somebody rings."""
@@ -79,6 +83,7 @@ class Housekeeping:
         self.drive_batches()
         if not self._monitor.count and time.monotonic() >= self._prune_after:
             self._prune()
+        self._sweep_if_idle()
         if self._idle_exit_seconds is not None:
             self._leave_if_idle(self._idle_exit_seconds)
         if not self._departure.is_decided:
@@ -152,7 +157,18 @@ class Housekeeping:
         else:
             if gone.jobs:
                 logger.info("pruned %d old jobs", len(gone.jobs))
-            in_background(lambda: sweep_all(self._context))
+            self._sweep()
+
+    def _sweep_if_idle(self) -> None:
+        """Sweep once each time that nothing is left to be done, the first time included."""
+        if self._monitor.count:
+            self._is_swept = False
+        elif not self._is_swept and time.monotonic() >= self._sweep_after:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        self._is_swept, self._sweep_after = True, time.monotonic() + SWEEP_SECONDS
+        in_background(lambda: sweep_leftovers(self._context))
 
     def _leave_if_idle(self, patience: float) -> None:
         project = ProjectId(project_id_at(self._context.workspace.root))

@@ -35,8 +35,9 @@ from sow.trust.needed import needed_keys
 from worker.context import WorkerContext
 from worker.prepared import Prepared
 from worker.renewal import create_session, lacks_session
-from worker.review_sweep import in_background, sweep_reviews_of
+from worker.review_sweep import sweep_reviews_of
 from worker.steps.program_input import ReviewOrders
+from worker.sweeping import in_background
 
 
 class Seat(NamedTuple):

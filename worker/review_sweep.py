@@ -3,9 +3,6 @@
 Owns which of them may go: those of jobs that do not live.
 """
 
-import threading
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from msgspec import UNSET
@@ -20,31 +17,20 @@ from sow.jobs import jobs
 from sow.jobs.jobs import UnknownJob
 from sow.schema.job import Job
 from sow.schema.task import Task
-from worker.context import WorkerContext, logger, tell
+from worker.context import WorkerContext, tell
 
 
 def sweep_reviews_of(context: WorkerContext, folder: Path) -> None:
     """Delete what reviews that are over have left in a folder of clones."""
-
-    def is_live(job_id: int) -> bool:
-        try:
-            return not jobs.get_job(context.database, JobId(job_id)).state.is_final
-        except UnknownJob:
-            return False
-
-    sweep_reviews(folder, is_live)
+    sweep_reviews(folder, lambda job_id: is_live(context, job_id))
 
 
-def in_background(work: Callable[[], None]) -> None:
-    """Do what may take a while, and that nobody waits for, in a thread of its own.
-
-    What is left of it where the worker ends, or the machine allows no further thread, is swept
-    later.
-    """
+def is_live(context: WorkerContext, job_id: int) -> bool:
+    """Whether a job is on record and has not ended."""
     try:
-        threading.Thread(target=work, name="sweep", daemon=True).start()
-    except RuntimeError as error:
-        logger.warning("what reviews have left is swept later: %s", error)
+        return not jobs.get_job(context.database, JobId(job_id)).state.is_final
+    except UnknownJob:
+        return False
 
 
 def end_review_clone(context: WorkerContext, job: Job, task: Task) -> None:
@@ -57,11 +43,3 @@ def end_review_clone(context: WorkerContext, job: Job, task: Task) -> None:
         remove_review_clone(review_place(main.place(task), job.id))
     except SowError as error:
         tell(job, f"its throw-away clone is left for later: {error.message}")
-
-
-def sweep_all(context: WorkerContext) -> None:
-    """Delete what the reviews of this project have left; what cannot be found now stays."""
-    with suppress(SowError):
-        settings, _ = clone_settings(read_repository(context.workspace.repository_config))
-        for folder in main_checkout(context.workspace, settings).folders():
-            sweep_reviews_of(context, folder)

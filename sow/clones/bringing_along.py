@@ -13,12 +13,12 @@ import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
 from sow.clones.deleting import delete_folder
 from sow.clones.gitlinks import GITLINK
+from sow.files.scratch import scratch_folder
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, as_records
 
@@ -156,8 +156,8 @@ def _unlike(view: View, entries: Iterable[tuple[str, str, str]]) -> set[str]:
     unlike = {path for path in absent if _is_there(view.folder, path)}
     if not present:
         return unlike
-    with TemporaryDirectory(prefix="sow-index-") as name:
-        index = {"GIT_INDEX_FILE": f"{name}/index"}
+    with scratch_folder("index") as scratch:
+        index = {"GIT_INDEX_FILE": f"{scratch}/index"}
         _fill(view, present, index)
         view.answer("update-index", "-q", "--refresh", variables=index, seconds=LONG_SECONDS)
         words = ("diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all")
@@ -204,8 +204,8 @@ def _in_the_way(folder: Path, path: str, ours: set[str]) -> str | None:
 def _draft_files(view: View, changes: Sequence[Change], draft: Path) -> None:
     if not changes:
         return
-    with TemporaryDirectory(prefix="sow-index-") as name:
-        index = {"GIT_INDEX_FILE": f"{name}/index"}
+    with scratch_folder("index") as scratch:
+        index = {"GIT_INDEX_FILE": f"{scratch}/index"}
         _fill(view, [(c.path, c.new_mode, c.new) for c in changes], index)
         words = ("checkout-index", "-q", "-f", "-z", "--stdin", f"--prefix={draft}/")
         paths = as_records([change.path for change in changes])

@@ -5,7 +5,6 @@ project's. The main repository's own settings hold here, as for a merge by hand.
 """
 
 from collections.abc import Sequence
-from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
@@ -13,6 +12,7 @@ from sow.clones.brought_otherwise import is_brought_otherwise, project_side
 from sow.clones.facts import CloneFacts
 from sow.clones.merge_marks import mark_lines, marks_since
 from sow.clones.rebasing import Series, rebase
+from sow.files.scratch import scratch_folder
 from sow.git.identity import NOBODY, identity_of
 from sow.git.merge_tree import merge_trees, scratch_commit, with_paths_of
 from sow.git.repository import Repository
@@ -101,8 +101,8 @@ def is_merged(main: Repository, project: str, commit: str, remembered: str | Non
 def _sides(view: View, onto: str, wanted: TaskCommit) -> tuple[str, str]:
     """Return the two commits to merge; what is sow's own is the project's in both."""
     own = wanted.facts.own_paths
-    with TemporaryDirectory(prefix="sow-index-") as name:
-        tree = with_paths_of(view, wanted.commit, onto, own, f"{name}/index")
+    with scratch_folder("index") as scratch:
+        tree = with_paths_of(view, wanted.commit, onto, own, f"{scratch}/index")
     theirs = scratch_commit(view, tree, NOBODY, wanted.commit)
     return project_side(view, onto, wanted.commit), theirs
 

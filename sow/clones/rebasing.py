@@ -7,12 +7,12 @@ brings nothing. Writes objects alone.
 
 import re
 from collections.abc import Mapping, Sequence
-from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
 from sow.clones.merge_marks import marked, marks_since
 from sow.errors import StateError
+from sow.files.scratch import scratch_folder
 from sow.git.merge_tree import merge_trees, scratch_commit, with_paths_of
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View
@@ -71,8 +71,8 @@ def rebase(view: View, series: Series, tree: str, committer: Mapping[str, str]) 
 
     `tree` is what a merge comes to. Raises NotOneByOne, GitRefused.
     """
-    with TemporaryDirectory(prefix="sow-index-") as name:
-        steps = _steps(view, series, committer, f"{name}/index")
+    with scratch_folder("index") as scratch:
+        steps = _steps(view, series, committer, f"{scratch}/index")
     if steps and steps[-1][1] != tree:
         why = "one by one, its commits come to other files than its merge does"
         raise NotOneByOne(series.task, why)

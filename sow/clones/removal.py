@@ -113,12 +113,14 @@ def prune_clones(
     dry_run: bool = False,
     ask: Ask = lambda _: None,
     is_live: Callable[[int], bool] = lambda _: True,
+    may_go: Callable[[Task | None], bool] = lambda task: task is None or task.status in ENDED,
 ) -> Pruned:
     """Remove the clones of tasks that have ended or are gone, where nothing stands against it.
 
     With them goes what dead makers and removers have left, and the throw-away
-    clones of reviews whose job does not live, by `is_live`. A clone that is
-    locked, or in which a job is at work, is left alone and not told of.
+    clones of reviews whose job does not live, by `is_live`. `may_go` says of a
+    task, or of None for one that is gone, whether its clone may be removed. A
+    clone that is locked, or in which a job is at work, is left alone and not told of.
     """
     known = {task.id: task for task in tasks}
     removed: list[Removed] = []
@@ -128,10 +130,9 @@ def prune_clones(
         if not place.path.parent.is_dir():
             continue
         task = known.get(place.task)
-        may_go = task is None or task.status in ENDED
         with suppress(CloneLocked), locked_place(place, timeout_seconds=0.0):
             swept += _sweep(place.path, dry_run=dry_run)
-            if may_go and os.path.lexists(place.path) and _is_idle(ask, place.task):
+            if may_go(task) and os.path.lexists(place.path) and _is_idle(ask, place.task):
                 _prune(main, place, removed, kept, dry_run=dry_run)
             if not dry_run and not os.path.lexists(place.path):
                 _forget_lock(place.path)

@@ -8,10 +8,10 @@ which only looks like one is none. Writes objects alone.
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from sow.clones.brought_otherwise import project_side
 from sow.clones.facts import CloneFacts
+from sow.files.scratch import scratch_folder
 from sow.git.identity import identity_of
 from sow.git.merge_tree import merge_trees, with_paths_of
 from sow.git.repository import Repository
@@ -76,8 +76,8 @@ def _is_plain_merge(top: Path, own: tuple[str, ...], commit: str, ours: str, the
     Commits never change, so this is computed once: a worker asks it at each look at a batch.
     """
     view, author = view_of(top), identity_of(top)
-    with TemporaryDirectory(prefix="sow-index-") as name:
-        tree = with_paths_of(view, ours, theirs, own, f"{name}/index")
+    with scratch_folder("index") as scratch:
+        tree = with_paths_of(view, ours, theirs, own, f"{scratch}/index")
     side = view.text("commit-tree", tree, "-p", ours, stdin=b"Ours\n", variables=author)
     merged = merge_trees(view, side, project_side(view, theirs, ours))
     return not merged.conflicts and merged.tree == view.text("rev-parse", f"{commit}^{{tree}}")

@@ -8,13 +8,12 @@ change. Nested repositories are never entered: git would run their monitors.
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
 from sow.clones.facts import CloneFacts
 from sow.clones.gitlinks import files_in_empty_links, gitlinks
+from sow.files.scratch import scratch_folder
 from sow.git.private_view import is_sparse
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, as_records
@@ -133,10 +132,10 @@ def _left_out(view: View, gone: set[str]) -> set[str]:
     if not gone or not is_sparse(view):
         return set()
     empty = view.text("hash-object", "-w", "--stdin", stdin=b"")
-    with TemporaryDirectory(prefix="sow-sparse-") as name:
-        tree = Path(name) / "tree"
+    with scratch_folder("sparse") as scratch:
+        tree = scratch / "tree"
         tree.mkdir()
-        elsewhere = {"GIT_WORK_TREE": str(tree), "GIT_INDEX_FILE": str(Path(name) / "index")}
+        elsewhere = {"GIT_WORK_TREE": str(tree), "GIT_INDEX_FILE": str(scratch / "index")}
         entries = as_records([f"100644 {empty}\t{path}" for path in sorted(gone)])
         view.text("update-index", "-z", "--index-info", stdin=entries, variables=elsewhere)
         listed = view.text("write-tree", variables=elsewhere)

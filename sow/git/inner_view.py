@@ -9,10 +9,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
+from sow.files.scratch import scratch_folder
 from sow.git.inert_refs import UnsafeClone, read_text
 from sow.git.private_view import INDEX, LIST_LIMIT, SETTINGS, storing_settings
 from sow.git.repository import Repository
@@ -91,8 +91,7 @@ def inner_view(found: InnerRepository, main: Repository, object_format: str) -> 
         raise UnsafeClone(path, "is neither a file nor a link")
     for path in special_lists(found.work_tree) if found.work_tree else ():
         raise UnsafeClone(path, "is neither a file nor a link")
-    with TemporaryDirectory(prefix="sow-git-") as name:
-        folder = Path(name)
+    with scratch_folder("git") as folder:
         for inner in ("refs/heads", "info"):
             (folder / inner).mkdir(parents=True)
         (folder / "objects").symlink_to(objects)
@@ -104,7 +103,7 @@ def inner_view(found: InnerRepository, main: Repository, object_format: str) -> 
         (folder / "config").write_text(_settings(main, object_format), "utf-8", "surrogateescape")
         work_tree = found.work_tree or folder
         variables = {
-            "GIT_DIR": name,
+            "GIT_DIR": str(folder),
             "GIT_WORK_TREE": str(work_tree),
             "GIT_INDEX_FILE": str(folder / INDEX),
         }

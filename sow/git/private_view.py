@@ -15,9 +15,9 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from sow.files import NotAFile, read_regular
+from sow.files.scratch import scratch_folder
 from sow.git.inert_refs import UnsafeClone, read_text
 from sow.git.repository import Repository
 from sow.git.run import git
@@ -76,11 +76,10 @@ def private_view(
     _refuse_borrowing(git_dir, main)
     if not with_special_files:
         refuse_special_files(clone, git_dir)
-    with TemporaryDirectory(prefix="sow-git-") as name:
-        folder = Path(name)
+    with scratch_folder("git") as folder:
         _make(folder, git_dir, main)
         variables = {
-            "GIT_DIR": name,
+            "GIT_DIR": str(folder),
             "GIT_WORK_TREE": str(clone),
             "GIT_INDEX_FILE": str(folder / INDEX),
         }

@@ -146,13 +146,13 @@ class History:
 
     def union(self, ours: bytes, theirs: bytes) -> bytes | None:
         """Return what `merge=union` makes of two versions without a common one."""
-        import tempfile  # only where two have added a task of one id
+        from sow.files.scratch import scratch_folder  # only where two have added a task of one id
 
         if self._view is None:
             return None
-        with tempfile.TemporaryDirectory() as scratch:
+        with scratch_folder("history") as scratch:
             for name, data in (("ours", ours), ("base", b""), ("theirs", theirs)):
-                Path(scratch, name).write_bytes(data)
+                (scratch / name).write_bytes(data)
             files = [f"{scratch}/{name}" for name in ("ours", "base", "theirs")]
             code, output, _ = self._view.answer("merge-file", "--union", "-p", *files)
         return output if code == 0 else None

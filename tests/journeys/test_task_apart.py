@@ -243,3 +243,17 @@ def test_what_keeps_a_clone_from_being_made_is_told_by_the_call(site: Site) -> N
         assert "Name a folder outside it" in refused.err
     assert site.task("010")["status"] == "pending"
     assert site.sow("job", "list", "--json").out == ""
+
+
+def test_a_worker_that_comes_to_rest_takes_away_what_killed_processes_have_left(
+    site: Site,
+) -> None:
+    """The agent leaves what a process leaves that is killed while it removes a clone."""
+    begin(site, WORK.replace("sow task set", "mkdir -p ../.gone-020-0a1b2c3d/deep\nsow task set"))
+    scratch = site.base / "scratch"
+    (scratch / "sow-git-abcdefgh.tmp").mkdir(parents=True)
+    site.sow("agent", "spawn", "010", env={"TMPDIR": str(scratch)})
+    half_gone = clone_of(site, "010").with_name(".gone-020-0a1b2c3d")
+    wait_until(lambda: not half_gone.exists(), "the worker has swept")
+    assert list(scratch.glob("sow-git-*")) == []
+    assert clone_of(site, "010").is_dir()

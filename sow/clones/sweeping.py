@@ -1,0 +1,48 @@
+"""What killed processes have left of a project's clones, taken away without being asked for.
+
+That is what `prune` may take and nobody can want: what was half made or half
+removed, the clones of reviews that are over, and the clones of merged tasks in
+which nothing stands, which their merge was about to remove.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import UNSET
+
+from sow.clones.listing import all_clone_places
+from sow.clones.main_checkout import MainCheckout
+from sow.clones.place import default_folder
+from sow.clones.removal import Ask, Pruned, prune_clones
+from sow.config.clones import CloneSettings
+from sow.errors import StateError
+from sow.schema.task import Task, TaskStatus
+from sow.state.tasks import read_task
+
+
+def may_have_clones(settings: CloneSettings) -> bool:
+    """Whether there can be any clone; asked without git."""
+    return settings.folder is not None or default_folder().is_dir()
+
+
+def sweep_clones(main: MainCheckout, ask: Ask, is_live: Callable[[int], bool]) -> Pruned:
+    """Take away what killed processes have left of a project's clones.
+
+    Only the tasks that have something there are read. `ask` and `is_live` are
+    those of `prune_clones`. Raises what reading the places raises.
+    """
+    tasks = []
+    for place in all_clone_places(main, []):
+        with suppress(StateError):
+            tasks.append(read_task(main.workspace, place.task))
+    return prune_clones(main, tasks, ask=ask, is_live=is_live, may_go=_was_merged)
+
+
+def _was_merged(task: Task | None) -> bool:
+    return task is not None and task.status is TaskStatus.COMPLETED and task.merged is not UNSET
+
+
+def swept_paths(done: Pruned) -> tuple[Path, ...]:
+    """Return what a sweep has taken away."""
+    return (*(gone.path for gone in done.removed), *done.swept)

@@ -1,0 +1,72 @@
+"""What killed processes leave of clones goes by itself, and nothing that anybody can want."""
+
+import pytest
+from clones.clone_site import plain
+from clones.killed import killed_at
+from clones.merge_site import MergeSite, make_merge_site
+
+from sow.clones.locks import gone_path, locked_place
+from sow.clones.sweeping import sweep_clones, swept_paths
+from sow.errors import StateError
+from sow.schema.task import TaskStatus
+
+pytestmark = pytest.mark.slow  # process after process
+
+
+@pytest.fixture
+def site(tmp_path) -> MergeSite:
+    return make_merge_site(tmp_path)
+
+
+def sweep(site: MergeSite, ask=lambda _: None) -> set[str]:
+    done = sweep_clones(site.main, ask, lambda _: False)
+    return {path.name.partition("-")[0] + path.suffix for path in swept_paths(done)}
+
+
+def clones(site: MergeSite) -> list[str]:
+    folder = site.home.place().path.parent
+    names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    return [name for name in names if not name.startswith(".lock-")]
+
+
+def test_the_clone_of_a_merge_that_was_killed_before_its_end_goes(site):
+    site.work("new", "new\n")
+    site.clone("020")
+    killed_at("task 010 recorded", lambda step: site.merge(step=step))
+    assert site.home.place().path.exists()
+    done = sweep_clones(site.main, lambda _: None, lambda _: False)
+    assert [gone.task for gone in done.removed] == ["010"]
+    assert clones(site) == ["020"]
+    assert plain(site.top, "rev-parse", site.branch())
+
+
+def test_what_is_half_removed_goes_whatever_its_task_is_and_the_living_stay(site):
+    site.clone("010")
+    for task in ("010", "020", "030"):
+        (gone_path(site.home.place(task).path) / "deep").mkdir(parents=True)
+    with locked_place(site.home.place("030")):
+        sweep(site)
+    left = clones(site)
+    assert "010" in left
+    assert [name for name in left if name.startswith(".gone-")] == [
+        name for name in left if name.startswith(".gone-030-")
+    ]
+
+
+def test_a_clone_stays_that_holds_work_or_is_not_merged_or_in_which_a_job_is_at_work(site):
+    site.work("a", "a\n", "010")
+    site.work("b", "b\n", "020")
+    site.work("c", "c\n", "030")
+    for task in ("010", "020"):
+        killed_at(f"task {task} recorded", lambda step, task=task: site.merge(task, step=step))
+    (site.home.place("010").path / "later").write_text("later\n")
+
+    def at_work(task: str) -> None:
+        if task == "020":
+            raise StateError("a job is at work")
+
+    assert sweep(site, at_work) == set()
+    assert clones(site) == ["010", "020", "030"]
+    assert site.task("030").status is TaskStatus.COMPLETED
+    sweep(site)
+    assert clones(site) == ["010", "030"]

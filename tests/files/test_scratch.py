@@ -1,0 +1,94 @@
+"""Temporary folders of ours: gone with their block, and swept once their maker has died."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from sow.files.scratch import KINDS, OURS, scratch_folder, sweep_scratch
+
+HOLD = """
+from sow.files.scratch import scratch_folder
+with scratch_folder("git") as folder:
+    (folder / "objects").symlink_to("{precious}")
+    print(folder, flush=True)
+    input()
+"""
+
+
+@pytest.fixture
+def top(tmp_path, monkeypatch) -> Path:
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return folder
+
+
+@pytest.fixture
+def precious(tmp_path) -> Path:
+    folder = tmp_path / "precious"
+    folder.mkdir()
+    (folder / "file").write_text("kept\n")
+    return folder
+
+
+def holder(precious: Path) -> tuple["subprocess.Popen[str]", Path]:
+    """Start a process that works in a temporary folder, which has a link out of it."""
+    words = [sys.executable, "-c", HOLD.format(precious=precious)]
+    process = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ)
+    )
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_a_folder_lasts_as_long_as_its_block(top):
+    with scratch_folder("index") as folder:
+        assert (folder.parent, OURS.fullmatch(folder.name) is not None) == (top, True)
+        assert sweep_scratch() == []
+        (folder / "file").write_text("text")
+    assert list(top.iterdir()) == []
+
+
+def test_what_a_killed_process_has_left_goes_and_nothing_of_the_living(top, precious):
+    killed, left = holder(precious)
+    living, held = holder(precious)
+    try:
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.communicate()
+        assert sweep_scratch() == [left]
+        assert (left.exists(), held.exists()) == (False, True)
+        assert (precious / "file").read_text() == "kept\n"
+    finally:
+        living.communicate("\n")
+    assert list(top.iterdir()) == []
+
+
+def test_nothing_else_goes(top, precious):
+    (top / "sow-git-abcdefgh.tmp").symlink_to(precious)
+    (top / "sow-index-abcdefgh.tmp").write_text("a file")
+    for name in ("sow-git-old", "sow-demo-abcdefgh", "sow-report-abc.tmp", "other-abc.tmp"):
+        (top / name).mkdir()
+    before = sorted(top.iterdir())
+    assert sweep_scratch() == []
+    assert sorted(top.iterdir()) == before
+    assert (precious / "file").exists()
+
+
+def test_every_temporary_folder_is_made_here():
+    """Else a killed process leaves it for ever. Those that stay on purpose are named."""
+    on_purpose = {"cli/demo.py", "cli/report.py", "cli/root.py", "files/scratch.py"}
+    root = Path(__file__).parents[2] / "sow"
+    words = ("mkdtemp", "TemporaryDirectory", "NamedTemporaryFile", "mkstemp")
+    makers = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        if any(word in path.read_text() for word in words)
+    }
+    assert makers == on_purpose
+    assert {"git", "index"} <= set(KINDS)
