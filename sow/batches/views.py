@@ -84,6 +84,7 @@ def detail_of(
     *,
     rests: bool,
     waits: str = "",
+    has_worker: bool = True,
 ) -> BatchDetail:
     """Return a batch with its items; without a plan as they were told of last.
 
@@ -97,7 +98,8 @@ def detail_of(
         for found in standings
     )
     fields = {name: getattr(short, name) for name in BatchView.__struct_fields__}
-    return BatchDetail(**fields, policy=msgspec.to_builtins(batch.policy), items=items)
+    policy = msgspec.to_builtins(batch.policy)
+    return BatchDetail(**fields, policy=policy, items=items, has_worker=has_worker)
 
 
 def standings_of(database: Database, batch: Batch, plan: Plan | None) -> Sequence[Standing]:

@@ -19,6 +19,7 @@ from sow.cli.wait_options import WaitOptions, bound_of
 from sow.clock import format_duration
 from sow.errors import ExitCode
 from sow.ids import BatchId
+from sow.jobs import workers
 from sow.jobs.database import Database, open_queue
 from sow.schema.batch import Batch
 from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
@@ -75,6 +76,7 @@ def show(caller: Caller, database: Database, found: BatchLook, options: WaitOpti
         found.seen,
         rests=found.rests,
         waits=ELSEWHERE if found.is_elsewhere else "",
+        has_worker=bool(workers.staff(database, caller.workspace)),
     )
     if options.as_json:
         echo_json(detail)
@@ -109,6 +111,8 @@ def print_batch(detail: BatchDetail) -> None:
         click.echo(f"To let it go on: sow batch resume {detail.batch}")
     elif detail.state in ("over", "cancelled") and detail.exit_code:
         click.echo("To do what is left: sow batch run")
+    elif detail.state == "running" and not detail.rests and not detail.has_worker:
+        click.echo("No worker is alive to drive it. To start one: sow worker --background")
     elif detail.state == "running" and not detail.items:
         click.echo(f"To end it: sow batch cancel {detail.batch}")
 

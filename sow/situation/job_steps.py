@@ -140,7 +140,8 @@ def waits(now: Situation) -> Iterator[Remedy]:
     """Yield what waits for all that is at work."""
     driven = [batch for batch in now.queue.batches if not batch.rests]
     for batch in driven:
-        yield Remedy(f"sow batch wait {batch.batch.id}", f"batch {batch.batch.id} is driven on")
+        why = f"batch {batch.batch.id} is driven on{_without_worker(now)}"
+        yield Remedy(f"sow batch wait {batch.batch.id}", why)
     in_batches = {
         found.task
         for batch in driven
@@ -157,13 +158,21 @@ def waits(now: Situation) -> Iterator[Remedy]:
             yield Remedy(command, f"job {job.id} runs; the same call waits for it")
 
 
+def _without_worker(now: Situation) -> str:
+    """Return that no worker is alive, where the call that waits starts one."""
+    is_to_start = now.queue.is_staffed and not now.queue.is_manned
+    return "; no worker is alive, and this call starts one" if is_to_start else ""
+
+
 def _wait_for(tasks: Sequence[str], now: Situation) -> Iterator[Remedy]:
     if not tasks:
         return
     if len(tasks) == 1:
-        yield Remedy(f"sow agent wait {tasks[0]}", f"task {tasks[0]} is being worked on")
+        why = f"task {tasks[0]} is being worked on{_without_worker(now)}"
+        yield Remedy(f"sow agent wait {tasks[0]}", why)
     elif len(tasks) <= MOST_NAMED:
-        yield Remedy(f"sow agent wait {' '.join(tasks)} --any", "these are being worked on")
+        why = f"these are being worked on{_without_worker(now)}"
+        yield Remedy(f"sow agent wait {' '.join(tasks)} --any", why)
     else:
         command = f"sow agent wait --any --since {now.queue.cursor}"
         yield Remedy(command, f"{len(tasks)} tasks are being worked on; it ends at a change")

@@ -19,7 +19,7 @@ from sow.config.configuration import Configuration
 from sow.errors import SowError
 from sow.git.checked_out import branch_at, lacks_branch
 from sow.lifecycle.stages import ProjectType
-from sow.paths import Workspace
+from sow.paths import SOW_FOLDER, Workspace
 from sow.schema.config import ApproveRule
 from sow.schema.project import Project
 from sow.schema.task import Task
@@ -229,4 +229,18 @@ def _last_ended(workspace: Workspace, branch: str) -> Ended | None:
 
         published = workspace.root / folder_of(last.project)
         units = published.name if published.is_dir() else ""
-    return Ended(last.project.name, ending.how.value, ending.at.timestamp(), folder, units)
+    name, how, at = last.project.name, ending.how.value, ending.at.timestamp()
+    return Ended(name, how, at, folder, _is_committed(workspace, folder), units)
+
+
+def _is_committed(workspace: Workspace, folder: str) -> bool:
+    """Whether nothing of an end is left to be committed; no, where there is no git."""
+    from sow.git.run import git_answer  # as above
+
+    moved = [f"{SOW_FOLDER}/project", folder]
+    try:
+        words = ("status", "--porcelain", "--untracked-files=all", "--", *moved)
+        code, found, _ = git_answer(workspace.root, *words)
+    except SowError:
+        return False
+    return code == 0 and not found

@@ -82,7 +82,8 @@ def _why_none(ended: Ended | None) -> str:
     """Return why there is no project: there never was any here, or it has ended."""
     if ended is None:
         return "there is no project on this branch"
-    return f"{ended.name} is {ended.how}: commit {ended.folder}; this begins another"
+    commit = "" if ended.is_committed else f": commit {ended.folder}"
+    return f"{ended.name} is {ended.how}{commit}; this begins another"
 
 
 def _ended(now: Situation, ending: Ending) -> Iterator[Remedy]:

@@ -61,6 +61,7 @@ class QueueLook:
         last = self._last(live, branches)
         driven = self._batches(tell)
         is_needed = bool(live or driven)
+        is_manned = not is_needed or self._is_manned()
         return Queue(
             live=live,
             last=last,
@@ -70,7 +71,8 @@ class QueueLook:
             owed=self._owed(),
             batches=driven,
             paused_since=self._paused_since() if is_needed else "",
-            is_staffed=not is_needed or self._is_staffed(),
+            is_staffed=is_manned or self._may_start_one(),
+            is_manned=is_manned,
             in_doubt=[job.id for job in live if self._is_in_doubt(job)],
             reached=self._reached(),
             cursor=self._cursor() if len(live) > MOST_NAMED else "0",
@@ -165,11 +167,13 @@ class QueueLook:
 
         return control.paused_since(self._database) or ""
 
-    def _is_staffed(self) -> bool:
-        """Whether a worker lives, or a call may start one."""
-        if self._configuration is None or self._configuration.worker.autostart:
-            return True
-        from sow.jobs import workers  # nearly everywhere one may be started
+    def _may_start_one(self) -> bool:
+        """Whether a call may start a worker."""
+        return self._configuration is None or self._configuration.worker.autostart
+
+    def _is_manned(self) -> bool:
+        """Whether a worker lives."""
+        from sow.jobs import workers  # only where something is to be done
 
         return bool(workers.staff(self._database, self._workspace))
 

@@ -79,6 +79,8 @@ class Queue(Struct, frozen=True):
     """Since when the queue is paused, as ISO 8601; empty while it is not."""
     is_staffed: bool = True
     """Whether a worker lives, or one may be started."""
+    is_manned: bool = True
+    """Whether a worker lives, as far as one is needed."""
     in_doubt: Sequence[JobId] = ()
     """The jobs of which nobody here can tell whether they still run."""
     reached: "Sequence[Account]" = ()
@@ -100,6 +102,8 @@ class Ended(Struct, frozen=True):
     """Seconds since the epoch."""
     folder: str
     """From the workspace's root."""
+    is_committed: bool = False
+    """Whether git has its folder, and that the project's own is gone."""
     units: str = ""
     """What the folder of its published work units is called, where it was a breakdown."""
 

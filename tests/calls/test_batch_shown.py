@@ -230,3 +230,17 @@ def test_an_item_that_gave_up_shows_what_its_reviewer_still_asks_for(desk: Desk)
     shown = sow(desk, "batch", "show").splitlines()
     at = shown.index(f"    {lines[0]}")
     assert "its reviewer still asks for corrections" in shown[at - 1]
+
+
+def test_a_batch_that_nobody_drives_says_so_and_names_who_starts_a_worker(desk: Desk) -> None:
+    desk.task("010")
+    begin(desk)
+    words = "No worker is alive to drive it. To start one: sow worker --background"
+    assert words in sow(desk, "batch", "show").splitlines()
+    assert not msgspec.json.decode(sow(desk, "batch", "show", "--json"))["has_worker"]
+    assert sow(desk, "next").startswith("sow worker --background  #")
+    desk.configure({"worker": {"autostart": True}})
+    assert "no worker is alive, and this call starts one" in sow(desk, "next").splitlines()[0]
+    desk.staff()
+    assert words not in sow(desk, "batch", "show")
+    assert "no worker is alive" not in sow(desk, "next")

@@ -141,3 +141,16 @@ def test_next_leads_on_after_each_refusal(
     is_over = case(site)
     assert name in made, f"the command was refused for something else: {made}"
     site.follow(until=is_over)
+
+
+def test_the_end_of_a_project_is_to_be_committed_until_it_is(site: RefusalSite) -> None:
+    site.set_state("completed")
+    plain(site.root, "add", "-A")
+    plain(site.root, "commit", "-q", "-m", "All")
+    assert site.run("project", "finish").code == 0
+    assert "is finished: commit .sow/" in site.next_lines()[0]
+    plain(site.root, "add", "-A")
+    plain(site.root, "commit", "-q", "-m", "Finished")
+    (line,) = site.next_lines()
+    assert line.startswith('sow project new "<name>"')
+    assert "commit" not in line

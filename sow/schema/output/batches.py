@@ -78,6 +78,9 @@ class BatchDetail(BatchView, frozen=True, kw_only=True):
 
     policy: Annotated[dict[str, Any], Meta(description="what it does with each task")]
     items: Annotated[tuple[BatchItemView, ...], Meta(description="its tasks, by their ids")]
+    has_worker: Annotated[
+        bool, Meta(description="whether a worker is alive that would drive it")
+    ] = True
 
 
 class NoBatch(msgspec.Struct, frozen=True, kw_only=True):
