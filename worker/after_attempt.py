@@ -17,7 +17,7 @@ def gathering_of(context: WorkerContext, running: Running) -> Gathering | None:
     """Return the work that is to be done before an attempt is settled; None where there is none."""
     job = running.job
     if has_clone_to_gather(context, job):
-        return Gathering(job, lambda: gather(context, job, running.attempt.id, running.task))
+        return Gathering(job, lambda: gather(context, job, running.task))
     reviews = kind_of(job).is_agents and not kind_of(job).makes_work
     if reviews and running.paths.tree_before.exists():
         return Gathering(job, lambda: changed_meanwhile(context, running))

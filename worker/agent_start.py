@@ -47,7 +47,16 @@ def prepare_agent(
     folder = task_folder(context.workspace, task)
     location = location_for(folder, folder_of(context.workspace, job, root))
     lost = lost_attempts(context.database, task, history)
-    plan = plan_attempt(job, task, history, executor, location, lost, workspace=context.workspace)
+    plan = plan_attempt(
+        job,
+        task,
+        history,
+        executor,
+        location,
+        lost,
+        workspace=context.workspace,
+        clone=clone.brief if clone is not None else None,
+    )
     launch = launch_of(
         context.workspace,
         job,

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET
 
+from sow.attempts.clone_brief import brief_of_clone
 from sow.clones.main_checkout import MainCheckout, known_settings, main_checkout
 from sow.clones.mark import Stage, own_mark
 from sow.clones.place import Place
@@ -21,6 +22,7 @@ from sow.errors import StateError
 from sow.git.view import view_of
 from sow.paths import AttemptPaths
 from sow.processes import facts
+from sow.prompts.compose import CloneBrief
 from sow.schema.job import Job
 from sow.schema.job_terms import AuthorTerms
 from sow.schema.task import Task, TaskStatus
@@ -37,6 +39,8 @@ class CloneOfAttempt:
 
     root: Path
     """What stands for the workspace's root in it."""
+    brief: CloneBrief
+    """What its agent is told of it."""
     orders: CloneOrders | None
     """What is to be done before the agent can start; None where it is ready."""
 
@@ -66,8 +70,9 @@ def clone_of_attempt(
         return None
     main = main_checkout(context.workspace, known_settings(context.workspace))
     place = main.place(task)
+    brief = brief_of_clone(place, main.settings)
     if _is_ready(place, task):
-        return CloneOfAttempt(place.root, None)  # whatever the settings say by now
+        return CloneOfAttempt(place.root, brief, None)  # whatever the settings say by now
     source = read_repository(context.workspace.repository_config)
     settings, _ = clone_settings(source)
     if settings.setup is not None:
@@ -88,7 +93,7 @@ def clone_of_attempt(
         is_begun=task.session_started and task.clone is not UNSET,
         packages=str(packages) if packages is not None else None,
     )
-    return CloneOfAttempt(place.root, orders)
+    return CloneOfAttempt(place.root, brief, orders)
 
 
 def _is_ready(place: Place, task: Task) -> bool:

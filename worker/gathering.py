@@ -130,9 +130,7 @@ def has_clone_to_gather(context: WorkerContext, job: Job) -> bool:
         return False  # what is wrong with it is said where the attempt is settled
 
 
-def gather(
-    context: WorkerContext, job: Job, attempt_id: str, before: Task | None = None
-) -> Gathered:
+def gather(context: WorkerContext, job: Job, before: Task | None = None) -> Gathered:
     """Commit, bring back and tell what a task has changed; `before` is how it stood at the start.
 
     Raises SowError.
@@ -145,7 +143,7 @@ def gather(
     place = main.place(task)
     if main.noted(task) is None:
         place = _with_base_of(main, place, before)
-    found = _gather(main, place, task, attempt_id, commits=main.settings.commit)
+    found = _gather(main, place, task, commits=main.settings.commit)
     if place.base is None:
         return found
     clone = TaskClone(path=str(place.path), branch=place.branch, base=place.base)
@@ -165,9 +163,7 @@ def _with_base_of(main: MainCheckout, place: Place, before: Task | None) -> Plac
     return structs.replace(place, base=before.clone.base)
 
 
-def _gather(
-    main: MainCheckout, place: Place, task: Task, attempt_id: str, *, commits: bool
-) -> Gathered:
+def _gather(main: MainCheckout, place: Place, task: Task, *, commits: bool) -> Gathered:
     with locked_place(place, timeout_seconds=LOCK_SECONDS):
         mark = own_mark(place)
         if mark is None:
@@ -182,7 +178,7 @@ def _gather(
             noted = main.noted(task)
             withheld = noted.made_by_sow if noted is not None else mark.copied
             left = commit_leftovers(
-                facts, main.repository, task=task.id, attempt=attempt_id, withheld=withheld
+                facts, main.repository, task=task.id, name=task.name, withheld=withheld
             )
             warnings += _warnings_of(left, place.path)
         elif uncommitted := standing_of(main, place).uncommitted:

@@ -36,6 +36,7 @@ def plan_attempt(
     lost: Sequence[Attempt] = (),
     *,
     workspace: Workspace | None = None,
+    clone: compose.CloneBrief | None = None,
 ) -> Plan:
     """Return what the attempt after those in `history` does. `location` is the task's folder.
 
@@ -49,6 +50,7 @@ def plan_attempt(
         iteration=task.iteration,
         agent=job.agent,
         references=named_references(workspace, task),
+        clone=clone,
         judges_whole=task.judges_whole,
     )
     session = session_of(task, executor)

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow import own_variables
+from sow.attempts.clone_brief import brief_of_clone
 from sow.attempts.launch import environment_of, folder_of, launch_of, location_for, task_folder
 from sow.attempts.plan import plan_attempt
 from sow.calls.caller import Caller
@@ -21,7 +22,7 @@ from sow.calls.resolution import job_for, resolve
 from sow.calls.same_call import OutcomeIsOwed, find_or_admit
 from sow.calls.session import keeps_session
 from sow.cli.output import echo_json
-from sow.clones.of_task import clone_root
+from sow.clones.of_task import clone_place
 from sow.config.configuration import Binding, Configuration
 from sow.config.origin import SESSION
 from sow.config.trace import resolution_trace
@@ -81,10 +82,17 @@ def _preview(
     task = _as_if_marked(caller, resolved)
     executor = make_executor(job.agents_executor)
     folder = task_folder(caller.workspace, task)
-    clone = clone_root(caller.workspace, config, task) if resolved.clone else None
+    place = clone_place(caller.workspace, config, task) if resolved.clone else None
+    clone = place.root if place is not None else None
     cwd = folder_of(caller.workspace, job, clone)
     plan = plan_attempt(
-        job, task, (), executor, location_for(folder, cwd), workspace=caller.workspace
+        job,
+        task,
+        (),
+        executor,
+        location_for(folder, cwd),
+        workspace=caller.workspace,
+        clone=brief_of_clone(place, config.clones) if place is not None else None,
     )
     verdict_variable = [own_variables.REVIEW] if task.judges_whole else []
     prompt_file = caller.workspace.jobs / "<job>" / "1" / "prompt.md"

@@ -29,11 +29,14 @@ from sow.git.inert_refs import (
 from sow.git.private_view import index_of, private_view, real_git_dir
 from sow.git.repository import Repository
 from sow.git.view import View
+from sow.terminal_text import readable
 
 MERGE_FILES = ("MERGE_MSG", "MERGE_MODE", "AUTO_MERGE", "MERGE_HEAD")
 """What git leaves of a merge, in the order in which it is removed: while the last one is there, the
 others may be."""
 TEXT_LIMIT = 1 << 20
+LONGEST_SUBJECT = 100
+"""In characters: git's tools cut a longer subject, and a task's name may have any length."""
 
 
 class Leftovers(Struct, frozen=True):
@@ -55,13 +58,14 @@ def commit_leftovers(
     main: Repository,
     *,
     task: str,
-    attempt: str,
+    name: str,
     known: str | None = None,
     withheld: Sequence[str] = (),
     step: Callable[[str], None] = no_step,
 ) -> Leftovers:
     """Commit what is not committed in a clone on its task's branch, and say what was not taken.
 
+    `task` and `name` are the task's id and name, which are the commit's subject.
     No process may be at work in the clone. `known` is the branch's last commit
     that sow knows of, for a clone whose agent has deleted the branch;
     `withheld` are the paths that sow copied there. Work on another branch, or
@@ -72,8 +76,8 @@ def commit_leftovers(
     finish_update(facts, main)
     head = read_head(git_dir)
     on_branch = read_ref(git_dir, f"refs/heads/{facts.branch}")
-    for name, what in UNFINISHED.items():
-        if (git_dir / name).exists():
+    for file, what in UNFINISHED.items():
+        if (git_dir / file).exists():
             return _untouched(on_branch, f"{what} is under way in the clone: finish or abort it")
     with private_view(facts.path, main) as view:
         here = view.commit_of(head.commit) if head.commit else None
@@ -91,7 +95,7 @@ def commit_leftovers(
         if merged and (unsolved := unsolved_paths(view, facts, here, merged)):
             reason = "a merge is under way in the clone, and these conflicts are not solved"
             return replace(_untouched(on_branch, ""), untaken=(Untaken(reason, unsolved),))
-        text = f"Task {task}: what attempt {attempt} left uncommitted\n"
+        text = _message(task, name)
         commit = _commit(view, main, found, here, merged, text)
         step("commit made")
         if commit != here:
@@ -100,12 +104,17 @@ def commit_leftovers(
             step("index written")
         notes = _moved(git_dir, facts, head.branch, on_branch, commit, step)
     if commit != here or read_text(git_dir, MERGE_FILES[-1], TEXT_LIMIT) is not None:
-        for name in MERGE_FILES:
-            remove_file(git_dir, name)
-            step(f"{name} removed")
+        for file in MERGE_FILES:
+            remove_file(git_dir, file)
+            step(f"{file} removed")
     if commit == here:
         return Leftovers(commit, notes=notes, untaken=found.untaken)
     return Leftovers(commit, commit, found.paths, notes, found.untaken)
+
+
+def _message(task: str, name: str) -> str:
+    subject = readable(f"{task}: {' '.join(name.split())}")[:LONGEST_SUBJECT].rstrip()
+    return f"{subject}\n\nIts agent left this uncommitted.\n"
 
 
 def _untouched(commit: str | None, reason: str) -> Leftovers:

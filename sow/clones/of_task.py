@@ -4,6 +4,7 @@ from pathlib import Path
 
 from sow.clones.main_checkout import main_checkout
 from sow.clones.mark import Stage, own_mark
+from sow.clones.place import Place
 from sow.config.configuration import Configuration
 from sow.errors import StateError
 from sow.paths import Workspace
@@ -20,12 +21,12 @@ class CloneIsMissing(StateError):
         )
 
 
-def clone_root(workspace: Workspace, config: Configuration, task: Task) -> Path:
-    """Return what stands for the workspace's root in a task's clone; it need not be there.
+def clone_place(workspace: Workspace, config: Configuration, task: Task) -> Place:
+    """Return where a task's clone lies; it need not be there.
 
     Raises NoRepository, GitMissing, FolderInRepository.
     """
-    return main_checkout(workspace, config.clones).place(task).root
+    return main_checkout(workspace, config.clones).place(task)
 
 
 def existing_clone(workspace: Workspace, config: Configuration, task: Task) -> Path:

@@ -22,7 +22,6 @@ from sow.schema.task import Task
 
 LOCK_SECONDS = 10.0
 SHOWN = 5
-OF_NO_RECORD = "that is on no record"
 
 
 class NothingToTakeUp(StateError):
@@ -71,7 +70,7 @@ def take_up(main: MainCheckout, task: Task, *, now: float) -> str:
                 facts,
                 main.repository,
                 task=task.id,
-                attempt=OF_NO_RECORD,
+                name=task.name,
                 withheld=copied_to(main, place),
             )
         brought = bring_back(facts, main.repository)

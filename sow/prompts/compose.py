@@ -29,6 +29,16 @@ class NamedReference(msgspec.Struct, frozen=True, kw_only=True):
     """What it is for, and what stands in it."""
 
 
+class CloneBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """What a prompt says of the clone in which the task's agent works."""
+
+    folder: str
+    """Its top, absolute."""
+    branch: str
+    commits_leftovers: bool = True
+    """Whether what the agent leaves uncommitted is committed when its run ends."""
+
+
 class TaskBrief(msgspec.Struct, frozen=True, kw_only=True):
     """What a prompt says of its task."""
 
@@ -40,6 +50,8 @@ class TaskBrief(msgspec.Struct, frozen=True, kw_only=True):
     iteration: int
     agent: str
     references: Sequence[NamedReference] = ()
+    clone: CloneBrief | None = None
+    """None where the agent works in the checkout itself."""
     judges_whole: bool = False
     """Whether its run ends with a verdict on the project as a whole, and with no status."""
 
@@ -313,7 +325,24 @@ def _reference(reference: NamedReference) -> str:
 
 
 def _task(task: TaskBrief) -> str:
-    return _join(_orders(task), _references(task))
+    return _join(_orders(task), _clone(task), _references(task))
+
+
+def _clone(task: TaskBrief) -> str:
+    """Return where an agent works that has a clone, and how its commits are wanted there."""
+    clone = task.clone
+    if clone is None:
+        return ""
+    left = f'commits for you, as "{task.id}: {_one_line(task.name)}"'
+    if not clone.commits_leftovers:
+        left = "leaves in the clone, where nobody sees it"
+    return (
+        f"You work in a clone of the repository that is this task's own: {clone.folder}, on the"
+        f" branch {clone.branch}. Commit your work there: each commit holds one change, its first"
+        f' line begins with "{task.id}: " and says what it does. What you leave uncommitted, sow'
+        f" {left}. Stay on that branch and do not push: sow brings it into the repository. The"
+        " task's folder lies outside of the clone; change no other file there."
+    )
 
 
 def _orders(task: TaskBrief) -> str:
@@ -332,7 +361,7 @@ def _resumed(task: TaskBrief) -> str:
         f"You are resumed on task {task.id} ({_one_line(task.name)}), "
         f"iteration {task.iteration}. Location: {_folder(task)}"
     )
-    return _join(orders, _references(task))
+    return _join(orders, _clone(task), _references(task))
 
 
 def _message(message: str) -> str:

@@ -20,7 +20,7 @@ def site(tmp_path):
 
 
 def leave(site, **more):
-    return commit_leftovers(site.facts, site.repository, task="010", attempt="3.1", **more)
+    return commit_leftovers(site.facts, site.repository, task="010", name="Add it", **more)
 
 
 def status(site):
@@ -46,8 +46,18 @@ def test_what_is_uncommitted_is_committed_on_the_branch(site):
     assert site.files_of(site.tip) == tree
     assert status(site) == []
     said = plain(site.clone, "log", "-1", "--format=%an|%s")
-    assert said == "A Person|Task 010: what attempt 3.1 left uncommitted"
+    assert said == "A Person|010: Add it"
     assert not (site.clone / ".sow" / "project").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "subject"),
+    [("Add\nJWT  auth", "010: Add JWT auth"), ("x" * 300, f"010: {'x' * 95}")],
+)
+def test_the_commit_is_called_by_the_task(site, name, subject):
+    (site.clone / "new").write_text("new\n")
+    commit_leftovers(site.facts, site.repository, task="010", name=name)
+    assert plain(site.clone, "log", "-1", "--format=%s") == subject
 
 
 def test_nothing_uncommitted_makes_no_commit(site):
@@ -118,7 +128,7 @@ def test_a_clone_without_the_state_of_a_workspace_deeper_inside(tmp_path):
     state.parent.mkdir(parents=True)
     state.write_text("x\n")
     (site.clone / "src" / ".sow" / "config.yaml").write_text("x\n")
-    done = commit_leftovers(facts, site.repository, task="010", attempt="1.1")
+    done = commit_leftovers(facts, site.repository, task="010", name="Add it")
     assert done.files == ("src/.sow/config.yaml",)
 
 

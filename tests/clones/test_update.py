@@ -78,7 +78,7 @@ def test_a_conflict_is_left_in_the_clone_with_its_marks(site):
     with pytest.raises(CannotUpdate, match="a merge is under way"):
         update(site)
     # unsolved, it is not committed; solved by the agent, it is the merge
-    left = commit_leftovers(site.facts, site.repository, task="010", attempt="1.1")
+    left = commit_leftovers(site.facts, site.repository, task="010", name="Add it")
     assert left.untaken[0].paths == ("file",)
     (site.clone / "file").write_text("one\nboth\nthree\n")
     plain(site.clone, "add", "file")
@@ -93,10 +93,10 @@ def test_a_file_changed_here_and_removed_there_is_a_conflict(site):
     plain(site.main, "commit", "-q", "-m", "Removed")
     assert update(site).conflicts == ("file",)
     assert status(site) == ["UD file"]
-    left = commit_leftovers(site.facts, site.repository, task="010", attempt="1.1")
+    left = commit_leftovers(site.facts, site.repository, task="010", name="Add it")
     assert left.untaken[0].paths == ("file",)
     (site.clone / "file").unlink()
-    left = commit_leftovers(site.facts, site.repository, task="010", attempt="1.1")
+    left = commit_leftovers(site.facts, site.repository, task="010", name="Add it")
     assert left.untaken == ()
     assert "file" not in site.files_of(site.tip)
 
@@ -125,7 +125,7 @@ def test_nothing_of_a_hostile_clone_acts(site, tmp_path):
     site.commit("a.txt", "x\n")
     site.commit("b.txt", "x\n", where=site.main)
     folder = make_hostile(site, tmp_path / "traps")
-    commit_leftovers(site.facts, site.repository, task="010", attempt="1.1")
+    commit_leftovers(site.facts, site.repository, task="010", name="Add it")
     assert update(site).merged
     assert (site.clone / "b.txt").read_text() == "x\n"
     assert traces(folder) == []
@@ -154,7 +154,7 @@ def test_a_kill_at_any_step_is_completed(site, window, second):
     mine, theirs = diverge(site, conflict=False)
     killed_at(window, lambda step: update(site, step=step))
     if second == "leftovers":
-        commit_leftovers(site.facts, site.repository, task="010", attempt="1.1")
+        commit_leftovers(site.facts, site.repository, task="010", name="Add it")
     update(site)
     assert plain(site.clone, "log", "-1", "--format=%P") == f"{mine} {theirs}"
     assert plain(site.clone, "rev-list", "--count", f"^{mine}", f"^{theirs}", "HEAD") == "1"
@@ -198,7 +198,7 @@ def test_an_edit_after_an_update_that_only_its_note_survives_is_work_like_any_ot
     site.commit("file", "one\ntheirs\nthree\n", where=site.main)
     killed_at("branch moved", lambda step: update(site, step=step))
     (site.clone / "file").write_text("an agent's\n")
-    left = commit_leftovers(site.facts, site.repository, task="010", attempt="1.1")
+    left = commit_leftovers(site.facts, site.repository, task="010", name="Add it")
     assert left.files == ("file",)
     assert_nothing_is_left(site)
 
@@ -207,7 +207,7 @@ def test_a_conflict_that_is_solved_after_the_kill_is_not_laid_again(site):
     mine, theirs = diverge(site, conflict=True)
     killed_at("branch moved", lambda step: update(site, step=step))
     (site.clone / "file").write_text("one\nboth\nthree\n")
-    left = commit_leftovers(site.facts, site.repository, task="010", attempt="1.1")
+    left = commit_leftovers(site.facts, site.repository, task="010", name="Add it")
     assert plain(site.clone, "log", "-1", "--format=%P", left.made) == f"{mine} {theirs}"
     assert status(site) == []
     assert_nothing_is_left(site)

@@ -48,6 +48,7 @@ STATUS_COMMAND = re.compile(r"sow task set(?: \d+)? status (\w+)|set-status (\w+
 STATUS_WORDS = re.compile(r"\bset `(\w+)`")
 NO_STATUS_RULE = "Set no status"
 REPORTED = {"needs_review", "paused", "failed"}
+CLONE = compose.CloneBrief(folder="/clones/shop-1/ab/010", branch="sow/sign-in/010")
 MESSAGES = {
     "nothing": "",
     "answer": "Take RS256.",
@@ -126,15 +127,17 @@ def histories(run: Run, role: str) -> Iterator[tuple[str, list[Attempt]]]:
         yield "after a refused command", [attempt]
 
 
-def on_a_task(run: Run, role: str) -> Iterator[Situation]:
+def on_a_task(run: Run, role: str, *, in_clone: bool) -> Iterator[Situation]:
     """Yield the prompts of a run on a task: an author's, or of whoever judges the whole."""
     new, begun = (task_for(run, state) for state in (SessionState.NONE, SessionState.STARTED))
 
+    # One that judges the whole works in the checkout itself.
+    clone = None if run is Run.WHOLE or not in_clone else CLONE
+
     def situation(why: str, task: Task, executor: Any, history: Any = (), **job: Any) -> Situation:
         wanted = make_job(agent=role, phase=task.phase, **job)
-        return Situation(
-            run, role, why, plan_attempt(wanted, task, history, executor, LOCATION).prompt
-        )
+        plan = plan_attempt(wanted, task, history, executor, LOCATION, clone=clone)
+        return Situation(run, role, why, plan.prompt)
 
     for why, words in MESSAGES.items():
         yield situation(f"spawn, {why}", new, CLI, prompt=words)
@@ -171,8 +174,10 @@ def on_a_review(role: str) -> Iterator[Situation]:
         yield situation(f"spawned {why}", begun, history, WITHOUT_RESUMPTION)
 
 
-def situations(run: Run, role: str) -> list[Situation]:
-    return list(on_a_review(role) if run is Run.REVIEW else on_a_task(run, role))
+def situations(run: Run, role: str, *, in_clone: bool = False) -> list[Situation]:
+    if run is Run.REVIEW:
+        return list(on_a_review(role))
+    return list(on_a_task(run, role, in_clone=in_clone))
 
 
 def statuses_in(text: str) -> set[str]:
@@ -188,8 +193,8 @@ def endings_in(text: str) -> list[str]:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_an_author_has_one_rule_about_its_status(role: str) -> None:
-    found = situations(Run.OWN_TASK, role)
-    assert len(found) > 40
+    found = [*situations(Run.OWN_TASK, role), *situations(Run.OWN_TASK, role, in_clone=True)]
+    assert len(found) > 80
     for each in found:
         assert endings_in(each.prompt) == [compose.REPORT], each.why
         assert statuses_in(each.prompt) == REPORTED, each.why
@@ -243,6 +248,19 @@ def parsed(named: Named) -> tuple[tuple[str, ...], dict[str, Any]]:
         command = child
     with command.make_context("sow", rest, resilient_parsing=True) as made:
         return tuple(words), dict(made.params)
+
+
+def test_an_agent_in_a_clone_is_told_so_and_how_it_commits() -> None:
+    for each in situations(Run.OWN_TASK, "implementer", in_clone=True):
+        assert each.prompt.count("You work in a clone of the repository") == 1, each.why
+        for words in (CLONE.folder, CLONE.branch, 'as "010: Add JWT auth"', "do not push"):
+            assert words in each.prompt, each.why
+    for each in situations(Run.OWN_TASK, "implementer"):
+        assert "You work in a clone" not in each.prompt
+    kept = compose.CloneBrief(folder="/c", branch="b", commits_leftovers=False)
+    task = task_for(Run.OWN_TASK, SessionState.NONE)
+    prompt = plan_attempt(make_job(), task, (), CLI, LOCATION, clone=kept).prompt
+    assert "What you leave uncommitted, sow leaves in the clone" in prompt
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from sow.ids import ProjectId
 from sow.jobs.database import open_queue
 from sow.schema.job import NOT_BROUGHT_BACK, Job
 from sow.schema.job_terms import AuthorTerms
-from sow.state.tasks import change_task
+from sow.state.tasks import change_task, read_task
 from sow.yamlfile import REMOVE
 from worker.context import WorkerContext
 from worker.decision import with_gathered
@@ -42,7 +42,6 @@ from worker.gathering import Gathered, Gathering, gather, has_clone_to_gather
 pytestmark = pytest.mark.slow  # process after process
 
 JOB = make_job(project_id=ProjectId(PROJECT_ID))
-ATTEMPT = "1.1.abc"
 
 
 class GatherSite:
@@ -75,7 +74,7 @@ class GatherSite:
 
     def gathering(self, job: Job = JOB) -> Gathering:
         """Return what came of gathering, in this thread."""
-        gathering = Gathering(job, lambda: gather(self.context, job, ATTEMPT))
+        gathering = Gathering(job, lambda: gather(self.context, job))
         gathering.run()
         return gathering
 
@@ -90,23 +89,23 @@ def site(tmp_path: Path) -> Iterator[GatherSite]:
 def test_what_an_agent_has_left_is_committed_and_told(site: GatherSite) -> None:
     (site.clone / "new").write_text("more\n")
 
-    gathered = gather(site.context, JOB, ATTEMPT)
+    gathered = gather(site.context, JOB)
 
     assert (gathered.files, gathered.warnings) == (("new",), ())
-    assert "what attempt 1.1.abc left" in site.subjects()[0]
+    assert site.subjects()[0] == f"010: {read_task(site.context.workspace, '010').name}"
 
 
 def test_what_is_not_to_be_committed_is_told(site: GatherSite) -> None:
     (site.clone / "new").write_text("more\n")
     with (site.home.workspace.sow / "config.yaml").open("a") as settings:
         settings.write("  commit: false\n")
-    gathered = gather(site.context, JOB, ATTEMPT)
+    gathered = gather(site.context, JOB)
     assert gathered.files == ()
     (warning,) = gathered.warnings
     assert warning.endswith(f"{site.clone}: new (clones.commit is false)")
     assert site.subjects() == ["First"]
     commit(site.clone, "new", "more\n")
-    assert gather(site.context, JOB, ATTEMPT).warnings == ()
+    assert gather(site.context, JOB).warnings == ()
 
 
 def test_what_a_setup_has_left_that_came_to_no_end_is_nobodys_work(tmp_path: Path) -> None:
@@ -114,7 +113,7 @@ def test_what_a_setup_has_left_that_came_to_no_end_is_nobodys_work(tmp_path: Pat
     site = GatherSite(tmp_path, whole=False)
     (site.clone / "half-made").write_text("by the setup\n")
 
-    gathered = gather(site.context, JOB, ATTEMPT)
+    gathered = gather(site.context, JOB)
 
     assert (gathered.files, gathered.warnings) == (None, ())
     assert site.subjects() == ["First"]
@@ -130,7 +129,7 @@ def test_an_author_that_takes_its_clone_out_of_its_state_is_gathered_all_the_sam
     job = msgspec.structs.replace(JOB, terms=AuthorTerms(clone=True))
 
     assert has_clone_to_gather(site.context, job)
-    gathered = gather(site.context, job, ATTEMPT)
+    gathered = gather(site.context, job)
 
     assert (gathered.files, gathered.warnings) == (("new",), ())
     assert gathered.clone is not None
@@ -141,7 +140,7 @@ def test_what_an_agent_calls_copied_is_its_own_work_all_the_same(site: GatherSit
     note_clone(site.home.repository, site.mark)
     write_mark(site.clone, site.mark._replace(copied=("new",)))
     (site.clone / "new").write_text("more\n")
-    assert gather(site.context, JOB, ATTEMPT).files == ("new",)
+    assert gather(site.context, JOB).files == ("new",)
     (site.clone / "later").write_text("more\n")
     write_mark(site.clone, site.mark._replace(copied=("later",)))
     main = main_checkout(site.home.workspace, site.home.settings)
@@ -162,7 +161,7 @@ def test_what_git_would_wait_for_is_taken_away_and_told_and_the_rest_is_gathered
     (site.clone / "new").write_text("more\n")
     (site.clone / "key.secret").write_text("ignored as before\n")
 
-    gathered = gather(site.context, JOB, ATTEMPT)
+    gathered = gather(site.context, JOB)
 
     assert gathered.files == (".gitignore", "new")
     (warning,) = gathered.warnings
@@ -174,7 +173,7 @@ def test_what_git_would_wait_for_is_taken_away_and_told_and_the_rest_is_gathered
     tree = plain(site.clone, "ls-tree", "-r", "--name-only", site.mark.branch).splitlines()
     assert {"new", ".gitignore"} < set(tree)
     assert "key.secret" not in tree
-    assert gather(site.context, JOB, ATTEMPT).warnings == ()
+    assert gather(site.context, JOB).warnings == ()
 
 
 def test_a_socket_in_the_place_of_a_list_is_taken_away_too(site: GatherSite) -> None:
@@ -183,7 +182,7 @@ def test_a_socket_in_the_place_of_a_list_is_taken_away_too(site: GatherSite) -> 
         listening.bind(f"/proc/self/fd/{folder}/.gitmodules")  # a short name, wherever tests run
         os.close(folder)
     (site.clone / "new").write_text("more\n")
-    gathered = gather(site.context, JOB, ATTEMPT)
+    gathered = gather(site.context, JOB)
     assert gathered.files == ("new",)
     assert ".gitmodules" in gathered.warnings[0]
 
@@ -197,7 +196,7 @@ def test_nothing_is_put_back_through_a_link(site: GatherSite, tmp_path: Path) ->
     mine = tmp_path / "mine"
     mine.write_text("mine\n")
     (site.clone / ".git" / DRAFT).symlink_to(mine)
-    gather(site.context, JOB, ATTEMPT)
+    gather(site.context, JOB)
     assert mine.read_text() == "mine\n"
     assert (site.clone / ".gitignore").read_text() == "*.secret\n"
 
@@ -205,7 +204,7 @@ def test_nothing_is_put_back_through_a_link(site: GatherSite, tmp_path: Path) ->
 def test_of_a_clone_that_was_never_made_nothing_is_told(tmp_path: Path) -> None:
     site = GatherSite(tmp_path, recorded=False)
     site.clone.rename(tmp_path / "aside")
-    assert gather(site.context, JOB, ATTEMPT) == Gathered()
+    assert gather(site.context, JOB) == Gathered()
     site.database.close()
 
 
@@ -215,7 +214,7 @@ def test_a_base_that_its_agent_has_forged_hides_nothing(site: GatherSite) -> Non
     forged = {"path": "/", "branch": "main", "base": hidden}
     change_task(site.home.workspace, "010", lambda _: {"clone": forged}, now=time.time())
 
-    gathered = gather(site.context, JOB, ATTEMPT)
+    gathered = gather(site.context, JOB)
 
     assert gathered.files == ("hidden",)
     assert gathered.clone is not None
@@ -226,7 +225,7 @@ def test_settings_that_nobody_can_read_keep_no_work_from_being_gathered(site: Ga
     note_clone(site.home.repository, site.mark)
     site.home.workspace.repository_config.write_text("clones: {use: sometimes")
     (site.clone / "new").write_text("more\n")
-    gathered = gather(site.context, JOB, ATTEMPT)
+    gathered = gather(site.context, JOB)
     assert (gathered.files, gathered.warnings) == (("new",), ())
 
 
