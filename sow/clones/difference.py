@@ -32,7 +32,7 @@ class Difference(Struct, frozen=True):
     state_files: tuple[str, ...] = ()
     """What its commits change of sow's own files: left out everywhere else."""
     steers: tuple[str, ...] = ()
-    """Those of its files that steer agents or machines."""
+    """Those of its files that steer agents or machines, and what it has in `.sow/run`."""
 
 
 def difference(
@@ -48,7 +48,8 @@ def difference(
     paths = view.records(*words, seconds=LONG_SECONDS)
     files = tuple(path for path in paths if not facts.is_own(path))
     state = tuple(path for path in paths if facts.is_own(path))
-    return Difference(base, commit, files, state, steering_files(files))
+    records = filter(facts.holds_records, state)  # left out too, but nobody makes it by mistake
+    return Difference(base, commit, files, state, steering_files((*files, *records)))
 
 
 def own_base(view: View, base: str, commit: str, project: str | None) -> str:

@@ -41,6 +41,19 @@ class CloneFacts(Struct, frozen=True):
         folder, *own = self.own_paths
         return path in (folder, *own) or path.startswith(tuple(f"{each}/" for each in own))
 
+    @property
+    def absent_folders(self) -> tuple[str, ...]:
+        """What no clone has checked out: the project's state, and a machine's own records."""
+        return self.project_folder, f"{self._sow_folder}/run"
+
     def holds_state(self, path: str) -> bool:
-        """Whether a path of the repository belongs to the project's state."""
-        return path == self.project_folder or path.startswith(f"{self.project_folder}/")
+        """Whether a path of the repository lies in what no clone has checked out."""
+        return any(_is_in(path, folder) for folder in self.absent_folders)
+
+    def holds_records(self, path: str) -> bool:
+        """Whether a path of the repository is, or lies in, the folder of a machine's records."""
+        return _is_in(path, self.absent_folders[1])
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")

@@ -19,7 +19,7 @@ from sow.clones.inner_work import InnerWork, ignored_paths, inner_work
 from sow.clones.kept_commits import lost_from_logs, not_in
 from sow.clones.place import Place
 from sow.clones.record import SetupMade
-from sow.clones.work_tree import COPIED, STATE, work_tree
+from sow.clones.work_tree import COPIED, RECORDS, STATE, work_tree
 from sow.git.inert_refs import UnsafeClone, read_head
 from sow.git.inner_view import InnerRepository, inner_repository
 from sow.git.named_commits import logged_commits, named_commits, remote_commits
@@ -74,7 +74,7 @@ def inventory(
     not_taken = [
         path
         for untaken in found.untaken
-        if untaken.reason not in (COPIED, STATE)
+        if untaken.reason not in (COPIED, STATE, RECORDS)
         for path in untaken.paths
     ]
     inner, unknown = _inner(place.path, main, tracked)

@@ -7,7 +7,7 @@ the caller's, under the same lock.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -202,13 +202,9 @@ def _begin_branch(making: Making) -> None:
 
 
 def _check_out(making: Making) -> None:
-    """Check out all but the project's state. The user's own filters act, as in every clone."""
+    """Check out all but sow's own folders. The user's own filters act, as in every clone."""
     draft, place = making.draft, making.order.place
-    pattern = escaped(place.facts("").project_folder)
-    (draft / ".git" / "info").mkdir(exist_ok=True)
-    patterns = f"/*\n!/{pattern}/\n".encode("utf-8", "surrogateescape")
-    (draft / ".git" / "info" / "sparse-checkout").write_bytes(patterns)
-    add_settings(draft, WITHOUT_STATE)
+    leave_out(draft, place.facts("").absent_folders)
     words = ("checkout", "--quiet", "--force", place.branch, "--")
     try:
         git(draft, *words, seconds=LONG_SECONDS)
@@ -220,6 +216,15 @@ def _check_out(making: Making) -> None:
         making.notes.append(POINTERS)
     if (draft / ".gitmodules").is_file():
         making.notes.append(SUBMODULES)
+
+
+def leave_out(folder: Path, paths: Iterable[str]) -> None:
+    """Have nothing at these paths checked out in a repository, be it a folder, a file or a link."""
+    patterns = "/*\n" + "".join(f"!/{escaped(path)}\n" for path in paths)
+    (folder / ".git" / "info").mkdir(exist_ok=True)
+    encoded = patterns.encode("utf-8", "surrogateescape")
+    (folder / ".git" / "info" / "sparse-checkout").write_bytes(encoded)
+    add_settings(folder, WITHOUT_STATE)
 
 
 def escaped(path: str) -> str:

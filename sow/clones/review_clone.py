@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from sow.clones.copying import copy_files
 from sow.clones.deleting import NotDeleted, delete_clone, delete_folder
 from sow.clones.locks import DRAFT, FOLDER_MODE, GONE, LinkedFolder, draft_path, refuse_links_above
-from sow.clones.make import WITHOUT_STATE, escaped, sweep
+from sow.clones.make import leave_out, sweep
 from sow.clones.mark import Stage, mark_for, own_mark, write_mark
 from sow.clones.place import Place
 from sow.clones.steps import no_step
@@ -27,7 +27,6 @@ from sow.files import NotWritten
 from sow.git.inert_refs import UnsafeClone
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS, git
-from sow.git.settings_text import add_settings
 
 PREFIX = ".review-"
 OURS = re.compile(
@@ -117,12 +116,7 @@ def _settle_in(making: Making) -> None:
 
 def _check_out(making: Making) -> None:
     """Check out all but what is left out. The user's own filters act, as in every clone."""
-    left_out = [f"{making.place.facts('').project_folder}/", *making.without]
-    patterns = "/*\n" + "".join(f"!/{escaped(path)}\n" for path in left_out)
-    (making.draft / ".git" / "info").mkdir(exist_ok=True)
-    encoded = patterns.encode("utf-8", "surrogateescape")
-    (making.draft / ".git" / "info" / "sparse-checkout").write_bytes(encoded)
-    add_settings(making.draft, WITHOUT_STATE)
+    leave_out(making.draft, (*making.place.facts("").absent_folders, *making.without))
     words = ("checkout", "--quiet", "--force", "--detach", making.commit)
     git(making.draft, *words, seconds=LONG_SECONDS)
 

@@ -68,6 +68,7 @@ PAIRS = frozenset(
         (".sow", "run"),
         (".sow", "agents"),
         (".sow", "prompts"),
+        (".sow", "run"),
     }
 )
 """Two names after one another."""

@@ -13,7 +13,7 @@ from sow.clones.copying import copy_files
 from sow.clones.deleting import NotDeleted, delete_folder
 from sow.clones.locks import FOLDER_MODE, draft_path, locked_place
 from sow.clones.main_checkout import MainCheckout
-from sow.clones.make import sweep
+from sow.clones.make import leave_out, sweep
 from sow.clones.place import Place
 from sow.clones.taken_over import settle_in
 from sow.git.run import LONG_SECONDS, git
@@ -31,7 +31,7 @@ def checked_out(main: MainCheckout, place: Place, commit: str) -> Iterator[Path]
         sweep(place.path)
         folder = draft_path(place.path)
         try:
-            _check_out(main, folder, commit)
+            _check_out(main, place, folder, commit)
             copy_files(place.workspace, folder, place.inside, main.settings.copy)
             yield folder / place.inside
         finally:
@@ -39,11 +39,12 @@ def checked_out(main: MainCheckout, place: Place, commit: str) -> Iterator[Path]
                 delete_folder(folder)
 
 
-def _check_out(main: MainCheckout, folder: Path, commit: str) -> None:
+def _check_out(main: MainCheckout, place: Place, folder: Path, commit: str) -> None:
     """Borrow the repository's objects: the folder does not live as long as they do."""
     folder.mkdir(mode=FOLDER_MODE)
     source = os.fsdecode(main.repository.common_dir)
     words = ("clone", "--quiet", "--shared", "--no-tags", "--no-checkout", "--", source, ".")
     git(folder, *words, seconds=LONG_SECONDS)
     settle_in(folder, main.repository)
+    leave_out(folder, [place.facts("").absent_folders[1]])
     git(folder, "checkout", "--quiet", "--force", "--detach", commit, "--", seconds=LONG_SECONDS)

@@ -20,6 +20,7 @@ from sow.git.view import View, as_records
 
 NESTED = "repositories of their own: what is in them is not part of the clone"
 STATE = "below .sow/project: the project's state is kept by the main checkout alone"
+RECORDS = "below .sow/run: a machine's own records, which no commit brings along"
 COPIED = "copied into the clone by sow (clones.copy): they stay out of every commit"
 EMPTY_LINK = "in the folder of a submodule that is not initialised, where git sees no file"
 SPECIAL = "neither files nor links, or not readable"
@@ -105,6 +106,8 @@ def hide_absent(view: View, paths: Iterable[str]) -> None:
 
 def _why_not(facts: CloneFacts, path: str, links: set[str], withheld: Sequence[str]) -> str | None:
     """Return why a changed path cannot be taken; None where it can."""
+    if facts.holds_records(path.removesuffix("/")):
+        return RECORDS
     if facts.holds_state(path.removesuffix("/")):
         return STATE
     if path in links or path.endswith("/"):

@@ -123,6 +123,15 @@ def test_the_projects_state_is_left_out_and_told(site):
     assert deeper.files == (".sow/project/state.yaml", ".sow/projector")
 
 
+@pytest.mark.parametrize("name", [".sow/run/queue.db", ".sow/run"])
+def test_a_machines_records_are_left_out_and_named_as_steering(site, name):
+    (site.clone / ".sow").mkdir(exist_ok=True)
+    site.commit(name, "a foreign queue\n")
+    done = found(site)
+    assert (done.files, done.state_files, done.steers) == ((), (name,), (name,))
+    assert b"foreign" not in patch_of(view_of(site.main), site.facts, done)
+
+
 def test_files_that_steer_are_named():
     steering = [
         ".claude/settings.json",

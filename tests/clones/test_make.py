@@ -14,10 +14,13 @@ from clones.making_site import beside, bring, commit, make_home
 
 from sow.clone_mark import read_mark
 from sow.clones.base import Dependency, DependencyConflict, ProjectBranchGone
+from sow.clones.main_checkout import main_checkout
 from sow.clones.make import POINTERS, SUBMODULES, PlaceTaken
 from sow.clones.mark import Stage
 from sow.clones.place import BranchInPlaceOfFolder, FolderInRepository
 from sow.clones.taken_over import PUSHING_IS_OFF
+from sow.clones.trial import checked_out
+from sow.config.clones import CloneSettings
 from sow.errors import ExitCode, StateError
 from sow.git.git_errors import GitMissing, GitRefused, GitTooOld, NoRepository
 from sow.paths import find_workspace
@@ -268,6 +271,23 @@ def test_what_a_dependency_did_to_the_projects_state_is_left_out(home):
     home.make(dependencies=(first,))
     shown = plain(home.place().path, "show", f"HEAD:{state}")
     assert shown == before.removesuffix("\n")
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_a_machines_records_are_not_checked_out(home, kind):
+    """Neither in a clone nor where the result of a merge is checked."""
+    if kind == "file":
+        commit(home.top, ".sow/run/queue.db", "a foreign queue\n")
+    else:
+        (home.top / ".sow/run").symlink_to("../trap")
+        plain(home.top, "add", "-f", ".sow/run")
+        plain(home.top, "commit", "-qm", "A link")
+    home.make()
+    assert not os.path.lexists(home.place().path / ".sow/run")
+    main = main_checkout(home.workspace, CloneSettings())
+    with checked_out(main, home.place(), plain(home.top, "rev-parse", "HEAD")) as folder:
+        assert (folder / ".sow/config.yaml").exists()
+        assert not os.path.lexists(folder / ".sow/run")
 
 
 def test_dependencies_that_conflict_start_nothing_and_name_files_and_commands(home):

@@ -102,6 +102,31 @@ def test_the_tasks_own_project_state_is_left_out(site):
     assert plain(site.main, "show", "main:mine") == "x"
 
 
+@pytest.mark.parametrize("way", list(MergeWay))
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_a_machines_records_never_come_in(site, way, kind):
+    """`git add -f .sow/run/queue.db` in a clone, or a link in the place of the folder."""
+    site.commit("mine", "x\n")
+    if kind == "file":
+        site.commit(".sow/run/queue.db", "a foreign queue\n")
+    else:
+        (site.clone / ".sow").mkdir(exist_ok=True)
+        (site.clone / ".sow/run").symlink_to("../trap")
+        plain(site.clone, "add", "-f", ".sow/run")
+        plain(site.clone, "commit", "-qm", "A link")
+    merge(site, way=way)
+    assert plain(site.main, "show", "main:mine") == "x"
+    assert plain(site.main, "ls-tree", "-r", "--name-only", "main", ".sow/run") == ""
+    assert not os.path.lexists(site.main / ".sow/run")
+
+
+def test_what_the_project_has_there_stays(site):
+    site.commit(".sow/run/queue.db", "the project's\n", where=site.main)
+    site.commit(".sow/run/queue.db", "a foreign queue\n")
+    merge(site)
+    assert plain(site.main, "show", "main:.sow/run/queue.db") == "the project's"
+
+
 def test_a_squash_is_one_commit_and_is_remembered(site):
     site.commit("file", "one\n2\nthree\n")
     first = site.commit("more", "x\n")
