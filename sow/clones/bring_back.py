@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from sow.clones.facts import CloneFacts
 from sow.clones.large_files import bring_large_files
+from sow.clones.own_locks import locks_of_branch, own_locks
 from sow.clones.place import refuse_branch_in_the_way
 from sow.clones.steps import no_step
 from sow.errors import StateError
@@ -101,7 +102,8 @@ def bring_back(
         _refuse_foreign(facts, main, former)
     _note(main, facts.branch, [commit] if former is None else [former, commit])
     step("noted")
-    view.text(*UNLOGGED, "update-ref", "--no-deref", ref, commit, former or "0" * len(commit))
+    with own_locks(main, *locks_of_branch(main, facts.branch)):
+        view.text(*UNLOGGED, "update-ref", "--no-deref", ref, commit, former or "0" * len(commit))
     step("branch moved")
     return BroughtBack(commit, former, rewritten)
 

@@ -20,6 +20,7 @@ from sow.clones.merge_marks import brought_by
 from sow.clones.merged_links import refuse_lost_links
 from sow.clones.merging import ConflictingFile, TaskCommit, compute_merge
 from sow.clones.moving import KIND, BranchMoved, complete_move, move_branch
+from sow.clones.own_locks import clear_own_locks
 from sow.clones.place import Place
 from sow.clones.removal import Removed, remove_clone
 from sow.clones.steps import no_step, note_path
@@ -174,6 +175,7 @@ def _alone(main: MainCheckout, branch: str) -> Iterator[None]:
     except OSError as error:
         raise NotWritten(folder, error) from error
     with locked_folder(folder, timeout_seconds=LOCK_SECONDS):
+        clear_own_locks(main.repository)
         yield
 
 

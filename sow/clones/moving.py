@@ -21,6 +21,7 @@ from sow.clones.bringing_along import (
     write_files,
     write_index,
 )
+from sow.clones.own_locks import locks_of_branch, own_locks
 from sow.clones.steps import no_step, read_note, remove_note, write_note
 from sow.errors import StateError
 from sow.git.git_errors import GitRefused
@@ -108,11 +109,12 @@ def move_branch(
     step("noted")
     try:
         words = ("update-ref", "--no-deref", "-m", reason, f"refs/heads/{branch}", new, old)
-        view_of(main.top).text(*words)
+        with own_locks(main, *locks_of_branch(main, branch)):
+            view_of(main.top).text(*words)
     except GitRefused as error:
         _refuse_unless_moved(main, branch, old, new, error)
     step("branch moved")
-    left = _bring_along(folder, old, new, new, step) if folder else ()
+    left = _bring_along(main, folder, old, new, new, step) if folder else ()
     remove_note(main, KIND, branch)
     return Moved(new, left)
 
@@ -150,13 +152,13 @@ def complete_move(main: Repository, branch: str, *, patience: float = 0.0) -> tu
     if folder:
         _wait_for_index(view_of(folder), patience)
     if folder and tip and tip != note["old"] and view.is_ancestor(note["new"], tip):
-        left = _bring_along(folder, note["old"], note["new"], tip, no_step)
+        left = _bring_along(main, folder, note["old"], note["new"], tip, no_step)
     remove_note(main, KIND, branch)
     return left
 
 
 def _bring_along(
-    folder: Path, old: str, new: str, tip: str, step: Callable[[str], None]
+    main: Repository, folder: Path, old: str, new: str, tip: str, step: Callable[[str], None]
 ) -> tuple[str, ...]:
     """Bring files and index from `old` to `new`, save for what changed on the way to `tip`."""
     view = view_of(folder)
@@ -170,7 +172,8 @@ def _bring_along(
     left = write_files(view, _written(view, changes), _git_path(view, "sow/draft"))
     let_go(removed)
     step("files written")
-    write_index(view, changes)
+    with own_locks(main, _git_path(view, "index.lock")):
+        write_index(view, changes)
     step("index written")
     return tuple(sorted({*left, *own}))
 

@@ -43,6 +43,7 @@ ELSEWHERE = {
     "sow/clones/make.py": "the clones' own place",
     "sow/clones/mark.py": "git's folder of a clone",
     "sow/clones/merge_tasks.py": "git's folder",
+    "sow/clones/own_locks.py": "git's folder",
     "sow/clones/record.py": "git's folder",
     "sow/clones/removal.py": "the clones' own place",
     "sow/clones/review_clone.py": "the clones' own place",
