@@ -147,7 +147,8 @@ LEADING: frozenset[str] = frozenset(
     {
         *("status", "next", "prompt", "log", "validate", "queue resume"),
         *("knowledge search", "knowledge show"),
-        *("project new", "project status", "project check", "project publish", "project finish"),
+        *("project new", "project status", "project set", "project check"),
+        *("project publish", "project finish", "doctor", "clone list"),
         *("advance", "approve", "phase list", "phase finish"),
         *("input add", "input list", "output add", "output list", "output remove", "output move"),
         *("feedback add", "feedback list", "feedback settle"),
@@ -155,7 +156,7 @@ LEADING: frozenset[str] = frozenset(
         *("task abandon", "task reopen"),
         *("agent spawn", "agent resume", "agent answer", "agent review", "agent wait"),
         *("agent cancel", "agent log", "review accept", "review correct", "review show"),
-        *("merge", "clone update", "job logs", "job wait", "job cancel"),
+        *("merge", "clone update", "job show", "job logs", "job wait", "job cancel"),
         *("batch run", "batch show", "batch wait", "batch resume", "batch cancel"),
     }
 )

@@ -372,7 +372,7 @@ def test_a_row_that_somebody_else_wrote_hides_no_other(
     insert(database, "020")
     reader = feed()
     assert [(row.seq, row.task) for row in read(reader)] == [(1, "010"), (7, "020")]
-    assert "Change with seq 6" in reader.damaged
+    assert "change with seq 6" in reader.damaged
     assert reader.cursor is not None
     assert reader.cursor.seq == 7
 
