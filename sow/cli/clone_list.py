@@ -7,12 +7,22 @@ from msgspec import UNSET
 
 from sow.cli import completing
 from sow.cli.arguments import named_task
+from sow.cli.clone_projects import (
+    all_projects_option,
+    branch_view,
+    here_and_now,
+    show_branches,
+    show_kept,
+)
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
 from sow.cli.task_options import id_option
 from sow.cli.this_caller import this_caller
 from sow.cli.verdict_words import steering_note
 from sow.clones.listing import CloneState, FoundClone, NoClone, found_clones, state_of
 from sow.clones.main_checkout import MainCheckout, main_checkout
+from sow.clones.past_branches import past_branches
+from sow.clones.past_projects import past_clones
+from sow.clones.place import ID_DIGITS
 from sow.paths import display_path
 from sow.schema.output.clones import ClonePlace, CloneView
 from sow.state.tasks import list_tasks, read_task
@@ -28,14 +38,21 @@ def this_checkout() -> MainCheckout:
 
 
 @click.command("list")
+@all_projects_option
 @json_option
-def list_clones(as_json: bool) -> None:
+def list_clones(all_projects: bool, as_json: bool) -> None:
     """List the clones of the project's tasks, and what would be lost with each.
 
     A clone is whole, unfinished (it is being made, or whoever made it has
     died), missing (removed; it is made again when its task goes on) or strange
     (not what sow has made).
+
+    With --all-projects also the clones of projects that have ended, and the
+    branches of their tasks; no project has to be here then.
     """
+    if all_projects:
+        _list_all(as_json=as_json)
+        return
     main = this_checkout()
     found = found_clones(main, list_tasks(main.workspace))
     if as_json:
@@ -46,8 +63,31 @@ def list_clones(as_json: bool) -> None:
         click.echo("No task has a clone.", err=True)
 
 
+def _list_all(*, as_json: bool) -> None:
+    here, main, ended = here_and_now()
+    own = found_clones(main, list_tasks(main.workspace)) if main is not None else []
+    besides = main.project.id if main is not None else None
+    past = past_clones(here, besides, ended)
+    branches = past_branches(here, [clone.place for clone in past], besides)
+    others = [
+        FoundClone(clone.place, state_of(clone.place), clone.standing, None) for clone in past
+    ]
+    found = [*own, *others]
+    if as_json:
+        echo_json_lines([*map(_view, found), *map(branch_view, branches)])
+        return
+    rows = [(clone.place.project[:ID_DIGITS], *_row(clone)) for clone in found]
+    if rows:
+        echo_table(("PROJECT", *HEADER), rows, states=["STATUS"])
+    show_branches(branches)
+    show_kept(here)
+    if not (rows or branches):
+        click.echo("No task of any project has a clone or a branch.", err=True)
+
+
 def _view(clone: FoundClone) -> CloneView:
     return CloneView(
+        project=clone.place.project[:ID_DIGITS],
         task=clone.place.task,
         status=clone.task.status.value if clone.task else None,
         state=clone.state.value,

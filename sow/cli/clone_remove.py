@@ -8,12 +8,23 @@ from sow.calls.live_jobs import lives, refuse_while_live
 from sow.cli import completing
 from sow.cli.arguments import about_tasks
 from sow.cli.clone_list import this_checkout
+from sow.cli.clone_projects import (
+    all_projects_option,
+    branch_view,
+    here_and_now,
+    is_idle,
+    show_branches,
+)
 from sow.cli.output import echo_json, json_option
 from sow.clones.inner_work import text_of
 from sow.clones.listing import all_clone_places
 from sow.clones.main_checkout import MainCheckout
-from sow.clones.place import Place
-from sow.clones.removal import Pruned, Removed, prune_clones, remove_clone
+from sow.clones.past_branches import PastBranch
+from sow.clones.past_projects import find_past_clone, past_standing, prune_past
+from sow.clones.place import ID_DIGITS, Place
+from sow.clones.removal import Pruned, Removed, prune_clones, remove_clone, remove_clone_at
+from sow.errors import StateError, UsageError
+from sow.files.scratch import sweep_scratch
 from sow.ids import JobId, TaskId
 from sow.paths import display_path
 from sow.schema.output.clones import CloneGone, ClonesPruned
@@ -27,8 +38,9 @@ SHOWN = 12
 @click.command()
 @click.argument("task", shell_complete=completing.tasks)
 @click.option("--discard", is_flag=True, help="Remove it with work that is nowhere else.")
+@click.option("--project", metavar="ID", help="Of another project: how its id begins, 8 digits.")
 @json_option
-def remove(task: str, discard: bool, as_json: bool) -> None:
+def remove(task: str, discard: bool, project: str | None, as_json: bool) -> None:
     """Remove the clone of a task.
 
     A clone with work that is uncommitted, not in the repository, or not merged
@@ -37,9 +49,12 @@ def remove(task: str, discard: bool, as_json: bool) -> None:
     task goes on.
     """
     about_tasks(task)
-    main = this_checkout()
-    place = _place(main, task)
-    gone = remove_clone(main, place, discard=discard, ask=_refuse_while_live(main))
+    if project is not None:
+        place, gone = _remove_past(project, task, discard=discard)
+    else:
+        main = this_checkout()
+        place = _place(main, task)
+        gone = remove_clone(main, place, discard=discard, ask=_refuse_while_live(main))
     if as_json:
         found = gone or Removed(place.task, place.path)
         echo_json(_view(found, removed=gone is not None))
@@ -50,6 +65,34 @@ def remove(task: str, discard: bool, as_json: bool) -> None:
         for reason in gone.reasons:
             click.echo(f"Note: discarded: {printable(reason)}", err=True)
         _tell_rest(gone)
+
+
+def _remove_past(project: str, task: str, *, discard: bool) -> tuple[Place, Removed | None]:
+    """Remove the clone of a task of another project, whether that has ended or not."""
+    here, _, ended = here_and_now()
+    place = find_past_clone(here, project, task)
+    if place is None:
+        raise UsageError(
+            f"task {task} of a project {project} has no clone here",
+            hint="`sow clone list --all-projects` shows the clones.",
+        )
+
+    def ask(_: str) -> None:
+        if not is_idle(here, place.project):
+            raise StateError(
+                f"a job of project {project} lives", hint="Wait for it: `sow job list`."
+            )
+
+    found = remove_clone_at(
+        here.settings,
+        here.repository,
+        place,
+        lambda: past_standing(here, place, ended),
+        discard=discard,
+        ask=ask,
+        is_past=True,
+    )
+    return place, found
 
 
 def _tell_rest(gone: Removed, went: str = "gone with it") -> None:
@@ -80,51 +123,89 @@ def _refuse_while_live(main: MainCheckout) -> Callable[[str], None]:
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Show what would go; remove nothing.")
+@all_projects_option
 @json_option
-def prune(dry_run: bool, as_json: bool) -> None:
+def prune(dry_run: bool, all_projects: bool, as_json: bool) -> None:
     """Remove the clones of tasks that have ended and are merged, or are gone.
 
     A clone that holds work which is nowhere else, or is not merged, stays and is
     named. What an interrupted making or removing has left goes too, and the
     throw-away clones of reviews that are over.
+
+    With --all-projects also those of projects that have ended, and the branches
+    of their tasks whose commits are all on other branches. A branch that holds
+    any other commit stays and is named. No project has to be here then.
     """
-    main = this_checkout()
-    tasks = list_tasks(main.workspace)
-    done = prune_clones(
+    branches: tuple[PastBranch, ...] = ()
+    if all_projects:
+        done, branches = _prune_all(dry_run=dry_run)
+    else:
+        done = _prune(this_checkout(), dry_run=dry_run)
+    if as_json:
+        echo_json(_pruned(done, branches, dry_run=dry_run))
+        return
+    does = "would be removed" if dry_run else "removed"
+    for gone in done.removed:
+        click.echo(f"{_named(gone)} clone {does}: {printable(display_path(gone.path))}")
+        _tell_rest(gone, "would go with it" if dry_run else "gone with it")
+    for folder in done.swept:
+        click.echo(f"{printable(display_path(folder))} {does}: left by what died or is over")
+    for branch in branches:
+        if not branch.reasons:
+            click.echo(f"{branch.name} {does}: its commits are on other branches")
+    for stays in done.kept:
+        click.echo(f"{_named(stays)} clone stays: {printable('; '.join(stays.reasons))}")
+    show_branches([branch for branch in branches if branch.reasons])
+    if not (done.removed or done.swept or done.kept or branches):
+        click.echo("Nothing to prune.")
+
+
+def _named(clone: Removed) -> str:
+    """Return a task's id, with the project where that is told."""
+    return f"{clone.project[:ID_DIGITS]}/{clone.task}" if clone.project else clone.task
+
+
+def _prune(main: MainCheckout, *, dry_run: bool) -> Pruned:
+    sweep_scratch()
+    return prune_clones(
         main,
-        tasks,
+        list_tasks(main.workspace),
         dry_run=dry_run,
         ask=_refuse_while_live(main),
         is_live=lambda job: lives(main.workspace, JobId(job)),
     )
-    if as_json:
-        echo_json(_pruned(done, dry_run=dry_run))
-        return
-    does = "would be removed" if dry_run else "removed"
-    for gone in done.removed:
-        click.echo(f"{gone.task} clone {does}: {printable(display_path(gone.path))}")
-        _tell_rest(gone, "would go with it" if dry_run else "gone with it")
-    for folder in done.swept:
-        click.echo(f"{printable(display_path(folder))} {does}: left by what died or is over")
-    for stays in done.kept:
-        click.echo(f"{stays.task} clone stays: {printable('; '.join(stays.reasons))}")
-    if not (done.removed or done.swept or done.kept):
-        click.echo("Nothing to prune.")
 
 
-def _pruned(done: Pruned, *, dry_run: bool) -> ClonesPruned:
+def _prune_all(*, dry_run: bool) -> tuple[Pruned, tuple[PastBranch, ...]]:
+    here, main, ended = here_and_now()
+    own = _prune(main, dry_run=dry_run) if main is not None else Pruned((), (), ())
+    past = prune_past(
+        here,
+        main.project.id if main is not None else None,
+        ended,
+        dry_run=dry_run,
+        is_idle=lambda project: is_idle(here, project),
+        is_live=lambda job: lives(here.workspace, JobId(job)),
+    )
+    done = Pruned((*own.removed, *past.removed), (*own.kept, *past.kept), (*own.swept, *past.swept))
+    return done, past.branches
+
+
+def _pruned(done: Pruned, branches: tuple[PastBranch, ...], *, dry_run: bool) -> ClonesPruned:
     return ClonesPruned(
         clones=(
             *(_view(gone, removed=True) for gone in done.removed),
             *(_view(stays, removed=False) for stays in done.kept),
         ),
         swept=tuple(str(folder) for folder in done.swept),
+        branches=tuple(map(branch_view, branches)),
         dry_run=dry_run,
     )
 
 
 def _view(clone: Removed, *, removed: bool) -> CloneGone:
     return CloneGone(
+        project=clone.path.parent.name,
         task=clone.task,
         path=str(clone.path),
         removed=removed,

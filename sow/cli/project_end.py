@@ -11,8 +11,11 @@ from sow.cli.arguments import here
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
 from sow.cli.this_caller import this_caller
 from sow.clock import format_time
+from sow.clones.inner_work import text_of
+from sow.clones.main_checkout import checkout_of, known_settings
+from sow.clones.past_projects import LeftOver, left_of
 from sow.errors import SowError
-from sow.paths import Workspace
+from sow.paths import Workspace, display_path
 from sow.schema.output.projects import ProjectEnded, ProjectRow
 from sow.schema.project import EndingWord, Project
 from sow.state.archive import archived_folders, read_archived
@@ -20,6 +23,9 @@ from sow.state.authors import author_of
 from sow.state.places import has_project
 from sow.state.projects import read_project
 from sow.state.units import folder_of
+from sow.terminal_text import printable
+
+MOST_NAMED = 5
 
 remove_option = click.option(
     "--remove", is_flag=True, help="Archive nothing: git's history alone has it then."
@@ -46,7 +52,7 @@ def finish(remove: bool, as_json: bool) -> None:
 def abandon(remove: bool, as_json: bool) -> None:
     """End an unwanted project, wherever it stands; it is archived as abandoned.
 
-    Branches and clones of its tasks stay: `sow clone prune`.
+    Branches and clones of its tasks stay, and are named: `sow clone prune --all-projects`.
 
     Exit: 0 ended or recorded, 4 refused: a job lives.
     """
@@ -57,6 +63,7 @@ def _end(how: EndingWord, *, remove: bool, as_json: bool) -> None:
     caller = this_caller()
     by = author_of(caller.environ)
     project, archive, is_recorded_only = end_project(caller, how, remove=remove, by=by)
+    left = LeftOver() if is_recorded_only else _left_of(caller, project)
     if as_json:
         echo_json(
             ProjectEnded(
@@ -65,6 +72,8 @@ def _end(how: EndingWord, *, remove: bool, as_json: bool) -> None:
                 how=how.value,
                 archive=archive,
                 is_recorded_only=is_recorded_only,
+                clones=tuple(str(place.path) for place in left.clones),
+                branches=tuple(branch.name for branch in left.branches),
             )
         )
     elif is_recorded_only:
@@ -75,6 +84,30 @@ def _end(how: EndingWord, *, remove: bool, as_json: bool) -> None:
         )
         begin = f" --from-breakdown {_units(project)}" if _has_units(caller, project) else ""
         click.echo(f"Commit that. The next project: sow project new NAME{begin}")
+        _show_left(left)
+
+
+def _left_of(caller: Caller, project: Project) -> LeftOver:
+    """Return what is left of a project that has just ended; nothing where git cannot be asked."""
+    try:
+        workspace = caller.workspace
+        return left_of(checkout_of(workspace, known_settings(workspace)), project.id)
+    except SowError:
+        return LeftOver()
+
+
+def _show_left(left: LeftOver) -> None:
+    if not (left.clones or left.branches):
+        return
+    for place in left.clones:
+        click.echo(f"Left: the clone of task {place.task}: {printable(display_path(place.path))}")
+    if left.branches:
+        names = text_of([branch.name for branch in left.branches], MOST_NAMED)
+        click.echo(f"Left: {len(left.branches)} branches of its tasks: {names}")
+    click.echo(
+        "See what is in them: sow clone list --all-projects. Remove those that hold nothing more:"
+        " sow clone prune --all-projects"
+    )
 
 
 def _has_units(caller: Caller, project: Project) -> bool:

@@ -126,7 +126,7 @@ def all_clone_places(main: MainCheckout, tasks: Sequence[Task]) -> list[Place]:
     own = [main.place(task) for task in tasks]
     places = {place.path: place for place in own}
     for folder in main.folders():
-        for task_id in sorted(_task_ids(folder)):
+        for task_id in sorted(task_ids_in(folder)):
             path = folder / task_id
             if path not in places:
                 places[path] = _place_at(main, path)
@@ -152,7 +152,7 @@ def _place_at(main: MainCheckout, path: Path) -> Place:
     return replace(place, branch=mark.branch)
 
 
-def _task_ids(folder: Path) -> set[str]:
+def task_ids_in(folder: Path) -> set[str]:
     """Return the tasks of which anything lies in a folder of clones."""
     names: set[str] = set()
     for entry in folder.iterdir():

@@ -22,6 +22,16 @@ from sow.schema.task import Task
 from sow.state.projects import read_project
 
 
+class Checkout(Struct, frozen=True):
+    """A workspace and its checkout, whatever project is in it, and none too."""
+
+    workspace: Workspace
+    repository: Repository
+    checkout: str
+    """The id of this checkout."""
+    settings: CloneSettings
+
+
 class MainCheckout(Struct, frozen=True):
     """A workspace, and what its tasks' clones are made of."""
 
@@ -72,6 +82,15 @@ def known_settings(workspace: Workspace) -> CloneSettings:
         return clone_settings(read_repository(workspace.repository_config))[0]
     except ConfigurationError:
         return CloneSettings()
+
+
+def checkout_of(workspace: Workspace, settings: CloneSettings) -> Checkout:
+    """Return the checkout of a workspace.
+
+    Raises NoRepository, GitMissing, GitRefused, NotWritten.
+    """
+    repository = repository_of(workspace.root)
+    return Checkout(workspace, repository, checkout_id(repository), settings)
 
 
 def main_checkout(workspace: Workspace, settings: CloneSettings) -> MainCheckout:

@@ -18,10 +18,12 @@ from sow.clones.listing import ENDED, all_clone_places, standing_of
 from sow.clones.locks import CloneLocked, lock_file, locked_place, unfinished
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.make import sweep
-from sow.clones.place import Place
+from sow.clones.place import ID_DIGITS, Place
 from sow.clones.review_clone import sweep_reviews
 from sow.clones.standing import Standing
+from sow.config.clones import CloneSettings
 from sow.errors import StateError
+from sow.git.repository import Repository
 from sow.schema.task import Task
 
 LOCK_SECONDS = 10.0
@@ -33,12 +35,14 @@ Ask = Callable[[str], None]
 class WorkWouldBeLost(StateError):
     """A clone holds work that is uncommitted, not brought into the repository, or not merged."""
 
-    def __init__(self, place: Place, found: Standing) -> None:
+    def __init__(self, place: Place, found: Standing, *, is_past: bool = False) -> None:
         self.standing = found
+        of_project = f" --project {place.project[:ID_DIGITS]}" if is_past else ""
+        remove = f"sow clone remove {place.task}{of_project} --discard"
         super().__init__(
             f"the clone of task {place.task} was not removed; {'; '.join(found.reasons)}",
             hint=f"Look at it in {place.path}, merge the task, or remove the clone with what is in"
-            f" it: `sow clone remove {place.task} --discard`. The branch {place.branch} stays in"
+            f" it: `{remove}`. The branch {place.branch} stays in"
             " the repository, as far as it was brought there.",
         )
 
@@ -54,6 +58,8 @@ class Removed(Struct, frozen=True):
     """What went with it that is no reason to keep a clone."""
     kept: Kept | None = None
     """The results that were moved out of it."""
+    project: str = ""
+    """The project's id, where it is told."""
 
 
 class Pruned(Struct, frozen=True):
@@ -75,35 +81,70 @@ def remove_clone(
     outside of it. Raises WorkWouldBeLost, NotDeleted, CloneLocked, and what
     `ask` raises.
     """
+    return remove_clone_at(
+        main.settings,
+        main.repository,
+        place,
+        lambda: standing_of(main, place),
+        discard=discard,
+        ask=ask,
+    )
+
+
+def remove_clone_at(
+    settings: CloneSettings,
+    repository: Repository,
+    place: Place,
+    judge: Callable[[], Standing],
+    *,
+    discard: bool,
+    ask: Ask,
+    is_past: bool = False,
+) -> Removed | None:
+    """Remove the clone at a place as `remove_clone` does; `judge` says what stands against it."""
     if not os.path.lexists(place.path.parent):
         return None
     with locked_place(place, timeout_seconds=LOCK_SECONDS):
         sweep(place.path)
         if not os.path.lexists(place.path):
-            _forget_lock(place.path)
+            forget_lock(place.path)
             return None
         ask(place.task)
-        found = standing_of(main, place)
+        found = judge()
         if found.reasons and not discard:
-            raise WorkWouldBeLost(place, found)
-        removed = _taken_away(main, place, found, keeps=not discard)
-        _forget_lock(place.path)
+            raise WorkWouldBeLost(place, found, is_past=is_past)
+        removed = take_away(settings, repository, place, found, keeps=not discard)
+        forget_lock(place.path)
     return removed
 
 
-def _taken_away(
-    main: MainCheckout, place: Place, found: Standing, *, keeps: bool = True, dry_run: bool = False
+def take_away(
+    settings: CloneSettings,
+    repository: Repository,
+    place: Place,
+    found: Standing,
+    *,
+    keeps: bool = True,
+    dry_run: bool = False,
 ) -> Removed:
-    """Delete a clone, its results moved out before. Raises NotDeleted, NotWritten."""
-    patterns = main.settings.keep if keeps else ()
-    files = results_of(place, main.repository, patterns) if patterns else ()
+    """Delete a clone, its results moved out before. The caller holds its lock.
+
+    Raises NotDeleted, NotWritten, LinkedFolder.
+    """
+    patterns = settings.keep if keeps else ()
+    files = results_of(place, repository, patterns) if patterns else ()
     if dry_run:
         kept = Kept(kept_folder(place, files), files) if files else None
-        return Removed(place.task, place.path, found.reasons, found.goes_along, kept)
+        return _removed(place, found, kept)
     kept = keep(place, files)
     left = found.after_keeping(place.path)
     delete_clone(place.path)
-    return Removed(place.task, place.path, left.reasons, left.goes_along, kept)
+    return _removed(place, left, kept)
+
+
+def _removed(place: Place, found: Standing, kept: Kept | None) -> Removed:
+    reasons, along = found.reasons, found.goes_along
+    return Removed(place.task, place.path, reasons, along, kept)
 
 
 def prune_clones(
@@ -131,11 +172,11 @@ def prune_clones(
             continue
         task = known.get(place.task)
         with suppress(CloneLocked), locked_place(place, timeout_seconds=0.0):
-            swept += _sweep(place.path, dry_run=dry_run)
+            swept += sweep_beside(place.path, dry_run=dry_run)
             if may_go(task) and os.path.lexists(place.path) and _is_idle(ask, place.task):
                 _prune(main, place, removed, kept, dry_run=dry_run)
             if not dry_run and not os.path.lexists(place.path):
-                _forget_lock(place.path)
+                forget_lock(place.path)
     for folder in main.folders():
         swept += sweep_reviews(folder, is_live, dry_run=dry_run)
     return Pruned(tuple(removed), tuple(kept), tuple(swept))
@@ -154,7 +195,7 @@ def _prune(
         kept.append(Removed(place.task, place.path, standing.reasons))
         return
     try:
-        removed.append(_taken_away(main, place, standing, dry_run=dry_run))
+        removed.append(take_away(main.settings, main.repository, place, standing, dry_run=dry_run))
     except StateError as error:
         kept.append(Removed(place.task, place.path, (error.message,)))
 
@@ -167,7 +208,8 @@ def _is_idle(ask: Ask, task: str) -> bool:
     return True
 
 
-def _sweep(path: Path, *, dry_run: bool) -> list[Path]:
+def sweep_beside(path: Path, *, dry_run: bool) -> list[Path]:
+    """Delete what the dead have left beside a clone; return it. The caller holds its lock."""
     left = unfinished(path)
     if not dry_run:
         for folder in left:
@@ -176,7 +218,7 @@ def _sweep(path: Path, *, dry_run: bool) -> list[Path]:
     return left
 
 
-def _forget_lock(path: Path) -> None:
+def forget_lock(path: Path) -> None:
     """Take the lock's file away, and folders that are empty now. The caller holds the lock."""
     with suppress(OSError):
         lock_file(path).unlink()

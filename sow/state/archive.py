@@ -35,6 +35,12 @@ def read_archived(folder: Path) -> Project:
     return parse_state(read_bytes(path), ProjectState, path=path).project
 
 
+def ended_ids(workspace: Workspace) -> set[str]:
+    """Return how the ids of the projects in the archive begin, told by the folders' names."""
+    names = (OWN_NAME.search(folder.name) for folder in archived_folders(workspace))
+    return {name["beginning"] for name in names if name is not None}
+
+
 def is_of_another(folder: Path, project: Project) -> bool:
     """Whether git has put another project's state into a folder of the archive."""
     name = OWN_NAME.search(folder.name)

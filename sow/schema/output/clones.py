@@ -21,9 +21,13 @@ GoesAlong = Annotated[
 ]
 
 
+ProjectStart = Annotated[str, Meta(description="how the project's id begins: 8 digits")]
+
+
 class CloneView(msgspec.Struct, frozen=True, kw_only=True):
     """The clone of a task."""
 
+    project: ProjectStart
     task: fields.TaskKey
     status: Annotated[str | None, Meta(description="the task's status; null for one that is gone")]
     state: Annotated[
@@ -33,6 +37,18 @@ class CloneView(msgspec.Struct, frozen=True, kw_only=True):
     path: ClonePath
     standing: Reasons
     goes_along: GoesAlong
+
+
+class BranchView(msgspec.Struct, frozen=True, kw_only=True):
+    """The branch of a task of another project, with `--all-projects`."""
+
+    project: ProjectStart
+    task: fields.TaskKey
+    branch: Branch
+    commit: Annotated[str, Meta(description="its last commit")]
+    standing: Annotated[
+        tuple[str, ...], Meta(description="what stands against removing it, a few words each")
+    ]
 
 
 class ClonePlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +83,7 @@ class CloneUpdated(msgspec.Struct, frozen=True, kw_only=True):
 class CloneGone(msgspec.Struct, frozen=True, kw_only=True):
     """A clone that was removed, or that stays."""
 
+    project: ProjectStart
     task: fields.TaskKey
     path: ClonePath
     removed: Annotated[bool, Meta(description="whether it was removed, or would be")]
@@ -87,5 +104,9 @@ class ClonesPruned(msgspec.Struct, frozen=True, kw_only=True):
     swept: Annotated[
         tuple[str, ...],
         Meta(description="what makers, removers and reviews left that died, or are over"),
+    ]
+    branches: Annotated[
+        tuple[BranchView, ...],
+        Meta(description="branches of other projects; those without `standing` were removed"),
     ]
     dry_run: Annotated[bool, Meta(description="whether nothing was removed")]

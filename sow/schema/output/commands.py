@@ -91,7 +91,7 @@ OUTPUTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "job cancel": (jobs.Cancelled,),
     "job resolve": (jobs.JobView,),
     "job prune": (jobs.Pruned,),
-    "clone list": (clones.CloneView,),
+    "clone list": (clones.CloneView, clones.BranchView),
     "clone path": (clones.ClonePlace,),
     "clone update": (clones.CloneUpdated,),
     "clone remove": (clones.CloneGone,),

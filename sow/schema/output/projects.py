@@ -165,6 +165,12 @@ class ProjectEnded(msgspec.Struct, frozen=True, kw_only=True):
     is_recorded_only: Annotated[
         bool, Meta(description="whether a worker carries it out once the caller's job has ended")
     ]
+    clones: Annotated[
+        tuple[str, ...], Meta(description="the folders of the clones of its tasks that are left")
+    ]
+    branches: Annotated[
+        tuple[str, ...], Meta(description="the branches of its tasks that are left")
+    ]
 
 
 class WholeJudged(msgspec.Struct, frozen=True, kw_only=True):
