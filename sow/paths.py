@@ -211,6 +211,11 @@ class AttemptPaths:
         return self.folder / "alive.lock"
 
     @property
+    def quiet(self) -> Path:
+        """Is there while the agent gives no sign of life; it holds the time of the last one."""
+        return self.folder / "quiet"
+
+    @property
     def void(self) -> Path:
         return self.folder / "void"
 

@@ -25,6 +25,7 @@ from worker.blame import NOT_COUNTED, excuse_by_others
 from worker.context import WorkerContext, tell
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.output import OutputReader
+from worker.quiet import quiet_at_adoption
 from worker.running import Running
 
 
@@ -41,7 +42,7 @@ def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running 
     paths = context.workspace.attempt(job.id, attempt.number)
     executor = make_executor(job.executor) if job.executor is not None else None
     tell(job, f"adopted: attempt {attempt.number}")
-    return Running(
+    running = Running(
         lease=lease,
         job=job,
         attempt=attempt,
@@ -53,6 +54,8 @@ def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running 
         excuse=excuse,
         begun_at=time.monotonic() - _age_seconds(attempt, now=context.now()),
     )
+    running.alive_at -= quiet_at_adoption(running, now=context.now())
+    return running
 
 
 def _age_seconds(attempt: Attempt, *, now: float) -> float:

@@ -8,12 +8,14 @@ import time
 
 from sow.errors import StateError
 from sow.jobs.leases import end_is_asked
+from sow.jobs.stalls import waits_for_others
 from worker.agent_end import persist_session
 from worker.attempt_over import ask_to_end
 from worker.budgeting import over_share, warn_if_due
 from worker.context import WorkerContext, tell
 from worker.metering import note_usage_so_far
 from worker.orphans import press
+from worker.quiet import note_quiet
 from worker.running import Running
 from worker.standstill import keep_going
 from worker.task_state import has_reported
@@ -35,6 +37,7 @@ def see_to(
     keep_going(running, now=time.monotonic())
     running.output.read_for(reading_seconds)
     _end_if_overdue(context, running)
+    note_quiet(context, running)
     if is_alone:
         press(running, now=time.monotonic())
     _note_session(context, running, now=time.monotonic())
@@ -53,7 +56,10 @@ def _end_if_overdue(context: WorkerContext, running: Running) -> None:
     if running.asked_to_end:
         return
     verdict = overdue(
-        running, time.monotonic(), lambda: has_reported(context, running.job)
+        running,
+        time.monotonic(),
+        lambda: has_reported(context, running.job),
+        lambda: waits_for_others(context.database, running.job.id),
     ) or over_share(context, running)
     if verdict is not None:
         tell(running.job, f"{verdict.reason}; ending it")

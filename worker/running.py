@@ -42,8 +42,8 @@ class Signs:
     output_bytes: int
     stderr_bytes: int
     transcript_bytes: int
-    cpu_seconds: float
-    """Of all that runs in its tree now."""
+    cpu_seconds: float | None = None
+    """Of all that runs in its tree now; None where nobody has asked."""
 
     @property
     def written(self) -> tuple[int, int, int]:
@@ -105,6 +105,10 @@ class Running:
     signs: Signs | None = None
     busy_seconds: float = 0.0
     """CPU time above idling since the last sign of life."""
+    quiet_seconds: float = 0.0
+    """For how long there was no sign of life, at the last look."""
+    is_quiet: bool | None = None
+    """Whether that was told; None before the first look."""
 
     share: Amounts | None = None
     """What it has reserved of its budgets, once that was looked up."""

@@ -1,21 +1,23 @@
 """Telling a hang from long work: an attempt's time-out, its result, and several signs of life.
 
 Owns the limits, and what counts as a sign of life: output, growth of the
-transcript, CPU time spent anywhere in the agent's tree. All on the monotonic
-clock, so that a machine that was suspended does not make an agent look
-stalled. Ends nothing itself.
+transcript, CPU time spent anywhere in the agent's tree, a job of its own that it
+waits for. All on the monotonic clock, so that a machine that was suspended does
+not make an agent look stalled. Ends nothing itself, and tells nobody (`quiet`).
 """
 
+import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
 
-from msgspec.structs import replace
+import msgspec
 
 from sow.clock import format_duration
 from sow.executors.base import Ending, Verdict
 from sow.processes import facts
 from sow.schema.causes import Cause
+from sow.schema.executor import QUIET_SECONDS, ExecutorConfig
 from worker.output import read_tail
 from worker.running import Running, Signs
 
@@ -30,18 +32,22 @@ IDLE_SHARE = 0.04
 over 50 s), with bursts of 0.11 s in 0.2 s and of 0.22 s in 5 s."""
 BURST_SECONDS = 0.3
 """How much CPU time above that share is a sign of life."""
+NO_SIGNS = "no output, no CPU time, no growth of its transcript"
 
 
 def overdue(
-    running: Running, now: float, has_reported: Callable[[], bool] = lambda: False
+    running: Running,
+    now: float,
+    has_reported: Callable[[], bool] = lambda: False,
+    waits_for_own: Callable[[], bool] = lambda: False,
 ) -> Verdict | None:
     """Return why an attempt should be ended now, if it should; `now` is monotonic, in seconds.
 
     A program that hangs after its last result has done what it was started for:
     its attempt is judged by that result, whichever limit ends it. One that has
     tasks in the background waits for them and then goes on, so it hangs only
-    where its agent `has_reported`, and is done with its task. A job without an agent bounds
-    each of its own commands.
+    where its agent `has_reported`, and is done with its task. An agent that `waits_for_own`
+    jobs lives. A job without an agent bounds each of its own commands.
     """
     if running.job.executor is None:
         return None
@@ -51,12 +57,12 @@ def overdue(
         took = format_duration(limits.timeout_seconds)
         return _by_result(running) if concluded else _timed_out(took)
     hangs = concluded and (not running.output.seen.background or has_reported())
-    patience = _patience(limits.stall_timeout_seconds, hangs=hangs)
-    if patience is None:
-        return None
-    _look(running, now, patience)
-    quiet_since = max(running.alive_at, running.concluded_at or 0.0)
-    if now - quiet_since < patience:
+    patience = _patience(limits, in_batch=running.job.batch is not None, hangs=hangs)
+    _look(running, now, min(patience, QUIET_SECONDS))
+    if _quiet(running, now) >= min(patience, QUIET_SECONDS) and waits_for_own():
+        running.alive_at = now
+    running.quiet_seconds = quiet = _quiet(running, now)
+    if quiet < patience:
         return None
     return _by_result(running) if concluded else _stalled(format_duration(patience))
 
@@ -69,15 +75,21 @@ def _has_concluded(running: Running, now: float) -> bool:
     if running.output.is_behind or not running.output.seen.concluded:
         running.concluded_at = None
     elif running.concluded_at is None:
-        running.concluded_at = now
+        running.concluded_at = running.look_at = now  # its patience is shorter from here on
     return running.concluded_at is not None
 
 
-def _patience(stall_seconds: float | None, *, hangs: bool) -> float | None:
-    """Return how long there may be no sign of life, in seconds; None for ever."""
-    if not hangs:
-        return stall_seconds
-    return HANG_SECONDS if stall_seconds is None else min(HANG_SECONDS, stall_seconds)
+def _quiet(running: Running, now: float) -> float:
+    """Return for how long there was no sign of life, in seconds."""
+    return now - max(running.alive_at, running.concluded_at or 0.0)
+
+
+def _patience(limits: ExecutorConfig, *, in_batch: bool, hangs: bool) -> float:
+    """Return how long there may be no sign of life, in seconds; infinity for ever."""
+    by_default = QUIET_SECONDS if in_batch else math.inf
+    stall = limits.stall_timeout_seconds
+    seconds = by_default if stall is None else stall or math.inf
+    return min(HANG_SECONDS, seconds) if hangs else seconds
 
 
 def _timed_out(took: str) -> Verdict:
@@ -85,8 +97,7 @@ def _timed_out(took: str) -> Verdict:
 
 
 def _stalled(quiet: str) -> Verdict:
-    signs = "no output, no CPU time, no growth of its transcript"
-    return Verdict(Cause.STALLED, f"stalled: {signs} for {quiet}")
+    return Verdict(Cause.STALLED, f"stalled: {NO_SIGNS} for {quiet}")
 
 
 def _by_result(running: Running) -> Verdict:
@@ -98,7 +109,9 @@ def _by_result(running: Running) -> Verdict:
     verdict = running.agents_executor.classify(ending, running.output.seen)
     left = running.output.seen.background
     tasks = f", with background tasks that still run ({left})" if left else ""
-    return replace(verdict, reason=f"did not end after its result{tasks}: {verdict.reason}")
+    return msgspec.structs.replace(
+        verdict, reason=f"did not end after its result{tasks}: {verdict.reason}"
+    )
 
 
 def _look(running: Running, now: float, patience: float) -> None:
@@ -106,7 +119,7 @@ def _look(running: Running, now: float, patience: float) -> None:
     if now < running.look_at:
         return
     running.look_at = now + min(LONGEST_LOOK_SECONDS, patience / LOOKS)
-    before, running.signs = running.signs, signs_of(running, now)
+    before, running.signs = running.signs, signs_of(running, now, running.signs)
     running.busy_seconds = busy_after(running.busy_seconds, before, running.signs)
     if running.busy_seconds > BURST_SECONDS:
         running.busy_seconds = 0.0
@@ -121,22 +134,31 @@ def busy_after(busy: float, before: Signs | None, after: Signs) -> float:
     """
     if before is None or before.written != after.written:
         return math.inf
+    if before.cpu_seconds is None or after.cpu_seconds is None:
+        return busy
     spent = after.cpu_seconds - before.cpu_seconds
     if spent < 0:
         return math.inf
     return max(0.0, busy + spent - IDLE_SHARE * (after.taken_at - before.taken_at))
 
 
-def signs_of(running: Running, now: float) -> Signs:
-    """Return what an attempt has done until `now`."""
+def signs_of(running: Running, now: float, before: Signs | None = None) -> Signs:
+    """Return what an attempt has done until `now`.
+
+    Its CPU time takes milliseconds to find out. It is asked for only where nothing was
+    written since `before`: what was written is a sign by itself.
+    """
     supervisor = running.attempt.supervisor
-    return Signs(
+    signs = Signs(
         taken_at=now,
         output_bytes=_size(running.paths.output),
         stderr_bytes=_size(running.paths.stderr),
         transcript_bytes=sum(_size(path) for path in running.transcripts),
-        cpu_seconds=facts.tree_cpu_seconds(supervisor.pid) if supervisor else 0.0,
     )
+    if before is None or before.written != signs.written:
+        return signs
+    cpu = facts.tree_cpu_seconds(supervisor.pid) if supervisor else 0.0
+    return dataclasses.replace(signs, cpu_seconds=cpu)
 
 
 def _size(path: Path) -> int:

@@ -29,6 +29,7 @@ NOTICES = (ChangeKind.PRUNED, ChangeKind.OTHER_QUEUE)
 WITH_REASON: dict[str, str] = {
     ChangeKind.HELD: "held",
     ChangeKind.BUDGET: "budget",
+    ChangeKind.STALLED: "no sign of life",
     ChangeKind.SHORT: "nothing is started",
     ChangeKind.ROOMY: "jobs are started again; it was",
 }
@@ -171,7 +172,7 @@ def words_of(change: Change, paint: Callable[[str], str] = str) -> str:
             return _joined(f"{kind} until {_until(change)}", reason or data.cause or "")
         case ChangeKind.QUEUED if data.before not in (None, "preparing"):
             return _joined("queued again", reason or data.cause or "")
-        case ChangeKind.HELD | ChangeKind.BUDGET | ChangeKind.SHORT | ChangeKind.ROOMY:
+        case _ if kind in WITH_REASON:
             return _joined(WITH_REASON[kind], reason)
         case ChangeKind.FAILED | ChangeKind.CANCELLED:
             return _joined(f"job {paint(kind)}", reason)

@@ -35,6 +35,7 @@ STATES: dict[str, str] = {
     ChangeKind.PARKED: "warning",
     ChangeKind.HELD: "warning",
     ChangeKind.BUDGET: "warning",
+    ChangeKind.STALLED: "warning",
     ChangeKind.SHORT: "warning",
     ChangeKind.ATTEMPT_ENDED: "warning",
 }

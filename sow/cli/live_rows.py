@@ -60,7 +60,10 @@ def row_of(job: Job, around: Surroundings, now: float) -> Row:
     does = activity.words or f"quiet for {format_duration(quiet)}"
     if activity.words and quiet >= QUIET_SECONDS and not activity.is_hindered:
         does = f"{does} (quiet for {format_duration(quiet)})"
-    return Row(task, who, took, job.state.value, does, "error" if activity.is_hindered else "")
+    if activity.stalled:
+        does = str(activity)
+    is_amiss = activity.is_hindered or activity.stalled
+    return Row(task, who, took, job.state.value, does, "error" if is_amiss else "")
 
 
 def in_one_line(row: Row) -> str:

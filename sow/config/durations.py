@@ -23,6 +23,20 @@ def parse_duration(text: str) -> float:
     return float(match[1]) * UNIT_SECONDS[match[2]]
 
 
+NEVER = "never"
+"""In place of a duration: no time is long enough. It is 0 as seconds."""
+
+
+def parse_duration_or_never(text: str) -> float:
+    """Return the seconds that `text` stands for; 0 for never. Raises ValueError."""
+    return 0.0 if text == NEVER else parse_duration(text)
+
+
+def write_duration_or_never(seconds: float) -> str:
+    """Return `seconds` as `write_duration` does; 0 is never."""
+    return write_duration(seconds) if seconds else NEVER
+
+
 def write_duration(seconds: float) -> str:
     """Return `seconds` in the largest unit that gives a whole number: 7200.0 is `2h`."""
     for unit, size in UNIT_SECONDS.items():

@@ -16,7 +16,7 @@ from sow.config.checks import DEFAULT
 from sow.config.checks import SECTION as CHECKS
 from sow.config.clones import CLONE_KEYS, SECTION
 from sow.config.configuration import Configuration
-from sow.config.durations import write_duration
+from sow.config.durations import write_duration, write_duration_or_never
 from sow.config.merge import EXECUTOR_KEYS, WORKER_KEYS
 from sow.config.notify import SECTION as NOTIFY
 from sow.config.origin import Key, Origin, OriginKind
@@ -123,7 +123,9 @@ def _says_something(executor: ExecutorConfig, key: Key, value: object, origin: O
 
 
 def _setting(configuration: Configuration, key: Key, value: Any) -> Setting:
-    if key[-1] in ("timeout", "stall_timeout", "idle_exit", "keep_for", "setup_timeout"):
+    if key[-1] == "stall_timeout":
+        value = write_duration_or_never(value)
+    elif key[-1] in ("timeout", "idle_exit", "keep_for", "setup_timeout"):
         value = write_duration(value)
     elif key[-1] in SIZES:
         value = write_size(value)

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from sow.config.configuration import WorkerSettings
 from sow.config.defaults import DEFAULT_WORKER
-from sow.config.durations import parse_duration
+from sow.config.durations import parse_duration, parse_duration_or_never
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin
 from sow.config.sizes import parse_size
 from sow.schema.config import ExecutorSection, SettingsSection, WorkerSection
@@ -71,7 +71,7 @@ def _given_by_executor(section: ExecutorSection) -> dict[str, Any]:
         "env_names": _tuple(section.env),
         "max_parallel": section.max_parallel,
         "timeout_seconds": _seconds(section.timeout),
-        "stall_timeout_seconds": _seconds(section.stall_timeout),
+        "stall_timeout_seconds": _seconds_or_never(section.stall_timeout),
         "retries": section.retries,
     }
     return _without_nothing(fields)
@@ -114,6 +114,10 @@ def _tuple(value: Any) -> Any:
 
 def _seconds(value: Any) -> Any:
     return value if value in (UNSET, None) else parse_duration(value)
+
+
+def _seconds_or_never(value: Any) -> Any:
+    return value if value in (UNSET, None) else parse_duration_or_never(value)
 
 
 def _bytes(value: Any) -> Any:

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from sow.agent_clis.known import AGENT_CLIS
 from sow.config.custom_args import conflict
 from sow.config.defaults import BUILT_IN_EXECUTORS
-from sow.config.durations import parse_duration
+from sow.config.durations import NEVER, parse_duration
 from sow.config.environment import env_fault
 from sow.config.source import Source
 from sow.schema.config import (
@@ -45,7 +45,7 @@ def check_executor(
             )
     for key in ("timeout", "stall_timeout"):
         written = getattr(section, key)
-        if isinstance(written, str) and parse_duration(written) == 0:
+        if isinstance(written, str) and written != NEVER and parse_duration(written) == 0:
             raise source.fault(*place, key, reason="must be longer than nothing")
     for variable, value in (section.env or {}).items():
         reason = env_fault(variable, value)

@@ -109,7 +109,7 @@ _DURATION = "Write a number and a unit, such as 500ms, 30s, 15m or 2h."
 
 REMEDIES = {
     "timeout": _DURATION,
-    "stall_timeout": _DURATION,
+    "stall_timeout": f"{_DURATION[:-1]}, or never.",
     "idle_exit": _DURATION,
     "keep_for": _DURATION,
     "setup_timeout": _DURATION,

@@ -53,7 +53,10 @@ KEYS: Mapping[str, Line] = {
     "env": ("{}", 'Variables for the agent: {KEY: "${KEY}"}'),
     "max_parallel": ("2", "How many of its agents run at once"),
     "timeout": ('"2h"', "Ends an agent that takes longer"),
-    "stall_timeout": ('"15m"', "Ends one that has gone quiet; it is resumed once"),
+    "stall_timeout": (
+        '"15m"',
+        "Ends one that has gone quiet; it is resumed once. never: not in a batch either",
+    ),
     "retries": ("2", "After a crash or an API error"),
     "budget": ("{usd: 20}", "What its agents may spend in a repository"),
 }

@@ -79,6 +79,8 @@ def _examine(need: Need, environ: Mapping[str, str], cwd: Path, asked: Asked) ->
     except ExecutorBinaryNotFound as error:
         yield _absent(need, error)
         return
+    if executor.config.stall_timeout_seconds == 0 and need.roles:
+        yield _never_ended(executor)
     questions = AGENT_CLIS[executor.config.type].questions
     version = asked(path, "--version") if questions is not None else Answer("")
     yield _program(need, path, version)
@@ -89,6 +91,15 @@ def _examine(need: Need, environ: Mapping[str, str], cwd: Path, asked: Asked) ->
         refusal = refusal_of_sow(rule, executor.config, environ, cwd)
         if rule is not None and refusal and need.roles:
             yield _no_permission(executor, refusal, rule)
+
+
+def _never_ended(executor: Executor) -> Finding:
+    return Finding(
+        check="stall_timeout",
+        level=Level.NOTE,
+        text=f"{executor.name}: stall_timeout is never, so an agent that hangs keeps its place, in"
+        " a batch too. It is told after 20 minutes without a sign of life",
+    )
 
 
 def _absent(need: Need, error: ExecutorBinaryNotFound) -> Finding:

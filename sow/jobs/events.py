@@ -20,7 +20,10 @@ OF_STATUS: dict[str, NotifyEvent] = {
 }
 """The statuses of a task that are events."""
 OF_KIND: dict[str, NotifyEvent] = {
-    event.value: event for event in (NotifyEvent.FAILED, NotifyEvent.PARKED, NotifyEvent.BUDGET)
+    event.value: event
+    for event in (
+        *(NotifyEvent.FAILED, NotifyEvent.PARKED, NotifyEvent.STALLED, NotifyEvent.BUDGET),
+    )
 }
 """The kinds of changes that are events by themselves, under the same word."""
 

@@ -15,7 +15,8 @@ from msgspec import Struct
 from sow.clock import format_duration
 from sow.errors import StateError
 from sow.files import open_regular
-from sow.paths import Workspace
+from sow.jobs.stalls import quiet_since
+from sow.paths import AttemptPaths, Workspace
 from sow.schema.job import Job, JobState
 from sow.schema.kinds import kind_of
 
@@ -31,12 +32,21 @@ class Activity(Struct, frozen=True):
     """Whether the words tell what keeps it: a request that fails, a limit that is reached."""
     failures: int = 0
     """How often the request that it waits for has failed; 0 where none has."""
+    stalled_seconds: float | None = None
+    """For how long it has given no sign of life, where its worker says that it gives none."""
     has_ended: bool = False
     """Whether it has printed its result, and is only ending."""
 
     def __str__(self) -> str:
+        if self.stalled:
+            return f"{self.stalled}; last: {self.words}" if self.words else self.stalled
         quiet = f"quiet {format_duration(self.quiet_seconds)}"
         return f"{self.words}; {quiet}" if self.words else quiet
+
+    @property
+    def stalled(self) -> str:
+        """That it gives no sign of life, in words; empty where it does."""
+        return _words_of(self.stalled_seconds)
 
 
 def activity_of(workspace: Workspace, job: Job, now: float) -> Activity | None:
@@ -49,22 +59,48 @@ def activity_of(workspace: Workspace, job: Job, now: float) -> Activity | None:
     number = _newest_attempt(workspace.job(job.id))
     if number is None:
         return None
+    paths = workspace.attempt(job.id, number)
+    stalled = _quiet_for(paths, now)
     try:
-        descriptor = open_regular(workspace.attempt(job.id, number).output)
+        descriptor = open_regular(paths.output)
     except (OSError, StateError):
-        return None
+        return Activity("", stalled, stalled_seconds=stalled) if stalled is not None else None
     from sow.reports.last_deed import last_deed, last_line  # only for what runs
 
     try:
         quiet = max(0.0, now - os.fstat(descriptor).st_mtime)
         if job.executor is None:
-            logs = workspace.attempt(job.id, number).folder.glob("check-*.log")
+            logs = paths.folder.glob("check-*.log")
             written = max((log.stat().st_mtime for log in logs), default=now - quiet)
             return Activity(last_line(descriptor), min(quiet, max(0.0, now - written)))
         deed = last_deed(descriptor, job.executor)
-        return Activity(deed.words, quiet, deed.is_hindered, deed.failures, deed.has_ended)
+        return Activity(
+            deed.words,
+            quiet,
+            is_hindered=deed.is_hindered,
+            failures=deed.failures,
+            stalled_seconds=stalled,
+            has_ended=deed.has_ended,
+        )
     finally:
         os.close(descriptor)
+
+
+def stall_of(workspace: Workspace, job: Job, now: float) -> str:
+    """Return that a job's agent gives no sign of life, in words; empty where it does."""
+    number = _newest_attempt(workspace.job(job.id))
+    if number is None:
+        return ""
+    return _words_of(_quiet_for(workspace.attempt(job.id, number), now))
+
+
+def _words_of(stalled: float | None) -> str:
+    return "" if stalled is None else f"no sign of life for {format_duration(stalled)}"
+
+
+def _quiet_for(attempt: AttemptPaths, now: float) -> float | None:
+    since = quiet_since(attempt)
+    return None if since is None else max(0.0, now - since)
 
 
 def _newest_attempt(folder: Path) -> int | None:

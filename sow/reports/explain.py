@@ -13,6 +13,7 @@ from sow.reports.advice import advice
 from sow.reports.prospects import Obstacle, Surroundings, obstacle_of
 from sow.reports.wording import asked_of
 from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause, RetryRule
+from sow.schema.executor import QUIET_SECONDS
 from sow.schema.job import Attempt, HeldFor, Job, JobState
 from sow.schema.kinds import kind_of
 
@@ -223,12 +224,23 @@ def _running(
         last = f" Last seen: {around.activity.words}." if around.activity.words else ""
         standing = f"Now: {who} runs; its last line is {quiet} old.{last}"
     lines = [standing]
+    if around.activity is not None and around.activity.stalled:
+        lines.append(_of_stall(job, around.activity.stalled))
     if not around.worker_lives:
         lines.append("Its worker has died. The agent goes on, and the next worker takes it over.")
     if not kind_of(job).is_agents:
         return [*lines, "Next: its end is judged by what its commands return."]
     report = "the task's status" if kind_of(job).reports_status else "its verdict"
     return [*lines, f"Next: its end is judged by {report}.{_limits(job, attempts, times)}"]
+
+
+def _of_stall(job: Job, stalled: str) -> str:
+    """Tell what an agent without a sign of life may need."""
+    name = job.task_id or "TASK"
+    return (
+        f"There is {stalled}: no output, no CPU time, no growth of its transcript."
+        f" `sow agent cancel {name}` ends it; then `sow next` says how the task goes on."
+    )
 
 
 def _limits(job: Job, attempts: Sequence[Attempt], times: Times) -> str:
@@ -240,8 +252,11 @@ def _limits(job: Job, attempts: Sequence[Attempt], times: Times) -> str:
         begun = attempts[-1].started_at or attempts[-1].created_at
         latest = times.at(begun + job.executor.timeout_seconds)
         limits += f" It is ended at {latest} (timeout)."
-    if job.executor.stall_timeout_seconds is not None:
-        quiet = format_duration(job.executor.stall_timeout_seconds)
+    stall = job.executor.stall_timeout_seconds
+    if stall is None and job.batch is not None:
+        stall = QUIET_SECONDS
+    if stall:
+        quiet = format_duration(stall)
         limits += f" It is ended after {quiet} without a sign of life (stall_timeout)."
     return limits
 

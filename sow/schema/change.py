@@ -36,6 +36,8 @@ class ChangeKind(StrEnum):
     """Why an attempt ended is on record. Of two for the same attempt the later one holds."""
     BUDGET = "budget"
     """Little is left of a budget that binds the job."""
+    STALLED = "stalled"
+    """The agent of a running job gives no sign of life."""
     STATUS = "status"
     """A task has another status, or the same one in another iteration."""
     SHORT = "short"

@@ -18,6 +18,13 @@ from sow.schema.batch import Accept
 DURATION_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,3})?(ms|s|m|h|d)$(?!\n)"
 
 Duration = Annotated[str, Meta(pattern=DURATION_PATTERN, description="500ms, 30s, 15m, 2h, 1d")]
+DurationOrNever = Annotated[
+    str,
+    Meta(
+        pattern=DURATION_PATTERN.replace("^", "^never$(?!\\n)|^"),
+        description="500ms, 30s, 15m, 2h, 1d, never",
+    ),
+]
 SIZE_PATTERN = r"^[0-9]{1,15}(\.[0-9]{1,3})?(B|KB|MB|GB|TB)$(?!\n)"
 Size = Annotated[str, Meta(pattern=SIZE_PATTERN, description="500MB, 2GB")]
 Nothing = Annotated[int, Meta(ge=0, le=0, description="0")]
@@ -70,7 +77,7 @@ class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     env: dict[str, str] | UnsetType | None = UNSET
     max_parallel: Annotated[int, Meta(ge=1, le=MOST)] | UnsetType | None = UNSET
     timeout: Duration | UnsetType | None = UNSET
-    stall_timeout: Duration | UnsetType | None = UNSET
+    stall_timeout: DurationOrNever | UnsetType | None = UNSET
     retries: Annotated[int, Meta(ge=0, le=MOST)] | UnsetType | None = UNSET
     budget: BudgetSection | None = None
 
@@ -152,6 +159,7 @@ class NotifySection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     needs_person: NonEmptyText | NotifyEntry | UnsetType | None = UNSET
     batch_done: NonEmptyText | NotifyEntry | UnsetType | None = UNSET
     parked: NonEmptyText | NotifyEntry | UnsetType | None = UNSET
+    stalled: NonEmptyText | NotifyEntry | UnsetType | None = UNSET
     budget: NonEmptyText | NotifyEntry | UnsetType | None = UNSET
     brake: NonEmptyText | NotifyEntry | UnsetType | None = UNSET
 

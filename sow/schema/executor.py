@@ -8,6 +8,9 @@ import msgspec
 
 from sow.schema.config import ExecutorType
 
+QUIET_SECONDS = 20 * 60.0
+"""How long an agent may give no sign of life before that is told."""
+
 
 class ExecutorConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One executor, resolved. Durations are in seconds."""
@@ -25,4 +28,6 @@ class ExecutorConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How many of its agents may run at once; None: only the project's own limit."""
     timeout_seconds: float | None = None
     stall_timeout_seconds: float | None = None
+    """After how long without a sign of life its agent is ended; 0: never, not even in a batch;
+    None: in a batch after `QUIET_SECONDS`, elsewhere never."""
     retries: int = 2

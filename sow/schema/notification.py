@@ -22,6 +22,7 @@ class NotifyEvent(StrEnum):
     NEEDS_PERSON = "needs_person"
     BATCH_DONE = "batch_done"
     PARKED = "parked"
+    STALLED = "stalled"
     BUDGET = "budget"
     BRAKE = "brake"
 
@@ -33,6 +34,7 @@ MEANINGS: Mapping[NotifyEvent, str] = {
     NotifyEvent.NEEDS_PERSON: "needs a person",
     NotifyEvent.BATCH_DONE: "is done",
     NotifyEvent.PARKED: "waits for a usage limit to reset",
+    NotifyEvent.STALLED: "gives no sign of life",
     NotifyEvent.BUDGET: "has come to its budget",
     NotifyEvent.BRAKE: "was stopped by its brake",
 }

@@ -36,7 +36,7 @@ def _doing(job: Job, around: Surroundings, now: float) -> Doing:
     activity = around.activity
     words = words_of(job, around, now)
     if activity is not None and job.state is JobState.RUNNING:
-        words = activity.words
+        words = str(activity) if activity.stalled else activity.words
     quiet = activity.quiet_seconds if activity is not None else None
     return Doing(words, quiet, _waits_on(job, around, now))
 

@@ -137,7 +137,8 @@ def held(now: Situation) -> Iterator[Remedy]:
 
 
 def waits(now: Situation) -> Iterator[Remedy]:
-    """Yield what waits for all that is at work."""
+    """Yield what waits for all that is at work, behind what ends an agent that seems to hang."""
+    yield from _hanging(now)
     driven = [batch for batch in now.queue.batches if not batch.rests]
     for batch in driven:
         why = f"batch {batch.batch.id} is driven on{_without_worker(now)}"
@@ -162,6 +163,15 @@ def _without_worker(now: Situation) -> str:
     """Return that no worker is alive, where the call that waits starts one."""
     is_to_start = now.queue.is_staffed and not now.queue.is_manned
     return "; no worker is alive, and this call starts one" if is_to_start else ""
+
+
+def _hanging(now: Situation) -> Iterator[Remedy]:
+    """Yield what ends agents without a sign of life, so that their tasks can go on."""
+    for job in now.queue.live:
+        stalled = now.queue.stalled.get(job.id)
+        if stalled and job.task_id and job.cancel_requested_at is None:
+            why = f"the agent of task {job.task_id} gives {stalled}: this ends it"
+            yield Remedy(f"sow agent cancel {job.task_id}", f"{why}, and the task goes on after it")
 
 
 def _wait_for(tasks: Sequence[str], now: Situation) -> Iterator[Remedy]:

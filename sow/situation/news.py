@@ -28,7 +28,7 @@ NEWS = frozenset(
     {
         *(ChangeKind.DONE, ChangeKind.FAILED, ChangeKind.CANCELLED, ChangeKind.STATUS),
         *(ChangeKind.PARKED, ChangeKind.HELD, ChangeKind.BUDGET, ChangeKind.VERDICT),
-        *(ChangeKind.BATCH, ChangeKind.ITEM, ChangeKind.SHORT),
+        *(ChangeKind.BATCH, ChangeKind.ITEM, ChangeKind.SHORT, ChangeKind.STALLED),
     }
 )
 """The changes that may have something to tell to who leads; the others are of work that goes on."""

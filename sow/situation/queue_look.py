@@ -77,6 +77,7 @@ class QueueLook:
             reached=self._reached(),
             cursor=self._cursor() if len(live) > MOST_NAMED else "0",
             doing=self._doing(live) if closely else {},
+            stalled=self._stalled(live),
             words=self._words(last) if closely else {},
         )
 
@@ -196,6 +197,14 @@ class QueueLook:
         from sow.situation.doing import doing_of  # reads what agents have printed
 
         return doing_of(self._workspace, self._database, live[:MOST_SEEN], self._caller.now())
+
+    def _stalled(self, live: Sequence[Job]) -> dict[JobId, str]:
+        """Return for how long agents give no sign of life, of those that give none."""
+        from sow.reports.activity import stall_of  # where something runs
+
+        running = [job for job in live if job.state is JobState.RUNNING]
+        found = {job.id: stall_of(self._workspace, job, self._caller.now()) for job in running}
+        return {job: stalled for job, stalled in found.items() if stalled}
 
     def _words(self, last: Mapping[TaskId, Job]) -> dict[str, str]:
         """Return what the agents of paused tasks ask, in a line each."""

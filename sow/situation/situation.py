@@ -89,6 +89,8 @@ class Queue(Struct, frozen=True):
     """The newest change."""
     doing: "Mapping[JobId, Doing]" = {}
     """What the live jobs do or wait for, where that was asked for."""
+    stalled: Mapping[JobId, str] = {}
+    """Of the agents that run and give no sign of life: for how long, in words."""
     words: Mapping[str, str] = {}
     """What the agents of paused tasks ask, in a line, where that was asked for."""
 

@@ -47,6 +47,11 @@ def words(kind: ChangeKind, about: Job | None = JOB, **data: object) -> str | No
             {"agent": "tester", "executor": "cursor", "verb": "spawn"},
             "implementer is queued for cursor (job 3)",
         ),
+        (
+            ChangeKind.STALLED,
+            {"reason": "no output for 20m"},
+            "implementer (job 3): no sign of life: no output for 20m",
+        ),
         (ChangeKind.QUEUED, {"before": "preparing"}, None),
         (
             ChangeKind.QUEUED,

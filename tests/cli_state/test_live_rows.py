@@ -49,6 +49,14 @@ CASES = [
 ]
 
 
+def test_an_agent_without_a_sign_of_life_is_shown_as_such() -> None:
+    stalled = row(running("010"), doing("Bash: npm test", quiet=1500, stalled_seconds=1500.0))
+    assert (stalled.does, stalled.colour) == (
+        "no sign of life for 25m00s; last: Bash: npm test",
+        "error",
+    )
+
+
 def test_each_agent_has_a_row_with_what_it_does_now() -> None:
     assert block_of([*CASES[:4], QUEUED], WIDTH, 9) == [
         "010  2m05s   implementer  Bash: npm test",

@@ -154,6 +154,7 @@ agents:
       timeout: 2h
       stall_timeout: 15m
       retries: 0
+    patient: {type: command, settings: {command: [./agent]}, stall_timeout: never}
     claude-code:
       settings: {yolo_mode: true, model: opus, allowed_tools: ["Bash(npm test:*)", WebFetch]}
 """
@@ -167,6 +168,8 @@ agents:
     assert mine.env_names == ("API_KEY", "LEVEL")
     assert (mine.max_parallel, mine.timeout_seconds, mine.stall_timeout_seconds) == (2, 7200, 900)
     assert mine.retries == 0
+    assert executor["patient"].stall_timeout_seconds == 0
+    assert executor["claude-code"].stall_timeout_seconds is None
     claude = executor["claude-code"]
     assert claude.type is ExecutorType.CLAUDE
     assert (claude.yolo_mode, claude.model) == (True, "opus")

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sow.config.durations import parse_duration
+from sow.config.durations import parse_duration, parse_duration_or_never
 from sow.config.load import load_configuration
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, from_environment
 from sow.config.sizes import parse_size
@@ -41,7 +41,7 @@ COMMON = {
     "env": st.dictionaries(st.sampled_from(["A", "B_1", "KEY"]), words, max_size=3),
     "max_parallel": st.integers(1, 9),
     "timeout": durations,
-    "stall_timeout": durations,
+    "stall_timeout": durations | st.just("never"),
     "retries": st.integers(0, 9),
 }
 SETTINGS = {
@@ -112,7 +112,7 @@ def expect(configuration, key, value, written, default):
 
 
 def seconds(text):
-    return None if text is None else parse_duration(text)
+    return None if text is None else parse_duration_or_never(text)
 
 
 def as_tuple(value):

@@ -37,6 +37,8 @@ def of_batch(status: str, **fields: object) -> Change:
 @pytest.mark.parametrize(
     ("told", "event"),
     [
+        (change("stalled", reason="no output"), NotifyEvent.STALLED),
+        (change("stalled", reason="no output", batch=1), NotifyEvent.STALLED),
         (change("done", status="needs_review"), NotifyEvent.NEEDS_REVIEW),
         (change("done", status="paused"), NotifyEvent.PAUSED),
         (change("done", status="failed"), NotifyEvent.FAILED),

@@ -10,7 +10,7 @@ import pytest
 from reports.job_cases import EXECUTORS, make_job
 
 from sow.paths import Workspace
-from sow.reports.activity import Activity, activity_of
+from sow.reports.activity import Activity, activity_of, stall_of
 from sow.schema.job import Job, JobState, Verb
 
 
@@ -54,6 +54,25 @@ def look(
 
 def running(**fields: Any) -> Job:
     return make_job(**{"state": JobState.RUNNING, **fields})
+
+
+@pytest.mark.parametrize("has_printed", [True, False])
+def test_a_mark_of_its_worker_says_that_there_is_no_sign_of_life(
+    tmp_path: Path, has_printed: bool
+) -> None:
+    job = running()
+    paths = Workspace(tmp_path).attempt(job.id, 1)
+    paths.folder.mkdir(parents=True)
+    if has_printed:
+        paths.output.write_text(BEGUN + tool("Bash", command="npm test"))
+    now = time.time()
+    assert stall_of(Workspace(tmp_path), job, now) == ""
+    paths.quiet.write_text(str(now - 1500))
+
+    found = activity_of(Workspace(tmp_path), job, now)
+    last = "; last: Bash: npm test" if has_printed else ""
+    assert str(found) == f"no sign of life for 25m00s{last}"
+    assert stall_of(Workspace(tmp_path), job, now) == "no sign of life for 25m00s"
 
 
 def words(tmp_path: Path, output: str | bytes, **fields: Any) -> str:

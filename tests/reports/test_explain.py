@@ -5,6 +5,8 @@ import pytest
 from reports.job_cases import EXECUTORS, NOW, ended_job, make_attempt, make_job
 
 from sow.clock import Times, format_time
+from sow.ids import BatchId
+from sow.reports.activity import Activity
 from sow.reports.advice import advice
 from sow.reports.explain import explain
 from sow.reports.prospects import Surroundings
@@ -94,6 +96,18 @@ def test_an_exit_code_that_sow_has_brought_about_is_not_told() -> None:
     crashed = make_attempt(cause=Cause.CRASHED, exit_code=1, ended_at=NOW + 2)
     assert "was ended after 2.0s: it gave no sign" in story(make_job(), stalled)
     assert "ended after 2.0s with exit code 1: the program" in story(make_job(), crashed)
+
+
+def test_an_agent_without_a_sign_of_life_is_told_with_what_ends_it() -> None:
+    job = make_job(state=JobState.RUNNING, batch=BatchId(1))
+    activity = Activity("Bash: npm test", 1500, stalled_seconds=1500.0)
+    told = story(job, make_attempt(), around=Surroundings(workers=1, activity=activity))
+    assert "There is no sign of life for 25m00s: no output, no CPU time, no growth" in told
+    assert "`sow agent cancel 010` ends it; then `sow next` says how the task goes on." in told
+    assert "It is ended after 20m00s without a sign of life (stall_timeout)." in told
+    never = msgspec.structs.replace(job.agents_executor, stall_timeout_seconds=0.0)
+    patient = msgspec.structs.replace(job, executor=never)
+    assert "(stall_timeout)" not in story(patient, make_attempt())
 
 
 def test_an_attempt_that_is_kept_for_its_project_does_not_run() -> None:

@@ -3,16 +3,22 @@
 import itertools
 import json
 import sys
+import time
+from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
 from attempts.job_values import CLAUDE
-from watch_cases import SESSION, WatchSite
+from watch_cases import SESSION, WatchSite, dead_process
 
+from sow.ids import BatchId
+from sow.jobs import jobs
+from sow.jobs.stalls import quiet_since, waits_for_others
 from sow.schema.job import Cause, Job, JobState
 from sow.schema.task import TaskStatus
 from worker import watchdog
+from worker.quiet import note_quiet
 from worker.running import Running, Signs
 from worker.watchdog import HANG_SECONDS, overdue
 
@@ -33,9 +39,15 @@ MINUTE = 60.0
 BEGAN = 1000.0
 
 
-def agent(site: WatchSite, *lines: dict[str, Any], **limits: float) -> Running:
+STALLS = "select data from change where kind = 'stalled'"
+
+
+def agent(
+    site: WatchSite, *lines: dict[str, Any], in_batch: bool = False, **limits: float | None
+) -> Running:
     """Return an attempt whose agent has printed these lines; no process of it uses CPU time."""
-    job = site.job(executor=msgspec.structs.replace(CLAUDE, **limits))
+    batch = BatchId(1) if in_batch else None
+    job = site.job(executor=msgspec.structs.replace(CLAUDE, **limits), batch=batch)
     site.lease(job)
     site.attempt(job)
     running = adopted(site, job)
@@ -140,13 +152,96 @@ def test_before_a_result_the_limits_are_what_they_say(
     assert verdict.cause is cause
 
 
-def test_without_limits_and_without_a_result_an_agent_may_be_quiet_for_ever(
-    site: WatchSite,
-) -> None:
+def test_without_limits_an_agent_may_be_quiet_for_ever_and_it_is_known(site: WatchSite) -> None:
     running = agent(site, SAID)
     assert overdue(running, running.begun_at) is None
     assert overdue(running, running.begun_at + 24 * 60 * MINUTE) is None
-    assert running.signs is None, "nobody has looked: looking costs"
+    assert running.quiet_seconds == 24 * 60 * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("stall", "is_ended_at"), [(None, 20.0), (0.0, None), (5 * MINUTE, 5.0), (60 * MINUTE, 60.0)]
+)
+def test_in_a_batch_it_is_ended_after_twenty_minutes_unless_the_user_says_otherwise(
+    site: WatchSite, stall: float | None, is_ended_at: float | None
+) -> None:
+    running = agent(site, SAID, in_batch=True, stall_timeout_seconds=stall)
+    overdue(running, running.begun_at)
+    ended = [
+        minutes
+        for minutes in (4.9, 5.0, 19.9, 20.0, 59.9, 60.0, 24 * 60.0)
+        if overdue(running, running.begun_at + minutes * MINUTE) is not None
+    ]
+    assert ended[:1] == ([is_ended_at] if is_ended_at else [])
+    verdict = overdue(running, running.begun_at + 25 * 60 * MINUTE)
+    assert (verdict is not None) is bool(is_ended_at)
+    assert verdict is None or verdict.cause is Cause.STALLED
+
+
+def test_an_agent_that_waits_for_its_own_jobs_lives(site: WatchSite) -> None:
+    running = agent(site, SAID, in_batch=True)
+    child = site.job("020", parent=running.job.id)
+    begun = running.begun_at
+
+    def look(at: float) -> bool:
+        waits = partial(waits_for_others, site.database, running.job.id)
+        return overdue(running, begun + at, waits_for_own=waits) is not None
+
+    assert not look(0)
+    assert not look(30 * MINUTE)
+    assert running.quiet_seconds == 0
+    jobs.change_job(site.database, child.id, state=JobState.CANCELLED)
+    assert not look(49 * MINUTE)
+    assert look(50 * MINUTE)
+
+
+def test_a_look_at_an_agent_that_prints_asks_for_no_processor_time(
+    site: WatchSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def ask(pid: int) -> float:
+        asked.append(pid)
+        return 0.0
+
+    monkeypatch.setattr(watchdog.facts, "tree_cpu_seconds", ask)
+    running = agent(site, SAID)
+    supervisor = dead_process()
+    running.attempt = msgspec.structs.replace(running.attempt, supervisor=supervisor)
+    for second in range(0, 60, 10):
+        say(running, SAID)
+        overdue(running, running.begun_at + second)
+    assert asked == []
+    overdue(running, running.begun_at + 70)
+    assert asked == [supervisor.pid]
+
+
+def test_an_agent_without_a_sign_of_life_is_told_once_and_marked_while_it_lasts(
+    site: WatchSite,
+) -> None:
+    running = agent(site, SAID)
+    context = site.context
+
+    def look(minutes: float) -> int:
+        overdue(running, running.begun_at + minutes * MINUTE)
+        note_quiet(context, running)
+        return len(site.database.rows(STALLS))
+
+    assert [look(0), look(19), look(20), look(30)] == [0, 0, 1, 1]
+    (row,) = site.database.rows(STALLS)
+    assert "no output, no CPU time, no growth of its transcript for 20m" in row["data"]
+    assert quiet_since(running.paths) == pytest.approx(context.now() - 20 * MINUTE, abs=5)
+
+    taken_over = site.adopt(running.job)
+    assert time.monotonic() - taken_over.alive_at >= 20 * MINUTE - 5
+    taken_over.quiet_seconds = 21 * MINUTE
+    note_quiet(context, taken_over)
+    assert look(31) == 1, "the next worker does not tell it again"
+
+    say(running, SAID)
+    assert look(40) == 1
+    assert not running.paths.quiet.exists()
+    assert look(60) == 2, "another time is another event"
 
 
 def test_a_worker_that_adopts_counts_anew(site: WatchSite) -> None:

@@ -1,0 +1,22 @@
+"""What the queue asks of whoever leads: an agent that hangs is ended before it is waited for."""
+
+from reports.job_cases import make_job
+
+from sow.ids import JobId, TaskId
+from sow.schema.job import JobState
+from sow.situation.job_steps import waits
+from sow.situation.situation import Queue, Reader, Situation
+
+
+def test_an_agent_without_a_sign_of_life_is_ended_before_it_is_waited_for() -> None:
+    hanging = make_job(id=JobId(1), task_id=TaskId("010"), state=JobState.RUNNING)
+    other = make_job(id=JobId(2), task_id=TaskId("020"), state=JobState.RUNNING)
+    queue = Queue(live=[hanging, other], stalled={hanging.id: "no sign of life for 25m00s"})
+    found = list(waits(Situation(Reader(), queue=queue)))
+    assert [remedy.command for remedy in found] == [
+        "sow agent cancel 010",
+        "sow agent wait 010 020 --any",
+    ]
+    assert "no sign of life for 25m00s" in found[0].why
+    calm = Situation(Reader(), queue=Queue(live=[hanging, other]))
+    assert [remedy.command for remedy in waits(calm)] == ["sow agent wait 010 020 --any"]
