@@ -51,6 +51,8 @@ class TaskFacts(Struct, frozen=True):
     """The cause of its last job, where that has come to nothing; else empty."""
     ended_verb: str = ""
     """What that job was to do."""
+    was_together: bool = False
+    """Whether that job was to merge other tasks with it."""
     vain_reviews: int = 0
     """How many reviews have failed one after the other, where its last job is one of them."""
     ended_words: str = ""

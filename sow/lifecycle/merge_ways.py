@@ -31,8 +31,14 @@ def merges(tasks: Sequence[TaskFacts]) -> list[Remedy]:
 
 
 def _is_apart(task: TaskFacts) -> bool:
-    """Whether a task conflicted with others that were to be merged with it: alone it fits."""
-    return task.ended_verb == "merge" and task.ended == CONFLICT
+    """Whether a merge of a task with others came to nothing, and one of it alone is still to try.
+
+    Where it conflicted, it conflicts with those others alone. Of a red check nobody knows whose
+    work is at fault before each was merged by itself.
+    """
+    if task.ended_verb != "merge":
+        return False
+    return task.ended == CONFLICT or (task.ended == RED and task.was_together)
 
 
 def _without(
@@ -109,7 +115,7 @@ def can_be_merged(task: TaskFacts) -> bool:
     if not task.is_unmerged and not (task.status == "needs_review" and accepted):
         return False
     failed = task.ended_verb == "merge" and task.ended in (CONFLICT, RED)
-    return not failed or (task.ended == CONFLICT and task.clone != "behind")
+    return not failed or (_is_apart(task) and task.clone != "behind")
 
 
 def updated(task: TaskFacts) -> Remedy:

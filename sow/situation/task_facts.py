@@ -198,6 +198,7 @@ def _ending(task: Task, last: Job | None) -> dict[str, object]:
     return {
         "ended": cause.value,
         "ended_verb": last.verb.value,
+        "was_together": len(last.tasks) > 1,
         "ended_words": reason or CAUSES[cause].words,
         "budget": _raised(last) if cause is Cause.BUDGET_REACHED else "",
     }

@@ -59,10 +59,10 @@ sow task set status needs_review
 REVIEWER = """
 cat >/dev/null
 findings=$HOME/findings.md
-if [ -z "$SOW_REVIEW" ] && [ "$(ls [0-9]*.txt | wc -l)" -lt 4 ]; then
+if [ "$SOW_REVIEW" = project ] && [ "$(ls [0-9]*.txt | wc -l)" -lt 4 ]; then
     echo "A fourth is missing." >"$findings"
     sow review correct --project --file "$findings"
-elif [ -z "$SOW_REVIEW" ]; then
+elif [ "$SOW_REVIEW" = project ]; then
     sow review accept --project --summary "It fits together."
 elif [ "$SOW_TASK_ID" = 010 ] && ! grep -q twice 010.txt; then
     echo "Say it twice." >findings.md

@@ -1,15 +1,19 @@
 """Projects of each type, driven to their end by `sow next` alone, whoever is killed meanwhile."""
 
 from collections.abc import Iterable
+from contextlib import closing
 
 import pytest
+from journeys import mishap_projects
+from journeys.callers import queue
 from journeys.gitsite import git
+from journeys.mishap_projects import MISHAPS, WorkerKill, what_happened
 from journeys.scripted_projects import BRANCHES, DOCUMENT, begin
 from journeys.site import Site
 from journeys.staff import drain, nothing_is_taken
 from journeys.zero_context import Step, run_to_its_end
 from journeys.zero_context_kills import LOOKS, Kills
-from proving import hand_in, seeds
+from proving import FOLDER, hand_in, seeds
 
 SEEDS = seeds(1, 2, 3, 4, 5, 6)
 TIMES = {seed: 1 if seed % 3 else 3 for seed in SEEDS}
@@ -67,6 +71,34 @@ def has_ended_well(site: Site, kind: str, steps: list[Step]) -> None:
 @pytest.mark.parametrize("kind", BRANCHES)
 def test_a_project_is_driven_from_nothing_to_its_end(site: Site, kind: str) -> None:
     has_ended_well(site, kind, run_to_its_end(begin(site, kind)))
+
+
+@pytest.mark.parametrize("kind", MISHAPS if FOLDER else MISHAPS[:1])
+def test_a_project_in_which_everything_goes_wrong_once_comes_to_its_end(
+    site: Site, kind: str
+) -> None:
+    """A question, a red check, a conflict, a crash, a hang, a killed worker: nothing is refused."""
+    killing = WorkerKill(site)
+    steps = run_to_its_end(mishap_projects.begin(site, kind), killing, forgiving=True)
+    (ended,) = site.sow("project", "list", "--json").json_lines
+    assert (ended["state"], ended["ended"]) == ("completed", "finished")
+    for name, text in mishap_projects.LINES.items():
+        assert (site.root / name).read_text() == f"{text}\n"
+    assert killing.killed
+    assert begins(steps, "agent answer 020"), "it has asked"
+    causes = what_happened(site)
+    for cause in ("check_failed", "merge_conflict", "crashed"):
+        assert causes[cause], (cause, causes)
+    assert attempts_stalled(site), "it has hung"
+    drain(site)
+    nothing_is_taken(site)
+    hand_in(f"{kind} project led by sow next", 0, {"steps": len(steps), "refused": 0, **causes})
+
+
+def attempts_stalled(site: Site) -> bool:
+    """Whether an attempt was ended because nothing was seen of it."""
+    with closing(queue(site)) as database:
+        return bool(database.rows("select 1 from attempt where cause = 'stalled'"))
 
 
 @pytest.mark.storm

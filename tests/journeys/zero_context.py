@@ -7,16 +7,17 @@ stop them: no refused command, no blank that nobody explains, no command that ch
 
 import re
 import shlex
+import subprocess
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Protocol
 
 from journeys.callers import queue
 from journeys.gitsite import git
 from journeys.site import Result, Site
-from journeys.zero_context_kills import Kills
 
 from sow.errors import ExitCode
 from sow.paths import Workspace
@@ -78,10 +79,23 @@ class Newcomer:
         return answer
 
 
-def run_to_its_end(newcomer: Newcomer, kills: Kills | None = None) -> list[Step]:
+class Striking(Protocol):
+    """Who strikes in the middle of a step; then it is to be asked for anew."""
+
+    def is_due(self, line: str) -> bool:
+        """Whether this step is cut off."""
+
+    def strike(self, line: str, call: subprocess.Popen[str]) -> None:
+        """Strike once the call has got so far."""
+
+
+def run_to_its_end(
+    newcomer: Newcomer, kills: Striking | None = None, *, forgiving: bool = False
+) -> list[Step]:
     """Drive a project until it has ended, and return the steps that were taken.
 
     With `kills`, all processes die in the middle of each step before it is let through.
+    `forgiving`: what a command has begun may come to nothing; it may not be refused.
     """
     site, steps = newcomer.site, list[Step]()
     last: tuple[Step, str] | None = None
@@ -96,7 +110,11 @@ def run_to_its_end(newcomer: Newcomer, kills: Kills | None = None) -> list[Step]
         found = (step, standing(site))
         assert found != last or not step.why, f"done again, and again to be done: {step}"
         last = found
-        check(site.sow(*step.words, expect=None), step, is_killed=kills is not None)
+        ended = site.sow(*step.words, expect=None)
+        if forgiving:
+            check_forgiving(ended, step)
+        else:
+            check(ended, step, is_killed=kills is not None)
     return steps
 
 
@@ -108,6 +126,15 @@ def check(result: Result, step: Step, *, is_killed: bool) -> None:
     if step.words[0] == "batch":
         fine.add(WANTS_SOMEBODY)
     assert result.code in fine, f"{step}: {result}"
+
+
+def check_forgiving(result: Result, step: Step) -> None:
+    """Fail where a printed command was refused; a conflict that it has found is a result."""
+    fine = {ExitCode.OK, ExitCode.STILL_RUNNING, ExitCode.FAILED}
+    words = f"{result.out}{result.err}"
+    in_conflict = step.words[0] == "merge" and " conflicts with " in words
+    in_conflict |= step.words[:2] == ("clone", "update") and "has conflicts" in words
+    assert result.code in fine or in_conflict, f"refused: {step}: {result}"
 
 
 def standing(site: Site) -> str:

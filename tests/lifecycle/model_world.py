@@ -221,7 +221,8 @@ def merge(world: World, words: Sequence[str]) -> None:
         world.facts = replace(world.facts, verdict_holds=False)
         return
     cause, clone = ("check_failed", "") if outcome < 0.8 else ("merge_conflict", "behind")
-    world.change(tasks[0].id, ended=cause, ended_verb="merge", clone=clone)
+    fields = {"ended_verb": "merge", "was_together": len(tasks) > 1}
+    world.change(tasks[0].id, ended=cause, clone=clone, **fields)
 
 
 def update(world: World, words: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ implementer:*)
     until grep -A1 '"agent", "spawn"' '{calls}' | grep -q '"next"'; do sleep 0.1; done
     echo Hello >greeting.txt
     sow agent log "Wrote it" && sow task set status needs_review;;
-reviewer:)
+reviewer:project)
     sow review accept --project --summary "It is a greeting.";;
 reviewer:*)
     sow review accept "$SOW_TASK_ID" --summary "It is a greeting.";;

@@ -24,7 +24,7 @@ implementer:*)
     echo line >>"$SOW_TASK_ID.txt"
     sow agent log "Did the work"
     sow task set status needs_review;;
-reviewer:)
+reviewer:project)
     if [ "$(ls [0-9]*.txt | wc -l)" -lt 4 ]; then
         echo "A fourth is missing." >"$HOME/findings.md"
         sow review correct --project --file "$HOME/findings.md"

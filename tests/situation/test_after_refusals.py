@@ -14,9 +14,11 @@ from situation.refusal_site import RefusalSite
 
 import sow
 from sow.errors import SowError
+from sow.ids import TaskId
 from sow.jobs.database import open_queue
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
+from sow.schema.job_terms import MergeTerms
 from sow.schema.task import TaskStatus
 
 
@@ -154,3 +156,15 @@ def test_the_end_of_a_project_is_to_be_committed_until_it_is(site: RefusalSite) 
     (line,) = site.next_lines()
     assert line.startswith('sow project new "<name>"')
     assert "commit" not in line
+
+
+def test_a_red_check_of_several_is_nobodys_before_each_was_merged_alone(site: RefusalSite) -> None:
+    site.work("010", "file", "two\n")
+    site.work("020", "other", "two\n")
+    red = {"verb": Verb.MERGE, "agent": "", "executor": None, "state": JobState.FAILED}
+    why = {"cause": Cause.CHECK_FAILED, "reason": "unit: exit code 1", "settled": 1}
+    both = MergeTerms(tasks=(TaskId("010"), TaskId("020")))
+    site.desk.insert(task_id="010", terms=both, **red, **why)
+    assert site.first() == "sow merge 010 --wait 100s"
+    site.desk.insert(task_id="010", terms=MergeTerms(tasks=(TaskId("010"),)), **red, **why)
+    assert commands(site.next_lines()) == ["sow merge 020", "sow task reopen 010"]
