@@ -213,9 +213,10 @@ def _computed(
 
 def _left_out(main: MainCheckout, part: _Part) -> list[str]:
     """Say what of a task's work is sow's own, and was not merged."""
-    commit, place = part.candidate.commit, part.candidate.place
-    facts = place.facts(place.base or commit)
-    found = difference(view_of(main.repository.top), facts, commit, part.onto)
+    commit, place, view = part.candidate.commit, part.candidate.place, view_of(main.repository.top)
+    base = place.base or view.text("merge-base", commit, part.onto, accepted=(0, 1)) or commit
+    facts = place.facts(base)
+    found = difference(view, facts, commit, part.onto)
     if not found.state_files:
         return []
     return [f"task {part.candidate.task.id}: {left_out_words(facts, found.state_files, commit)}"]

@@ -29,7 +29,6 @@ from sow.git.repository import Repository
 from sow.git.view import View, view_of
 from sow.git.working_trees import working_tree_of
 from sow.lifecycle.refusal_steps import first_after
-from sow.state.kept.putback import let_go
 
 KIND = "moving"
 SHOWN = 12
@@ -167,10 +166,7 @@ def _bring_along(
     changes = [c for c in changes_between(view, old, new) if c.path not in since]
     own = set(staged_paths(view, changes))
     changes = [change for change in changes if change.path not in own]
-    removed = [folder / change.path for change in changes if not change.will_be_there]
-    let_go(removed)
     left = write_files(view, _written(view, changes), _git_path(view, "sow/draft"))
-    let_go(removed)
     step("files written")
     with own_locks(main, _git_path(view, "index.lock")):
         write_index(view, changes)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import msgspec
 
 from sow.config.config_errors import InvalidConfiguration
-from sow.files import NotAFile, read_regular
+from sow.files import NotAFile, read_regular, refuse_link_out
 from sow.schema.config import ExecutorSection, SettingsSection
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def read_source(path: Path, type: type[T]) -> Source[T]:
     Raises InvalidConfiguration.
     """
     try:
+        refuse_link_out(path)
         text = read_regular(path, CONFIG_LIMIT)
     except FileNotFoundError:
         return Source(path=path, exists=False, text=b"", content=type())

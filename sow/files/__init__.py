@@ -21,7 +21,13 @@ from sow.files.inside import (
     remove_file,
 )
 from sow.files.locking import holds_a_lock, locked_folder, locked_once
-from sow.files.reading import open_regular, read_inside, read_regular, read_regular_in
+from sow.files.reading import (
+    open_regular,
+    read_inside,
+    read_regular,
+    read_regular_in,
+    refuse_link_out,
+)
 from sow.files.writing import (
     append_durably,
     remove_empty,
@@ -51,6 +57,7 @@ __all__ = [
     "read_regular",
     "read_regular_in",
     "refuse_leading_out",
+    "refuse_link_out",
     "remove_empty",
     "remove_file",
     "sync_folder",

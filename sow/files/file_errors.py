@@ -44,8 +44,20 @@ class NotWritten(StateError):
         )
 
 
-class LeadsOut(StateError):
-    """A link on the way to what was to be written leads out of the repository."""
+class NotAFile(StateError):
+    """What should be a regular file of a sensible size is something else, or cannot be read."""
+
+    def __init__(self, path: Path, reason: str, *, hint: str = "") -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(
+            f"{path} cannot be used: {reason}",
+            hint=hint or "Put a readable file in its place, or restore it with git.",
+        )
+
+
+class LeadsOut(NotAFile):
+    """A link on the way to a file or folder leads out of the repository: it is not followed."""
 
     def __init__(self, link: Path, root: Path) -> None:
         self.link = link
@@ -61,21 +73,9 @@ class LeadsOut(StateError):
             else ""
         )
         super().__init__(
-            f"{link} is a link that leads out of the repository, to {self.target}; nothing was"
-            " written through it",
+            link,
+            f"it is a link that leads out of the repository, to {self.target}",
             hint=f"Remove the link: `rm {name}`.{copying} Then run the same again.",
-        )
-
-
-class NotAFile(StateError):
-    """What should be a regular file of a sensible size is something else, or cannot be read."""
-
-    def __init__(self, path: Path, reason: str, *, hint: str = "") -> None:
-        self.path = path
-        self.reason = reason
-        super().__init__(
-            f"{path} cannot be used: {reason}",
-            hint=hint or "Put a readable file in its place, or restore it with git.",
         )
 
 

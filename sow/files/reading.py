@@ -106,6 +106,15 @@ def _all_of(descriptor: int, path: Path, limit: int) -> bytes:
     return b"".join(parts)
 
 
+def refuse_link_out(path: Path) -> None:
+    """Raise LeadsOut for a file below `.sow` that is a link out of the repository.
+
+    Messages quote what a file holds that cannot be read as what it should be.
+    """
+    if os.path.islink(path):  # noqa: PTH114 - false where that may not be asked
+        refuse_leading_out(path)
+
+
 def read_inside(path: Path, root: Path, limit: int) -> bytes:
     """Return all of a regular file that lies below `root`, links followed, as `read_regular` does.
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from msgspec import UNSET
 
-from sow.files import read_regular, write_atomically
+from sow.files import read_regular, refuse_link_out, write_atomically
 from sow.state.due_entries import settle
 from sow.state.kept.copies import read, wrote
 from sow.state.kept.guard import has_changed
@@ -54,6 +54,7 @@ def read_bytes(path: Path, kept: Kept | None = None) -> bytes:
 
 
 def _read(path: Path) -> bytes | None:
+    refuse_link_out(path)
     try:
         return read_regular(path, STATE_LIMIT)
     except FileNotFoundError:

@@ -11,7 +11,14 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from pathlib import Path
 from typing import TypeVar
 
-from sow.files import FolderMissing, NotAFile, NotWritten, locked_once, read_regular
+from sow.files import (
+    FolderMissing,
+    NotAFile,
+    NotWritten,
+    locked_once,
+    read_regular,
+    refuse_link_out,
+)
 from sow.ids import SLUG_PATTERN, TASK_ID_PATTERN
 from sow.paths import Workspace
 from sow.schema.project import Project, ProjectState
@@ -197,6 +204,7 @@ class _Reader:
     def _state(self, path: Path, form: type[T]) -> StateFile[T] | None:
         """Read a state file; keep what is wrong with it. One with marks is told of elsewhere."""
         try:
+            refuse_link_out(path)
             text = read_regular(path, STATE_LIMIT)
         except FileNotFoundError:
             rest = first_file(path.parent)

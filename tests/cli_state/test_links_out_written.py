@@ -84,7 +84,8 @@ def test_a_link_out_is_refused_and_its_removal_is_what_helps(
     before, inside = content(outside), content(tmp_path)
     done = begun(*words)
     assert done.code == 4, done
-    assert f"{link} is a link that leads out of the repository, to {outside}/theirs" in done.err
+    assert f"{link} cannot be used: it is a link that leads out of the repository" in done.err
+    assert f"to {outside}/theirs\n" in done.err
     assert content(outside) == before
     assert content(tmp_path) == inside, "nothing was half written"
 

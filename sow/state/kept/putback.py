@@ -13,12 +13,11 @@ from pathlib import Path
 from sow.clock import format_time, utc_now
 from sow.errors import StateError
 from sow.files import locked_once, make_folder, move, remove_file, write_atomically
-from sow.paths import SOW_FOLDER
 from sow.state.kept import keeper_hooks
 from sow.state.kept.copies import LOG, UNREADABLE, agrees, forget, keep, read
 from sow.state.kept.git_rest import is_at_rest
 from sow.state.kept.history import came_before
-from sow.state.kept.store import Kept, kept_at
+from sow.state.kept.store import Kept
 from sow.state.log_writing import LogEntry, write_entry
 
 STATE = "state.yaml"
@@ -79,19 +78,6 @@ def adopt(kept: Kept, names: Iterable[str] | None = None) -> None:
             data = read(f"{kept.sow}/{name}")
             if read(kept.copy(name)) is None and isinstance(data, bytes) and _is_valid(name, data):
                 keep(kept, name, data)
-
-
-def let_go(paths: Iterable[Path]) -> None:
-    """Keep those of the files beside a project no longer that a command of ours removes.
-
-    Called before the removal, so that nobody puts them back, and after it, for whoever
-    has kept one anew meanwhile.
-    """
-    for path in paths:
-        if path.name in FOUNDATION and path.parent.name == SOW_FOLDER:
-            kept = kept_at(path.parent.parent)
-            if kept is not None:
-                forget(kept, path.name)
 
 
 def _locked(folder: Path) -> AbstractContextManager[object]:
