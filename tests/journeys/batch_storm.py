@@ -1,4 +1,4 @@
-"""A storm of SIGKILLs over a batch: its callers, workers, supervisors and the git of its steps die.
+"""A storm of SIGKILLs over a batch: its callers, workers and supervisors die, and all their gits.
 
 Layers of diamonds, each task in a clone, checked, reviewed and merged. Some authors
 leave a red check first, some are corrected, some write to a file that others change too.
@@ -9,8 +9,9 @@ import os
 import random
 import signal
 import subprocess
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,16 @@ from typing import Any
 import yaml
 from journeys.batch_site import add
 from journeys.callers import queue
+from journeys.git_hunt import ALL_WINDOWS, GitHunt
 from journeys.gitsite import git, make_repository
 from journeys.site import Site, wait_until
 from journeys.staff import shell_executor
-from journeys.storm_verdict import carriers, processes_with
+from journeys.storm_verdict import PROMISES, carriers
 
 from sow.errors import ExitCode
 from sow.jobs import jobs, leases, workers
 from sow.paths import Workspace
+from sow.schema.batch import ItemState
 
 AUTHOR = """
 cat >/dev/null
@@ -58,7 +61,12 @@ fi
 CHECK = "! grep -rqx bad --include='[0-9]*' ."
 KINDS = ("plain", "plain", "plain", "red", "corrected")
 CALL = ("batch", "run", "--check", "--review", "--merge", "--max-iterations", "20", "--json")
-VICTIMS = ("worker", "supervisor", "caller", "git")
+VICTIMS = ("worker", "supervisor", "caller")
+PERSON = ItemState.NEEDS_PERSON.value
+WHOLE = "a whole process"
+"""The window in which one of these dies; those of a git are `git_hunt`'s."""
+KILLED = "was ended by signal"
+"""What a call says whose own git was killed once too often."""
 
 
 def layers(count: int) -> dict[str, list[str]]:
@@ -80,14 +88,25 @@ def layers(count: int) -> dict[str, list[str]]:
 class BatchStorm:
     """A storm over one site."""
 
-    def __init__(self, site: Site, seed: int, *, tasks: int, kills: int) -> None:
+    def __init__(self, site: Site, seed: int, *, tasks: int, kills: int, gits: int) -> None:
         self.site, self.kills_left = site, kills
+        self.begun = time.monotonic()
+        self.temporary = site.base / "temporary"
+        self.temporary.mkdir()
+        site.env["TMPDIR"] = str(self.temporary)
         self.chance = random.Random(seed)
         self.before = layers(tasks)
         self.kills: Counter[str] = Counter()
         self._prepare()
-        self.caller = site.start(*CALL, stderr=subprocess.DEVNULL)
+        self.hunt = GitHunt(site, random.Random(seed), kills=gits)
+        self._call()
         self.result: dict[str, Any] = {}
+        self.called: set[tuple[str, str]] = set()
+        """The tasks for which a person was called meanwhile, and why."""
+
+    def _call(self) -> None:
+        self.caller = self.site.start(*CALL)
+        self.hunt.caller = self.caller.pid
 
     def _prepare(self) -> None:
         site = self.site
@@ -128,24 +147,41 @@ class BatchStorm:
 
     def run(self, seconds: float) -> None:
         """Let the storm pass: strike, and call again, until the batch is over."""
-        wait_until(self._step, "the batch is over", seconds=seconds)
+        self.hunt.start()
+        try:
+            wait_until(self._step, "the batch is over", seconds=seconds)
+        finally:
+            self.hunt.stop()
 
     def _step(self) -> bool:
         if self.caller.poll() is not None:
-            assert self.caller.stdout is not None
-            out = self.caller.stdout.read()
+            out, err = self.caller.communicate()
             if self.caller.returncode == 0:
                 self.result = json.loads(out)
                 return True
             if self.caller.returncode == ExitCode.FAILED:
                 left = [item for item in json.loads(out)["items"] if item["state"] != "done"]
                 raise AssertionError(f"{left}\n{self.site.worker_logs()}")
-            # It was killed, or three workers that it had started: it says so, and is called again.
-            assert self.caller.returncode in (-signal.SIGKILL, ExitCode.QUEUE), out
-            self.caller = self.site.start(*CALL, stderr=subprocess.DEVNULL)
+            # It was killed, or three workers that it had started, or its git, again and again: it
+            # says so, and is called again.
+            is_told = self.caller.returncode == ExitCode.STATE and KILLED in err
+            known = self.caller.returncode in (-signal.SIGKILL, ExitCode.QUEUE)
+            assert known or is_told, (self.caller.returncode, out, err)
+            self._call()
+        self._look()
         if self.kills_left and self.chance.random() < 0.02:
             self._strike(self.chance.choice(VICTIMS))
         return False
+
+    def _look(self) -> None:
+        """Tell the hunt which workers there are, and see whether a person is called."""
+        if not Workspace(self.site.root).queue_db.exists():
+            return
+        with closing(queue(self.site)) as database:
+            found = workers.registered(database)
+            rows = database.rows(f"select task_id, reason from batch_item where state = '{PERSON}'")
+        self.hunt.workers = frozenset(record.process.pid for record in found)
+        self.called |= {(str(row["task_id"]), str(row["reason"])) for row in rows}
 
     def _strike(self, victim: str) -> None:
         pids = self._victims(victim)
@@ -159,8 +195,6 @@ class BatchStorm:
     def _victims(self, victim: str) -> list[int]:
         if victim == "caller":
             return [self.caller.pid]
-        if victim == "git":
-            return [pid for pid in processes_with(f"HOME={self.site.env['HOME']}") if _is_git(pid)]
         if not Workspace(self.site.root).queue_db.exists():
             return []
         with closing(queue(self.site)) as database:
@@ -168,6 +202,23 @@ class BatchStorm:
                 return [record.process.pid for record in workers.registered(database)]
             last = [jobs.last_attempt(database, job) for job in leases.leased_jobs(database)]
         return [one.supervisor.pid for one in last if one is not None and one.supervisor]
+
+    def facts(self, broken: Sequence[str]) -> dict[str, Any]:
+        """Return what the storm has come to, as a proof's page has it."""
+        with closing(queue(self.site)) as database:
+            counts = database.rows("select count(*) as jobs from job")[0]["jobs"]
+            agents = database.rows("select count(*) as runs from attempt")[0]["runs"]
+        gits = [[window, "git", self.hunt.kills[window]] for window in ALL_WINDOWS]
+        whole = [[WHOLE, victim, self.kills[victim]] for victim in VICTIMS]
+        return {
+            "jobs": counts,
+            "agents": agents,
+            "kills": [*gits, *whole],
+            "moments": 0,
+            "stops": 0,
+            "broken": {word: _count(word, broken) for word in PROMISES},
+            "seconds": round(time.monotonic() - self.begun),
+        }
 
     def broken(self) -> Iterator[str]:
         """Yield the promises that were broken, a sentence each."""
@@ -191,7 +242,19 @@ class BatchStorm:
                 yield f"failed: {task} was merged before {before}"
             if site.task(task)["status"] != "completed":
                 yield f"failed: {task} is {site.task(task)['status']}"
+        for task, reason in sorted(self.called):
+            yield f"failed: {task} wanted a person: {reason}"
         yield from self._left()
+        yield from self._branches()
+
+    def _branches(self) -> Iterator[str]:
+        """End the project, and yield what its tasks' branches leave that are all merged."""
+        for words in (("project", "abandon"), ("clone", "prune", "--all-projects")):
+            ended = self.site.sow(*words, expect=None)
+            if ended.code:
+                yield f"failed: {' '.join(words)}: {ended.out}{ended.err}"
+        if left := git(self.site, "for-each-ref", "--format=%(refname)", "refs/heads/sow").split():
+            yield f"left: branches: {left}"
 
     def _left(self) -> Iterator[str]:
         site = self.site
@@ -213,6 +276,12 @@ class BatchStorm:
             wait_until(lambda: not carriers(site.root), "no process is left", seconds=30)
         if pids := carriers(site.root):
             yield f"left: running: {pids}"
+        if names := sorted(path.name for path in self.temporary.glob("sow-*")):
+            yield f"left: temporary folders: {names}"
+        if notes := list((site.root / ".git/sow/locks").glob("*")):
+            yield f"left: notes of locks: {notes}"
+        if locks := list((site.root / ".git").rglob("*.lock")):
+            yield f"left: locks of git: {locks}"
         with closing(queue(site)) as database:
             for table in ("lease", "task", "aside", "merge_turn"):
                 if rows := database.rows(f"select * from {table}"):
@@ -222,9 +291,5 @@ class BatchStorm:
                 yield f"failed: batches {[tuple(row) for row in ended]}"
 
 
-def _is_git(pid: int) -> bool:
-    """Whether a process is a git that sow has started itself: in a group of its own."""
-    with suppress(OSError):
-        name = Path(f"/proc/{pid}/comm").read_text().strip()
-        return name == "git" and os.getpgid(pid) == pid
-    return False
+def _count(promise: str, broken: Sequence[str]) -> int:
+    return sum(sentence.startswith(f"{promise}:") for sentence in broken)

@@ -7,16 +7,19 @@ from proving import FOLDER, hand_in, seeds
 
 pytestmark = [pytest.mark.storm, pytest.mark.xdist_group("storms")]  # one at a time
 
-TASKS, KILLS = (60, 60) if FOLDER else (16, 20)
+TASKS, KILLS, GITS = (20, 20, 160) if FOLDER else (16, 10, 20)
+FEWEST = 150 if FOLDER else 5
+"""How many kills a storm must come to: of ten seeds at least 1,500."""
 LONGEST_SECONDS = 3600.0
 
 
-@pytest.mark.parametrize("seed", seeds(7, 19, 31, 53, 71))
+@pytest.mark.parametrize("seed", seeds(7, 19, 31, 53, 71, 83, 97, 113, 131, 149))
 def test_a_batch_is_done_whoever_is_killed(site: Site, seed: int) -> None:
-    storm = BatchStorm(site, seed, tasks=TASKS, kills=KILLS)
+    storm = BatchStorm(site, seed, tasks=TASKS, kills=KILLS, gits=GITS)
     storm.run(LONGEST_SECONDS)
     broken = list(storm.broken())
-    killed = {f"{victim} killed": count for victim, count in sorted(storm.kills.items())}
-    hand_in("storm over a batch", seed, {"tasks": TASKS, **killed, "broken": len(broken)})
+    facts = storm.facts(broken)
+    print(f"kills of the storm over a batch, seed {seed}: {facts}, met {storm.hunt.met}")
+    hand_in("storm over a batch", seed, facts)
     assert broken == []
-    assert storm.kills.total() > 0
+    assert sum(count for _, _, count in facts["kills"]) >= FEWEST
