@@ -26,9 +26,11 @@ from sow.clones.taken_over import keep_out_of_commits, settle_in
 from sow.errors import StateError
 from sow.files import NotWritten
 from sow.git.git_errors import GitRefused
+from sow.git.promised import fetch_promised, is_partial
 from sow.git.repository import Repository, refuse_old_git
 from sow.git.run import LONG_SECONDS, git, git_environment
 from sow.git.settings_text import add_settings
+from sow.git.view import view_of
 
 WITHOUT_STATE = (("core.sparseCheckout", "true"), ("core.sparseCheckoutCone", "false"))
 """The settings by which a part of the commit is not checked out."""
@@ -93,7 +95,7 @@ def make_clone(order: CloneOrder, *, step: Callable[[str], None] = no_step) -> M
     """Return the clone of a task, made if it is not there. The caller holds its lock.
 
     A clone that is whole is left as it is; one that is not, and in which no
-    session has begun, is made again. Raises GitTooOld, GitRefused (a full disk
+    session has begun, is made again. Raises GitTooOld, PromisedNotFetched, GitRefused (a full disk
     and a path that git refuses among them), BranchInPlaceOfFolder,
     DependencyConflict, PlaceTaken, NotWritten; nothing is in the clone's place
     then that was not there before.
@@ -109,6 +111,8 @@ def make_clone(order: CloneOrder, *, step: Callable[[str], None] = no_step) -> M
     elif os.path.lexists(place.path):
         raise PlaceTaken(place)
     refuse_branch_in_the_way(order.repository, place.branch)
+    if is_partial(order.repository):
+        fetch_promised(order.repository, _begins_with(order))
     making = Making(order, draft_path(place.path))
     try:
         for name, act in STEPS.items():
@@ -120,6 +124,16 @@ def make_clone(order: CloneOrder, *, step: Callable[[str], None] = no_step) -> M
         raise
     assert making.mark is not None  # noqa: S101 - the steps have written it
     return MadeClone(making.mark, is_new=True, notes=tuple(making.notes))
+
+
+def _begins_with(order: CloneOrder) -> list[str]:
+    """Return the commits of the repository whose files a clone may need."""
+    view = view_of(order.repository.top)
+    earlier = view.commit_of(f"refs/heads/{order.place.branch}")
+    commits = [order.base, *(each.commit for each in order.dependencies)]
+    if order.place.base is not None and view.commit_of(order.place.base) is not None:
+        commits.append(order.place.base)
+    return [*commits, earlier] if earlier is not None else commits
 
 
 def finish_clone(place: Place) -> CloneMark:

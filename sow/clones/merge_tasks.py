@@ -27,6 +27,7 @@ from sow.clones.steps import no_step, note_path
 from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.files import NotWritten, locked_folder
+from sow.git.promised import fetch_promised
 from sow.git.view import view_of
 from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.task_ways import solving
@@ -127,6 +128,7 @@ def merge_tasks(
         left = list(complete_move(main.repository, branch, patience=patience))
     for number in range(1, MOST_TRIES + 1):
         onto = branch_tip(main, branch)
+        fetch_promised(main.repository, [onto])
         found = candidates(main, task_ids)
         step("branches brought in")
         parts, result = _computed(main, branch, onto, found, way=way, fresh=fresh)

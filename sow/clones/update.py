@@ -24,6 +24,7 @@ from sow.git.identity import identity_of
 from sow.git.inert_refs import read_head, read_text, remove_file, write_branch, write_file
 from sow.git.merge_tree import MergedTree, merge_trees, with_paths_of
 from sow.git.private_view import index_of, private_view, real_git_dir, view_folder
+from sow.git.promised import fetch_promised
 from sow.git.repository import Repository, commit_of
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, as_records
@@ -93,6 +94,7 @@ def update_clone(
     wanted = commit_of(main.top, f"refs/heads/{project}")
     if wanted is None:
         raise CannotUpdate(facts, f"there is no branch {project}")
+    fetch_promised(main, [wanted])
     with private_view(facts.path, main) as view:
         here = _here(view, facts)
         if view.commit_of(wanted) and view.is_ancestor(wanted, here):

@@ -1,5 +1,7 @@
 """What the doctor says of the repository's git."""
 
+import subprocess
+
 from doctor.clinic import Clinic
 from journeys.gitsite import git, make_repository
 
@@ -21,3 +23,18 @@ def test_a_name_that_git_does_not_know_is_told_and_the_remedy_helps(clinic: Clin
         words = command.strip("`").replace('"Your Name"', "Me").split()
         git(clinic.site, *words[1:2], *words[3:])
     assert [one for one in clinic.findings() if one["check"] == "identity"] == []
+
+
+def test_a_partial_clone_is_told_with_its_remote(clinic: Clinic) -> None:
+    site = clinic.site
+    make_repository(site)
+    clinic.site.project("010")
+    assert [one for one in clinic.findings() if one["check"] == "partial"] == []
+    git(site, "config", "uploadpack.allowFilter", "true")
+    site.root.rename(site.base / "origin")
+    words = ("clone", "-q", "--filter=blob:none", f"file://{site.base}/origin", str(site.root))
+    subprocess.run(["git", *words], check=True)
+    (site.base / "origin/.sow").rename(site.root / ".sow")
+    found = clinic.one("partial")
+    assert found["level"] == "note"
+    assert "is fetched from origin" in found["text"]
