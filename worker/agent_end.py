@@ -46,6 +46,7 @@ from worker.task_state import (
     restore_state,
     session_seen,
 )
+from worker.unchanged import notes_on, tree_is_old
 
 __all__ = [
     "decide_next",
@@ -123,6 +124,9 @@ def _follow(
     session = both(session, _tells_files(running))
     session = both(session, puts_back_judgements(running))
     own_word = _authors_word(context, running, job)
+    result = running.gathering.result if running.gathering is not None else None
+    # Before the task's lock is taken: in a large tree it takes a moment.
+    is_old = following.step is Step.DONE and result is None and _tree_is_old(context, job)
     is_final = False
 
     def change(task: Task) -> Mapping[str, Any]:
@@ -141,6 +145,9 @@ def _follow(
 
     def record(task: Task) -> None:
         nonlocal is_final
+        if following.step is Step.DONE and kind_of(job).makes_work:
+            noted = notes_on(task, job, result, tree_is_old=is_old)
+            spent["warnings"] = (*spent.get("warnings", job.warnings), *noted)
         is_final = follow(context, job, running.lease, verdict, following, task.status, spent)
 
     if following.step is Step.FAIL:
@@ -149,6 +156,11 @@ def _follow(
     change_under_lease(context, job, running.lease, change, record)
     if is_final:
         tell_of_end(context, job)
+
+
+def _tree_is_old(context: WorkerContext, job: Job) -> bool:
+    """Whether no file of the checkout was written since a job began."""
+    return job.started_at is not None and tree_is_old(context.workspace.root, job.started_at)
 
 
 def _tells_files(running: Running) -> Change:

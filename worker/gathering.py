@@ -51,6 +51,8 @@ class Gathered:
     """All that the task has changed; None where that cannot be told."""
     warnings: tuple[str, ...] = ()
     """What a person should look at, a sentence each."""
+    commit: str | None = None
+    """The last commit of the task's branch."""
     clone: TaskClone | None = None
     """Where the clone is, by sow's own word: an agent can write another into its task's state."""
 
@@ -199,7 +201,7 @@ def _change_of(main: MainCheckout, place: Place, base: str, warnings: list[str])
         warnings.append(left_out_words(facts, change.state_files, change.commit or base))
     if change.steers:
         warnings.append(f"its change steers agents or machines: {named(change.steers)}")
-    return Gathered(tuple(map(readable, change.files)), tuple(warnings))
+    return Gathered(tuple(map(readable, change.files)), tuple(warnings), change.commit)
 
 
 def _warnings_of(left: Leftovers, clone: Path) -> list[str]:

@@ -13,6 +13,10 @@ import msgspec
 from sow.errors import UsageError
 
 TEMPLATES = Path(__file__).parent / "templates"
+WITHOUT_FILES = frozenset(
+    {"orchestrator", "planner", "researcher", "reviewer", "security-reviewer"}
+)
+"""The roles whose work need not be a changed file: tasks, answers, verdicts."""
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,6 +25,8 @@ class Deed(StrEnum):
     """A review's corrections go back to the author."""
     MEND = "mend"
     """A red check goes back to the author."""
+    ASK_FOR_CHANGE = "ask_for_change"
+    """Its author has reported work and changed nothing: it is asked once before anybody judges."""
     SOLVE = "solve"
     """A conflict goes back to the author."""
     UPDATE = "update"
@@ -43,7 +45,7 @@ class Deed(StrEnum):
 
 RETURNS = frozenset({Deed.CORRECT, Deed.MEND})
 """The deeds that are counted against `max_iterations`."""
-OF_AGENTS = RETURNS | {Deed.SPAWN, Deed.GO_ON, Deed.REVIEW, Deed.SOLVE}
+OF_AGENTS = RETURNS | {Deed.SPAWN, Deed.GO_ON, Deed.REVIEW, Deed.SOLVE, Deed.ASK_FOR_CHANGE}
 """The deeds by which an agent is put to work."""
 
 

@@ -106,6 +106,10 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     last: EndedJob | None = None
     returns: int = 0
     """How often the work was given back to its author since a person last had a hand in it."""
+    changed_nothing: bool = False
+    """Whether its author has reported work last and changed nothing."""
+    asked_for_change: int = 0
+    """How often it was asked about that since a person last had a hand in it."""
     conflicts_handed: int = 0
     """How often a conflict was handed to it since then."""
     updates: int = 0

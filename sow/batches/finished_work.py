@@ -110,6 +110,9 @@ def _to_be_judged(item: ItemFacts, policy: BatchPolicy) -> Standing:
     if item.verdict is ReviewVerdict.CORRECTIONS and item.feedback_is_open:
         return _given_back(item, policy, Deed.CORRECT)
     accepted = item.verdict is ReviewVerdict.ACCEPTED and item.verdict_stands
+    judges = policy.check or policy.review
+    if judges and item.changed_nothing and not item.asked_for_change and not accepted:
+        return wants(item, ItemState.CORRECTING, Deed.ASK_FOR_CHANGE)
     if policy.check and not item.check_stands and item.clone_is_gone:
         return _without_clone(item)
     if policy.check and not item.check_stands:

@@ -29,7 +29,7 @@ from sow.paths import Workspace
 from sow.schema.batch import Batch, BatchItem, BatchState
 from sow.schema.budget import Amounts, ReachedBudget
 from sow.schema.causes import CAUSES, Cause, RetryRule
-from sow.schema.job import NOT_BROUGHT_BACK, WAITING_STATES, HeldFor, JobState
+from sow.schema.job import CHANGED_NOTHING, NOT_BROUGHT_BACK, WAITING_STATES, HeldFor, JobState
 from sow.schema.kinds import KINDS
 from sow.schema.project import Project
 from sow.schema.task import FeedbackStatus, ReviewVerdict, Task, TaskReview, TaskStatus
@@ -108,6 +108,11 @@ class _History:
         """Why the work of the last author is in its clone alone; empty where it is not."""
         warnings = self.authors[-1].warnings if self.authors else ()
         return next((words for words in warnings if words.startswith(NOT_BROUGHT_BACK)), "")
+
+    @property
+    def changed_nothing(self) -> bool:
+        """Whether the last author has reported work and changed nothing."""
+        return bool(self.authors) and CHANGED_NOTHING in self.authors[-1].warnings
 
     @property
     def persons(self) -> int:
@@ -241,6 +246,8 @@ class _Look:
             live=self._live(item.task_id, history),
             last=self._paid_for(last),
             returns=history.count(RETURNS, item.forgiven),
+            changed_nothing=history.changed_nothing,
+            asked_for_change=history.count((Deed.ASK_FOR_CHANGE,), item.forgiven),
             conflicts_handed=history.count((Deed.SOLVE,), item.forgiven),
             updates=history.updates_in_a_row(item.forgiven),
             steps=max((job.step or 0 for job in history.jobs), default=0),

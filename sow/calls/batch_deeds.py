@@ -32,7 +32,7 @@ from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.jobs.jobs import StepIsTaken
-from sow.prompts.compose import check_message
+from sow.prompts.compose import NOTHING_CHANGED, check_message
 from sow.schema.batch import Batch
 from sow.schema.job import Verb
 from sow.schema.job_terms import CheckTerms, MergeWay
@@ -136,6 +136,10 @@ def _red_words(work: Work, task: Task) -> list[str]:
 
 def _in_words(result: CommandResult) -> str:
     return "\n".join([f"{result.name}: {result.reason}", *result.lines])
+
+
+def _ask_for_change(work: Work, step: Step) -> Request:
+    return _resume(work, step, NOTHING_CHANGED)
 
 
 def _solve(work: Work, step: Step) -> Request:
@@ -260,6 +264,7 @@ REQUESTS: Mapping[Deed, Callable[[Work, Step], Request]] = {
     Deed.REVIEW: _review,
     Deed.CORRECT: _correct,
     Deed.MEND: _mend,
+    Deed.ASK_FOR_CHANGE: _ask_for_change,
     Deed.SOLVE: _solve,
     Deed.UPDATE: _update,
     Deed.MERGE: _merge,

@@ -17,7 +17,7 @@ from sow.jobs.database import Database, open_existing_queue
 from sow.jobs.jobs import UnknownJob
 from sow.paths import Workspace
 from sow.reports.views import Seen
-from sow.schema.job import Job, JobState
+from sow.schema.job import CHANGED_NOTHING, Job, JobState
 
 JOB_ID_PATTERN = "[1-9][0-9]{0,17}"
 """A number that SQLite can hold. Nothing with a zero in front: so are tasks' ids written."""
@@ -78,7 +78,9 @@ def note_on(job: Job, seen: Seen) -> str:
         return f"unverifiable: see `sow job explain {job.id}`"
     if not job.state.is_final:
         return seen.standing
-    return "" if job.state is JobState.DONE else _first_line(job.reason)
+    if job.state is JobState.DONE:
+        return "changed nothing" if CHANGED_NOTHING in job.warnings else ""
+    return _first_line(job.reason)
 
 
 def _first_line(text: str) -> str:

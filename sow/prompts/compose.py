@@ -139,6 +139,14 @@ def conflict_message(branch: str, files: Sequence[str], more: str = "") -> str:
     return _join(CONFLICT, left, ask, more)
 
 
+NOTHING_CHANGED = (
+    "You reported your work as done, and nothing was changed: no file differs from what was there"
+    " before. Nobody has judged it yet. Do what the task asks. If it asks for no change, log why,"
+    " and report again."
+)
+"""The message to an author that has changed nothing."""
+
+
 def check_message(red: Sequence[str]) -> str:
     """Return the message that hands over a red check: what each command line has said."""
     lines = "\n\n".join(quoted(words) for words in red)

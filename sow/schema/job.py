@@ -81,6 +81,8 @@ WAITING_STATES = (JobState.QUEUED, JobState.BACKOFF, JobState.PARKED)
 
 NOT_BROUGHT_BACK = "its work was not brought into the repository"
 """How a job's warning begins whose work stayed in its clone: nobody can judge it so."""
+CHANGED_NOTHING = "its agent set needs_review and changed nothing"
+"""A job's warning: there is nothing to judge, unless the task asked for no change."""
 STEP_RETRIES = 2
 """How often a job without an agent is tried again whose program has crashed."""
 

@@ -45,6 +45,11 @@ COMPLETED = TaskStatus.COMPLETED
         (item(last=ended(Verb.SPAWN, cancel_asked=True)), PLAIN, S.WAITING, D.SPAWN),
         (item(refusal="No such program."), PLAIN, S.NEEDS_PERSON, None),
         (item(None, fault="It cannot be read."), PLAIN, S.NEEDS_PERSON, None),
+        # it has reported, and changed nothing: it is asked once, before anybody is paid
+        (finished(changed_nothing=True), ALL, S.CORRECTING, D.ASK_FOR_CHANGE),
+        (finished(changed_nothing=True, asked_for_change=1), ALL, S.CHECKING, D.CHECK),
+        (finished(changed_nothing=True), PLAIN, S.NEEDS_PERSON, None),
+        (accepted(changed_nothing=True), ALL, S.MERGING, D.MERGE),
         # somebody is at it
         (item(TaskStatus.IN_PROGRESS, live=live(Verb.SPAWN, "spawn")), ALL, S.RUNNING, None),
         (

@@ -50,6 +50,21 @@ def test_work_is_checked_reviewed_corrected_and_merged(site: Site) -> None:
     assert task["feedback"] == [{"file": "001.md", "status": "settled"}]
 
 
+def test_an_author_that_has_changed_nothing_is_asked_once_before_anybody_is_paid(
+    site: Site,
+) -> None:
+    repository(site, "010", "020", checks="test -e file")
+    site.script([author("true"), author("echo good >file"), accept("010")], "010")
+    site.script([author("true"), author("true"), author("echo good >file"), accept("020")], "020")
+    done = site.sow("batch", "run", "--check", "--review", "--json").json
+    assert done["counts"] == {"done": 2}, done
+    assert deeds(site, "010") == ["spawn", "ask_for_change", "check", "review"]
+    assert deeds(site, "020") == ["spawn", "ask_for_change", "check", "mend", "check", "review"]
+    told = {job["job"]: job["warnings"] for job in site.sow("job", "list", "--json").json_lines}
+    assert told[1] == ["its agent set needs_review and changed nothing"]
+    assert "changed nothing" in site.sow("job", "list").out
+
+
 def test_a_dependent_begins_with_what_was_merged(site: Site) -> None:
     repository(site, "010")
     add(site, {"020": ["010"]})
@@ -83,7 +98,7 @@ def test_a_conflict_is_handed_to_the_author_once(site: Site) -> None:
 
 def test_after_so_many_returns_a_person_is_asked_and_puts_it_back_to_work(site: Site) -> None:
     repository(site, "010", checks="grep -q good file")
-    site.script([author("echo bad >file")] * 3 + [author("echo good >file")], "010")
+    site.script([author("echo bad >>file")] * 3 + [author("echo good >file")], "010")
     words = ("batch", "run", "--check", "--accept", "check", "--max-iterations", "2")
     first = site.sow(*words, expect=1)
     assert "010 needs_person: a check is still red after 2 returns to its author" in first.out

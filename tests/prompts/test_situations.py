@@ -53,6 +53,7 @@ MESSAGES = {
     "nothing": "",
     "answer": "Take RS256.",
     "correction": compose.feedback_message([("001-x.md", "Line 3 is wrong.")]),
+    "nothing changed": compose.NOTHING_CHANGED,
     "red check": compose.check_message(["unit: exit code 1"]),
     "conflict": compose.conflict_message("main", ["a.py"]),
 }
