@@ -22,7 +22,10 @@ from sow.state.projects import read_project
 from sow.state.tasks import find_task
 from sow.state.verdicts import feedback_in
 
-NO_GOAL = "Not written down. `sow project set description` does that."
+NO_GOAL = (
+    "Not written down. This does:"
+    ' `sow project set description "<what is true when the goal is reached>"`'
+)
 NO_FEEDBACK = "Nothing."
 AWAITED = (FeedbackStatus.OPEN, FeedbackStatus.ADDRESSED)
 """The feedback that is not settled."""

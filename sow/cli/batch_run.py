@@ -74,7 +74,8 @@ def run(
     Tasks of a plan that is not approved and begun are refused, as by `sow agent spawn`.
 
     Exit: 0 all done, 1 any failed, blocked, wants a person, or the batch is
-    paused, 7 cancelled, 75 still running, 130 interrupted.
+    paused, 7 cancelled, 75 still running, 130 interrupted. With --detach 0 while
+    it goes on.
     """
     about_tasks(*tasks)
     caller = this_caller()

@@ -7,6 +7,7 @@ import shlex
 from contextlib import closing
 
 import click
+import msgspec
 
 from sow.batches.gathering import Seen
 from sow.batches.views import detail_of, listed, standings_of, view_of
@@ -78,11 +79,14 @@ def show(caller: Caller, database: Database, found: BatchLook, options: WaitOpti
         waits=ELSEWHERE if found.is_elsewhere else "",
         has_worker=bool(workers.staff(database, caller.workspace)),
     )
+    goes_on = detail.exit_code == ExitCode.STILL_RUNNING
+    if goes_on and options.detach:  # it was to be queued, and it is
+        detail = msgspec.structs.replace(detail, exit_code=int(ExitCode.OK))
     if options.as_json:
         echo_json(detail)
     else:
         print_batch(detail)
-        if detail.exit_code == ExitCode.STILL_RUNNING:
+        if goes_on:
             click.echo(_waiting(found.batch.id, options))
     return detail.exit_code
 

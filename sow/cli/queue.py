@@ -45,7 +45,10 @@ def status(as_json: bool) -> None:
             *[("nothing starts", words) for words in record["short_of"]],
             ("workers", str(alive) if alive else "none (a call starts one)"),
             ("slots taken", f"{slots} ({executors})" if executors else slots),
-            ("checks", f"{record['running_by_executor'].get('', 0)} of {record['checks']}"),
+            (
+                "checks",
+                f"{record['running_by_executor'].get('', 0)} of {record['step_concurrency']}",
+            ),
             (
                 "jobs",
                 ", ".join(f"{count} {state}" for state, count in record["jobs_by_state"].items())
@@ -103,7 +106,7 @@ def _record(caller: Caller, database: Database | None) -> dict[str, Any]:
         **facts,
         "worker_count": len(alive),
         "concurrency": config.worker.concurrency,
-        "checks": config.worker.checks,
+        "step_concurrency": config.worker.checks,
         "short_of": sorted({worker.short_of for worker in alive} - {""}),
     }
 

@@ -3,7 +3,6 @@
 What reads the tasks is imported when the options have been read.
 """
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +15,7 @@ from sow.errors import UsageError
 
 if TYPE_CHECKING:
     from sow.schema.task import Task
+    from sow.state.waiting import Among
 
 HEADER = ("ID", "STATUS", "AGENT", "PHASE", "ITERATION", "UPDATED", "WAITS FOR", "NAME")
 SPARE = ("ITERATION", "PHASE", "UPDATED")
@@ -62,7 +62,7 @@ def list_all(
         echo_json_lines(listed_view(workspace, task, among) for task in shown)
     elif shown:
         now, says_why = utc_now(), standing is not None
-        rows = [_row(task, among.unmet(task), now, says_why=says_why) for task in shown]
+        rows = [_row(task, _waits(task, among, says_why=says_why), now) for task in shown]
         echo_table(HEADER, rows, ["STATUS"], SPARE)
     elif not errors:
         first = "No tasks. Add one: sow task add NAME --agent implementer"
@@ -86,12 +86,19 @@ def _none(wanted: str | None, phase: str | None) -> str:
     return f"No task{of} is {wanted or 'there'}. `sow task list` shows them all."
 
 
-def _row(task: "Task", unmet: Mapping[str, str], now: float, *, says_why: bool) -> tuple[str, ...]:
-    """Return a task as a line of the table; `unmet` is what it waits for, by id."""
+def _waits(task: "Task", among: "Among", *, says_why: bool) -> str:
+    """Return what a task waits for: how each stands where that keeps it from ever beginning."""
+    ends = among.dead_ends(task)
+    unmet = among.unmet(task).items()
+    words = [f"{other} ({word})" if says_why or other in ends else other for other, word in unmet]
+    return f"{'blocked: ' if ends else ''}{', '.join(words)}" or "-"
+
+
+def _row(task: "Task", waits: str, now: float) -> tuple[str, ...]:
+    """Return a task as a line of the table; `waits` is what it waits for."""
     # Only a table has notes.
     from sow.cli.verdict_words import steering_note
 
-    waits = [f"{other} ({word})" if says_why else other for other, word in unmet.items()]
     note = steering_note(task)
     return (
         task.id,
@@ -100,6 +107,6 @@ def _row(task: "Task", unmet: Mapping[str, str], now: float, *, says_why: bool) 
         task.phase,
         str(task.iteration),
         ago(task.updated_at.timestamp(), now),
-        ", ".join(waits) or "-",
+        waits,
         f"{task.name} ({note})" if note else task.name,
     )

@@ -5,7 +5,7 @@ imported only where a file does not fit its schema.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -200,10 +200,19 @@ def _field_names(info: Any) -> list[str]:
 
 
 def _description(type: type[Any], keys: KeyPath) -> str:
-    """Return the `description` that the schema gives the value at `keys`, or nothing."""
+    """Return what the schema says of the value at `keys`, or nothing.
+
+    What is said with the rule itself counts before what is said of the field.
+    """
     parent = _info_at(type, keys[:-1])
     info = _child_info(parent, keys[-1]) if keys else None
-    for candidate in getattr(info, "types", (info,)):
-        if isinstance(candidate, msgspec.inspect.Metadata):
-            return str((candidate.extra_json_schema or {}).get("description", ""))
-    return ""
+    return next(filter(None, _descriptions(info)), "")
+
+
+def _descriptions(info: Any) -> Iterator[str]:
+    """Yield the descriptions of a type, the innermost first."""
+    if isinstance(info, msgspec.inspect.Metadata):
+        yield from _descriptions(info.type)
+        yield str((info.extra_json_schema or {}).get("description", ""))
+    for inner in getattr(info, "types", ()):
+        yield from _descriptions(inner)

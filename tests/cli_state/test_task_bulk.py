@@ -156,3 +156,27 @@ def test_an_agent_that_does_not_plan_imports_nothing(
     assert begun("task", "export").code == 0
     as_agent(role="planner")
     assert begun("task", "import", file).code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ('- key: "1 a"\n  name: A\n  agent: tester\n', "expected a letter, then letters, digits"),
+        ('{"key": "1 a", "name": "A", "agent": "tester"}\n', "expected a letter, then letters"),
+        ("- key: a\n  nmae: A\n  agent: tester\n", "it may have `id`, `phase`, `description`"),
+    ],
+)
+def test_an_import_says_what_a_key_may_be(begun, tmp_path, text, part):
+    (tmp_path / "tasks.yaml").write_text(text)
+    done = begun("task", "import", "tasks.yaml")
+    assert (done.code, part in done.err) == (2, True), done.err
+
+
+def test_a_plain_list_tells_waiting_from_blocked(begun):
+    begun("task", "add", "After it", "--agent", "tester", "--depends-on", "020")
+    rows = begun("task", "list").out
+    assert "blocked" not in rows
+    begun("task", "abandon", "010")
+    rows = {line.split()[0]: line for line in begun("task", "list").out.splitlines()}
+    assert "blocked: 010 (abandoned)" in rows["020"]
+    assert "blocked: 020 (pending)" in rows["030"]

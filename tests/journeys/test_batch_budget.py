@@ -70,8 +70,8 @@ def test_the_figure_of_the_same_call_is_the_new_total(site: Site, options: tuple
     site.project("010")
     site.script([[{"hang": True}]])
     run = ("batch", "run", "--name", "night", "--detach")
-    site.sow(*run, "--budget", "usd=1", expect=75)
-    site.sow(*run, *options, expect=75)
+    site.sow(*run, "--budget", "usd=1")
+    site.sow(*run, *options)
     policy = site.sow("batch", "show", "night", "--json").json["policy"]
     assert policy["budget"] == {"usd": 5.0 if options else 1.0}
     site.sow("batch", "cancel", "night")

@@ -18,7 +18,7 @@ def test_a_paused_batch_begins_nothing_until_it_is_resumed(site: Site) -> None:
     site.project("010", "020")
     accept_by_check(site)
     site.script([[gate("go"), report("completed")]])
-    site.sow("batch", "run", "--name", "night", "--detach", expect=75)
+    site.sow("batch", "run", "--name", "night", "--detach")
     await_runs(site)
     paused = site.sow("batch", "pause", "night", "--json").json
     assert paused["state"] == "paused"
@@ -40,7 +40,7 @@ def test_a_cancelled_batch_ends_its_jobs_and_no_other(site: Site) -> None:
     site.script([[{"hang": True}]], "010")
     site.script([[gate("go"), report("completed")]], "030")
     site.script([COMPLETES], "020")
-    site.sow("batch", "run", "010", "020", "--max-parallel", "1", "--detach", expect=75)
+    site.sow("batch", "run", "010", "020", "--max-parallel", "1", "--detach")
     site.sow("agent", "spawn", "030", "--detach")
     await_runs(site, 2)
     assert "Batch 1 is cancelled" in site.sow("batch", "cancel").out
@@ -62,7 +62,7 @@ def test_a_new_batch_goes_on_with_what_was_cancelled_and_leaves_a_question_to_a_
     site.script([[{"hang": True}], COMPLETES], "010")
     site.script([[asks, report("paused")], [{"hang": True}], COMPLETES], "020")
     site.script([[asks, report("paused")]], "030")
-    site.sow("batch", "run", "--name", "first", "--detach", expect=75)
+    site.sow("batch", "run", "--name", "first", "--detach")
     await_runs(site, 3)
     assert site.sow("batch", "wait", "first", "--wait", "1ms", expect=75)
     await_end(site, "020")
@@ -81,7 +81,7 @@ def test_what_was_cancelled_in_a_batch_says_so_and_goes_on_when_that_is_resumed(
     site.project("010")
     accept_by_check(site)
     site.script([[{"hang": True}], COMPLETES])
-    site.sow("batch", "run", "--name", "night", "--detach", expect=75)
+    site.sow("batch", "run", "--name", "night", "--detach")
     await_runs(site)
     site.sow("agent", "cancel", "010")
     (item,) = site.sow("batch", "wait", "night", "--json", expect=1).json["items"]
@@ -105,7 +105,7 @@ def test_what_an_author_writes_by_hand_when_its_batch_is_cancelled_is_no_verdict
     bound = {"executors": {"claims": executor}, "bindings": {"implementer": "claims"}}
     site.configure({"agents": bound})
     site.project("010")
-    site.sow("batch", "run", "--detach", expect=75)
+    site.sow("batch", "run", "--detach")
     wait_until((site.root / "up").exists, "its author is at work")
     site.sow("batch", "cancel")
     job = await_end(site, "010")
@@ -118,7 +118,7 @@ def test_tasks_are_added_and_taken_out_while_it_goes_on(site: Site) -> None:
     accept_by_check(site)
     site.script([[gate("go"), report("completed")]], "010")
     site.script([COMPLETES])
-    site.sow("batch", "run", "010", "020", "--max-parallel", "1", "--detach", expect=75)
+    site.sow("batch", "run", "010", "020", "--max-parallel", "1", "--detach")
     await_runs(site)
     site.sow("batch", "remove", "1", "020")
     site.sow("batch", "add", "1", "030")
@@ -159,7 +159,7 @@ def test_a_batch_waits_while_another_project_is_there_and_says_so(site: Site) ->
     accept_by_check(site)
     site.script([[gate("go"), report("completed")]], "010")
     site.script([COMPLETES])
-    site.sow("batch", "run", "--detach", expect=75)
+    site.sow("batch", "run", "--detach")
     await_runs(site, 1)
     aside = site.base / "aside"
     site.change_branch("other")
@@ -180,7 +180,7 @@ def test_after_the_queue_file_s_loss_the_same_command_skips_what_is_done(site: S
     accept_by_check(site)
     site.script([COMPLETES], "010")
     site.script([[gate("go"), report("completed")]])
-    site.sow("batch", "run", "--detach", expect=75)
+    site.sow("batch", "run", "--detach")
     await_runs(site, 3)
     site.sow("worker", "stop")
     shutil.rmtree(site.root / ".sow/run")

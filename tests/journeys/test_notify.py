@@ -176,7 +176,7 @@ def test_a_batch_tells_of_an_item_that_needs_a_person_of_its_brake_and_of_its_en
     site.project("010")
     accept_by_check(site)
     site.script([[report("paused")], [report("completed")]], "010")
-    site.sow("batch", "run", "--detach", expect=75)
+    site.sow("batch", "run", "--detach")
     drain(site)
     assert [(each.event, each.task) for each in told(site)] == [("needs_person", "010")]
     assert told(site)[0].message == "repo: task 010 needs a person"
@@ -188,7 +188,7 @@ def test_a_batch_tells_of_an_item_that_needs_a_person_of_its_brake_and_of_its_en
     site.add_tasks(*tasks, agent="implementer")
     for task in tasks:
         site.script([[{"not_logged_in": True}]], task)
-    site.sow("batch", "run", "--max-parallel", "1", "--detach", expect=75)
+    site.sow("batch", "run", "--max-parallel", "1", "--detach")
     drain(site)
     assert [(each.event, each.batch) for each in told(site)[2:]] == [("brake", 2)]
     site.sow("batch", "resume")
@@ -204,7 +204,7 @@ def test_a_check_that_waits_for_a_word_is_told_once_and_when_it_truly_waits(site
     (site.root / ".sow/config.yaml").write_text('checks: {unit: "true", default: [unit]}\n')
     site.script([good()])
     run = ("batch", "run", "--check", "--accept", "check")
-    site.sow(*run, "--detach", expect=75)
+    site.sow(*run, "--detach")
     worker = start_worker(site)
     wait_until(lambda: listed(site) == [("needs_person", "010", "delivered")], "it is told")
     record = site.sow("changes", "--json").json_lines

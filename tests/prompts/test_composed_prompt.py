@@ -93,7 +93,7 @@ def test_the_greeting_tells_the_goal_and_what_is_asked_of_the_whole(project: Ask
 def test_a_goal_that_is_not_written_down_is_said_to_be_so(ask: Ask) -> None:
     ask("init")
     ask("project", "new", "Sign-in")
-    assert "Its goal:\n\nNot written down. `sow project set description` does that." in ask(
+    assert "Its goal:\n\nNot written down. This does: `sow project set description " in ask(
         "prompt"
     )
 

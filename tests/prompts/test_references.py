@@ -7,10 +7,12 @@ import click
 import pytest
 
 from sow.agents.roles import AGENTS, TEMPLATES
+from sow.attempts.prompt_facts import NO_GOAL
 from sow.cli.named_commands import Named, commands_of, fault_of
 from sow.cli.root import root
 from sow.install.places import MARKETPLACE
-from sow.prompts.library import FOLDER, is_prompt
+from sow.prompts.library import FOLDER, is_prompt, list_prompts, list_templates, load_prompt
+from sow.prompts.variables import VARIABLES
 
 REPOSITORY = Path(__file__).parents[2]
 TEXTS = [
@@ -179,3 +181,22 @@ def test_the_judge_knows_right_from_wrong(words, in_block, fault):
     else:
         assert found is not None
         assert fault in found
+
+
+@pytest.mark.parametrize("name", [*list_prompts(), *list_templates()])
+def test_a_command_with_arguments_is_understood_as_it_stands(name):
+    """One that a prompt only mentions has none: with some it is run, and nothing may be missing."""
+    anything = {each: lambda: NO_GOAL for each in VARIABLES}
+    for named in commands_of(load_prompt(name, None, anything)):
+        if has_arguments(named):
+            assert fault_of(named._replace(in_block=True), root) is None
+
+
+def has_arguments(named):
+    command, rest = root, list(named.words)
+    while isinstance(command, click.Group) and rest:
+        child = command.get_command(click.Context(command), rest[0])
+        if child is None:
+            return False
+        command, rest = child, rest[1:]
+    return bool(rest)

@@ -117,7 +117,7 @@ class QueueView(msgspec.Struct, frozen=True, kw_only=True):
     set_aside: Annotated[tuple[SetAside, ...], Meta(description="messages that were set aside")]
     worker_count: Annotated[int, Meta(description="how many workers live")]
     concurrency: Annotated[int, Meta(description="how many agents may run at once")]
-    checks: Annotated[
+    step_concurrency: Annotated[
         int, Meta(description="how many jobs without an agent may run at once, beside the agents")
     ]
     short_of: Annotated[

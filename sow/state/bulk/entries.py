@@ -13,11 +13,15 @@ from typing import Any
 import msgspec
 
 from sow.errors import UsageError
-from sow.schema.task_entry import TaskEntry
+from sow.schema.task_entry import FIELDS, TaskEntry
 from sow.yamlfile import YamlProblem, problem_in, read_yaml
 from sow.yamlfile.schema_problems import schema_problem
 
-FORM = "Each task has `key`, `name` and `agent`; `sow task export` prints the tasks there are."
+FORM = (
+    "Each task has `key`, `name` and `agent`; it may have "
+    + ", ".join(f"`{name}`" for name in FIELDS if name not in ("key", "name", "agent"))
+    + ". `sow task export` prints the tasks there are."
+)
 STDIN = "standard input"
 
 

@@ -1,0 +1,101 @@
+"""A key of what commands print has the same type wherever it stands.
+
+A program that reads the output of several commands trips over one that has not. The pairs that
+there are stand in OLD, and no other may join: a new key has a name of its own.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from sow.schema.output.commands import ERROR, OUTPUTS
+
+NUMBERS, TEXTS = (
+    (inspect.IntType, inspect.FloatType),
+    (inspect.StrType, inspect.EnumType, inspect.LiteralType, inspect.DateTimeType),
+)
+LISTS = (inspect.ListType, inspect.VarTupleType, inspect.TupleType, inspect.SetType)
+OBJECTS = (inspect.StructType, inspect.DictType)
+OLD = frozenset(
+    (
+        *("approved_by", "attempts", "changes", "check", "data"),
+        *("denied_tools", "ended", "ending", "environment", "feedback"),
+        *("findings", "jobs", "lanes", "line", "log"),
+        *("merged", "output", "retries", "runs", "session"),
+        *("short_of", "standing", "tasks", "tokens", "waits_for"),
+        *("why", "workers"),
+    )
+)
+"""A count in one command and what it counts in another, or a text and the object that it is about.
+Programs read them since before this was held, and each command's own keys are one type."""
+
+
+def kinds(type: Any) -> set[str]:
+    """Return what JSON a type becomes, null left out."""
+    match type:
+        case inspect.Metadata():
+            return kinds(type.type)
+        case inspect.UnionType():
+            return set().union(*map(kinds, type.types))
+        case inspect.NoneType() | inspect.AnyType():
+            return set()
+        case inspect.BoolType():
+            return {"boolean"}
+    for word, classes in (
+        ("number", NUMBERS),
+        ("text", TEXTS),
+        ("list", LISTS),
+        ("object", OBJECTS),
+    ):
+        if isinstance(type, classes):
+            return {word}
+    if "Unset" in repr(type):
+        return set()
+    raise AssertionError(f"no JSON is known for {type}")
+
+
+def below(type: Any) -> Iterator[type[Any]]:
+    """Yield the structs that a type names, itself among them."""
+    match type:
+        case inspect.StructType():
+            yield type.cls
+        case inspect.Metadata():
+            yield from below(type.type)
+        case inspect.UnionType():
+            for each in type.types:
+                yield from below(each)
+        case inspect.ListType() | inspect.VarTupleType() | inspect.SetType():
+            yield from below(type.item_type)
+        case inspect.TupleType():
+            for each in type.item_types:
+                yield from below(each)
+        case inspect.DictType():
+            yield from below(type.value_type)
+
+
+def keys_of_all() -> dict[str, set[str]]:
+    """Return the kinds of each key in what any command prints."""
+    found: dict[str, set[str]] = defaultdict(set)
+    left = [ERROR, *(struct for several in OUTPUTS.values() for struct in several)]
+    seen: set[type[msgspec.Struct]] = set()
+    while left:
+        struct = left.pop()
+        if struct in seen:
+            continue
+        seen.add(struct)
+        info = inspect.type_info(struct)
+        assert isinstance(info, inspect.StructType)
+        for field in info.fields:
+            found[field.encode_name] |= kinds(field.type)
+            left += below(field.type)
+    return found
+
+
+def test_a_key_has_one_type() -> None:
+    found = {key: sorted(several) for key, several in keys_of_all().items() if len(several) > 1}
+    assert len(keys_of_all()) > 200
+    assert {key: kinds for key, kinds in found.items() if key not in OLD} == {}
+    assert OLD - set(found) == set(), "it has one type now: take it out of the list"
