@@ -18,7 +18,7 @@ from sow.prompts.library import (
     load_prompt,
     parts_of,
 )
-from sow.prompts.variables import variables_of
+from sow.prompts.variables import VARIABLES, Given, variables_of
 
 if TYPE_CHECKING:
     from sow.calls.caller import Caller
@@ -77,11 +77,23 @@ def _workspace() -> Workspace | None:
         return None
 
 
+NARROWEST_FIRST = (Given.TASK, Given.PROJECT, Given.HERE, Given.WORKSPACE)
+"""Where a variable has a value, those first that fewest readers fulfil."""
+
+
 def _print_names(as_json: bool) -> None:
     if as_json:
         echo_json_lines({"name": name} for name in list_prompts())
     else:
-        click.echo("\n".join(list_prompts()))
+        click.echo("\n".join(map(_listed, list_prompts())))
+
+
+def _listed(name: str) -> str:
+    """Return a prompt's name, and who alone can print it where not everybody can."""
+    named = [each for part in all_parts(name) for _, each in variables_of(part.text)]
+    given = {VARIABLES[each].given for each in named}
+    where = next((each for each in NARROWEST_FIRST if each in given), None)
+    return f"{name}  # only {where}; elsewhere exit 3" if where else name
 
 
 def _print_text(path: str, as_json: bool) -> None:

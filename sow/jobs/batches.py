@@ -281,10 +281,14 @@ def _batch_budget(budgets: str | None) -> Amounts | None:
 
 
 def totals_of(database: Database, batch_id: BatchId) -> list[sqlite3.Row]:
-    """Return for each task of a batch what its jobs have taken together."""
+    """Return for each task of a batch what its jobs have taken together.
+
+    The attempts are those of agents: a check or a merge tries nothing again.
+    """
     return database.rows(
         """
-        select task_id, count(distinct job.id) as jobs, count(number) as attempts,
+        select task_id, count(distinct job.id) as jobs,
+            count(case when job.executor_name <> '' then number end) as attempts,
             sum(attempt.ended_at - coalesce(attempt.started_at, attempt.created_at)) as seconds
         from job left join attempt on attempt.job_id = job.id
         where batch = ? group by task_id

@@ -16,7 +16,7 @@ from typing import Any
 from sow.ids import JobId, WorkerId
 from sow.jobs import records
 from sow.jobs.database import Database
-from sow.jobs.jobs import change_job, get_job, held_jobs
+from sow.jobs.jobs import change_job, get_job, held_jobs, last_attempt
 from sow.jobs.messages import job_message, job_of
 from sow.schema.job import HeldFor, Job, JobState, Lease
 
@@ -366,7 +366,9 @@ def hold(database: Database, lease: Lease, *, reason: str) -> None:
     with under(database, lease):
         refuse_if_asked(database, lease.job_id)
         database.run("delete from lease where job_id = ?", (lease.job_id,))
-        changes = {"reason": reason, "held_for": HeldFor.TRUST}
+        changes: dict[str, Any] = {"reason": reason, "held_for": HeldFor.TRUST}
+        if last_attempt(database, lease.job_id) is None:
+            changes["started_at"] = None  # it has begun when its first attempt has
         change_job(database, lease.job_id, **changes, state=JobState.HELD)
 
 

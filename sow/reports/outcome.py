@@ -56,6 +56,8 @@ def line_of(outcome: Outcome, *, now: float, paint: Callable[[str], str] = str) 
         how = f"still {paint(outcome.state)}"
     elif outcome.verdict is not None:
         how = paint(outcome.verdict)
+    elif outcome.state == JobState.FAILED and KINDS[Verb(outcome.verb)].judges:
+        how = "not reviewed"  # the task stands as it stood
     elif outcome.agent is None:
         how = paint(KINDS[Verb(outcome.verb)].well_ended if is_done else outcome.state)
     elif outcome.state == JobState.CANCELLED:

@@ -142,14 +142,16 @@ def _job_row(found: Found, job: Job) -> Row:
 def _of_job(found: Found, job: Job | None) -> dict[str, Any]:
     if job is None:
         return {}
-    ended = job.ended_at
+    is_agents, ended = kind_of(job).is_agents, job.ended_at
+    waits = job.state.is_final or job.state is JobState.HELD
     return {
         "job": job.id,
         "job_state": job.state,
-        "has_agent": kind_of(job).is_agents,
+        "has_agent": is_agents,
         "executor": job.executor_name,
-        "begun_at": None if job.state.is_final else job.started_at or job.created_at,
-        "seconds": None if ended is None else ended - (job.started_at or job.created_at),
+        "begun_at": None if waits else job.started_at or job.created_at,
+        # That of a check or a merge would be taken for the task's.
+        "seconds": ended - (job.started_at or job.created_at) if ended and is_agents else None,
         "attempts": found.attempts.get(job.id, 0),
     }
 

@@ -190,6 +190,10 @@ def test_the_time_of_an_item_is_that_of_its_attempts_and_not_of_what_it_waited_f
     jobs.change_job(desk.database, job.id, state=JobState.DONE, ended_at=9000.0)
     (row,) = batches.totals_of(desk.database, work.batch.id)
     assert (row["jobs"], row["attempts"], row["seconds"]) == (1, 1, 7.0)
+    # As of a check, which tries nothing again.
+    desk.database.run("update job set executor_name = '' where id = ?", (job.id,))
+    (row,) = batches.totals_of(desk.database, work.batch.id)
+    assert (row["attempts"], row["seconds"]) == (0, 7.0)
 
 
 def test_each_state_is_read_once_for_a_look_and_its_table(

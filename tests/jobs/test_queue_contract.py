@@ -22,8 +22,8 @@ from sow.ids import JobId
 from sow.jobs import jobs, leases, messages, waiters
 from sow.jobs.database import Database
 from sow.jobs.doorbell import Bell
-from sow.paths import Workspace
-from sow.schema.job import Cause, JobState
+from sow.paths import Workspace, attempt_id
+from sow.schema.job import Attempt, Cause, JobState, Verb
 from worker.broker import make_huey
 
 
@@ -393,3 +393,26 @@ def test_a_clock_that_is_set_back_makes_no_wait_longer_than_twice_its_length(
     assert mended.retry_at == pytest.approx(yesterday + 1.2)
     assert leases.mend_waits(database, now=yesterday) == 0
     assert leases.claim(database, WORKER, total=1, own=1, now=yesterday + 1.3) is not None
+
+
+def test_a_job_that_waits_for_trust_has_not_begun_before_its_first_attempt(
+    database: Database,
+) -> None:
+    lease = leased_job(database, "010")
+    assert jobs.get_job(database, lease.job_id).started_at == NOW
+    leases.hold(database, lease, reason="not accepted")
+    held = jobs.get_job(database, lease.job_id)
+    assert (held.state, held.started_at) == (JobState.HELD, None)
+
+    lease = leased_job(database, "020")
+    attempt = Attempt(
+        job_id=lease.job_id,
+        number=1,
+        id=attempt_id(lease.job_id, 1, "abc"),
+        verb=Verb.SPAWN,
+        worker_id=WORKER,
+        created_at=NOW,
+    )
+    jobs.insert_attempt(database, attempt)
+    leases.hold(database, lease, reason="not accepted")
+    assert jobs.get_job(database, lease.job_id).started_at == NOW

@@ -49,7 +49,19 @@ def test_a_prompt_as_json(capsys):
 
 def test_the_list_of_prompts(capsys):
     assert run(["prompt", "--list"]) == 0
-    assert capsys.readouterr().out.splitlines() == list_prompts()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  # ")[0] for line in lines] == list_prompts()
+
+
+def test_the_list_names_what_exits_with_3_here(capsys, monkeypatch, tmp_path):
+    """In a folder without `.sow`, exactly those that the list marks."""
+    monkeypatch.chdir(tmp_path)
+    run(["prompt", "--list"])
+    lines = capsys.readouterr().out.splitlines()
+    marked = {line.split("  # ")[0] for line in lines if "elsewhere exit 3" in line}
+    assert "greeting/agent" in marked
+    refused = {name for name in list_prompts() if run(["prompt", name]) == 3}
+    assert refused == marked
 
 
 def test_the_list_of_prompts_as_json(capsys):

@@ -55,6 +55,8 @@ def test_every_failure_names_a_command_that_goes_on(cause: Cause) -> None:
     assert "{" not in told
     if cause is Cause.SESSION_UNKNOWN:
         assert "`sow agent spawn implementer 010 --fresh`" in told
+    elif cause is Cause.NO_VERDICT:  # of an author, whose task is the review of the whole
+        assert "`sow agent review --project`" in told
     else:
         assert '`sow agent resume 010 "Go on."`' in told
 

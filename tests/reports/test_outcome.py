@@ -9,7 +9,7 @@ from sow.clock import clock_time
 from sow.errors import ExitCode
 from sow.reports.outcome import combined_exit_code, exit_code_of, line_of
 from sow.reports.views import outcome_of
-from sow.schema.job import Cause, JobState
+from sow.schema.job import Cause, JobState, Verb
 from sow.schema.task import TaskStatus
 
 LEFT_WELL = {TaskStatus.NEEDS_REVIEW, TaskStatus.PAUSED, TaskStatus.COMPLETED}
@@ -116,6 +116,13 @@ def test_a_failure_says_its_reasons_first_line() -> None:
         JobState.FAILED, TaskStatus.FAILED, Cause.CRASHED, reason="exit code 3\nTraceback: …"
     )
     assert line_of(outcome_of(job, [make_attempt()]), now=NOW).endswith("): exit code 3")
+
+
+def test_a_review_that_failed_says_nothing_of_its_task() -> None:
+    job = ended_job(JobState.FAILED, None, Cause.NO_VERDICT, reason="no verdict", verb=Verb.REVIEW)
+    line = line_of(outcome_of(job, [make_attempt()]), now=NOW)
+    assert line.startswith("010 not reviewed (review ")
+    assert line.endswith(": no verdict")
 
 
 def test_a_cancelled_job_says_what_it_left() -> None:

@@ -181,3 +181,15 @@ def test_what_others_have_named_steers_no_terminal() -> None:
     hostile = "a\x1b[2J\nb\u202ec"
     row = only_row(found(task("010", name=hostile)))
     assert row.name == "a [2J b c"
+
+
+def test_a_time_is_that_of_an_agents_job_that_has_begun() -> None:
+    """A merge of a moment is not how long its task took, and what is held does not run."""
+    times = {"started_at": NOW, "ended_at": NOW + 5}
+    done = found(task("010"), jobs=(job("010", JobState.DONE, **times),))
+    assert only_row(done).seconds == 5
+    merge = job("010", JobState.DONE, verb=Verb.MERGE, agent="", executor=None, **times)
+    merged = found(task("010", TaskStatus.COMPLETED), jobs=(merge,))
+    assert only_row(merged).seconds is None
+    held = found(task("010", TaskStatus.IN_PROGRESS), jobs=(job("010", JobState.HELD),))
+    assert (only_row(held).begun_at, only_row(held).seconds) == (None, None)

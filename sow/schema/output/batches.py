@@ -21,7 +21,7 @@ class BatchItemView(msgspec.Struct, frozen=True, kw_only=True):
     ]
     iteration: Annotated[int, Meta(description="the task's iteration; 0 where it cannot be read")]
     jobs: Annotated[int, Meta(description="how many jobs it has had in this batch")]
-    attempt_count: Annotated[int, Meta(description="how many attempts these were")]
+    attempt_count: Annotated[int, Meta(description="how many attempts of agents these were")]
     seconds: Annotated[float, Meta(description="how long these have run, in seconds")]
     tokens: Annotated[
         int | None, Meta(description="the tokens that its agents have used; null if nobody tells")
