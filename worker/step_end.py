@@ -142,7 +142,11 @@ def _record_of_whole(context: WorkerContext, running: Running, following: Next) 
     if not is_told or result is None or result.check is None or not isinstance(terms, CheckTerms):
         return
     check = ProjectCheck(
-        passed=result.check.passed, at=result.check.at, work=result.work, names=list(terms.names)
+        passed=result.check.passed,
+        at=result.check.at,
+        work=result.work,
+        names=list(terms.names),
+        commands={ran.name: ran.command for ran in result.check.results if ran.command},
     )
     try:
         record_check(context.workspace, check, now=context.now())

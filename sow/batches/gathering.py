@@ -6,7 +6,9 @@ Reads only. A task that has not changed since the last look is not parsed again.
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import takewhile
 
 import msgspec
@@ -18,6 +20,7 @@ from sow.batches.facts import BatchFacts, Dependency, EndedJob, ItemFacts, LiveJ
 from sow.batches.figures import Figures, has_room
 from sow.batches.others import Others
 from sow.clones.task_branches import TaskBranches
+from sow.config.checks import Checks, checks_of, read_repository
 from sow.errors import SowError, StateError
 from sow.faults import passing_fault
 from sow.ids import BatchId, TaskId
@@ -197,6 +200,7 @@ class _Look:
         resumes: Callable[[Task], bool],
     ) -> None:
         self._resumes = resumes
+        self._workspace = workspace
         self._seen = seen
         self._figures = figures
         self._others = Others(database, batch.project_id, seen.task, asking)
@@ -340,7 +344,7 @@ class _Look:
                 facts,
                 left_in_tree=left,
                 verdict_stands=_is_later(task.review, history),
-                check_stands=_was_checked(history),
+                check_stands=_was_checked(history) and not self._is_outdated(task),
             )
         if facts.status is TaskStatus.COMPLETED and not self._batch.policy.merge:
             return facts
@@ -376,9 +380,23 @@ class _Look:
             clone_is_gone=self._branches.clone_is_gone(task),
             taken_back=self._taken_back(task, tip) if accepted and not stands else (),
             is_merged=merged,
-            check_stands=checked or _was_checked(history),
+            check_stands=(checked or _was_checked(history)) and not self._is_outdated(task),
             is_behind=on_its_way and facts.live is None and self._branches.is_behind(tip),
         )
+
+    @cached_property
+    def _checks(self) -> Checks | None:
+        """The checks as they are written now; None where nobody can tell."""
+        with suppress(SowError):
+            return checks_of(read_repository(self._workspace.repository_config))
+        return None
+
+    def _is_outdated(self, task: Task) -> bool:
+        """Whether a green check of a task has run other command lines than are written now."""
+        if task.check is UNSET or not task.check.passed or self._checks is None:
+            return False
+        ran = task.check.results
+        return not all(self._checks.is_as_run(result.name, result.command) for result in ran)
 
     def _taken_back(self, task: Task, tip: str) -> tuple[str, ...]:
         judged = task.review.commit if task.review is not UNSET else UNSET

@@ -11,28 +11,30 @@ from sow.lifecycle.stages import waits_for_plan
 from sow.paths import Workspace
 from sow.schema.project import Project
 from sow.schema.task import Task
-from sow.state.plan_wait import waits
+from sow.state.plan_wait import open_phases, waits
 from sow.state.projects import read_project
 
 
 class BeforeApproval(StateError):
     """Tasks are to begin that the project's plan is about, and the plan has not begun."""
 
-    def __init__(self, task_ids: Sequence[str], project: Project, *, is_approved: bool) -> None:
+    def __init__(
+        self, task_ids: Sequence[str], project: Project, phases: Sequence[str], *, is_approved: bool
+    ) -> None:
         tasks = f"task{'s' if len(task_ids) > 1 else ''} {', '.join(task_ids)}"
         plan = "approved, and not begun" if is_approved else "not approved as it stands"
         super().__init__(
             f"{tasks} cannot begin: the project is {project.standing}, and its plan is {plan}",
-            hint=f"{_way_on(project, is_approved=is_approved)} Only tasks that the plan rests on"
+            hint=f"{_way_on(phases, is_approved=is_approved)} Only tasks that the plan rests on"
             " begin before it, in a phase such as discovery. A person at a terminal can override"
             f" that: `sow agent spawn {' '.join(task_ids)} --before-approval`.",
         )
         self.task_ids = tuple(task_ids)
 
 
-def _way_on(project: Project, *, is_approved: bool) -> str:
-    if project.open_phases:
-        return f"First finish the phase {project.open_phases[0]}: `sow next` says how."
+def _way_on(phases: Sequence[str], *, is_approved: bool) -> str:
+    if phases:
+        return f"First finish the phase {phases[0]}: `sow next` says how."
     if is_approved:
         return "Begin the plan: `sow advance`."
     return "Approve the plan and begin it: `sow approve plan && sow advance`."
@@ -52,6 +54,6 @@ def refusal(workspace: Workspace, task_ids: Sequence[str]) -> BeforeApproval:
     # It reads every task; a call that is not refused has no need of it.
     from sow.state.lifecycle import counted_tasks, is_plan_approved
 
-    project = read_project(workspace)
-    is_approved = is_plan_approved(workspace, project, counted_tasks(workspace))
-    return BeforeApproval(task_ids, project, is_approved=is_approved)
+    project, tasks = read_project(workspace), counted_tasks(workspace)
+    is_approved = is_plan_approved(workspace, project, tasks)
+    return BeforeApproval(task_ids, project, open_phases(project, tasks), is_approved=is_approved)

@@ -80,14 +80,16 @@ def project_check(
     """Run the checks on the project's branch, and print whether they passed.
 
     CHECK is a name below `checks` in .sow/config.yaml; without one the default
-    ones are run, in the working tree as it is. No task has a part in it. Refused
-    where another branch is checked out.
+    ones are run, and all where none is the default, in the working tree as it
+    is. No task has a part in it. Refused where another branch is checked out.
 
     Exit: as of `sow task check`.
     """
-    readable_names = [readable(name) for name in names]
+    caller = this_caller()
+    checks = checks_of(read_repository(caller.workspace.repository_config))
+    meant = [readable(name) for name in names] or checks.of_project
     options = WaitOptions(as_json=as_json, detach=detach, wait=wait, names_jobs=True)
-    return _check(this_caller(), TaskId(""), readable_names, options, again=again)
+    return _check(caller, TaskId(""), meant, options, again=again)
 
 
 def _check(

@@ -6,9 +6,8 @@ an agent may write what it likes.
 
 import re
 
-from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS
-from sow.git.view import View, view_of
+from sow.git.view import View
 
 TASK_MARK = "Sow-Task"
 """Whose it is."""
@@ -45,12 +44,11 @@ def marks_since(view: View, tip: str, commit: str) -> list[tuple[str, str, str]]
     return list(zip(records[::3], records[1::3], records[2::3], strict=True))
 
 
-def brought_by(main: Repository, project: str, commit: str) -> str:
+def brought_by(view: View, project: str, commit: str) -> str:
     """Return the commit of the project's own line that brought a merged commit, by its message.
 
     A commit that nobody has merged by sow came as it is. Raises GitRefused.
     """
-    view = view_of(main.top)
     format_ = f"--format={MARKS}"
     fixed = ("--fixed-strings", f"--grep={COMMIT_MARK}: {commit}")
     words = ("log", "-z", "--first-parent", "--max-count=1", *fixed, format_, project)

@@ -207,7 +207,7 @@ def _computed(
         if result != onto:
             refuse_lost_links(main.repository, candidate, onto, result)
         else:
-            result = brought_by(main.repository, onto, candidate.commit)
+            result = brought_by(view_of(main.repository.top), onto, candidate.commit)
         parts.append(_Part(candidate, result, onto))
         onto = merge.commit
     return parts, onto

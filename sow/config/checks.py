@@ -14,6 +14,7 @@ from msgspec import UNSET
 from sow.config.durations import parse_duration
 from sow.config.origin import Key
 from sow.config.source import Source, read_source
+from sow.digest import sha256
 from sow.errors import StateError
 from sow.ids import SLUG_PATTERN
 from sow.schema.config import CheckSection, RepositoryConfigFile
@@ -42,6 +43,15 @@ class Checks(msgspec.Struct, frozen=True, kw_only=True):
     default: tuple[str, ...] = ()
     """The names of those that a task has by itself."""
 
+    @property
+    def of_project(self) -> tuple[str, ...]:
+        """The names of those that a project has to pass: the default ones, else all."""
+        return self.default or tuple(self.commands)
+
+    def is_as_run(self, name: str, command: str) -> bool:
+        """Whether a check is written now as it was when `command` was made of its text."""
+        return name in self.commands and hash_of(self.commands[name].run) == command
+
 
 class UnknownCheck(StateError):
     """A name that is no check of this repository."""
@@ -67,6 +77,11 @@ class NoChecks(StateError):
             hint = f'Add one to {path}, such as `checks: {{unit: "make test", default: [unit]}}`.'
         super().__init__("no check is named, and none is the default", hint=hint)
         self.example = name
+
+
+def hash_of(run: str) -> str:
+    """Return what tells the text of a command line from another."""
+    return str(sha256(run.encode("utf-8", "surrogatepass")).hexdigest())
 
 
 def read_repository(path: Path) -> Source[RepositoryConfigFile]:

@@ -112,8 +112,10 @@ class Facts(Struct, frozen=True):
     """The reviews of the whole, in this iteration, that ended without a verdict: for each run the
     task of it. One task may have had several."""
     has_checks: bool = False
-    """Whether the repository has checks that are run by default."""
+    """Whether the repository has checks: those run by default, else all that it names."""
     check_is_green: bool = False
     """Whether the last check of the whole passed, on the work as it is now."""
     check_is_red: bool = False
     """Whether it did not, on the work as it is now."""
+    check_is_outdated: bool = False
+    """Whether the last check passed on that work, by other command lines than are written now."""

@@ -102,12 +102,18 @@ def _checks_green(facts: Facts) -> Sequence[Remedy]:
     if facts.check_is_green or not facts.has_checks:
         return ()
     if not facts.check_is_red:
-        return (Remedy(CHECK, "the checks have not passed on the work as it is now"),)
+        return (Remedy(CHECK, _why_unchecked(facts)),)
     return (
         Remedy(CORRECT, "a check is red on the work as it is now; the file says what to mend"),
         Remedy(MEND_TASK, "or a task mends it at once"),
         Remedy(CHECK, "or it was the machine's fault"),
     )
+
+
+def _why_unchecked(facts: Facts) -> str:
+    if facts.check_is_outdated:
+        return "the last check ran other command lines than those in .sow/config.yaml now"
+    return "the checks have not passed on the work as it is now"
 
 
 def _has_output(facts: Facts) -> Sequence[Remedy]:
@@ -134,7 +140,8 @@ def _gone(output: DocumentFacts) -> Remedy:
 
 
 def _outputs_kept(facts: Facts) -> Sequence[Remedy]:
-    return [_moved(output) for output in facts.outputs if not output.is_kept]
+    lost = (output for output in facts.outputs if not (output.is_kept and output.is_there))
+    return [_moved(output) for output in lost]
 
 
 def _moved(output: DocumentFacts) -> Remedy:
@@ -212,13 +219,13 @@ TASKS_ENDED = Guard(
 )
 MERGED = Guard(
     "merged",
-    "the work of every task that has a clone is merged",
+    "the work of every completed task that has a clone is in the project's branch",
     _merged,
     ("sow merge", "sow clone update", "sow task reopen"),
 )
 PHASES_FINISHED = Guard(
     "phases_finished",
-    "every phase led by people is finished",
+    "every phase led by people is finished, and each of its tasks has ended",
     _phases_finished,
     ("sow phase finish",),
 )
@@ -239,7 +246,8 @@ REVIEW_CORRECTS = Guard(
 )
 CHECKS_GREEN = Guard(
     "checks_green",
-    "the repository's checks, if it has any, have passed on the work as it is now",
+    "the repository's checks, if it has any, have passed as they are written now, on the work as"
+    " it is now",
     _checks_green,
     ("sow project check", "sow review correct --project", "sow task add"),
 )

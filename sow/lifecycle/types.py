@@ -83,13 +83,13 @@ STANDARD = _lifecycle(
 )
 EXPLORATION = _lifecycle(
     ProjectType.EXPLORATION,
-    Event("summarize", "exploring", "summarizing", (g.HAS_TASK, g.TASKS_ENDED)),
+    Event("summarize", "exploring", "summarizing", (g.HAS_TASK, g.TASKS_ENDED, g.MERGED)),
     Event(
         "complete",
         "summarizing",
         COMPLETED,
         (
-            *(g.TASKS_ENDED, g.HAS_OUTPUT, g.OUTPUTS_APPROVED),
+            *(g.TASKS_ENDED, g.MERGED, g.HAS_OUTPUT, g.OUTPUTS_APPROVED),
             *(g.OUTPUTS_KEPT, g.FEEDBACK_SETTLED),
         ),
     ),
@@ -101,13 +101,16 @@ DESIGN = _lifecycle(
         "finalize",
         "drafting",
         "finalizing",
-        (g.HAS_OUTPUT, g.TASKS_ENDED, g.OUTPUTS_APPROVED, g.FEEDBACK_SETTLED),
+        (g.HAS_OUTPUT, g.TASKS_ENDED, g.MERGED, g.OUTPUTS_APPROVED, g.FEEDBACK_SETTLED),
     ),
     Event(
         "complete",
         "finalizing",
         COMPLETED,
-        (g.OUTPUTS_APPROVED, g.OUTPUTS_KEPT, g.FEEDBACK_SETTLED),
+        (
+            *(g.TASKS_ENDED, g.MERGED, g.HAS_OUTPUT, g.OUTPUTS_APPROVED),
+            *(g.OUTPUTS_KEPT, g.FEEDBACK_SETTLED),
+        ),
     ),
     Event("draft", "finalizing", "drafting", goes_back=True),
 )
@@ -123,7 +126,10 @@ BREAKDOWN = _lifecycle(
         "complete",
         "publishing",
         COMPLETED,
-        (g.HAS_UNIT, g.NO_CIRCLE, g.UNITS_APPROVED, g.UNITS_PUBLISHED, g.FEEDBACK_SETTLED),
+        (
+            *(g.HAS_UNIT, g.NO_CIRCLE, g.UNITS_APPROVED, g.UNITS_PUBLISHED),
+            *(g.OUTPUTS_APPROVED, g.OUTPUTS_KEPT, g.FEEDBACK_SETTLED),
+        ),
     ),
     Event("specify", "publishing", "specifying", goes_back=True),
 )

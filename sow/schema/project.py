@@ -7,8 +7,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from sow.ids import SLUG_PATTERN
-from sow.lifecycle.stages import PEOPLES_PHASES, STAGES, STATE_OF_OLD, ProjectType
-from sow.schema.task import CheckName, Moment, PhaseText, ReviewVerdict, TaskIdText
+from sow.lifecycle.stages import STAGES, STATE_OF_OLD, ProjectType
+from sow.schema.task import CheckName, CommandHash, Moment, PhaseText, ReviewVerdict, TaskIdText
 
 ProjectIdText = Annotated[
     str, Meta(pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", description="a UUID")
@@ -115,6 +115,8 @@ class ProjectCheck(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     at: Moment
     work: WorkHash = ""
     names: list[CheckName] = []
+    commands: dict[CheckName, CommandHash] = {}
+    """By its name, of each command line that was run; an older sow kept none."""
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -169,15 +171,6 @@ class Project(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def round(self) -> int:
         """The iteration in which it is."""
         return 1 if self.iteration is UNSET else self.iteration
-
-    @property
-    def open_phases(self) -> tuple[str, ...]:
-        """The phases led by people that are not finished."""
-        if self.kind is not ProjectType.STANDARD:
-            return ()
-        finished = [] if self.finished_phases is UNSET else self.finished_phases
-        led = (phase for phase in self.phases if phase in PEOPLES_PHASES)
-        return tuple(phase for phase in led if phase not in finished)
 
     def __post_init__(self) -> None:
         states = STAGES[self.kind].states

@@ -119,6 +119,11 @@ class TaskClone(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The commit at which the branch began."""
 
 
+CommandHash = Annotated[
+    str, Meta(pattern="^([0-9a-f]{64})?$", description="a SHA-256 of a command line")
+]
+
+
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How one command line of a check ended."""
 
@@ -131,6 +136,8 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Why it did not pass, in a few words."""
     lines: list[str] = []
     """The last lines that it printed, where it did not pass."""
+    command: CommandHash = ""
+    """Of the text that was run; empty where an older sow has run it."""
 
 
 class CheckRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -4,7 +4,7 @@ Owns when git is asked of single commits: only where the list of the branches do
 only.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from sow.errors import SowError
+from sow.git.checked_out import lacks_branch
 from sow.git.inert_refs import read_ref
 from sow.paths import Workspace
-from sow.schema.task import Task, TaskStatus
+from sow.schema.project import Project
+from sow.schema.task import Task, TaskMerge, TaskStatus
 
 if TYPE_CHECKING:
     from sow.clones.task_branches import TaskBranches
@@ -26,8 +28,16 @@ BRANCHES = "refs/heads/sow/"
 class Branches:
     """What git says of the tasks' branches: asked once for all of them, where anybody asks."""
 
-    def __init__(self, workspace: Workspace, tell: Callable[[SowError], None]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        project: Project,
+        tasks: Sequence[Task],
+        tell: Callable[[SowError], None],
+    ) -> None:
         self._workspace = workspace
+        self._project = project
+        self._tasks = tasks
         self._tell = tell
 
     @cached_property
@@ -37,7 +47,15 @@ class Branches:
 
     @cached_property
     def _unmerged(self) -> frozenset[str]:
-        return frozenset(name for name, _ in self._listed("--no-merged=HEAD"))
+        return frozenset(name for name, _ in self._listed(f"--no-merged={self._into}"))
+
+    @cached_property
+    def _into(self) -> str:
+        """What tasks are merged into: the project's branch; what is checked out where none is."""
+        branch = self._project.branch
+        if branch is UNSET or lacks_branch(self._workspace.root, branch):
+            return "HEAD"
+        return f"refs/heads/{branch}"
 
     def _listed(self, *which: str) -> Iterator[tuple[str, str]]:
         from sow.git.run import git  # most projects have no clone
@@ -60,12 +78,44 @@ class Branches:
         """Whether a completed task's work is on a branch of its own alone."""
         if task.clone is UNSET or task.status is not TaskStatus.COMPLETED:
             return False
-        tip = self.tip(task)
-        if tip is None:
-            return task.merged is UNSET
-        if task.merged is not UNSET and task.merged.commit == tip:
+        if self._holds_tip(task):
             return False
-        return task.clone.branch in self._unmerged
+        record = self._record(task)
+        return record is None or record.result in self._lost
+
+    def _holds_tip(self, task: Task) -> bool:
+        """Whether the project's branch has the last commit of a task's branch."""
+        if task.clone is UNSET or task.clone.branch not in self.tips:
+            return False
+        return task.clone.branch not in self._unmerged
+
+    def _record(self, task: Task) -> TaskMerge | None:
+        """Return how the last commit of a task was merged, as its state says."""
+        if task.merged is UNSET or self.tip(task) not in (None, task.merged.commit):
+            return None
+        return task.merged
+
+    @cached_property
+    def _lost(self) -> frozenset[str]:
+        """The commits that brought tasks' work, and that the project's branch has no more.
+
+        Nothing is merged that somebody has taken back: a `git reset`, say, after a squash.
+        """
+        records = [
+            record
+            for task in self._tasks
+            if task.clone is not UNSET and task.status is TaskStatus.COMPLETED
+            if not self._holds_tip(task) and (record := self._record(task)) is not None
+        ]
+        if not records:
+            return frozenset()
+        from sow.clones.brought_otherwise import lost_results  # few tasks are merged otherwise
+
+        try:
+            return frozenset(lost_results(self._workspace.root, self._into, records))
+        except SowError as error:
+            self._tell(error)
+            return frozenset(record.result for record in records)
 
     def stands(self, task: Task) -> bool:
         """Whether a verdict on a task's clone is about what lies in its branch now."""

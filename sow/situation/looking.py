@@ -103,7 +103,7 @@ def _with_project(
     closely: bool,
 ) -> Situation:
     workspace = caller.workspace
-    branches = Branches(workspace, errors.append)
+    branches = Branches(workspace, project, tasks, errors.append)
     queue = Queue()
     if os.path.lexists(workspace.queue_db):
         has_left = any(is_left(task, branches) for task in tasks)

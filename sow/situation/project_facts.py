@@ -9,22 +9,23 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import UNSET
 
+from sow.config.checks import Checks
 from sow.config.configuration import Configuration
 from sow.config.origin import REPOSITORY
 from sow.errors import SowError
 from sow.ids import TaskId
 from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
 from sow.lifecycle.stages import WHOLE_PHASE
-from sow.paths import SOW_FOLDER, Workspace
+from sow.paths import Workspace
 from sow.schema.config import ApproveRule
 from sow.schema.project import Artifact, Project, ProjectCheck
 from sow.schema.task import Task, TaskStatus
-from sow.state.artifacts import Side, is_approved, listed
+from sow.state.artifacts import Side, is_approved, listed, outlives_project
 from sow.state.authors import PERSON
 from sow.state.lifecycle import is_plan_approved
+from sow.state.plan_wait import open_phases
 from sow.state.project_feedback import open_feedback
 
-PROJECT_FOLDER = f"{SOW_FOLDER}/project/"
 JUDGED = ("reviewing", "finalizing")
 """The states in which it matters whether the work is still what was judged, or checked."""
 REVIEW_OF = "review_of"
@@ -56,8 +57,8 @@ def project_facts(
     review = None if project.review is UNSET else project.review
     check = None if project.check is UNSET else project.check
     agents_may = configuration is not None and configuration.approve is ApproveRule.AGENTS
-    default = configuration.checks.default if configuration is not None else ()
-    is_checked = check is not None and check.work == work
+    checks = configuration.checks if configuration is not None else Checks()
+    judged = check if check is not None and check.work == work else None
     return Facts(
         type=project.kind.value,
         state=project.standing,
@@ -67,15 +68,16 @@ def project_facts(
         has_batches=_has_batches(configuration),
         outputs=_documents(workspace, project),
         open_feedback=tuple(note.id for note in open_feedback(project)),
-        open_phases=project.open_phases,
+        open_phases=open_phases(project, tasks),
         plan_is_approved=is_plan_approved(workspace, project, tasks),
         verdict=review.verdict.value if review else "",
         verdict_counts=review is not None and (agents_may or review.by == PERSON),
         verdict_holds=review is not None and review.work == work,
         vain_reviews=_vain_reviews(project, reviews, runs),
-        has_checks=bool(default),
-        check_is_green=is_checked and _is_green(default, check),
-        check_is_red=is_checked and check is not None and not check.passed,
+        has_checks=bool(checks.of_project),
+        check_is_green=judged is not None and _is_green(checks, judged),
+        check_is_red=judged is not None and not judged.passed and _is_as_written(checks, judged),
+        check_is_outdated=judged is not None and not _is_as_written(checks, judged),
     )
 
 
@@ -119,8 +121,17 @@ def _work(workspace: Workspace, project: Project, tell: Callable[[SowError], Non
         return "unknown"
 
 
-def _is_green(default: Sequence[str], check: ProjectCheck | None) -> bool:
-    return check is not None and check.passed and set(default) <= set(check.names)
+def _is_green(checks: Checks, check: ProjectCheck) -> bool:
+    """Whether all checks that a project has to pass have passed, as they are written now."""
+    ran = check.commands
+    return check.passed and all(
+        name in ran and checks.is_as_run(name, ran[name]) for name in checks.of_project
+    )
+
+
+def _is_as_written(checks: Checks, check: ProjectCheck) -> bool:
+    """Whether each command line that was run is written now as it was then."""
+    return all(checks.is_as_run(name, check.commands.get(name, "")) for name in check.names)
 
 
 def _documents(workspace: Workspace, project: Project) -> tuple[DocumentFacts, ...]:
@@ -129,10 +140,9 @@ def _documents(workspace: Workspace, project: Project) -> tuple[DocumentFacts, .
 
 
 def _document(workspace: Workspace, artifact: Artifact) -> DocumentFacts:
-    is_kept = not artifact.path.startswith(PROJECT_FOLDER)
     return DocumentFacts(
         path=artifact.path,
         is_approved=is_approved(workspace, artifact),
-        is_kept=is_kept,
+        is_kept=outlives_project(workspace, artifact.path),
         is_there=os.path.isfile(workspace.root / artifact.path),  # noqa: PTH113 - never raises
     )

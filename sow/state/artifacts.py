@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from sow.errors import StateError
 from sow.files import NotAFile, read_regular
-from sow.paths import Workspace
+from sow.paths import SOW_FOLDER, Workspace
 from sow.schema.project import Approval, Artifact, Project
 from sow.state.authors import Author
 from sow.state.log_writing import LogEntry
@@ -100,6 +100,17 @@ def is_contents(root: Path, real: Path) -> bool:
     """Whether a path below the root, links followed, is neither git's nor this machine's alone."""
     parts = real.relative_to(root).parts
     return ".git" not in parts and parts[:2] != (".sow", "run")
+
+
+def outlives_project(workspace: Workspace, path: str) -> bool:
+    """Whether a listed file lies, links followed, where it outlives the project."""
+    root = Path(os.path.realpath(workspace.root))
+    try:
+        real = Path(os.path.realpath(root / path))
+    except ValueError:  # it is no path
+        return False
+    is_inside = real.is_relative_to(root) and is_contents(root, real)
+    return is_inside and real.relative_to(root).parts[:2] != (SOW_FOLDER, "project")
 
 
 def _is_text(path: str) -> bool:

@@ -22,7 +22,7 @@ from sow.schema.project import (
     ProjectReview,
     UnitApproval,
 )
-from sow.schema.task import ReviewVerdict, Task
+from sow.schema.task import ReviewVerdict, Task, TaskStatus
 from sow.state.artifacts import Side, as_data, content_of, listed
 from sow.state.authors import Author
 from sow.state.log_writing import LogEntry
@@ -113,12 +113,13 @@ def counted_tasks(workspace: Workspace) -> list[Task]:
 
 
 def plan_content(workspace: Workspace, tasks: Sequence[Task]) -> str:
-    """Return what tells this plan from another: what is still to be done, and how."""
+    """Return what tells this plan from another: its tasks, less those that were given up."""
     from hashlib import sha256  # it loads OpenSSL, and most looks at a project hash nothing
 
     whole = sha256()
     for task in tasks:
-        whole.update(unit_content(workspace, task).encode())
+        if task.status is not TaskStatus.ABANDONED:
+            whole.update(unit_content(workspace, task).encode())
     return whole.hexdigest()
 
 
@@ -315,7 +316,7 @@ def record_check(workspace: Workspace, check: ProjectCheck, *, now: float) -> No
 
 def _check_data(check: ProjectCheck) -> dict[str, object]:
     fields = {name: getattr(check, name) for name in ProjectCheck.__struct_fields__}
-    return {name: value for name, value in fields.items() if value not in ("", [])}
+    return {name: value for name, value in fields.items() if value not in ("", [], {})}
 
 
 def carried_over(project: Project, before: str, after: str) -> Fields:

@@ -25,7 +25,9 @@ Approvals and the verdict on the whole are against haste: by default a person at
 them. With `approve: agents` in your own configuration an orchestrator may as well. They hold for
 what was approved: a plan that gains a task, or a document that is edited, is to be approved anew;
 the verdict on the whole and the outcome of its checks hold as long as the work outside of `.sow`
-is the same.
+is the same, and the outcome of checks as long as their command lines are, too. A project has to
+pass the checks under `checks.default`, and all where none is the default. No guard counts the tasks
+of the phase `project`: they are about the project as a whole.
 
 The gate of a plan holds for whatever begins work: `sow agent spawn`, `resume`, `answer`, `open`,
 `sow batch run` and a batch's turns refuse a task of the plan until `sow approve plan && sow

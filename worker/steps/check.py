@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from sow.config.checks import CheckCommand
+from sow.config.checks import CheckCommand, hash_of
 from sow.config.durations import write_duration
 from sow.paths import AttemptPaths
 from sow.schema.causes import Cause
@@ -102,6 +102,7 @@ def run_command(runner: Runner, command: CheckCommand, paths: AttemptPaths) -> C
         seconds=round(ended.seconds, 3),
         reason="" if passed else _why(ended, command),
         lines=[] if passed else last_lines(log),
+        command=hash_of(command.run),
     )
 
 
