@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sow.clones.whole_work import work_of
+from sow.config.checks import hash_of
 from sow.lifecycle import guards
 from sow.paths import Workspace
 from sow.schema.project import ProjectCheck
@@ -439,7 +440,8 @@ def test_checks_count_for_the_work_that_they_were_run_on(sow, git, agents_may, t
     workspace = Workspace(tmp_path)
 
     def record(work: str, passed: bool) -> None:
-        check = ProjectCheck(passed=passed, at=moment(NOON), work=work, names=["unit"])
+        fields = {"work": work, "names": ["unit"], "commands": {"unit": hash_of("make")}}
+        check = ProjectCheck(passed=passed, at=moment(NOON), **fields)
         record_check(workspace, check, now=NOON)
 
     record(work_of(tmp_path), False)

@@ -14,6 +14,7 @@ from sow.batches.gathering import Seen
 from sow.calls.batch_deeds import Work
 from sow.calls.batch_turn import take_turn
 from sow.calls.whole_review import is_review_of_whole, work_under_review
+from sow.config.checks import hash_of
 from sow.ids import ProjectId
 from sow.jobs import batches, jobs, leases, waiters
 from sow.schema.batch import BatchState
@@ -184,7 +185,14 @@ class StandInWorker:
         passed = self.chance.random() < 0.6
         names = list(job.terms.names) if isinstance(job.terms, CheckTerms) else []
         work = work_of(self.desk.workspace.root)
-        check = ProjectCheck(passed=passed, at=moment(time.time()), work=work, names=names)
+        checks = self.desk.config.checks.commands
+        check = ProjectCheck(
+            passed=passed,
+            at=moment(time.time()),
+            work=work,
+            names=names,
+            commands={name: hash_of(checks[name].run) for name in names},
+        )
         lifecycle.record_check(self.desk.workspace, check, now=time.time())
         self._finish(job, None, None if passed else Cause.CHECK_FAILED)
 
