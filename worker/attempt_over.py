@@ -8,7 +8,7 @@ import os
 import signal
 from contextlib import suppress
 
-from sow.jobs.attempt_evidence import declare_void
+from sow.jobs.attempt_evidence import declare_void, has_exit, is_given_up
 from sow.processes import facts
 from sow.processes.facts import Life
 from worker.orphans import is_carried, pids_of
@@ -24,11 +24,12 @@ def has_ended(running: Running) -> bool:
     end proves nothing while the agent is seen at work: it may have made that
     file itself, and a second agent would be started beside it.
     """
-    if running.paths.exit.exists() or running.paths.void.exists():
+    paths, attempt = running.paths, running.attempt.id
+    if has_exit(paths, attempt) or is_given_up(paths, attempt):
         return not is_carried(running)
     if supervisor_lives(running):
         return False
-    return not pids_of(running) and declare_void(running.paths)
+    return not pids_of(running) and declare_void(paths, attempt)
 
 
 def supervisor_lives(running: Running) -> bool:

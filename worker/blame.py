@@ -63,7 +63,7 @@ def _is_lost(context: WorkerContext, job_id: JobId) -> bool:
     if attempt is None or attempt.supervisor is None or attempt.cause is not None:
         return False
     paths = context.workspace.attempt(job_id, attempt.number)
-    if paths.exit.exists():
+    if attempt_evidence.has_exit(paths, attempt.id):
         return False
     if facts.life_of(attempt.supervisor, paths.folder) is not Life.DEAD:
         return False

@@ -31,7 +31,7 @@ from worker.blame import NOT_COUNTED, excuse_of
 from worker.budgeting import is_left, tell_of_budget
 from worker.context import WorkerContext
 from worker.renewal import is_kept, ran_in, warning_of_loss
-from worker.running import Exit, Running, ending_of, read_record
+from worker.running import Exit, Running, ending_of, is_its_own, read_record
 from worker.task_state import has_begun, has_transcript
 
 BEFORE_RESULTS = frozenset({Cause.CANCELLED, Cause.REPORTED, Cause.STATE_UNREADABLE})
@@ -81,7 +81,9 @@ def judge_ending(
 def setup_failure(running: Running) -> StepResult | None:
     """Return why the program that makes a clone ready did not become the agent's CLI, if so."""
     result = read_record(running.paths.result, StepResult, limit=RESULT_LIMIT)
-    return result if result is not None and result.cause in BEFORE_THE_CLI else None
+    if result is None or not is_its_own(result.attempt, running):
+        return None
+    return result if result.cause in BEFORE_THE_CLI else None
 
 
 def decide_next(context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:

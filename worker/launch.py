@@ -15,10 +15,12 @@ from sow.calls.budgeting import BudgetIsReached
 from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError
+from sow.evidence import DIGITS
 from sow.faults import passing_fault, reason_of, words_of_bug
 from sow.files import write_atomically
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases
+from sow.jobs.attempt_evidence import put_foreign_aside
 from sow.jobs.faults import QueueChanged
 from sow.jobs.private_folders import make_private
 from sow.paths import AttemptPaths, attempt_id
@@ -226,7 +228,7 @@ def _new_attempt(
     return Attempt(
         job_id=job.id,
         number=number,
-        id=attempt_id(job.id, number, uuid.uuid4().hex[:12]),
+        id=attempt_id(job.id, number, uuid.uuid4().hex[:DIGITS]),
         verb=prepared.verb,
         worker_id=context.worker_id,
         argv=tuple(prepared.argv),
@@ -256,6 +258,7 @@ def _write_files(context: WorkerContext, paths: AttemptPaths, prepared: Prepared
     """
     state = read_bytes(prepared.state_file) if prepared.state_file is not None else None
     try:
+        put_foreign_aside(context.workspace, paths)
         make_private(paths.folder, below=context.workspace.run)
         write_atomically(paths.prompt, prepared.stdin.encode(), mode=0o600, durable=False)
         for name, data in prepared.files.items():

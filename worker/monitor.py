@@ -16,6 +16,7 @@ from sow.executors.base import Verdict
 from sow.faults import passing_fault
 from sow.ids import JobId
 from sow.jobs import workers
+from sow.jobs.attempt_evidence import has_exit
 from sow.jobs.faults import QueueChanged
 from sow.jobs.leases import Fenced
 from sow.schema.causes import CAUSES, Cause
@@ -294,6 +295,6 @@ def _is_end_recorded(running: Running) -> bool:
     A folder that cannot be looked into is told of where its own attempt is looked at.
     """
     try:
-        return running.paths.exit.exists()
+        return has_exit(running.paths, running.attempt.id)
     except OSError:
         return False

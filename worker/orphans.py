@@ -82,7 +82,7 @@ def _fenced(running: Running) -> list[int]:
     supervisor = running.attempt.supervisor
     if supervisor is None or not fence_is_known(supervisor):
         return []
-    fence = str(started(str(running.paths.folder)).get("fence", ""))
+    fence = str(started(str(running.paths.folder), running.attempt.id).get("fence", ""))
     pids: list[int] = facts.tree().fenced(fence, supervisor.pid, supervisor.start_ticks)
     return pids
 
@@ -91,7 +91,7 @@ def remove_fence(running: Running) -> None:
     """Remove the group of an attempt that has ended."""
     supervisor = running.attempt.supervisor
     if supervisor is not None and fence_is_known(supervisor):
-        fence = str(started(str(running.paths.folder)).get("fence", ""))
+        fence = str(started(str(running.paths.folder), running.attempt.id).get("fence", ""))
         facts.tree().unfence(fence, supervisor.pid, supervisor.start_ticks)
 
 
@@ -102,5 +102,5 @@ def fence_is_known(supervisor: ProcessIdentity) -> bool:
 
 def _agent_lives(running: Running, left: Left) -> bool:
     """Whether the agent itself still runs; taken to be so where its pid was not written down."""
-    agent_pid = agent_pid_of(str(running.paths.folder))
+    agent_pid = agent_pid_of(str(running.paths.folder), running.attempt.id)
     return agent_pid is None or agent_pid in left.targets

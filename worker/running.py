@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from sow.attempts.retry import doubled
+from sow.evidence import KEY, is_of
 from sow.executors.base import Ending, Executor, Verdict
 from sow.executors.metering import Meter
 from sow.files import NotAFile, read_regular
@@ -154,6 +155,7 @@ Number = Annotated[int, Meta(ge=-(2**62), le=2**62)]
 class Exit(msgspec.Struct, frozen=True):
     """What the supervisor wrote in `exit.json`."""
 
+    attempt: str = ""
     code: Number | None = None
     signal: Number | None = None
     cpu_seconds: float | None = None
@@ -169,9 +171,15 @@ def read_record(path: Path, type: type[T], *, limit: int = RECORD_LIMIT) -> T | 
         return None
 
 
-def read_exit(paths: AttemptPaths) -> Exit | None:
+def read_exit(running: Running) -> Exit | None:
     """Return how the agent ended, or None when nobody was there to write it down."""
-    return read_record(paths.exit, Exit)
+    record = read_record(running.paths.exit, Exit)
+    return record if record is not None and is_its_own(record.attempt, running) else None
+
+
+def is_its_own(attempt_id: str, running: Running) -> bool:
+    """Whether a record that bears this id is the attempt's; those of an older sow bear none."""
+    return is_of({KEY: attempt_id}, running.attempt.id)
 
 
 def end_of(exit_facts: Exit | None, attempt: Attempt, *, now: float) -> float:

@@ -60,7 +60,7 @@ STEPS = Ending(step_end.judge_ending, step_end.decide_next, step_end.facts_of, s
 def settle_attempt(context: WorkerContext, running: Running) -> None:
     """Record how an attempt ended and what follows. Raises Fenced when it is not ours any more."""
     running.output.read_new(last=True)
-    exit_facts = read_exit(running.paths)
+    exit_facts = read_exit(running)
     context.guard.look(since=running.over_since)
     ending = _ending_of(kind_of(running.job))
     if not is_checked_out(context, running.job):

@@ -30,7 +30,7 @@ from worker.decision import PROVES_NO_LIFE, prevented_before
 from worker.following import follow, refuse_cancelled
 from worker.job_end import end_unwritten, tell_of_end
 from worker.output import read_tail
-from worker.running import Exit, Running, read_record
+from worker.running import Exit, Running, is_its_own, read_record
 from worker.task_state import change_under_lease
 
 FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
@@ -60,7 +60,8 @@ def judge_ending(
 
 def result_of(running: Running) -> StepResult | None:
     """Return what the program has found out; None where it did not come to that."""
-    return read_record(running.paths.result, StepResult, limit=RESULT_LIMIT)
+    result = read_record(running.paths.result, StepResult, limit=RESULT_LIMIT)
+    return result if result is not None and is_its_own(result.attempt, running) else None
 
 
 def _last_words(running: Running, exit_facts: Exit) -> str:

@@ -49,7 +49,7 @@ def _give_up(workspace: Workspace, database: Database, job: Job) -> None:
     attempt = jobs.last_attempt(database, job.id)
     if attempt is None or attempt.number <= job.settled:
         return  # it was claimed, and nothing of it was begun
-    if not attempt_evidence.declare_void(workspace.attempt(job.id, attempt.number)):
+    if not attempt_evidence.declare_void(workspace.attempt(job.id, attempt.number), attempt.id):
         raise NothingToResolve(job, f"the agent of job {job.id} holds its lock: it lives")
 
 

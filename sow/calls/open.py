@@ -38,6 +38,7 @@ from sow.calls.unrecorded_agents import refuse_strays
 from sow.clones.of_task import existing_clone
 from sow.config.configuration import Configuration
 from sow.environment import agent_environment
+from sow.evidence import DIGITS
 from sow.executors.base import Executor, Launch, LaunchRequest
 from sow.executors.executor_errors import OpeningNotSupported, SessionMissing
 from sow.ids import TaskId, WorkerId
@@ -133,7 +134,7 @@ def _hold(
         attempt = Attempt(
             job_id=job.id,
             number=1,
-            id=attempt_id(job.id, 1, uuid4().hex[:12]),
+            id=attempt_id(job.id, 1, uuid4().hex[:DIGITS]),
             verb=Verb.OPEN,
             worker_id=NOBODY,
             argv=launch.argv,

@@ -15,6 +15,7 @@ from sow.findings import Finding, Level
 from sow.jobs import control, jobs, workers
 from sow.jobs.database import Database, open_existing_queue
 from sow.jobs.faults import QueueDamaged
+from sow.jobs.unproven_queue import git_tracks
 from sow.jobs.unverifiable import in_doubt
 from sow.paths import Workspace
 from sow.processes.life import Life
@@ -25,6 +26,14 @@ def examine_queue(
     workspace: Workspace, configuration: Configuration, *, now: float
 ) -> Iterator[Finding]:
     """Yield what is found of the queue."""
+    if git_tracks(workspace):
+        run = workspace.run.relative_to(workspace.root)
+        yield Finding(
+            check="queue",
+            level=Level.WARNING,
+            text=f"Git tracks files in {run}, which is this machine's alone: pulls bring others",
+            remedy=f"`git rm -r --cached {run}` has git leave them alone; then commit.",
+        )
     try:
         database = open_existing_queue(workspace)
         if database is None:

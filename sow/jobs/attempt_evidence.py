@@ -9,11 +9,30 @@ import errno
 import fcntl
 import os
 
+from sow.evidence import is_named, is_void, record_of
+from sow.files import NotAFile, read_regular
 from sow.jobs import doorbell
-from sow.paths import AttemptPaths
+from sow.jobs.putting_aside import UNPROVEN, move_aside
+from sow.paths import AttemptPaths, Workspace
 from sow.processes import facts
 from sow.processes.facts import Life
 from sow.schema.job import Attempt
+
+RECORD_LIMIT = 1 << 16
+"""More than any record of a supervisor takes, in bytes."""
+
+
+EVIDENCE = (
+    "output.jsonl",
+    "stderr.log",
+    "started.json",
+    "exit.json",
+    "result.json",
+    "void",
+    "alive.lock",
+    "supervisor.log",
+)
+"""What nobody leaves in an attempt's folder before the attempt is on record."""
 
 
 def is_locked(paths: AttemptPaths) -> bool:
@@ -21,7 +40,29 @@ def is_locked(paths: AttemptPaths) -> bool:
     return doorbell.is_held(paths.alive_lock)
 
 
-def declare_void(paths: AttemptPaths) -> bool:
+def has_exit(paths: AttemptPaths, attempt_id: str) -> bool:
+    """Whether the end of this very attempt is on record. Raises OSError."""
+    if not paths.exit.exists():
+        return False
+    if not is_named(attempt_id):
+        return True
+    try:
+        return bool(record_of(read_regular(paths.exit, RECORD_LIMIT), attempt_id))
+    except (FileNotFoundError, NotAFile):
+        return False
+
+
+def is_given_up(paths: AttemptPaths, attempt_id: str) -> bool:
+    """Whether this very attempt was given up. Raises OSError."""
+    if not paths.void.exists():
+        return False
+    try:
+        return is_void(read_regular(paths.void, RECORD_LIMIT), attempt_id)
+    except (FileNotFoundError, NotAFile):
+        return not is_named(attempt_id)
+
+
+def declare_void(paths: AttemptPaths, attempt_id: str) -> bool:
     """Give an attempt up for good; False while its lock is held.
 
     A worker can die between starting a supervisor and the supervisor's first
@@ -36,11 +77,11 @@ def declare_void(paths: AttemptPaths) -> bool:
     except OSError as error:
         if error.errno not in (*doorbell.NO_LOCK, errno.EISDIR):
             raise
-        _mark_void(paths)  # what lies there is no lock, and nobody can hold it
+        _mark_void(paths, attempt_id)  # what lies there is no lock, and nobody can hold it
         return True
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _mark_void(paths)
+        _mark_void(paths, attempt_id)
     except BlockingIOError:
         return False
     else:
@@ -49,8 +90,28 @@ def declare_void(paths: AttemptPaths) -> bool:
         os.close(fd)
 
 
-def _mark_void(paths: AttemptPaths) -> None:
-    os.close(os.open(paths.void, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+def put_foreign_aside(workspace: Workspace, paths: AttemptPaths) -> None:
+    """Move evidence out of the way of an attempt that is about to begin, and is not on record.
+
+    Nothing of ours can have left any there: a pull has brought it, or the folder is a link.
+    Raises LeadsOut, OSError.
+    """
+    job = paths.folder.parent
+    if job.is_symlink():
+        move_aside(workspace.queue_db, [job], kind=UNPROVEN)
+    elif paths.folder.is_symlink() or any(
+        os.path.lexists(paths.folder / name) for name in EVIDENCE
+    ):
+        move_aside(workspace.queue_db, [paths.folder], kind=UNPROVEN)
+
+
+def _mark_void(paths: AttemptPaths, attempt_id: str) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    fd = os.open(paths.void, flags, 0o600)
+    try:
+        os.write(fd, attempt_id.encode())
+    finally:
+        os.close(fd)
 
 
 def is_in_doubt(attempt: Attempt, paths: AttemptPaths) -> bool:
@@ -64,5 +125,5 @@ def is_in_doubt(attempt: Attempt, paths: AttemptPaths) -> bool:
         return False
     if facts.life_of(supervisor, paths.folder) is not Life.UNVERIFIABLE:
         return False
-    has_ended = paths.exit.exists() or paths.void.exists()
+    has_ended = has_exit(paths, attempt.id) or is_given_up(paths, attempt.id)
     return not has_ended and not is_locked(paths)

@@ -14,6 +14,8 @@ from sow.files.inside import PRIVATE, move, open_folder
 from sow.jobs.faults import aside_folder
 
 LOCK_SECONDS = 20.0
+UNPROVEN = "unproven"
+"""How the folders below `aside` begin that keep what is not this user's own."""
 
 
 @contextmanager

@@ -19,15 +19,13 @@ from sow.git.git_errors import GitMissing, NoRepository
 from sow.git.run import git
 from sow.jobs.faults import SUFFIXES, put_aside_command
 from sow.jobs.noted_place import is_noted_here, noted_place
-from sow.jobs.putting_aside import locked_run, move_aside
+from sow.jobs.putting_aside import UNPROVEN, locked_run, move_aside
 from sow.jobs.queue_files import connect, refuse_foreign_log, refuse_unfit
 from sow.jobs.queue_owner import JOURNAL, all_names, give_names, is_own, is_same, names_here
 from sow.jobs.user_secret import made_at_ns
 from sow.paths import Workspace
 from sow.state.kept import keeper_hooks
 
-KIND = "unproven"
-"""How the folders below `aside` begin that keep files which are not this user's."""
 UNFINISHED = "select 1 from job where state not in ('done', 'failed', 'cancelled') limit 1"
 BUSY_SECONDS = 5.0
 
@@ -69,7 +67,7 @@ def see_to_unproven(workspace: Workspace) -> None:
                 return
             file = os.lstat(path)
             journal = path.with_name(path.name + JOURNAL)
-            if folder := move_aside(path, [journal], kind=KIND):
+            if folder := move_aside(path, [journal], kind=UNPROVEN):
                 keeper_hooks.OURS.tell(f"{journal} is none of sow's: it was moved to {folder}")
                 if is_own(workspace):
                     return
@@ -177,7 +175,7 @@ def _name(workspace: Workspace) -> None:
     """Give the file under the queue's name the proofs of this folder."""
     file = os.lstat(workspace.queue_db)
     others = [path for path in all_names(workspace.run) if not is_same(file, str(path))]
-    move_aside(workspace.queue_db, others, kind=KIND)
+    move_aside(workspace.queue_db, others, kind=UNPROVEN)
     give_names(workspace.queue_db, workspace)
 
 
@@ -185,13 +183,13 @@ def _put_aside(workspace: Workspace) -> None:
     """Put the file aside with all that belongs to it; our own takes its place, if there is one."""
     path, own = workspace.queue_db, _own_file(workspace)
     log = [path.with_name(path.name + suffix) for suffix in SUFFIXES[1:]]
-    folder = move_aside(path, [path] if own else [path, *log], kind=KIND)
+    folder = move_aside(path, [path] if own else [path, *log], kind=UNPROVEN)
     if own is not None:
         os.link(own, path)
         try:
             refuse_foreign_log(path)
         except QueueError:
-            move_aside(path, log, kind=KIND)
+            move_aside(path, log, kind=UNPROVEN)
     sync_folder(workspace.run)
     _tell(workspace, folder, is_back=own is not None)
 

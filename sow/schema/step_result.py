@@ -19,6 +19,8 @@ RESULT_LIMIT = 1 << 20
 class StepResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a step has come to."""
 
+    attempt: str = ""
+    """The id of its attempt (`sow.evidence`)."""
     cause: Cause
     reason: str = ""
     """The cause in words; the first line is the shortest."""

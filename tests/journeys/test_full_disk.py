@@ -16,6 +16,9 @@ from journeys.callers import gate, good
 from journeys.site import SOW, Result, Site, wait_until
 from journeys.staff import QUICK, write_program
 from journeys.test_worker_short_of_room import HELD_UP
+from own_queue import make_own
+
+from sow.paths import Workspace
 
 DISK_BYTES = 1_500_000
 GOLDEN = Path(__file__).parents[1] / "jobs/golden/format-1.tar.gz"
@@ -253,6 +256,7 @@ def test_a_queue_is_brought_up_to_date_when_there_is_room_for_it(disk: SmallDisk
     for folder in (run, run / "workers", run / "waiters"):
         folder.mkdir(mode=0o700, exist_ok=True)
     (run / "queue.db").write_bytes(data)
+    make_own(Workspace(disk.root))
     disk.fill()
     done = disk.run(sys.executable, "-c", UPGRADES)
     assert done.code == 0, done

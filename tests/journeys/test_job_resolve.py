@@ -19,7 +19,7 @@ from journeys.callers import (
 )
 from journeys.json_contract import hold
 from journeys.site import Site, wait_until
-from journeys.staff import QUICK, await_supervisor, drain, kill, start_worker
+from journeys.staff import QUICK, attempt_of, await_supervisor, drain, kill, start_worker
 from standins import read_runs
 
 from sow.jobs import attempt_evidence
@@ -137,7 +137,8 @@ def test_what_sow_can_tell_is_not_for_a_person_to_say(by_hand: Site) -> None:
 
 def test_an_end_that_was_written_down_leaves_no_doubt(doubtful: Site) -> None:
     paths = Workspace(doubtful.root).attempt(all_jobs(doubtful)[0].id, 1)
-    paths.exit.write_text('{"code": 0, "signal": null}')
+    record = {"attempt": attempt_of(doubtful, 1).id, "code": 0, "signal": None}
+    paths.exit.write_text(json.dumps(record))
     assert doubtful.job(1)["unverifiable"] is False
     assert "sow can tell by itself" in doubtful.sow(*RESOLVE, expect=4).err
     assert not attempt_evidence.is_locked(paths)

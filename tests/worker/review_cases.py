@@ -23,6 +23,7 @@ from sow.clones.judged import judged_commit
 from sow.clones.make import MadeClone
 from sow.clones.record import record_clone
 from sow.config.checks import read_repository
+from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.load import load_configuration
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases
@@ -52,6 +53,17 @@ YOLO = msgspec.structs.replace(CLAUDE, yolo_mode=True)
 """What it may run is not what is tested here."""
 
 Run = Sequence[Mapping[str, Any]]
+
+
+def define(path: Path, executor: ExecutorConfig) -> None:
+    """Write a user's file that has this executor."""
+    settings: dict[str, Any] = {"yolo_mode": executor.yolo_mode}
+    if executor.command:
+        settings["command"] = list(executor.command)
+    section: dict[str, Any] = {"settings": settings}
+    if executor.name not in BUILT_IN_EXECUTORS:
+        section["type"] = executor.type.value
+    path.write_text(json.dumps({"agents": {"executors": {executor.name: section}}}))
 
 
 class ReviewSite:
@@ -117,7 +129,8 @@ class ReviewSite:
         (folder / "010.json").write_text(json.dumps(list(runs)))
 
     def place(self, executor: ExecutorConfig = YOLO, **more: Any) -> Job:
-        """Queue a review, as a call does."""
+        """Queue a review, as a call does, by an executor that the user's file defines."""
+        define(self.context.configuration.path, executor)
         job = make_job(
             id=JobId(0),
             project_id=ProjectId(PROJECT_ID),

@@ -5,6 +5,7 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,9 @@ def test_the_agent_of_another_attempt_is_spared_though_its_supervisor_has_died(
     other.close()
 
 
+LOOKS = [is_held, named_in, partial(agent_pid_of, attempt=""), registered_workers]
+
+
 @pytest.fixture
 def no_descriptors() -> Iterator[None]:
     """Leave this process none to open."""
@@ -106,7 +110,9 @@ def no_descriptors() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_descriptors")
-@pytest.mark.parametrize("look", [is_held, named_in, agent_pid_of, registered_workers])
+@pytest.mark.parametrize(
+    "look", [is_held, named_in, partial(agent_pid_of, attempt=""), registered_workers]
+)
 def test_who_cannot_look_says_so_and_takes_nobody_for_a_leftover(
     tmp_path: Path, look: Callable[[str], object]
 ) -> None:

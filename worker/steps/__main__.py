@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 
 from sow.errors import SowError
-from sow.files import write_atomically
 from sow.paths import AttemptPaths
 from sow.schema.causes import Cause
 from worker.steps.failed import failure_result
+from worker.steps.result_file import leave_result
 
 PROGRAMS: Mapping[str, str] = {
     "check": "worker.steps.check",
@@ -47,8 +47,7 @@ def main(name: str) -> None:
             traceback.print_exc()
         result = failure_result(error, passing=Cause.PREVENTED, lasting=Cause.CRASHED)
         print(result.reason, file=sys.stderr)
-    path = AttemptPaths(Path(folder)).result
-    write_atomically(path, msgspec.json.encode(result), mode=0o600)
+    leave_result(result, AttemptPaths(Path(folder)))
 
 
 if __name__ == "__main__":

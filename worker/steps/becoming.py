@@ -12,17 +12,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
 from sow import own_variables
 from sow.environment import caller_environment
 from sow.errors import SowError
-from sow.files import write_atomically
 from sow.jobs.leases import Fenced
 from sow.paths import AttemptPaths
 from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
 from worker.steps.failed import failure_result
+from worker.steps.result_file import leave_result
 
 RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 """What Python ignores, and an agent's CLI must not."""
@@ -46,7 +44,7 @@ def _leave(result: StepResult, paths: AttemptPaths) -> None:
     """Leave why the CLI is not started; where the disk is full, on standard error alone."""
     print(result.reason, file=sys.stderr)
     with suppress(SowError, OSError, MemoryError):
-        write_atomically(paths.result, msgspec.json.encode(result), mode=0o600)
+        leave_result(result, paths)
 
 
 def _become(argv: tuple[str, ...]) -> None:

@@ -14,6 +14,7 @@ import os
 import stat
 
 from sow import own_variables
+from sow.evidence import record_of
 from sow.processes.shortage import is_shortage
 
 TYPE_CHECKING = False
@@ -73,28 +74,27 @@ def is_agent_of_another(pid: int, variables: bytes, folder: str) -> bool:
     if len(words) < 3 or not root:  # a job, a number and a random word
         return False
     other = f"{root}/.sow/run/jobs/{words[0]}/{words[1]}"
-    return agent_pid_of(other) == pid and os.path.realpath(other) != folder
+    attempt = ".".join(words)
+    return agent_pid_of(other, attempt) == pid and os.path.realpath(other) != folder
 
 
-def agent_pid_of(folder: str) -> int | None:
+def agent_pid_of(folder: str, attempt: str) -> int | None:
     """Return the pid that an attempt's supervisor has written down for its agent."""
-    pid = started(folder).get("agent_pid")
+    pid = started(folder, attempt).get("agent_pid")
     return pid if isinstance(pid, int) else None
 
 
-def started(folder: str) -> "dict[str, object]":
-    """Return what an attempt's supervisor has written down of its agent's start, if anything."""
-    import json  # as in `exit_file`
+def started(folder: str, attempt: str) -> "dict[str, object]":
+    """Return what an attempt's supervisor has written down of its agent's start, if anything.
 
+    `attempt` is the attempt's id.
+    """
     try:
-        record = json.loads(read_small(folder + "/started.json"))
+        return record_of(read_small(folder + "/started.json"), attempt)
     except OSError as error:
         if is_shortage(error):
             raise
         return {}
-    except ValueError:
-        return {}
-    return record if isinstance(record, dict) else {}
 
 
 def value_of(variables: bytes, name: str) -> str:

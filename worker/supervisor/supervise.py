@@ -13,6 +13,8 @@ import signal
 import sys
 import time
 
+from sow.evidence import KEY, is_named, is_void, record_of
+from sow.own_variables import ATTEMPT_ID
 from worker.supervisor.agent_process import Agent
 from worker.supervisor.exit_file import (
     FIRST_RETRY_SECONDS,
@@ -23,6 +25,7 @@ from worker.supervisor.exit_file import (
     say,
     try_to_put_in_place,
 )
+from worker.supervisor.foreign_processes import read_small
 from worker.supervisor.instructions import Orders, await_orders
 from worker.supervisor.own_processes import OwnProcesses, load_tree
 from worker.supervisor.signals import REQUESTS, WATCHED, receive, wait_for_signal
@@ -62,12 +65,13 @@ def main(arguments: list[str]) -> int:
     folder, argv = os.fsdecode(orders.folder), [os.fsdecode(word) for word in orders.argv]
     settle_in(folder, orders)
     lock = hold_alive_lock(folder)
-    if was_given_up(folder):
+    attempt = os.fsdecode(orders.environ.get(ATTEMPT_ID.encode(), b""))
+    if was_given_up(folder, attempt):
         return 0
-    if was_begun(folder):
+    if was_begun(folder, attempt):
         sys.stderr.write("this attempt was run before; nothing is started\n")
         return 1
-    supervise(folder, orders.cwd, argv, OwnProcesses(folder, tree), lock, fence)
+    supervise(folder, orders.cwd, argv, OwnProcesses(folder, tree), lock, fence, attempt)
     os.close(lock)
     return 0
 
@@ -100,24 +104,35 @@ def settle_in(folder: str, orders: Orders) -> None:
 
 
 def supervise(
-    folder: str, cwd: bytes, argv: list[str], own: OwnProcesses, lock: int, fence: str
+    folder: str,
+    cwd: bytes,
+    argv: list[str],
+    own: OwnProcesses,
+    lock: int,
+    fence: str,
+    attempt: str,
 ) -> None:
-    """Start the agent, wait for its end, end its tree, and say how it went."""
+    """Start the agent, wait for its end, end its tree, and say how it went.
+
+    Each record bears the id of the attempt.
+    """
     started_at = time.time()
     try:
         os.chdir(cwd)
         agent = Agent(start_when_possible(folder, argv))
     except OSError as error:
-        put_in_place(folder, "exit.json", failure_of(folder, argv, error, started_at), lock)
+        failure = failure_of(folder, argv, error, started_at)
+        put_in_place(folder, "exit.json", {KEY: attempt, **failure}, lock)
         return
     started: dict[str, object] = {"agent_pid": agent.pid, "started_at": started_at, "fence": fence}
+    started[KEY] = attempt
     try_to_put_in_place(folder, "started.json", started)
     by_request = wait_for_end(agent, own)
     ended_at = time.time()
     end_tree(agent, own, LEFTOVER_GRACES)
     record = exit_of(agent.status, agent.cpu_seconds, own.kilobytes(agent.peak_memory), by_request)
     times = {"started_at": started_at, "ended_at": ended_at}
-    put_in_place(folder, "exit.json", {**record, **times}, lock)
+    put_in_place(folder, "exit.json", {KEY: attempt, **record, **times}, lock)
 
 
 def hold_alive_lock(folder: str) -> int:
@@ -132,14 +147,31 @@ def hold_alive_lock(folder: str) -> int:
     return fd
 
 
-def was_given_up(folder: str) -> bool:
+def was_given_up(folder: str, attempt: str) -> bool:
     """Whether we come so late that the attempt was given up, and perhaps run again."""
-    return os.path.exists(folder + "/void") or not os.path.isdir(folder)  # noqa: PTH110, PTH112
+    if not os.path.isdir(folder):  # noqa: PTH112
+        return True
+    try:
+        return is_void(read_small(folder + "/void"), attempt)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return not is_named(attempt)
 
 
-def was_begun(folder: str) -> bool:
+def was_begun(folder: str, attempt: str) -> bool:
     """Whether another supervisor has run this attempt before us: it is never run twice."""
-    return any(os.path.exists(f"{folder}/{name}.json") for name in ("started", "exit"))  # noqa: PTH110
+    return any(_is_there(f"{folder}/{name}.json", attempt) for name in ("started", "exit"))
+
+
+def _is_there(path: str, attempt: str) -> bool:
+    """Whether a record of this attempt lies there; of an older sow's, anything."""
+    if not is_named(attempt):
+        return os.path.exists(path)  # noqa: PTH110
+    try:
+        return bool(record_of(read_small(path), attempt))
+    except OSError:
+        return False
 
 
 def start_when_possible(folder: str, argv: list[str]) -> int:
