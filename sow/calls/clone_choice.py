@@ -69,6 +69,19 @@ def with_clone(
     return True
 
 
+def notes_on_tree(config: Configuration, resolved: Resolved) -> tuple[str, ...]:
+    """Tell who says nothing of clones that a task is begun in the tree, as no batch would do it."""
+    request, task = resolved.request, resolved.task.id
+    is_chosen = request.clone is not None or request.part is not None
+    is_about_tree = resolved.task.phase == WHOLE_PHASE or is_outside(resolved.cwd)
+    if is_chosen or is_about_tree or not request.begins_session or config.new_clones != "asked":
+        return ()
+    return (
+        f"task {task} is done in your working tree, and this repository's batches use clones."
+        f" To have it in one: `sow agent cancel {task}`, then `sow agent spawn {task} --fresh --clone`",
+    )
+
+
 def _is_still_to_be_made(database: Database | None, resolved: Resolved) -> bool:
     """Whether the session was to begin in a clone that could not be made."""
     task = resolved.task

@@ -18,7 +18,7 @@ from sow.calls.admission import (
 )
 from sow.calls.ancestry import refuse_ancestors
 from sow.calls.caller import Caller
-from sow.calls.clone_choice import with_clone
+from sow.calls.clone_choice import notes_on_tree, with_clone
 from sow.calls.plan_gate import refusal
 from sow.calls.readiness import refuse_impossible
 from sow.calls.report import has_reported
@@ -93,7 +93,9 @@ def find_or_admit(
     if request.when_ready:
         refuse_impossible(caller.workspace, resolved.task)
     resolved.executor.validate_availability(caller.path_variable)
-    return replace(resolved, clone=with_clone(caller, database, config, resolved))
+    apart = with_clone(caller, database, config, resolved)
+    notes = () if apart else notes_on_tree(config, resolved)
+    return replace(resolved, clone=apart, notes=(*resolved.notes, *notes))
 
 
 def find_same(caller: Caller, database: Database, resolved: Resolved) -> Placed | None:

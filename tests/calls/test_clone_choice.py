@@ -47,3 +47,29 @@ def test_what_keeps_the_clone_from_being_made_is_told_by_the_resume(desk: Desk) 
     with pytest.raises(StateError, match="lies in no git repository"):
         resumed(desk, clone=True)
     assert desk.read("010").status is TaskStatus.FAILED
+
+
+@pytest.mark.parametrize(
+    ("settings", "clone", "told"),
+    [
+        ("batch: {merge: true}", None, True),
+        ("batch: {clone: true}", None, True),
+        ("batch: {clone: true}", False, False),
+        ("batch: {merge: true, clone: false}", None, False),
+        ("{}", None, False),
+    ],
+)
+def test_who_begins_in_the_tree_where_batches_use_clones_is_told_how_to_have_one(
+    desk: Desk, settings: str, clone: bool | None, told: bool
+) -> None:
+    repository(desk)
+    desk.workspace.repository_config.write_text(f"{settings}\n")
+    desk.task("010")
+    placed = place(desk.caller, desk.database, desk.config, desk.spawn("010", clone=clone))
+    assert not is_in_clone(placed.job)
+    words = [note for note in placed.notes if "batches use clones" in note]
+    assert bool(words) is told
+    if told:
+        again = desk.spawn("010", fresh=True, clone=True)
+        desk.end(placed.job.id, TaskStatus.PENDING, JobState.CANCELLED)
+        assert is_in_clone(place(desk.caller, desk.database, desk.config, again).job)
