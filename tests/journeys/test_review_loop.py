@@ -55,7 +55,7 @@ def test_a_task_in_a_clone_is_corrected_and_then_accepted(site: Site) -> None:
     assert (outcome["verdict"], outcome["summary"]) == ("accepted", "It says two.")
     assert (outcome["status"], outcome["exit_code"], outcome["feedback"]) == (None, 0, None)
     assert outcome["steers"] == [".github/workflows/c.yml"]
-    assert outcome["next_step"] == "To complete it: `sow task set 010 status completed`."
+    assert outcome["next_step"] == "To merge it, which completes it: `sow merge 010`."
 
     task = site.task("010")
     assert (task["status"], task["session_id"]) == ("needs_review", session)
