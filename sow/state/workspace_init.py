@@ -31,6 +31,31 @@ CONFIG_TEMPLATE = """\
 #   keep_size: 2GB      # and as long as their output is no larger
 #   min_free_disk: 500MB     # with less free disk space nothing is started
 #   min_free_memory: 300MB   # with less free memory nothing is started
+
+# Checks: command lines with names that say whether work is sound. They run as the user who has
+# accepted them with `sow trust`, and not before.
+# checks:
+#   unit: make test
+#   lint: {run: make lint, timeout: 5m}
+#   default: [unit]     # of a task that names none, and of the project
+
+# When a task gets a clone of the repository for itself, and how that is made.
+# clones:
+#   use: parallel       # never, parallel (while another job of the project lives) or always
+#   copy: [.env]        # files that git does not know and a clone needs
+#   setup: npm ci       # makes a new clone ready for work, once `sow trust` has accepted it
+#   keep: [out/]        # results that git does not know, kept when the clone goes
+
+# What `sow batch run` does with each task, where its options do not say.
+# batch:
+#   clone: true         # each task in a clone of its own
+#   check: true         # the checks run on what an author leaves
+#   review: true        # then an agent judges it
+#   merge: true         # what is accepted is merged into the project's branch
+#   max_iterations: 3   # returns to the author before a person is asked
+
+# With `required`, a task that its own agent completes waits for a verdict.
+# reviews: required
 """
 
 IGNORED = """\

@@ -106,14 +106,6 @@ def test_the_settings_template_says_nothing_until_it_is_uncommented(tmp_path):
     text = (tmp_path / ".sow/config.yaml").read_text()
     path = tmp_path / ".sow/config.yaml"
     assert read_yaml(text.encode(), RepositoryConfigFile, path=path) == RepositoryConfigFile()
-    live = "\n".join(
-        line.removeprefix("# ")
-        for line in text.splitlines()
-        if line.startswith(("# a", "# w", "#  "))
-    )
-    settings = read_yaml(live.encode(), RepositoryConfigFile, path=path)
-    assert settings.worker.concurrency == 4
-    assert settings.artifacts["designs"]
 
 
 def test_git_sees_what_is_shared_and_nothing_of_this_machine(tmp_path):
