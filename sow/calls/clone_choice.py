@@ -76,9 +76,10 @@ def notes_on_tree(config: Configuration, resolved: Resolved) -> tuple[str, ...]:
     is_about_tree = resolved.task.phase == WHOLE_PHASE or is_outside(resolved.cwd)
     if is_chosen or is_about_tree or not request.begins_session or config.new_clones != "asked":
         return ()
+    anew = f"`sow agent cancel {task}`, then `sow agent spawn {task} --fresh --clone`"
     return (
         f"task {task} is done in your working tree, and this repository's batches use clones."
-        f" To have it in one: `sow agent cancel {task}`, then `sow agent spawn {task} --fresh --clone`",
+        f" To have it in one: {anew}",
     )
 
 

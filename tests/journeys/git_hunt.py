@@ -29,7 +29,7 @@ WINDOWS: Mapping[str, str] = {
 }
 OF_WORKER, OF_CALL = "driving and gathering", "looking, in a call"
 ALL_WINDOWS = (*WINDOWS.values(), OF_WORKER, OF_CALL)
-OFTEN, SELDOM = 0.4, 0.25
+OFTEN, SELDOM = 0.6, 0.4
 """How likely a git is killed that the hunt has met: of a step, and of others, which are more."""
 MOST_OF_JOB = 3
 """How many gits of one job are killed: each kill costs it a pause that is twice as long."""
