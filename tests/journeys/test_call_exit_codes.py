@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 from journeys.callers import Step, all_jobs, good, report
 from journeys.site import Site
+from own_queue import make_own
 from standins import read_runs
+
+from sow.paths import Workspace
 
 SPAWN = ("agent", "spawn", "implementer", "010")
 RESUME = ("agent", "resume", "010", "Go on.")
@@ -200,6 +203,7 @@ def test_6_a_queue_that_is_not_a_database_is_left_untouched(
     queue = site.root / ".sow/run/queue.db"
     queue.parent.mkdir(mode=0o700)
     queue.write_bytes(b"not a database, but somebody's file\n" * 100)
+    make_own(Workspace(site.root))  # written over in place
     refused = site.sow(*words, expect=6)
     assert "is not a SQLite database; it was left untouched" in refused.err
     assert queue.read_bytes() == b"not a database, but somebody's file\n" * 100
