@@ -16,7 +16,7 @@ from sow.clones.steps import no_step
 from sow.clones.unsolved import unsolved_paths
 from sow.clones.update import UNFINISHED, finish_update
 from sow.clones.work_tree import Untaken, WorkTree, hide_absent, take, work_tree
-from sow.git.identity import identity_of
+from sow.git.identity import identity_of, note_of_nobody
 from sow.git.inert_refs import (
     check_out_name,
     read_head,
@@ -103,6 +103,8 @@ def commit_leftovers(
             remove_file(git_dir, "index.lock")  # of a git that was killed with its agent
             step("index written")
         notes = _moved(git_dir, facts, head.branch, on_branch, commit, step)
+        if commit != here:
+            notes += note_of_nobody(view, commit)
     if commit != here or read_text(git_dir, MERGE_FILES[-1], TEXT_LIMIT) is not None:
         for file in MERGE_FILES:
             remove_file(git_dir, file)

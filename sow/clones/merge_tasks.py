@@ -27,6 +27,7 @@ from sow.clones.steps import no_step, note_path
 from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.files import NotWritten, locked_folder
+from sow.git.identity import note_of_nobody
 from sow.git.promised import fetch_promised
 from sow.git.view import view_of
 from sow.lifecycle.refusal_steps import after
@@ -157,6 +158,8 @@ def merge_tasks(
         break
     step("moved")
     notes = [f"{path} was changed there meanwhile, and stays as it is" for path in left]
+    if parts:
+        notes += note_of_nobody(view_of(main.repository.top), result)
     for part in parts:
         notes += _left_out(main, part)
         _record(main, branch, part, now)

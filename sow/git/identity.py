@@ -7,10 +7,16 @@ from pathlib import Path
 from msgspec import Struct
 
 from sow.git.run import git
+from sow.git.view import View
 from sow.surrounding_programs import users_environment
 
 FALLBACK = ("sow", "sow@localhost")
 """Where the user has told git no name: a commit must not fail for that."""
+
+BY_NOBODY = (
+    f"git knows no name of you, so the commit is by {FALLBACK[0]} <{FALLBACK[1]}>;"
+    " `sow doctor` names the commands that help"
+)
 
 
 def _variables(author: tuple[str, str], committer: tuple[str, str]) -> Mapping[str, str]:
@@ -61,6 +67,12 @@ def is_unknown(folder: Path, environ: Mapping[str, str]) -> bool:
     """Whether the user has told git no name, so that commits of ours are by `FALLBACK`."""
     given = _given(folder, environ)
     return given.person("author") is None and given.person("committer") is None
+
+
+def note_of_nobody(view: View, commit: str) -> tuple[str, ...]:
+    """Return that a commit of ours is by nobody whom git knows, in a sentence; else nothing."""
+    committer = view.text("log", "-1", "--format=%ce", commit)
+    return (BY_NOBODY,) if committer == FALLBACK[1] else ()
 
 
 def _given(folder: Path, environ: Mapping[str, str]) -> Given:

@@ -18,6 +18,7 @@ from sow.situation.whole_steps import LEADS, is_review
 
 if TYPE_CHECKING:  # of projects that have a queue
     from sow.batches.deeds import Standing
+    from sow.schema.job import Job
 
 MOST_NAMED = 8
 """How many tasks one command waits for by their names; of more, the first change is waited for."""
@@ -169,9 +170,15 @@ def _hanging(now: Situation) -> Iterator[Remedy]:
     """Yield what ends agents without a sign of life, so that their tasks can go on."""
     for job in now.queue.live:
         stalled = now.queue.stalled.get(job.id)
-        if stalled and job.task_id and job.cancel_requested_at is None:
+        if stalled and job.task_id and job.cancel_requested_at is None and not _is_bounded(job):
             why = f"the agent of task {job.task_id} gives {stalled}: this ends it"
             yield Remedy(f"sow agent cancel {job.task_id}", f"{why}, and the task goes on after it")
+
+
+def _is_bounded(job: "Job") -> bool:
+    """Whether sow itself ends an agent that hangs, or the user has said that nobody does."""
+    stall = job.executor.stall_timeout_seconds if job.executor is not None else None
+    return job.batch is not None or stall is not None
 
 
 def _wait_for(tasks: Sequence[str], now: Situation) -> Iterator[Remedy]:

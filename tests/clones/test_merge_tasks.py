@@ -16,6 +16,7 @@ from sow.clones.candidates import NoProjectBranch, NotMergeable
 from sow.clones.merge_tasks import MOST_TRIES, MergeConflict
 from sow.clones.moving import BranchMoved, DirtyFiles
 from sow.clones.update import update_clone
+from sow.git.identity import BY_NOBODY
 from sow.schema.job_terms import MergeWay
 from sow.schema.task import TaskStatus
 
@@ -45,6 +46,22 @@ def test_a_completed_task_is_merged_remembered_and_its_clone_removed(site):
     assert not site.home.place().path.exists()
     assert site.tip(site.branch()) == made, "the branch stays"
     assert plain(site.top, "fsck", "--no-dangling") == ""
+
+
+def test_a_commit_by_nobody_whom_git_knows_is_told(site, monkeypatch):
+    site.work("new", "new\n")
+    site.work("newer", "new\n", "020")
+    commit(site.top, "other", "x\n")
+    for name in ("user.name", "user.email"):
+        plain(site.top, "config", "--unset", name)
+    done = site.merge()
+    assert done.notes == (BY_NOBODY,)
+    assert "sow <sow@localhost>" in BY_NOBODY
+
+    for name, value in (("NAME", "Me"), ("EMAIL", "me@example.org")):
+        monkeypatch.setenv(f"GIT_AUTHOR_{name}", value)
+    assert site.merge("020").notes == ()
+    assert plain(site.top, "log", "-1", "--format=%ae %ce") == "me@example.org me@example.org"
 
 
 def test_a_task_accepted_at_its_last_commit_is_completed_by_it(site):

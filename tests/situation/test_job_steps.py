@@ -1,5 +1,6 @@
 """What the queue asks of whoever leads: an agent that hangs is ended before it is waited for."""
 
+from msgspec.structs import replace
 from reports.job_cases import make_job
 
 from sow.ids import JobId, TaskId
@@ -18,5 +19,13 @@ def test_an_agent_without_a_sign_of_life_is_ended_before_it_is_waited_for() -> N
         "sow agent wait 010 020 --any",
     ]
     assert "no sign of life for 25m00s" in found[0].why
+    patient = make_job(
+        id=JobId(1),
+        task_id=TaskId("010"),
+        state=JobState.RUNNING,
+        executor=replace(hanging.agents_executor, stall_timeout_seconds=0.0),
+    )
+    bounded = Situation(Reader(), queue=Queue(live=[patient], stalled=queue.stalled))
+    assert [remedy.command for remedy in waits(bounded)] == ["sow agent wait 010"]
     calm = Situation(Reader(), queue=Queue(live=[hanging, other]))
     assert [remedy.command for remedy in waits(calm)] == ["sow agent wait 010 020 --any"]
