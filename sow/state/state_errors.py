@@ -144,6 +144,19 @@ class TaskExists(StateError):
         )
 
 
+class IdWasUsed(StateError):
+    """The id was that of a task that is gone, and whose clone is on record."""
+
+    def __init__(self, task_id: str) -> None:
+        self.task_id = task_id
+        super().__init__(
+            f"{task_id} was the id of a task that is gone, and its clone is still on record: a new"
+            " task of that id would go on with it",
+            hint="Leave --id out and sow takes the next free one. `sow clone list` shows what is"
+            " left of the other one.",
+        )
+
+
 class UnknownPhase(StateError):
     """A phase that the project does not have, and that nobody asked to make."""
 

@@ -19,7 +19,7 @@ from sow.state.dependencies import refuse_circle, refuse_unknown
 from sow.state.due_entries import owed
 from sow.state.kept.store import Kept, kept_at
 from sow.state.places import TaskPlace, all_places, find_task
-from sow.state.state_errors import Misplaced, TaskExists, UnknownPhase
+from sow.state.state_errors import IdWasUsed, Misplaced, TaskExists, UnknownPhase
 from sow.state.statefiles import effective, parse_state, read_bytes, rewrite_state
 from sow.state.status_entries import status_entry
 from sow.state.status_notes import note_status
@@ -164,19 +164,23 @@ def add_task(
     Without `task_id` it takes the next multiple of ten; without `phase` the
     project's first; a phase that is new is added to the project's list, if
     `new_phase` asks for that. The agent's name, and those of the checks
-    and references, are the caller's to look up. Raises TaskExists, UnknownPhase, RefusedDependency,
-    RefusedChange, NoProject, StateLocked, NotWritten.
+    and references, are the caller's to look up. Raises TaskExists, IdWasUsed, UnknownPhase,
+    RefusedDependency, RefusedChange, NoProject, StateLocked, NotWritten.
     """
     # Only a new task needs what makes a folder, and what changes a project.
     from sow.state import task_folder
     from sow.state.projects import add_phase, read_project
+    from sow.state.used_ids import ids_with_clones
 
     project = read_project(workspace)
     with locked_folder(workspace.project):
         taken = {place.task_id: place for place in all_places(workspace)}
-        chosen = parse_task_id(task_id) if task_id else next_id(taken)
+        used = ids_with_clones(workspace)
+        chosen = parse_task_id(task_id) if task_id else next_id({*taken, *used})
         if chosen in taken:
             raise TaskExists(chosen, taken[chosen].folder)
+        if chosen in used:
+            raise IdWasUsed(chosen)
         refuse_unknown(chosen, depends_on, taken)
         wanted = parse_phase(phase or project.phases[0])
         if wanted not in project.phases and not new_phase:

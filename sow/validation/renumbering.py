@@ -25,6 +25,7 @@ from sow.state.status_entries import STATE, change_entry, log_change
 from sow.state.status_notes import note_status
 from sow.state.tasks import ID_STEP, next_id
 from sow.state.transitions import moment
+from sow.state.used_ids import ids_with_clones
 from sow.validation.examination import Examined
 from sow.validation.pair_files import Division, divide
 from sow.validation.renumbered_units import renumber_units
@@ -96,7 +97,8 @@ def _refuse_unreadable(tree: ProjectTree, pairs: Sequence[Pair]) -> None:
 
 def _new_ids(tree: ProjectTree, pairs: Sequence[Pair]) -> dict[str, TaskId]:
     """Return by each id the one that theirs gets: the one of a kill's remains, else a free one."""
-    free = int(next_id(folder.id for folder in tree.tasks))
+    used = ids_with_clones(Workspace(tree.folder.parents[1]))
+    free = int(next_id({*used, *(folder.id for folder in tree.tasks)}))
     ids: dict[str, TaskId] = {}
     for pair in pairs:
         made = next((folder.id for folder in tree.tasks if _is_made_of(folder, pair)), None)

@@ -24,6 +24,7 @@ from sow.state.places import DESCRIPTION_LIMIT
 from sow.state.projects import read_project
 from sow.state.statefiles import read_bytes, rewritten
 from sow.state.tasks import TaskPlace, all_places, read_task_at
+from sow.state.used_ids import ids_with_clones
 
 
 class ForeignImport(StateError):
@@ -58,11 +59,11 @@ def import_tasks(
     """
     with locked_folder(workspace.project), ExitStack() as stack:
         _complete_earlier(workspace)
-        places = all_places(workspace)
-        planned = plan_import(given, _standing(places), known)
+        places, used = all_places(workspace), ids_with_clones(workspace)
+        planned = plan_import(given, _standing(places), known, used)
         folders = [_place(places, each.task_id).folder for each in planned if each.is_changed]
         journal.lock_tasks(stack, folders)
-        planned = plan_import(given, _standing(places), known)
+        planned = plan_import(given, _standing(places), known, used)
         written = _journal(workspace, planned, places, now)
         if written.new or written.changed:
             journal.begin(workspace, written)

@@ -3,7 +3,7 @@
 Owns that, and that no two entries are the same task.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import UNSET
 
@@ -19,14 +19,20 @@ def named(entry: TaskEntry) -> str:
     return f"{entry.key or entry.id}"
 
 
-def name_tasks(given: GivenTasks, tasks: Sequence[Task]) -> list[TaskId]:
-    """Return the id of each entry's task, in their order. Raises InvalidEntry."""
+def name_tasks(
+    given: GivenTasks, tasks: Sequence[Task], used: Collection[str] = ()
+) -> list[TaskId]:
+    """Return the id of each entry's task, in their order. Raises InvalidEntry.
+
+    `used` are ids that no new task gets (`state.used_ids`).
+    """
     _refuse_nameless(given)
     _refuse_twice(given, "key")
     _refuse_twice(given, "id")
     by_key = {task.key: TaskId(task.id) for task in tasks if task.key is not UNSET}
     taken = {task.id for task in tasks} | {entry.id for entry in given.entries if entry.id}
-    free = int(next_id(taken))
+    there = {task.id for task in tasks}
+    free = int(next_id({*taken, *used}))
     ids: list[TaskId] = []
     for index, entry in enumerate(given.entries):
         found = by_key.get(entry.key) if entry.key is not None else None
@@ -35,6 +41,12 @@ def name_tasks(given: GivenTasks, tasks: Sequence[Task]) -> list[TaskId]:
                 *(index, "id"),
                 reason=f"the task of the key {entry.key!r} is {found}, not {entry.id}",
                 remedy="Leave the id out, or give this task a key of its own.",
+            )
+        if entry.id in used and entry.id not in there:
+            raise given.fault(
+                *(index, "id"),
+                reason=f"{entry.id} was the id of a task that is gone, and its clone is on record",
+                remedy="Give another id, or a `key` alone: sow takes the next free id.",
             )
         if found is None and entry.id is None:
             found = TaskId(f"{free:03d}")

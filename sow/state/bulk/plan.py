@@ -67,10 +67,15 @@ class Planned:
         return self.before is not None and bool(self.changes) and not self.is_kept
 
 
-def plan_import(given: GivenTasks, standing: Sequence[Standing], known: Known) -> list[Planned]:
-    """Return what becomes of each task of the file, in its order. Raises InvalidEntry."""
+def plan_import(
+    given: GivenTasks, standing: Sequence[Standing], known: Known, used: Collection[str] = ()
+) -> list[Planned]:
+    """Return what becomes of each task of the file, in its order. Raises InvalidEntry.
+
+    `used` are ids that no new task gets.
+    """
     by_id = {TaskId(each.task.id): each for each in standing}
-    ids = name_tasks(given, [each.task for each in standing])
+    ids = name_tasks(given, [each.task for each in standing], used)
     by_key = {
         each.task.key: TaskId(each.task.id) for each in standing if each.task.key is not UNSET
     }
