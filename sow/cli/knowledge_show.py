@@ -85,7 +85,7 @@ def search(words: tuple[str, ...], kind: str | None, limit: int, as_json: bool) 
             )
         else:
             place = hit.path if hit.line is None else f"{hit.path}:{hit.line}"
-            click.echo(f"{item.kind} {item.id}: {printable(item.title)}")
+            click.echo(printable(f"{item.kind} {item.id}: {item.title}"))
             click.echo(f"  {printable(readable(place))}  {printable(hit.excerpt)}")
     if len(hits) > limit:
         click.echo(f"Note: {len(hits) - limit} more; --limit shows more of them.", err=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sow.terminal_text import cells
+from sow.terminal_text import cells, printable
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -65,7 +65,7 @@ def echo_table(
     A terminal that is too narrow goes without the columns in `spare`, the first of them
     first, as far as it has to. What is no terminal gets all of them.
     """
-    table = [header, *([cell.replace("\n", " ") for cell in row] for row in rows)]
+    table = [header, *([printable(cell) for cell in row] for row in rows)]
     columns = zip(*table, strict=True)
     widths = {name: max(map(cells, column)) for name, column in zip(header, columns, strict=True)}
     shown = columns_within(terminal_width(), widths, spare)

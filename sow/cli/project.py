@@ -16,7 +16,7 @@ from sow.cli.arguments import here
 from sow.cli.lazy import LazyCommand, LazyGroup
 from sow.cli.output import echo_json, echo_table, json_option
 from sow.errors import SowError
-from sow.terminal_text import readable
+from sow.terminal_text import printable, printable_lines, readable
 
 if TYPE_CHECKING:
     from sow.lifecycle.stages import ProjectType
@@ -136,7 +136,7 @@ def new(
 
         echo_json(project_view(made))
         return
-    click.echo(f"Project {made.name} begun in {_relative(workspace.project)}")
+    click.echo(f"Project {printable(made.name)} begun in {_relative(workspace.project)}")
     click.echo(f"Next: {_first_command(chosen, has_tasks=bool(begun))}")
 
 
@@ -192,7 +192,7 @@ def set_field(field: str, value: str, as_json: bool) -> None:
     if as_json:
         echo_json(project_view(changed))
     else:
-        click.echo(f"Project: {field} is {text}")
+        click.echo(f"Project: {field} is {printable(text)}")
 
 
 def _refuse_no_branch(name: str) -> None:
@@ -208,11 +208,11 @@ def _refuse_no_branch(name: str) -> None:
 def _show(current: "Project", counts: dict[str, dict[str, int]]) -> None:
     from sow.schema.task import TaskStatus
 
-    click.echo(current.name)
+    click.echo(printable(current.name))
     rounds = f", iteration {current.round}" if current.round > 1 else ""
     click.echo(f"{current.kind} project, {current.standing}{rounds}")
     if isinstance(current.description, str):
-        click.echo(current.description)
+        click.echo("\n".join(printable_lines(current.description)))
     click.echo()
     words = [word.value for word in TaskStatus if any(word in row for row in counts.values())]
     header = ("PHASE", "TASKS", *(word.upper() for word in words))

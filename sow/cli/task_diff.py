@@ -33,9 +33,15 @@ SHARED = (
 @id_option
 @click.option("--stat", is_flag=True, help="A line for each file, instead of the patch.")
 @click.option("--name-only", is_flag=True, help="Only the names of the files.")
+@click.option("-z", "ends_in_nul", is_flag=True, help="A NUL after each name, and no other change.")
 @json_option
 def diff(
-    task: str | None, task_option: str | None, stat: bool, name_only: bool, as_json: bool
+    task: str | None,
+    task_option: str | None,
+    stat: bool,
+    name_only: bool,
+    ends_in_nul: bool,
+    as_json: bool,
 ) -> None:
     """Print what TASK has changed, as a patch.
 
@@ -44,10 +50,13 @@ def diff(
     .sow/project. What its agent has not committed yet is not in it. Without a
     clone it is all that differs from the last commit in the working tree, all
     tasks' changes together; a patch then leaves out files that are new to git,
-    which --name-only lists.
+    which --name-only lists: a name a line, with a space for what would steer a
+    terminal or end the line, or with -z each as it is.
     """
     if stat and name_only:
         raise UsageError("--stat and --name-only are given both", hint="Give either.")
+    if ends_in_nul and (as_json or not name_only):
+        raise UsageError("-z is for names alone", hint="Give --name-only with it, and no --json.")
     # git and the clones are needed by few commands
     from sow.state.tasks import read_task
 
@@ -57,7 +66,7 @@ def diff(
     if as_json:
         _print_json(found, change)
     else:
-        _print(workspace, found, change)
+        _print(workspace, found, change, ends_in_nul=ends_in_nul)
 
 
 def _change(workspace: "Workspace", task: "Task", *, patch: bool, stat: bool) -> "TaskChange":
@@ -97,9 +106,13 @@ def _print_json(task: "Task", change: "TaskChange") -> None:
     )
 
 
-def _print(workspace: "Workspace", task: "Task", change: "TaskChange") -> None:
+def _print(
+    workspace: "Workspace", task: "Task", change: "TaskChange", *, ends_in_nul: bool
+) -> None:
     text = change.patch if change.patch is not None else change.stat
-    if text is None:
+    if ends_in_nul:
+        click.echo(b"".join(os.fsencode(path) + b"\0" for path in change.files), nl=False)
+    elif text is None:
         for path in change.files:
             click.echo(printable(path))
     elif sys.stdout.isatty():

@@ -65,13 +65,15 @@ def _show(workspace: "Workspace", task_id: str, *, description: bool, as_json: b
         echo_json(task_shown(workspace, found, _costs(workspace, found)))
         return
     facts, log = _facts(workspace, found), end_of_log(find_task(workspace, found.id))
-    click.echo(f"{found.id}  {found.name}")
+    click.echo(f"{found.id}  {printable(found.name)}")
     columns = terminal_width()
     width = columns - BEFORE_VALUES if columns and columns >= LEAST_COLUMNS else None
     entries = [("" if number else "log", line) for number, line in enumerate(log)]
     for label, value in [*facts, *entries]:
-        for number, line in enumerate([value] if "\x1b" in value else folded(value, width)):
-            click.echo(f"  {'' if number else label:<12} {line}")
+        is_status = label == STATUS
+        lines = [shown_state(value)] if is_status else folded(printable(value), width)
+        for number, line in enumerate(lines):
+            click.echo(f"  {'' if number else printable(label):<12} {line}")
 
 
 def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
@@ -82,7 +84,7 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
 
     times = Times(utc_now())
     facts = [
-        ("status", shown_state(task.status.value)),
+        (STATUS, task.status.value),
         ("agent", task.assigned_agent),
         ("phase", task.phase),
         ("iteration", str(task.iteration)),
@@ -107,6 +109,7 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
     return [(label, value) for label, value in facts if value]
 
 
+STATUS = "status"
 _TIMES = ("created", "updated", "started", "completed")
 
 

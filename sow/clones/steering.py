@@ -65,7 +65,6 @@ PAIRS = frozenset(
         (".github", "instructions"),
         (".sow", "config.yaml"),
         (".sow", ".gitignore"),
-        (".sow", "run"),
         (".sow", "agents"),
         (".sow", "prompts"),
         (".sow", "run"),
