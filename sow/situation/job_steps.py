@@ -94,7 +94,9 @@ def _wishes(now: BatchNow, facts: Facts) -> Iterator[Remedy]:
     for found in sorted(wanting, key=lambda found: found.state == "failed"):
         if found.command in (task_ways.TRUST, WAY_TO_PLAN):
             continue
-        first = after(refused[found.task]) if found.task in refused else helps.get(found.task)
+        first = helps.get(found.task)
+        if not first and found.task in refused:
+            first = tuple(after(refused[found.task]))
         if first:
             yield from first
             continue

@@ -6,6 +6,7 @@ is no case has a reason in `LEFT_OUT`.
 
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from clones.clone_site import plain
 from msgspec import UNSET
@@ -132,6 +133,13 @@ def branch_in_place_of_folder(site: RefusalSite) -> Over:
 def cloned_elsewhere(site: RefusalSite) -> Over:
     """The other working tree goes on with it: nothing is over here."""
     site.desk.task("010")
+    other = another_tree(site)
+    refused(site, "batch", "run", "--detach")
+    return lambda: site.first() == f"cd {other} && sow next"
+
+
+def another_tree(site: RefusalSite) -> Path:
+    """Make another working tree that has a clone of task 010 on its record."""
     other = site.desk.base / "other"
     plain(site.root, "worktree", "add", "-q", "-b", "second", str(other))
     place = site.place("010")
@@ -148,8 +156,7 @@ def cloned_elsewhere(site: RefusalSite) -> Over:
         copied=(),
     )
     note_clone(repository_of(other), mark)
-    refused(site, "batch", "run", "--detach")
-    return lambda: site.first() == f"cd {other} && sow next"
+    return other
 
 
 def cannot_update(site: RefusalSite) -> Over:

@@ -9,7 +9,7 @@ import pytest
 from calls.desk import make_desk
 from clones.clone_site import plain
 from clones.lost_work import committed_nested
-from situation.refusal_cases import CASES, LEFT_OUT, MODULES, Case
+from situation.refusal_cases import CASES, LEFT_OUT, MODULES, Case, another_tree
 from situation.refusal_site import RefusalSite
 
 import sow
@@ -84,6 +84,22 @@ def test_a_refusal_that_nobody_sees_the_reason_of_is_a_persons_matter_the_second
         site.desk.insert(task_id="010", **fails, **why)
         assert site.first() == first
     assert "was refused 2 times: a hook forbids it" in site.next_lines()[0]
+
+
+def test_of_two_working_trees_that_race_for_a_branch_the_other_one_is_named(
+    site: RefusalSite,
+) -> None:
+    site.work("010", "file", "two\n", status=TaskStatus.NEEDS_REVIEW)
+    tree = plain(site.root, "rev-parse", "HEAD^{tree}")
+    others = plain(site.root, "commit-tree", tree, "-p", "HEAD", "-m", "The other's work")
+    plain(site.root, "update-ref", f"refs/heads/{site.place('010').branch}", others)
+    other = another_tree(site)
+    assert site.first() == f"cd {other} && sow next"
+    assert "which has this project as well" in site.next_lines()[0]
+    assert not any(" 010" in line.partition("  # ")[0] for line in site.next_lines())
+    site.run("batch", "run", "--detach")
+    site.work_off()
+    assert site.first() == f"cd {other} && sow next", "no run of its agent is paid for in vain"
 
 
 def test_a_check_of_the_project_waits_for_its_branch(site: RefusalSite) -> None:
