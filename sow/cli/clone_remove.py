@@ -141,6 +141,8 @@ def prune(dry_run: bool, all_projects: bool, as_json: bool) -> None:
         done, branches = _prune_all(dry_run=dry_run)
     else:
         done = _prune(this_checkout(), dry_run=dry_run)
+    if not dry_run:
+        sweep_scratch()
     if as_json:
         echo_json(_pruned(done, branches, dry_run=dry_run))
         return
@@ -166,7 +168,6 @@ def _named(clone: Removed) -> str:
 
 
 def _prune(main: MainCheckout, *, dry_run: bool) -> Pruned:
-    sweep_scratch()
     return prune_clones(
         main,
         list_tasks(main.workspace),

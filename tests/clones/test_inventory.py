@@ -115,6 +115,21 @@ def test_nothing_of_a_hostile_repository_within_acts(home, tmp_path):
     assert traces(folder) == []
 
 
+def test_a_bare_repository_that_the_commit_has_as_files_is_a_part_of_the_work(home):
+    """So projects keep repositories that their tests need."""
+    path = home.place().path
+    fixture = path / "tests" / "data.git"
+    plain(path, "clone", "-q", "--bare", str(repository(path.parent / "source")), str(fixture))
+    for hook in (fixture / "hooks").iterdir():
+        hook.unlink()
+    for empty in ("refs/heads", "refs/tags", "objects/info"):
+        (fixture / empty / "keep").write_text("")
+    plain(path, "add", "-f", "tests")
+    plain(path, "commit", "-q", "-m", "A repository for tests")
+    merge(home)
+    assert standing_of(main_of(home), home.place()).reasons == ()
+
+
 def test_more_repositories_than_are_looked_at_keep_the_clone(home, monkeypatch):
     monkeypatch.setattr("sow.clones.inventory.MOST_REPOSITORIES", 2)
     path = home.place().path
