@@ -12,15 +12,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from sow import own_variables
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
+from sow.config.environment import references
 from sow.environment import own_process, worker_environment
-from sow.errors import QueueError
-from sow.jobs import workers
+from sow.errors import ConfigurationError, QueueError
+from sow.ids import JobId
+from sow.jobs import jobs, workers
 from sow.jobs.database import Database
+from sow.jobs.jobs import UnknownJob
 from sow.jobs.run_names import changed_at, worker_logs
 from sow.paths import Workspace, user_config_path
 
@@ -72,7 +75,8 @@ class Staffing(Struct):
         with _one_at_a_time(self.caller.workspace) as ours:
             if ours and not self._is_staffed():
                 self.starts += 1
-                start_in_background(self.caller, self._is_staffed)
+                caller = without_executors_own(self.caller, self.database)
+                start_in_background(caller, self._is_staffed)
 
     def _is_staffed(self) -> bool:
         """Whether a worker of ours serves this queue; those of an older sow are asked to leave."""
@@ -81,6 +85,32 @@ class Staffing(Struct):
 
     def _newest_log(self) -> Path | None:
         return max(worker_logs(self.caller.workspace.workers), key=changed_at, default=None)
+
+
+def without_executors_own(caller: Caller, database: Database) -> Caller:
+    """Return the caller without what its executor's `env` has set for it, where it is an agent.
+
+    A worker that it starts serves agents of other executors as well. A variable that was
+    only handed on (`KEY: ${KEY}`) is the user's own.
+    """
+    names = _executors_own(database, caller.job_id) if caller.job_id is not None else frozenset()
+    kept = {name: value for name, value in caller.environ.items() if name not in names}
+    return structs.replace(caller, environ=kept) if names else caller
+
+
+def _executors_own(database: Database, job_id: JobId) -> frozenset[str]:
+    try:
+        job = jobs.get_job(database, job_id)
+        if job.executor is None or not job.executor.env_names:
+            return frozenset()
+        handed_on = {
+            variable
+            for executor, variable, name in references(Path(job.config_file))
+            if executor == job.executor.name and variable == name
+        }
+    except (UnknownJob, ConfigurationError):
+        return frozenset()
+    return frozenset(job.executor.env_names) - handed_on
 
 
 @contextmanager

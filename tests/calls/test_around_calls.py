@@ -8,7 +8,13 @@ import msgspec
 import pytest
 from calls.desk import WORKER, Desk, a_dead_process
 
-from sow.calls.autostart import MOST_STARTS, NoWorker, Staffing, WorkerKeepsDying
+from sow.calls.autostart import (
+    MOST_STARTS,
+    NoWorker,
+    Staffing,
+    WorkerKeepsDying,
+    without_executors_own,
+)
 from sow.calls.caller import Caller
 from sow.calls.declare_gone import NothingToResolve, declare_gone
 from sow.calls.last_job import NoJobOnRecord, NoJobYet, find_last_job, open_last_job
@@ -334,3 +340,20 @@ def test_a_caller_is_an_agent_of_this_workspace_only(tmp_path: Path, desk: Desk)
     assert desk.as_agent_of(job, SOW_ROOT=str(tmp_path)).job_id is None
     assert desk.as_agent_of(job, SOW_JOB_ID="seven").job_id is None
     assert WorkerId("w1") == WORKER
+
+
+def test_a_worker_that_an_agent_starts_gets_nothing_of_its_executors_own(desk: Desk) -> None:
+    """The worker serves agents of other executors, who must not see it."""
+    path = desk.base / "config.yaml"
+    path.write_text(
+        "agents:\n  executors:\n    claude-code:\n      env: {URL: 'http://x', KEY: '${KEY}'}\n"
+    )
+    executor = msgspec.structs.replace(desk.insert().agents_executor, env_names=("URL", "KEY"))
+    job = desk.insert(task_id=TaskId("020"), executor=executor, config_file=str(path))
+    mine = {"URL": "http://x", "KEY": "secret", "HOME": "/home/me"}
+    own = {"SOW_JOB_ID": str(job.id), "SOW_ROOT": str(desk.workspace.root)}
+    agent = msgspec.structs.replace(desk.caller, environ={**mine, **own})
+    found = without_executors_own(agent, desk.database).environ
+    assert {name for name in mine if name in found} == {"KEY", "HOME"}
+    person = msgspec.structs.replace(desk.caller, environ=mine)
+    assert without_executors_own(person, desk.database) is person
