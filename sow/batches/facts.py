@@ -81,7 +81,7 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Whether somebody has removed that clone; its branch is in the repository still."""
     left_in_tree: tuple[str, ...] = ()
     """Files that were changed while it was done without a clone, and that are in no commit."""
-    batch: int = 0
+    batch: str = ""
     tree: str = ""
     """The top of the checked-out tree, where there is anything in it to tell of."""
     begins_in_clone: bool = False

@@ -256,7 +256,7 @@ class _Look:
             updates=history.updates_in_a_row(item.forgiven),
             steps=max((job.step or 0 for job in history.jobs), default=0),
             forgiven=item.forgiven,
-            batch=self._batch.id,
+            batch=self._batch.label,
             begins_in_clone=self._batch.policy.clone is True,
             refusal="" if self._has_room(item.reached) else item.refusal,
             refused_by=item.reached if item.refusal else None,

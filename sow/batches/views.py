@@ -50,7 +50,7 @@ def view_of(
         ended_at=format_time(batch.ended_at) if batch.ended_at else None,
         exit_code=int(code),
         counts=dict(Counter(state.value for state in states)),
-        continue_with=f"sow batch wait {batch.id}" if code is ExitCode.STILL_RUNNING else None,
+        continue_with=f"sow batch wait {batch.label}" if code is ExitCode.STILL_RUNNING else None,
     )
 
 
@@ -178,7 +178,7 @@ def _item(
     paused = asks and task is not None and task.status is TaskStatus.PAUSED
     command = found.command
     if asks and not command and not batch.state.has_ended:
-        command = f"sow batch resume {batch.id}"
+        command = f"sow batch resume {batch.label}"
     return BatchItemView(
         task=found.task,
         agent=task.assigned_agent if task is not None else None,

@@ -86,6 +86,16 @@ class NumberForName(UsageError):
         )
 
 
+class NameIsTaken(StateError):
+    """A batch is to be called as another one that goes on."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__(
+            f"batch {batch.id}, which goes on, is called {batch.name} already",
+            hint=f"Give another --name; `sow batch add {batch.label} TASK` adds to that one.",
+        )
+
+
 class NothingToCheck(StateError):
     """The checks of a batch are to accept work, and it runs none."""
 
@@ -120,8 +130,8 @@ def make_or_attach(caller: Caller, database: Database, wanted: Wanted) -> Made |
 
     Where no task is left it is the last one of that selection, None where none was.
 
-    Raises NumberForName, UnknownPhase, UnknownTask, TaskInBatch, UnknownAgent, UnknownCheck,
-    NoChecks, NothingToCheck.
+    Raises NumberForName, NameIsTaken, UnknownPhase, UnknownTask, TaskInBatch, UnknownAgent,
+    UnknownCheck, NoChecks, NothingToCheck, BeforeApproval.
     """
     if wanted.name.isdecimal():
         raise NumberForName(wanted.name)
@@ -129,6 +139,9 @@ def make_or_attach(caller: Caller, database: Database, wanted: Wanted) -> Made |
     found = batches.open_batch(database, project_id, wanted.selection)
     if found is not None:
         return _attached(caller, database, found, wanted)
+    for other in batches.going_on(database, project_id) if wanted.name else ():
+        if other.name == wanted.name:
+            raise NameIsTaken(other)
     refuse_policy(caller, wanted.policy)
     meant = tasks_of(caller, database, project_id, wanted.selection)
     if not meant:

@@ -71,7 +71,7 @@ def pause(name: str | None, as_json: bool) -> int:
 
     def change(_: Caller, database: Database, batch: Batch) -> str:
         paused = batch_call.pause(database, batch)
-        return f"Batch {batch.id} is {shown_state(paused.state)}; sow batch resume {batch.id}"
+        return f"Batch {batch.id} is {shown_state(paused.state)}; sow batch resume {batch.label}"
 
     return _change(name, change, as_json=as_json)
 
@@ -88,7 +88,7 @@ def resume(name: str | None, budget: str | None, unmetered: bool, as_json: bool)
         batch_call.give_budget(database, batch, amounts, unmetered=unmetered)
         goes_on = batch_call.resume(caller, database, batch)
         _staff(caller, database)
-        return f"Batch {batch.id} is {shown_state(goes_on.state)}; sow batch wait {batch.id}"
+        return f"Batch {batch.id} is {shown_state(goes_on.state)}; sow batch wait {batch.label}"
 
     return _change(name, change, as_json=as_json)
 

@@ -20,9 +20,9 @@ from sow.cli.wait_options import WaitOptions, bound_of
 from sow.clock import format_duration
 from sow.errors import ExitCode
 from sow.ids import BatchId
-from sow.jobs import workers
+from sow.jobs import batches, workers
 from sow.jobs.database import Database, open_queue
-from sow.schema.batch import Batch
+from sow.schema.batch import Batch, label_of
 from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
 from sow.terminal_text import printable, printable_lines
 
@@ -37,6 +37,7 @@ def wait_and_print(caller: Caller, batch_id: BatchId, options: WaitOptions) -> i
     config = caller.load_configuration()
     with closing(open_queue(caller.workspace)) as database, detaching_signals():
         view = BatchProgress(caller.workspace, database, as_json=options.as_json)
+        label = batches.get_batch(database, batch_id).label
         is_noted = False
 
         def tick(found: BatchLook) -> None:
@@ -55,13 +56,13 @@ def wait_and_print(caller: Caller, batch_id: BatchId, options: WaitOptions) -> i
                 )
             return show(caller, database, found, options)
         except GONE:
-            words = f"The batch goes on. To wait again: `{_waiting(batch_id, options)}`."
-            click.echo(f"\nDetached. {words} To end it: `sow batch cancel {batch_id}`.", err=True)
+            words = f"The batch goes on. To wait again: `{_waiting(label, options)}`."
+            click.echo(f"\nDetached. {words} To end it: `sow batch cancel {label}`.", err=True)
             return int(ExitCode.INTERRUPTED)
 
 
-def _waiting(batch_id: BatchId, options: WaitOptions) -> str:
-    words = ["sow", "batch", "wait", str(batch_id)]
+def _waiting(label: str, options: WaitOptions) -> str:
+    words = ["sow", "batch", "wait", label]
     words += ["--wait", options.wait] if options.wait else []
     words += ["--json"] if options.as_json else []
     return shlex.join(words)
@@ -87,7 +88,7 @@ def show(caller: Caller, database: Database, found: BatchLook, options: WaitOpti
     else:
         print_batch(detail)
         if goes_on:
-            click.echo(_waiting(found.batch.id, options))
+            click.echo(_waiting(found.batch.label, options))
     return detail.exit_code
 
 
@@ -112,13 +113,17 @@ def print_batch(detail: BatchDetail) -> None:
     for item in detail.items:
         _print_wish(item)
     if detail.state == "paused":
-        click.echo(f"To let it go on: sow batch resume {detail.batch}")
+        click.echo(f"To let it go on: sow batch resume {_label(detail)}")
     elif detail.state in ("over", "cancelled") and detail.exit_code:
         click.echo("To do what is left: sow batch run")
     elif detail.state == "running" and not detail.rests and not detail.has_worker:
         click.echo("No worker is alive to drive it. To start one: sow worker --background")
     elif detail.state == "running" and not detail.items:
-        click.echo(f"To end it: sow batch cancel {detail.batch}")
+        click.echo(f"To end it: sow batch cancel {_label(detail)}")
+
+
+def _label(detail: BatchDetail) -> str:
+    return label_of(detail.batch, detail.name, has_ended=detail.ended_at is not None)
 
 
 def _row(item: BatchItemView) -> tuple[str, ...]:

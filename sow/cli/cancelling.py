@@ -114,7 +114,7 @@ def _see_to_batches(caller: Caller, database: Database, cancelled: Cancelled, *,
             cancel_batch(caller, database, batch)
             click.echo(f"Note: batch {batch.id}, which it has made, is cancelled", err=True)
         else:
-            command = f"sow batch cancel {batch.id}"
+            command = f"sow batch cancel {batch.label}"
             click.echo(
                 f"Note: batch {batch.id}, which it has made, goes on; to end it: `{command}`",
                 err=True,

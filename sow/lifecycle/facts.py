@@ -28,6 +28,8 @@ class TaskFacts(Struct, frozen=True):
     """What a job of it is held for: `trust` or `dependencies`; empty where none is."""
     batch: int = 0
     """The batch that goes on and drives it; 0 where none does."""
+    batch_label: str = ""
+    """What a command calls that batch; its number where this is empty."""
     waits_for_plan: bool = False
     """Whether it has not begun, and may not before the project's plan is approved and begun."""
     has_session: bool = False

@@ -74,7 +74,7 @@ def tasks_by_id(tasks: Iterable[TaskFacts]) -> dict[str, TaskFacts]:
 def waits(tasks: Sequence[TaskFacts]) -> list[Remedy]:
     """Return what waits for the tasks that something is at work on, and frees those held."""
     at_work = [task.id for task in tasks if task.is_at_work and not task.batch]
-    driven = dict.fromkeys(task.batch for task in tasks if task.batch)
+    driven = dict.fromkeys(task.batch_label or str(task.batch) for task in tasks if task.batch)
     untrusted = [task.id for task in tasks if task.held_for == "trust"]
     held = [task.id for task in tasks if task.held_for == "dependencies"]
     found = [

@@ -4,6 +4,7 @@ Owns the words for where a batch and its items stand, and what a policy may say.
 What follows from them is `sow.batches`; all SQL is `sow.jobs`.
 """
 
+import re
 from enum import StrEnum
 from typing import Annotated
 
@@ -12,6 +13,9 @@ from msgspec import Meta
 
 from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.schema.budget import Amounts, ReachedBudget
+
+PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+"""A name that a shell takes as it stands."""
 
 
 class BatchState(StrEnum):
@@ -123,6 +127,21 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """Whether nothing of it went on by itself when a worker looked at it last."""
     made_at: float
     ended_at: float | None = None
+
+    @property
+    def label(self) -> str:
+        """What a command that is printed calls it."""
+        return label_of(self.id, self.name, has_ended=self.ended_at is not None)
+
+
+def label_of(number: int, name: str, *, has_ended: bool) -> str:
+    """Return what a command calls a batch: its name while it goes on, else its number.
+
+    A later batch may have the name of one that has ended. A name that a shell would not take as
+    it stands is left out.
+    """
+    is_plain = re.fullmatch(PLAIN_NAME, name) is not None and not name.isdecimal()
+    return name if is_plain and not has_ended else str(number)
 
 
 class BatchItem(msgspec.Struct, frozen=True, kw_only=True):

@@ -73,7 +73,9 @@ def of_batches(now: Situation, facts: Facts) -> Iterator[Remedy]:
         number = batch.batch.id
         if batch.batch.state == "paused":
             why = batch.batch.reason.strip().partition("\n")[0]
-            yield Remedy(f"sow batch resume {number}", f"batch {number} is paused: {why}")
+            yield Remedy(
+                f"sow batch resume {batch.batch.label}", f"batch {number} is paused: {why}"
+            )
             continue
         yield from _wishes(batch, facts)
 
@@ -105,7 +107,7 @@ def _wishes(now: BatchNow, facts: Facts) -> Iterator[Remedy]:
         is_of_task = begun.get(found.task) and not command.startswith(RAISES)
         if own is not None and (is_of_task or command.startswith(SHOWS)):
             command = own.command
-        command = command or f"sow batch resume {now.batch.id}"
+        command = command or f"sow batch resume {now.batch.label}"
         by_command.setdefault(command, []).append(found)
     for command, some in by_command.items():
         yield Remedy(command, _why(some, now))
@@ -145,7 +147,7 @@ def waits(now: Situation) -> Iterator[Remedy]:
     driven = [batch for batch in now.queue.batches if not batch.rests]
     for batch in driven:
         why = f"batch {batch.batch.id} is driven on{_without_worker(now)}"
-        yield Remedy(f"sow batch wait {batch.batch.id}", why)
+        yield Remedy(f"sow batch wait {batch.batch.label}", why)
     in_batches = {
         found.task
         for batch in driven

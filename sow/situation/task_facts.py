@@ -55,7 +55,7 @@ class TaskLook:
         self._units = approved_units(project)
         self._live = {task: job for job in queue.live for task in job.tasks}
         self._batches = {
-            found.task: now.batch.id
+            found.task: now.batch
             for now in queue.batches
             for found in (now.plan.standings if now.plan is not None else ())
         }
@@ -67,6 +67,7 @@ class TaskLook:
     def _facts(self, task: Task) -> TaskFacts:
         live = self._live.get(TaskId(task.id))
         is_held = live is not None and live.state is JobState.HELD
+        driver = self._batches.get(task.id)
         facts = TaskFacts(
             id=task.id,
             status=task.status.value,
@@ -74,7 +75,8 @@ class TaskLook:
             phase=task.phase,
             is_at_work=live is not None and not is_held,
             held_for=(live.held_for or HeldFor.TRUST).value if live and is_held else "",
-            batch=self._batches.get(task.id, 0),
+            batch=driver.id if driver is not None else 0,
+            batch_label=driver.label if driver is not None else "",
             waits_for_plan=waits(self._project, task),
             has_session=task.session_started,
             has_clone=task.clone is not UNSET,

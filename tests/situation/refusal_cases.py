@@ -278,6 +278,7 @@ CASES: Mapping[str, tuple[Case, ...]] = {
 """The errors, by the name of their class, with what leads to each."""
 
 LEFT_OUT: Mapping[str, str] = {
+    "NameIsTaken": "the name is the caller's to choose; `sow next` names none",
     **dict.fromkeys(
         ("GitKilled", "GitTookTooLong", "CloneLocked", "BranchMoved", "IndexInUse"),
         "it passes, and the command or its job waits for that",
