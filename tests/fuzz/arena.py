@@ -11,6 +11,9 @@ import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
+from unittest.mock import patch
+
+from own_queue import make_own
 
 from sow.ids import AttemptId, JobId, WorkerId
 from sow.jobs import jobs, leases
@@ -82,7 +85,8 @@ def _sow(arena: Path, *words: str) -> None:
 def _make_history(workspace: Workspace) -> None:
     """Have the first job run under a worker that is dead, and the second one have failed."""
     now = time.time()
-    with closing(open_queue(workspace)) as database:
+    at_home = patch.dict(os.environ, usual_environment(workspace.root))
+    with at_home, closing(open_queue(workspace)) as database:
         for number in (1, 2):
             leases.claim(database, DEAD, total=9, own=9, now=now)
             attempt = Attempt(
@@ -106,8 +110,6 @@ def _make_history(workspace: Workspace) -> None:
             ended_at=now,
             settled=1,
         )
-        # Each arena is a copy, and beside its original its queue would be refused.
-        database.run("delete from control where name = 'place'")
     folder = workspace.attempt(JobId(1), 1).folder
     folder.mkdir(parents=True)
     for name, text in {
@@ -127,6 +129,8 @@ def copy_arena(template: Path, arena: Path) -> None:
     """Make a fresh arena. A folder that a case has shut is opened again first."""
     remove(arena)
     shutil.copytree(template, arena, symlinks=True)
+    with patch.dict(os.environ, usual_environment(arena)):
+        make_own(Workspace(arena))  # a copy's queue would be put aside
     os.mkfifo(arena / "pipe-with-writer")
 
 
