@@ -28,7 +28,7 @@ from sow.jobs.queue_files import (
     refuse_unfit,
 )
 from sow.jobs.queue_form import FIRST_FORMAT, FORMAT, format_of, maker_of
-from sow.jobs.queue_owner import is_own
+from sow.jobs.queue_owner import is_own, is_signed
 from sow.paths import Workspace
 
 Parameters = Sequence[Any] | Mapping[str, Any]
@@ -139,12 +139,16 @@ class Database:
             raise _not_ours_to_use(self.path, error) from error
 
     def _look_at_format(self) -> None:
-        """Raise NewerQueue when a newer sow has brought the file up to its own form."""
+        """Raise NewerQueue when a newer sow has brought the file up to its own form.
+
+        Raise QueueReplaced when another file was copied over it.
+        """
         with self._faults():
             version = format_of(self.connection)
+            is_ours = is_signed(self.connection)
         if version > FORMAT:
             raise NewerQueue(self.path, version, FORMAT, maker_of(self.connection))
-        if version < FORMAT:
+        if version < FORMAT or not is_ours:
             raise QueueReplaced(self.path)
         self._read_in = self._marks
 
@@ -186,13 +190,33 @@ def open_queue(workspace: Workspace) -> Database:
     for folder in (workspace.run, workspace.jobs):
         with suppress(OSError):
             close_to_others(folder)
-    return _open(workspace)
+    database = _open(workspace)
+    if database is None:
+        # Once for a file that was copied over ours.
+        from sow.jobs.making import make_queue
+        from sow.jobs.unproven_queue import put_copied_over_aside
+
+        put_copied_over_aside(workspace)
+        make_queue(workspace)
+        database = _open(workspace)
+    if database is None:
+        raise QueueReplaced(workspace.queue_db)
+    return database
 
 
 def open_existing_queue(workspace: Workspace) -> Database | None:
     """Open the queue of a workspace, or return None where nothing was ever queued."""
     refuse_foreign_run(workspace)
-    return _open(workspace) if _is_ours(workspace) else None
+    if not _is_ours(workspace):
+        return None
+    database = _open(workspace)
+    if database is None:
+        # Once for a file that was copied over ours.
+        from sow.jobs.unproven_queue import put_copied_over_aside
+
+        put_copied_over_aside(workspace)
+        return _open(workspace) if is_own(workspace) else None
+    return database
 
 
 def _is_ours(workspace: Workspace) -> bool:
@@ -216,22 +240,26 @@ def _is_there(path: Path) -> bool:
         return True
 
 
-def _open(workspace: Workspace) -> Database:
+def _open(workspace: Workspace) -> Database | None:
+    """Open the file; None where what is in it is not this user's."""
     path = workspace.queue_db
     try:
         refuse_unfit(path)
         connection = connect(path, seconds=BUSY_SECONDS)
         try:
             version = format_of(connection)
-            if FIRST_FORMAT <= version < FORMAT:
+            if version < FIRST_FORMAT:
+                raise QueueDamaged(path, f"has format {version}, which no sow makes")
+            if version > FORMAT:
+                raise NewerQueue(path, version, FORMAT, maker_of(connection))
+            if not is_signed(connection):
+                connection.close()
+                return None
+            if version < FORMAT:
                 # Once after an update of sow.
                 from sow.jobs.making import bring_up_to_date
 
                 bring_up_to_date(connection, path)
-            elif version > FORMAT:
-                raise NewerQueue(path, version, FORMAT, maker_of(connection))
-            elif version < FIRST_FORMAT:
-                raise QueueDamaged(path, f"has format {version}, which no sow makes")
             if not is_own(workspace):  # replaced since we looked, perhaps before it was opened
                 raise QueueReplaced(path)
             return Database(path, connection)

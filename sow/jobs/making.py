@@ -24,7 +24,7 @@ from sow.jobs.private_folders import make_private
 from sow.jobs.putting_aside import locked_run, move_aside
 from sow.jobs.queue_files import begin_count, connect, count_commit
 from sow.jobs.queue_form import FIRST_FORMAT, FORMAT, format_of
-from sow.jobs.queue_owner import JOURNAL, all_names, give_names
+from sow.jobs.queue_owner import JOURNAL, all_names, give_names, sign_content
 from sow.jobs.run_names import job_numbers
 from sow.paths import Workspace
 
@@ -120,6 +120,7 @@ def _write_new(draft: Path, workspace: Workspace) -> None:
         _start_ids_after_folders(connection, workspace)
         note_maker(connection)
         put_place(connection, workspace)
+        sign_content(connection)
         begin_count(connection)
         connection.execute("commit")
 

@@ -6,11 +6,16 @@ of the folder `.sow/run` (its device and inode, as it is told apart from copies)
 that both names are one file. Nothing brings that along: git knows no second names, and
 in a copy of the folder the code is another one.
 
-Owns these names and the quick look at them, before anything of the file is read. What
+Who copies a file over ours (`cp -r`, `unzip -o`) keeps its names and changes what is in it. So
+a row in the file holds a code of the secret as well. Where it is missing or wrong, no other row is
+believed.
+
+Owns these names, that row and the quick look at them, before anything of the file is read. What
 becomes of a file without that proof is `unproven_queue`. Light: each opening asks here.
 """
 
 import os
+import sqlite3
 import stat
 from pathlib import Path
 
@@ -22,6 +27,8 @@ from sow.processes.procfs import machine_id
 PREFIX = "queue.own-"
 DIGITS = 32
 JOURNAL = "-journal"
+ROW = "owner"
+"""The row of the table `control` that holds the code: a word of its own, and the code of that."""
 
 
 def is_own(workspace: Workspace) -> bool:
@@ -84,3 +91,20 @@ def give_names(file: Path, workspace: Workspace) -> None:
 def all_names(run: Path) -> list[Path]:
     """Return all that lies in a folder under a name of such a form, whoever has made it."""
     return list(run.glob(f"{PREFIX}*"))
+
+
+def sign_content(connection: sqlite3.Connection) -> None:
+    """Write down that what is in a file is this user's, in the transaction that is open.
+
+    Raises NoSecret.
+    """
+    word = os.urandom(DIGITS // 2).hex()
+    value = f"{word} {code_of('content', word)}"
+    connection.execute("insert or replace into control values (?, ?)", (ROW, value))
+
+
+def is_signed(connection: sqlite3.Connection) -> bool:
+    """Whether what is in a file is this user's. Raises sqlite3.Error, NoSecret."""
+    row = connection.execute("select value from control where name = ?", (ROW,)).fetchone()
+    word, _, code = str(row[0] if row is not None else "").partition(" ")
+    return bool(word) and code == code_of("content", word)

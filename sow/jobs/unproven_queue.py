@@ -20,8 +20,17 @@ from sow.git.run import git
 from sow.jobs.faults import SUFFIXES, put_aside_command
 from sow.jobs.noted_place import is_noted_here, noted_place
 from sow.jobs.putting_aside import UNPROVEN, locked_run, move_aside
-from sow.jobs.queue_files import connect, refuse_foreign_log, refuse_unfit
-from sow.jobs.queue_owner import JOURNAL, all_names, give_names, is_own, is_same, names_here
+from sow.jobs.queue_files import connect, count_commit, refuse_foreign_log, refuse_unfit
+from sow.jobs.queue_owner import (
+    JOURNAL,
+    all_names,
+    give_names,
+    is_own,
+    is_same,
+    is_signed,
+    names_here,
+    sign_content,
+)
 from sow.jobs.user_secret import made_at_ns
 from sow.paths import Workspace
 from sow.state.kept import keeper_hooks
@@ -78,10 +87,35 @@ def see_to_unproven(workspace: Workspace) -> None:
             else:
                 _put_aside(workspace)
     except (OSError, sqlite3.Error) as error:
-        raise QueueError(
-            f"nobody can tell whose the queue file {path} is: {error}",
-            hint="Check the disk's free space and the permissions of .sow/run, then call again.",
-        ) from error
+        raise _cannot_tell(path, error) from error
+
+
+def put_copied_over_aside(workspace: Workspace) -> None:
+    """Put a file aside that was copied over ours, and has its names: ours is gone.
+
+    Raises QueueError.
+    """
+    path = workspace.queue_db
+    try:
+        with locked_run(workspace.run):
+            if not os.path.lexists(path):
+                return  # another process was first
+            with closing(connect(path, seconds=BUSY_SECONDS)) as connection:
+                if is_signed(connection):
+                    return
+            files = [path.with_name(path.name + suffix) for suffix in SUFFIXES]
+            folder = move_aside(path, [*files, *all_names(workspace.run)], kind=UNPROVEN)
+            sync_folder(workspace.run)
+            _tell(workspace, folder, is_back=False)
+    except (OSError, sqlite3.Error) as error:
+        raise _cannot_tell(path, error) from error
+
+
+def _cannot_tell(path: Path, error: Exception) -> QueueError:
+    return QueueError(
+        f"nobody can tell whose the queue file {path} is: {error}",
+        hint="Check the disk's free space and the permissions of .sow/run, then call again.",
+    )
 
 
 def _is_ours_all_the_same(workspace: Workspace, file: os.stat_result) -> bool:
@@ -95,7 +129,10 @@ def _is_ours_all_the_same(workspace: Workspace, file: os.stat_result) -> bool:
     if any(is_same(file, str(name)) for name in all_names(run)):
         raise CopiedQueue(workspace.queue_db)
     is_regular = stat.S_ISREG(file.st_mode)
-    return is_regular and not _own_file(workspace) and _may_be_adopted(workspace, file)
+    if not is_regular or _own_file(workspace) or not _may_be_adopted(workspace, file):
+        return False
+    _sign(workspace.queue_db)
+    return True
 
 
 def _own_file(workspace: Workspace) -> Path | None:
@@ -115,22 +152,32 @@ def _may_be_adopted(workspace: Workspace, file: os.stat_result) -> bool:
     A worker of this checkout that has it open has taken it for its own long before. Else the
     file has to be older than the secret, so that none that comes later poses as one, and
     to lie where it says that it was made. One that does not say that, as the first sow's,
-    must have nothing left to do.
+    must have nothing left to do. (Who dies while adopting leaves a newer one that is signed.)
     """
     if git_tracks(workspace):
         return False
     is_in_use = _is_open_in_worker(workspace, file)
-    if not is_in_use and file.st_ctime_ns >= made_at_ns():
-        return False
+    is_older = file.st_ctime_ns < made_at_ns()
     try:
         refuse_unfit(workspace.queue_db)
         with closing(connect(workspace.queue_db, seconds=BUSY_SECONDS)) as connection:
+            if not (is_in_use or is_older or is_signed(connection)):
+                return False
             noted = noted_place(connection)
             if noted is not None:
                 return is_noted_here(noted, workspace)
             return is_in_use or connection.execute(UNFINISHED).fetchone() is None
     except (QueueError, sqlite3.Error):
         return False
+
+
+def _sign(path: Path) -> None:
+    """Write into a file that is adopted whose it is. Raises sqlite3.Error, NoSecret."""
+    with closing(connect(path, seconds=BUSY_SECONDS)) as connection:
+        connection.execute("begin immediate")
+        sign_content(connection)
+        count_commit(connection)
+        connection.execute("commit")
 
 
 def git_tracks(workspace: Workspace) -> bool:

@@ -15,7 +15,7 @@ from sow.errors import QueueError
 from sow.ids import JobId
 from sow.jobs import jobs, user_secret
 from sow.jobs.database import open_existing_queue, open_queue
-from sow.jobs.queue_owner import PREFIX, is_own
+from sow.jobs.queue_owner import PREFIX, ROW, is_own
 from sow.jobs.unproven_queue import CopiedQueue, OtherUsersQueue
 from sow.jobs.user_secret import NoSecret, secret_path
 from sow.paths import Workspace
@@ -93,6 +93,50 @@ def test_a_file_of_somebody_else_is_put_aside_and_told(
     assert prompts(mine) == ([""] if had_one else [])
     assert is_own(mine)
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+@pytest.mark.parametrize("is_open", [False, True], ids=["at rest", "while it is open"])
+def test_a_file_that_was_copied_over_ours_is_put_aside_and_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    original: Workspace,
+    told: list[str],
+    opening: object,
+    is_open: bool,
+) -> None:
+    """As `cp -r` and `unzip -o` write: the file has all its names, and what is in it is foreign."""
+    theirs = forged(tmp_path, monkeypatch)
+    with closing(open_queue(original)) as database:
+        if not is_open:
+            database.close()
+        original.queue_db.write_bytes(theirs.read_bytes())
+        for suffix in ("-wal", "-shm"):
+            original.queue_db.with_name(f"queue.db{suffix}").unlink(missing_ok=True)
+        if is_open:
+            with pytest.raises(QueueError):
+                database.rows("select * from job")
+    assert is_own(original)
+    found = opening(original)  # type: ignore[operator]
+    if found is not None:
+        found.close()
+    (words,) = told
+    aside = original.run / "aside/unproven-1"
+    assert f"it was moved to {aside}, and a new queue begins" in words
+    assert (aside / "queue.db").read_bytes() == theirs.read_bytes()
+    assert prompts(original) == []
+    assert is_own(original)
+
+
+def test_a_backup_of_the_own_file_may_be_copied_over_it(
+    tmp_path: Path, original: Workspace, told: list[str]
+) -> None:
+    backup = shutil.copyfile(original.queue_db, tmp_path / "backup")
+    with closing(open_queue(original)) as database:
+        insert(database, "020")
+    original.queue_db.write_bytes(backup.read_bytes())
+    assert prompts(original) == [""]
+    assert told == []
 
 
 def test_a_log_that_came_with_it_goes_with_it(
@@ -269,6 +313,7 @@ def older(workspace: Workspace, place: bytes | str | None = "here") -> None:
     for name in workspace.run.glob(f"{PREFIX}*"):
         name.unlink()
     with closing(sqlite3.connect(workspace.queue_db)) as connection:
+        connection.execute("delete from control where name = ?", (ROW,))
         if place is None:
             connection.execute("delete from control where name = 'place'")
         elif place != "here":
