@@ -6,8 +6,6 @@ Attempts of older sows have fewer digits, and what they leave bears no id. Light
 supervisor runs on it.
 """
 
-import json
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +28,8 @@ def is_of(record: "Mapping[str, object]", attempt_id: str) -> bool:
 
 def record_of(data: bytes, attempt_id: str) -> "dict[str, object]":
     """Return a record that is this attempt's own; an empty one for anything else."""
+    import json  # a supervisor loads it only while it waits for its orders
+
     try:
         record = json.loads(data)
     except ValueError:

@@ -91,8 +91,8 @@ def test_a_refusal_of_what_nobody_wants_any_more_calls_nobody(
 
 
 def test_one_look_serves_all_that_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With an agent's program that is not installed, each task of a long list is refused."""
-    tasks = [f"{number:03d}" for number in range(10, 90, 10)]
+    """With an agent's program that is not installed, each task is refused until the brake holds."""
+    tasks = ["010", "020", "030"]
     for task in tasks:
         desk.task(task)
     (desk.base / "bin/claude").unlink()

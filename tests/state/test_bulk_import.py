@@ -158,7 +158,7 @@ TWO = "- {key: a, name: A, agent: tester}\n- {key: b, name: B, agent: tester%s}\
         ("a: 1", "expected a list, got a mapping"),
         ("- {key: a, nam: x}", r"line 1, \[0\]\.nam: unknown key 'nam'; did you mean 'name'"),
         ("- {key: 010}", "quote it"),
-        ("- {key: 'a b'}", r"\[0\]\.key: expected its name"),
+        ("- {key: 'a b'}", r"\[0\]\.key: expected a letter, then letters"),
         ("- {name: A, agent: tester}", "neither a key nor an id"),
         ("- {key: a, agent: tester}", "'name' is missing, which a new task needs"),
         ("- {key: a, name: A}", "'agent' is missing"),
