@@ -203,6 +203,7 @@ def test_a_cancelled_job_of_a_project_that_is_not_checked_out(site: Site) -> Non
     a_waiting_job(site, JobState.QUEUED)
     project, aside = site.root / ".sow/project", site.base / "aside"
     project.rename(aside)
+    site.change_branch("other")
     site.sow("project", "new", "another")
     assert site.sow("job", "cancel", "1").out.startswith("010 cancelled, left pending (")
     drain(site)
@@ -210,6 +211,7 @@ def test_a_cancelled_job_of_a_project_that_is_not_checked_out(site: Site) -> Non
     site.sow("job", "prune", "--older-than", "0s", expect=None)
     project.rename(site.base / "another")
     aside.rename(project)
+    site.change_branch("main")
     assert site.task("010")["status"] == "in_progress"
     drain(site)
     assert (site.task("010")["status"], owing(site), runs(site)) == ("pending", [], 0)

@@ -18,13 +18,11 @@ from sow.state.tasks import add_task, list_tasks
 
 PROGRAM = """
 import os, signal, sys
-from pathlib import Path
 from sow.__main__ import main
 from sow.state import projects
 
 moment, name, count = sys.argv[1].split()
-owner, name = (Path, name.removeprefix("Path.")) if name.startswith("Path.") else (projects, name)
-act, left = getattr(owner, name), int(count)
+act, left = getattr(projects, name), int(count)
 
 
 def fatal(*arguments, **named):
@@ -38,7 +36,7 @@ def fatal(*arguments, **named):
     return result
 
 
-setattr(owner, name, fatal)
+setattr(projects, name, fatal)
 sys.argv = ["sow", *sys.argv[2:]]
 main()
 """
@@ -48,11 +46,11 @@ NOTHING = [
     *("before share_logs 1", "after share_logs 1", "before _build 1"),
     *(f"{moment} write_atomically {count}" for moment in ("before", "after") for count in (1, 5)),
     *(f"{moment} write_atomically {FILES}" for moment in ("before", "after")),
-    *("before remove_empty 1", "after remove_empty 1", "before Path.rename 1"),
+    *("before remove_empty 1", "after remove_empty 1", "before move 1"),
 ]
 """The points up to which there is no project."""
 WHOLE = [
-    *("after Path.rename 1", "before sync_folder 1", "after sync_folder 1", "after _build 1"),
+    *("after move 1", "before sync_folder 1", "after sync_folder 1", "after _build 1"),
     *("before _keep 1", "after _keep 1", "before _note 1", "after _note 1"),
 ]
 BREAKDOWN = ProjectId("0b5f4b7e-2d1a-4b58-9d8e-0e0e0e0e0e0e")

@@ -18,6 +18,7 @@ from journeys.site import Site
 from standins import Run, read_runs
 
 from sow.cli.root import run
+from sow.jobs.queue_owner import PREFIX
 
 REPORT = [{"sow": ["task", "set", "status", "needs_review"]}]
 SECRET = "sk-planted-4711"
@@ -40,12 +41,16 @@ CONFIGURATION: dict[str, Any] = {
 def snapshot(folder: Path) -> dict[str, Any]:
     """Every file below a folder, its time of change and its bytes; of the queue, its rows.
 
-    SQLite moves its own pages between the queue's files even for a reader.
+    SQLite moves its own pages between the queue's files even for a reader, so of the second
+    names of the queue's file it is kept which file they name.
     """
     kept: dict[str, Any] = {}
     for path in folder.rglob("*"):
-        if path.is_file() and not path.name.startswith("queue.db"):
-            kept[str(path)] = (path.stat().st_mtime_ns, path.read_bytes())
+        facts = path.lstat()
+        if path.name.startswith(PREFIX):
+            kept[str(path)] = (facts.st_dev, facts.st_ino, facts.st_nlink)
+        elif path.is_file() and not path.name.startswith("queue.db"):
+            kept[str(path)] = (facts.st_mtime_ns, path.read_bytes())
     for path in folder.rglob("queue.db"):
         with closing(sqlite3.connect(path)) as connection:
             kept[str(path)] = list(connection.iterdump())

@@ -5,6 +5,7 @@ import pty
 import shutil
 import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -81,21 +82,27 @@ def remove(path: Path) -> None:
         one.unlink()
 
 
-def test_a_queue_put_back_from_a_copy_starts_no_second_agent(site: Site) -> None:
-    """In the copy the job is queued; its agent runs."""
+@pytest.mark.parametrize("way", ["written over it", "in the place of the removed file"])
+def test_a_queue_put_back_from_a_copy_starts_no_second_agent(site: Site, way: str) -> None:
+    """In the copy the job is queued, as in the file without its log; its agent runs."""
     site.configure({"worker": QUICK})
     site.project("010")
     site.script([good(gate("go"))], "010")
     site.sow("agent", "spawn", "implementer", "010", "--detach")
     queue, copy = site.root / ".sow/run/queue.db", site.base / "copy.db"
-    with sqlite3.connect(queue) as source, sqlite3.connect(copy) as target:
+    with closing(sqlite3.connect(queue)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
     worker = start_worker(site)
     (run,) = await_runs(site)
     worker.kill()
-    remove(queue)
+    for one in queue.parent.glob(f"{queue.name}-*"):
+        one.unlink()
+    if way == "in the place of the removed file":
+        queue.unlink()
     shutil.copyfile(copy, queue)
     heir = start_worker(site)
+    if way == "in the place of the removed file":
+        heir.wait_for("was not made by you in this checkout, so no job of it is run")
     heir.wait_for("an agent that the queue knows nothing of is at work on task 010")
     job = await_state(site, "010", JobState.BACKOFF)
     assert f"process {run.pid} " in job.reason
