@@ -19,7 +19,7 @@ from sow.schema.task import ReviewVerdict, Task, TaskStatus
 from worker.gathering import Gathered
 
 MOST_ENTRIES = 10_000
-"""Of a larger tree nothing is said: it takes 60 ms to look at so many, and a worker has others."""
+"""Of a larger tree nothing is said: a worker has other jobs to look at."""
 SKIPPED = frozenset({".git", SOW_FOLDER})
 CLOCK_SECONDS = 1.0
 """A file's time may lie a little before that of the clock."""
@@ -59,23 +59,29 @@ def tree_is_old(root: Path, since: float) -> bool:
     False where that cannot be told.
     """
     top = next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
-    left = MOST_ENTRIES
     try:
-        for entry in _entries(os.fspath(top)):
-            left -= 1
-            facts = entry.stat(follow_symlinks=False)
-            if left < 0 or max(facts.st_mtime, facts.st_ctime) >= since - CLOCK_SECONDS:
+        if _is_newer(top.stat(), since):
+            return False
+        for number, entry in enumerate(_entries(os.fspath(top))):
+            if number >= MOST_ENTRIES or _is_newer(entry.stat(follow_symlinks=False), since):
                 return False
     except OSError:
         return False
     return True
 
 
-def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+def _is_newer(facts: os.stat_result, since: float) -> bool:
+    return max(facts.st_mtime, facts.st_ctime) >= since - CLOCK_SECONDS
+
+
+def _entries(top: str) -> Iterator[os.DirEntry[str]]:
     """Yield what lies below a folder: a folder's own time tells what was taken out of it."""
-    with os.scandir(folder) as found:
-        entries = [entry for entry in found if entry.name not in SKIPPED]
-    yield from entries
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            yield from _entries(entry.path)
+    folders = [top]
+    while folders:
+        with os.scandir(folders.pop()) as found:
+            for entry in found:
+                if entry.name in SKIPPED:
+                    continue
+                yield entry
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)

@@ -79,13 +79,15 @@ def test_a_tree_in_which_nothing_was_written_is_old(tree: Path) -> None:
     assert not tree_is_old(tree, time.time() - 60)
 
 
+@pytest.mark.parametrize("place", [".", "src/inner"])
 @pytest.mark.parametrize("change", ["edit", "add", "remove", "link"])
-def test_any_change_of_it_is_seen(tree: Path, change: str) -> None:
+def test_any_change_of_it_is_seen(tree: Path, change: str, place: str) -> None:
     since = time.time() + 60
+    (tree / "c").touch()
     for folder, folders, files in os.walk(tree):
-        for name in (*folders, *files):
+        for name in (".", *folders, *files):
             os.utime(Path(folder, name), (OLD, OLD))
-    inner = tree / "src/inner"
+    inner = tree / place
     {
         "edit": lambda: os.utime(inner / "c", (since + 1, since + 1)),
         "add": (inner / "d").touch,
@@ -103,6 +105,20 @@ def test_what_sow_and_git_write_is_no_change(tree: Path) -> None:
         path.touch()
         os.utime(path, (since + 9, since + 9))
     assert tree_is_old(tree, since)
+
+
+def test_a_tree_of_any_depth_is_looked_at(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    depth = 1500  # more than Python's own stack has frames
+    monkeypatch.chdir(tree)
+    for _ in range(depth):
+        Path("d").mkdir()
+        os.chdir("d")
+    try:
+        assert tree_is_old(tree, time.time() + 60)
+    finally:
+        for _ in range(depth):  # what removes temporary folders goes down by calls of itself
+            os.chdir("..")
+            Path("d").rmdir()
 
 
 def test_of_a_large_tree_nothing_is_told(tmp_path: Path) -> None:
