@@ -100,6 +100,9 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     check_stands: bool = False
     """Whether that check has judged what is there now."""
     is_merged: bool = False
+    """Whether the project's branch has its last commit, or on record what was made of that."""
+    merge_is_gone: bool = False
+    """Whether it was merged, and the project's branch has that no more."""
     is_behind: bool = False
     """Whether the project's branch has something that the task's lacks."""
     live: LiveJob | None = None

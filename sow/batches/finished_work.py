@@ -43,6 +43,8 @@ def completed(item: ItemFacts, policy: BatchPolicy) -> Standing:
         return commit_first(item, item.task, item.left_in_tree)
     if not policy.merge or not item.has_clone or item.is_merged:
         return Standing(task=item.task, state=ItemState.DONE)
+    if item.merge_is_gone:
+        return _merge_again(item)
     badly = _ended_badly(item)
     if badly is not None:
         return badly
@@ -166,9 +168,17 @@ def _accepted(item: ItemFacts, policy: BatchPolicy) -> Standing:
         return commit_first(item, item.task, item.left_in_tree)
     if not policy.merge or not item.has_clone or item.is_merged:
         return wants(item, ItemState.MERGING, Deed.COMPLETE)
+    if item.merge_is_gone:
+        return _merge_again(item)
     if _merge_is_red(item):
         return _given_back(item, policy, Deed.MEND)
     return _to_be_merged(item)
+
+
+def _merge_again(item: ItemFacts) -> Standing:
+    """Return that a person is asked about work that was merged and taken back: only one knows."""
+    reason = "its work was merged, and the project's branch has it no more"
+    return asks(item, reason, f"sow merge {item.task}")
 
 
 def _merge_is_red(item: ItemFacts) -> bool:

@@ -5,19 +5,18 @@ Reads only. A task that has not changed since the last look is not parsed again.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import takewhile
 
 import msgspec
 from msgspec import UNSET
 
-from sow.batches.brakes import ON_BASE, Brake, brake_of, brake_of_refusals
+from sow.batches.brakes import Brake, brake_of, brake_of_refusals
 from sow.batches.deeds import RETURNS, Deed
 from sow.batches.facts import BatchFacts, Dependency, EndedJob, ItemFacts, LiveJob
 from sow.batches.figures import Figures, has_room
+from sow.batches.item_history import History
 from sow.batches.others import Others
 from sow.clones.task_branches import TaskBranches
 from sow.config.checks import Checks, checks_of, read_repository
@@ -32,8 +31,7 @@ from sow.paths import Workspace
 from sow.schema.batch import Batch, BatchItem, BatchState
 from sow.schema.budget import Amounts, ReachedBudget
 from sow.schema.causes import CAUSES, Cause, RetryRule
-from sow.schema.job import CHANGED_NOTHING, NOT_BROUGHT_BACK, WAITING_STATES, HeldFor, JobState
-from sow.schema.kinds import KINDS
+from sow.schema.job import WAITING_STATES, HeldFor, JobState
 from sow.schema.project import Project
 from sow.schema.task import FeedbackStatus, ReviewVerdict, Task, TaskReview, TaskStatus
 from sow.state.plan_wait import waits
@@ -82,69 +80,6 @@ def _version(path: os.PathLike[str]) -> Version | None:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-@dataclass
-class _History:
-    """The jobs of one task since it belonged to the batch, oldest first."""
-
-    jobs: list[JobInBatch] = field(default_factory=list)
-
-    @property
-    def ended(self) -> list[JobInBatch]:
-        """Those that have ended and are about the work: none that its caller's death undid."""
-        return [
-            job
-            for job in self.jobs
-            if _is_over(job) and not _is_undone(job) and job.deed != ON_BASE
-        ]
-
-    @property
-    def live(self) -> JobInBatch | None:
-        """The one that has not ended, or whose task is still to be given back."""
-        return next((job for job in self.jobs if not _is_over(job)), None)
-
-    @property
-    def authors(self) -> list[JobInBatch]:
-        return [job for job in self.ended if KINDS[job.verb].makes_work]
-
-    @property
-    def not_brought_back(self) -> str:
-        """Why the work of the last author is in its clone alone; empty where it is not."""
-        warnings = self.authors[-1].warnings if self.authors else ()
-        return next((words for words in warnings if words.startswith(NOT_BROUGHT_BACK)), "")
-
-    @property
-    def changed_nothing(self) -> bool:
-        """Whether the last author has reported work and changed nothing."""
-        return bool(self.authors) and CHANGED_NOTHING in self.authors[-1].warnings
-
-    @property
-    def persons(self) -> int:
-        """The newest job by which somebody else had the author work."""
-        return max((job.id for job in self.authors if job.step is None), default=0)
-
-    def newest(self, jobs: Iterable[JobInBatch]) -> int:
-        return max((job.id for job in jobs), default=0)
-
-    def count(self, deeds: Iterable[Deed], forgiven: int) -> int:
-        """Return how often the batch has done these since a person had a hand in it."""
-        since, counted = max(self.persons, forgiven), set(deeds)
-        return sum(1 for job in self.ended if job.id > since and job.deed in counted)
-
-    def updates_in_a_row(self, forgiven: int) -> int:
-        """Return how many updates have come to their end since anything else was done."""
-        since = max(self.persons, forgiven)
-        last = takewhile(lambda job: job.id > since and _moved(job), reversed(self.ended))
-        return sum(1 for _ in last)
-
-
-def _is_over(job: JobInBatch) -> bool:
-    return job.state.is_final and not job.owes_task
-
-
-def _is_undone(job: JobInBatch) -> bool:
-    return job.state is JobState.CANCELLED and not job.cancel_asked and job.started_at is None
-
-
 def gather(
     workspace: Workspace,
     database: Database,
@@ -163,7 +98,7 @@ def gather(
     StateError where the machine lacks something for now.
     """
     items = batches.items_of(database, batch.id)
-    histories: dict[TaskId, _History] = {item.task_id: _History() for item in items}
+    histories: dict[TaskId, History] = {item.task_id: History() for item in items}
     all_jobs = batches.jobs_of(database, batch.id)
     for job in all_jobs:
         if job.task_id in histories:
@@ -195,7 +130,7 @@ class _Look:
         batch: Batch,
         seen: Seen,
         figures: Figures,
-        histories: Mapping[TaskId, _History],
+        histories: Mapping[TaskId, History],
         asking: Collection[TaskId],
         resumes: Callable[[Task], bool],
     ) -> None:
@@ -230,7 +165,7 @@ class _Look:
                 steps=max((job.step or 0 for job in history.jobs), default=0),
             )
 
-    def _facts(self, item: BatchItem, task: Task, history: _History) -> ItemFacts:
+    def _facts(self, item: BatchItem, task: Task, history: History) -> ItemFacts:
         needed = [TaskId(other) for other in task.depends_on]
         last = _last(history.ended, self._batch.policy.budget)
         return ItemFacts(
@@ -313,7 +248,7 @@ class _Look:
             left_in_tree=left,
         )
 
-    def _live(self, task_id: TaskId, history: _History) -> LiveJob | None:
+    def _live(self, task_id: TaskId, history: History) -> LiveJob | None:
         job = history.live
         if job is not None:
             is_held = job.state is JobState.HELD
@@ -333,7 +268,7 @@ class _Look:
             return None
         return LiveJob(id=other, verb=get_job(self._database, other).verb)
 
-    def _with_branch(self, facts: ItemFacts, task: Task, history: _History) -> ItemFacts:
+    def _with_branch(self, facts: ItemFacts, task: Task, history: History) -> ItemFacts:
         """Add what is known of the work: whether verdict and check are about what is there."""
         if facts.status not in (TaskStatus.NEEDS_REVIEW, TaskStatus.COMPLETED):
             return facts
@@ -344,7 +279,7 @@ class _Look:
                 facts,
                 left_in_tree=left,
                 verdict_stands=_is_later(task.review, history),
-                check_stands=_was_checked(history) and not self._is_outdated(task),
+                check_stands=history.was_checked() and not self._is_outdated(task),
             )
         if facts.status is TaskStatus.COMPLETED and not self._batch.policy.merge:
             return facts
@@ -367,11 +302,12 @@ class _Look:
         missing = "" if is_whole else facts.missing
         return msgspec.structs.replace(facts, is_untaken=untaken, missing=missing)
 
-    def _in_clone(self, facts: ItemFacts, task: Task, history: _History, tip: str) -> ItemFacts:
+    def _in_clone(self, facts: ItemFacts, task: Task, history: History, tip: str) -> ItemFacts:
         accepted = facts.verdict is ReviewVerdict.ACCEPTED or facts.status is TaskStatus.COMPLETED
         judged = task.review.commit if task.review is not UNSET else UNSET
         stands = judged is not UNSET and self._branches.stands(task, judged, tip)
-        merged = task.merged is not UNSET and task.merged.commit == tip
+        known = task.merged is not UNSET and task.merged.commit == tip
+        merged = known and tip not in self._lost
         on_its_way = self._batch.policy.merge and accepted and not merged
         checked = task.check is not UNSET and task.check.commit == tip and not task.check.dirty
         return msgspec.structs.replace(
@@ -380,9 +316,24 @@ class _Look:
             clone_is_gone=self._branches.clone_is_gone(task),
             taken_back=self._taken_back(task, tip) if accepted and not stands else (),
             is_merged=merged,
-            check_stands=(checked or _was_checked(history)) and not self._is_outdated(task),
+            merge_is_gone=known and not merged,
+            check_stands=(checked or history.was_checked()) and not self._is_outdated(task),
             is_behind=on_its_way and facts.live is None and self._branches.is_behind(tip),
         )
+
+    @cached_property
+    def _lost(self) -> Collection[str]:
+        """The merged commits of the batch's tasks that the project's branch has no more.
+
+        How a batch has ended stays as it is.
+        """
+        if self._batch.state.has_ended:
+            return ()
+        merges = []
+        for task_id in self._histories:
+            with suppress(SowError):  # its own look says what is wrong with it
+                merges.append(self._seen.task(task_id).merged)
+        return self._branches.lost_merges(merge for merge in merges if merge is not UNSET)
 
     @cached_property
     def _checks(self) -> Checks | None:
@@ -427,25 +378,7 @@ def _last(ended: Sequence[JobInBatch], budget: Amounts | None) -> EndedJob | Non
     )
 
 
-def _was_checked(history: _History) -> bool:
-    """Whether a check has come to a result since anybody worked on it."""
-    worked = history.newest(
-        job for job in history.ended if KINDS[job.verb].makes_work or _moved(job)
-    )
-    checks = (job for job in history.ended if KINDS[job.verb].step == "check" and _has_result(job))
-    return history.newest(checks) > worked
-
-
-def _moved(job: JobInBatch) -> bool:
-    """Whether a job may have moved the task's branch, without an agent."""
-    return KINDS[job.verb].step == "update"
-
-
-def _has_result(job: JobInBatch) -> bool:
-    return job.state is JobState.DONE or job.cause == Cause.CHECK_FAILED
-
-
-def _is_later(review: object, history: _History) -> bool:
+def _is_later(review: object, history: History) -> bool:
     """Whether a verdict on work without a clone came after its author's last job.
 
     Its commit says nothing there: others commit in the same working tree.

@@ -1,9 +1,11 @@
 """What git says of the tasks' branches in the repository. Reads only."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from sow.clones.brought_otherwise import lost_results
 from sow.clones.candidates import branch_tip, project_branch
 from sow.clones.left_in_tree import changed_files, of_task, until_its_end
 from sow.clones.main_checkout import MainCheckout, main_checkout
@@ -16,7 +18,7 @@ from sow.git.git_errors import GitMissing, NoRepository
 from sow.git.inert_refs import UnsafeClone, read_ref
 from sow.git.view import view_of
 from sow.paths import Workspace
-from sow.schema.task import Task
+from sow.schema.task import Task, TaskMerge
 
 
 @dataclass
@@ -115,6 +117,23 @@ class TaskBranches:
         """Return what was merged into a judged branch and the project's branch has no more."""
         facts = self.main.place(task).facts(judged)
         return taken_back(self.main.repository, facts, self.project_tip, judged, tip)
+
+    def lost_merges(self, merges: Iterable[TaskMerge]) -> set[str]:
+        """Return the merged commits of tasks that the project's branch holds no more.
+
+        It is asked of all together, and once for each place at which the project's branch stands.
+        """
+        keys = {merge: ("lost", merge.commit, merge.result, self.project_tip) for merge in merges}
+        new = [merge for merge, key in keys.items() if key not in self.answers]
+        if new:
+            view = view_of(self.main.repository.top)
+            lost = set(lost_results(view.folder, self.project_tip, new))
+            for merge in new:
+                is_lost = merge.result in lost
+                self.answers[keys[merge]] = is_lost and not view.is_ancestor(
+                    merge.commit, self.project_tip
+                )
+        return {merge.commit for merge, key in keys.items() if self.answers[key]}
 
     def is_behind(self, tip: str) -> bool:
         """Whether the project's branch has something that a task's branch lacks."""

@@ -211,10 +211,11 @@ def _is_open_in_worker(workspace: Workspace, file: os.stat_result) -> bool:
 
 def _holds(pid: int, file: os.stat_result) -> bool:
     """Whether a process of ours has a file open."""
-    for entry in os.scandir(f"/proc/{pid}/fd"):
-        with suppress(OSError):
-            if os.path.samestat(entry.stat(), file):
-                return True
+    with os.scandir(f"/proc/{pid}/fd") as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if os.path.samestat(entry.stat(), file):
+                    return True
     return False
 
 

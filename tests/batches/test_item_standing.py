@@ -90,6 +90,7 @@ COMPLETED = TaskStatus.COMPLETED
         (item(COMPLETED), ALL, S.DONE, None),
         (item(COMPLETED, has_clone=True), BatchPolicy(check=True, review=True), S.DONE, None),
         (item(COMPLETED, has_clone=True, is_merged=True), ALL, S.DONE, None),
+        (item(COMPLETED, has_clone=True, merge_is_gone=True), ALL, S.NEEDS_PERSON, None),
         # judged
         (finished(), PLAIN, S.NEEDS_PERSON, None),
         (finished(missing="It is in its clone."), ALL, S.NEEDS_PERSON, None),
@@ -114,6 +115,7 @@ COMPLETED = TaskStatus.COMPLETED
         (accepted(), BatchPolicy(review=True), S.MERGING, D.COMPLETE),
         (accepted(has_clone=False), ALL, S.MERGING, D.COMPLETE),
         (accepted(is_merged=True), ALL, S.MERGING, D.COMPLETE),
+        (accepted(merge_is_gone=True), ALL, S.NEEDS_PERSON, None),
         (accepted(), ALL, S.MERGING, D.MERGE),
         (accepted(is_behind=True), ALL, S.MERGING, D.UPDATE),
         (accepted(is_behind=True, updates=9), ALL, S.MERGING, D.UPDATE),
