@@ -103,7 +103,8 @@ def _show_left(left: LeftOver) -> None:
         click.echo(f"Left: the clone of task {place.task}: {printable(display_path(place.path))}")
     if left.branches:
         names = text_of([branch.name for branch in left.branches], MOST_NAMED)
-        click.echo(f"Left: {len(left.branches)} branches of its tasks: {names}")
+        noun = "branch" if len(left.branches) == 1 else "branches"
+        click.echo(f"Left: {len(left.branches)} {noun} of its tasks: {names}")
     click.echo(
         "See what is in them: sow clone list --all-projects. Remove those that hold nothing more:"
         " sow clone prune --all-projects"

@@ -125,6 +125,12 @@ def _elsewhere(error: Any) -> Sequence[Remedy]:
     return [Remedy(f"cd {quote(error.other)} && sow next", _in_short(error))]
 
 
+def _no_program(error: Any) -> Sequence[Remedy]:
+    why = f"{error.binary} is not on PATH, and executor {error.executor} runs it: install it"
+    ways = "give the role another executor; `sow doctor` says how it is installed"
+    return [Remedy("sow config edit", f"{why}, or {ways}")]
+
+
 def _examined(error: Any) -> Sequence[Remedy]:
     return [Remedy(DOCTOR, _in_short(error))]
 
@@ -147,6 +153,7 @@ STEPS: Mapping[str, Row] = {
     "NothingToCheck": _settings,
     "InvalidConfiguration": _settings,
     "NoRepository": _no_repository,
+    "ExecutorBinaryNotFound": _no_program,
     "GitMissing": _examined,
     "GitTooOld": _examined,
     "GitRefused": _examined,

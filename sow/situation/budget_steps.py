@@ -58,10 +58,10 @@ def _is_refused(command: str, now: Situation) -> bool:
     if any(account.scope.kind is ScopeKind.PROJECT for account in reached):
         return True
     used_up = {account.scope.name for account in reached}
-    return any(name in used_up for name in _executors(command, now))
+    return any(name in used_up for name in executors_of(command, now))
 
 
-def _executors(command: str, now: Situation) -> Iterator[str]:
+def executors_of(command: str, now: Situation) -> Iterator[str]:
     """Yield the executors whose runs a command begins."""
     bindings = now.configuration.bindings if now.configuration is not None else {}
     if command.startswith(REVIEWS):

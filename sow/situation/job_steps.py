@@ -72,12 +72,22 @@ def of_batches(now: Situation, facts: Facts) -> Iterator[Remedy]:
     for batch in now.queue.batches:
         number = batch.batch.id
         if batch.batch.state == "paused":
+            helps = _helps_paused(batch)
+            if helps:
+                yield from helps
+                continue
             why = batch.batch.reason.strip().partition("\n")[0]
             yield Remedy(
                 f"sow batch resume {batch.batch.label}", f"batch {number} is paused: {why}"
             )
             continue
         yield from _wishes(batch, facts)
+
+
+def _helps_paused(now: BatchNow) -> Sequence[Remedy]:
+    """Return what helps first where a paused batch would be refused the same again."""
+    errors = [error for error in now.refused.values() if error is not None]
+    return next((after(error) for error in errors if error.message in now.batch.reason), ())
 
 
 def _wishes(now: BatchNow, facts: Facts) -> Iterator[Remedy]:

@@ -24,6 +24,7 @@ from sow.schema.config import ApproveRule
 from sow.schema.project import Project
 from sow.schema.task import Task
 from sow.situation.branches import Branches
+from sow.situation.program_steps import missing_programs
 from sow.situation.project_facts import counted, project_facts
 from sow.situation.refused_now import refused_now
 from sow.situation.situation import Ended, Queue, Reader, Situation
@@ -144,6 +145,7 @@ def _with_project(
         refused=refused_now(
             caller, configuration, facts, is_on_branch=project.branch in (UNSET, found.branch)
         ),
+        lacking=missing_programs(caller, configuration, tasks),
         queue=queue,
         configuration=configuration,
         errors=errors,

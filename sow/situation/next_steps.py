@@ -21,6 +21,7 @@ from sow.schema.config import ApproveRule
 from sow.schema.project import Ending, EndingWord
 from sow.situation import job_steps
 from sow.situation.budget_steps import within_budgets
+from sow.situation.program_steps import with_programs
 from sow.situation.refused_now import instead
 from sow.situation.repairs import repairs
 from sow.situation.situation import Ended, Situation
@@ -35,7 +36,7 @@ READ_ALL = (*PERSONS_WORD, REVIEW, guards.CHECK)
 def next_steps(now: Situation) -> list[Step]:
     """Return the commands that bring the project on."""
     found = _each_once(_steps(now)) or _each_once(job_steps.held(now))
-    found = _each_once(within_budgets(found, now))
+    found = _each_once(with_programs(within_budgets(found, now), now))
     found = _each_once(step for remedy in found for step in instead(remedy, now.refused))
     steps = [addressed(remedy, now.reader) for remedy in found]
     return [*steps, *job_steps.pause_of_asker(now, steps)]

@@ -131,6 +131,8 @@ class Situation(Struct, frozen=True):
     queue: Queue = Queue()
     refused: Mapping[str, SowError] = {}
     """What commands that begin so would be refused for now, whatever their tasks."""
+    lacking: Mapping[str, SowError] = {}
+    """The executors that tasks need and whose programs are not there, each with the error."""
     configuration: Configuration | None = None
     """None where it cannot be used."""
     errors: Sequence[SowError] = ()

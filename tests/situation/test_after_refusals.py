@@ -184,3 +184,43 @@ def test_a_red_check_of_several_is_nobodys_before_each_was_merged_alone(site: Re
     assert site.first() == "sow merge 010 --wait 100s"
     site.desk.insert(task_id="010", terms=MergeTerms(tasks=(TaskId("010"),)), **red, **why)
     assert commands(site.next_lines()) == ["sow merge 020", "sow task reopen 010"]
+
+
+def test_no_run_is_named_whose_program_is_not_there(site: RefusalSite) -> None:
+    agents = {"executors": {"other": {"type": "command", "settings": {"command": ["other"]}}}}
+    site.desk.configure({"agents": {**agents, "bindings": {"tester": "other"}}})
+    site.desk.task("010")
+    site.desk.task("020", assigned_agent="tester")
+    assert commands(site.next_lines())[:2] == ["sow batch run", "sow agent spawn 010"]
+    assert "ready: 010" in site.next_lines()[1]
+    (site.desk.base / "bin" / "claude").unlink()
+    (line,) = site.next_lines()
+    assert line.startswith("# a person has to, in a terminal: sow config edit  # claude is not on")
+    site.desk.program("other")
+    assert commands(site.next_lines())[:2] == ["sow batch run", "sow agent spawn 020"]
+    site.desk.program("claude")
+    assert commands(site.next_lines())[:2] == ["sow batch run", "sow agent spawn 010 020"]
+
+
+def test_no_review_is_named_whose_program_is_not_there(site: RefusalSite) -> None:
+    site.work("010", "file", "two\n", status=TaskStatus.NEEDS_REVIEW)
+    assert commands(site.next_lines())[0] == "sow agent review 010"
+    (site.desk.base / "bin" / "claude").unlink()
+    assert "sow config edit" in site.next_lines()[0]
+    assert not any("sow agent" in line for line in commands(site.next_lines()))
+
+
+def test_a_batch_that_lacks_a_program_is_resumed_once_the_program_is_there(
+    site: RefusalSite,
+) -> None:
+    program = site.desk.base / "bin" / "claude"
+    program.unlink()
+    for task in ("010", "020", "030"):
+        site.desk.task(task)
+    site.run("batch", "run", "--detach")
+    site.drive()
+    (line,) = site.next_lines()
+    assert "sow config edit" in line
+    assert "claude is not on PATH" in line
+    site.desk.program("claude")
+    assert commands(site.next_lines()) == ["sow batch resume 1"]

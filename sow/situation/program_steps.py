@@ -1,0 +1,95 @@
+"""Which commands would begin a run of an executor whose program is not there.
+
+Owns that such a command is not named: what can run goes first, and then a person is asked for the
+program. Pure but for `missing_programs`, which looks on PATH and changes nothing.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import UNSET
+
+from sow.calls.caller import Caller
+from sow.config.configuration import Configuration
+from sow.errors import SowError
+from sow.lifecycle.refusal_steps import after
+from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.task_ways import ready_among
+from sow.schema.task import Task, TaskStatus
+from sow.situation.budget_steps import REVIEWER, executors_of
+from sow.situation.situation import Situation
+
+SPAWN = "sow agent spawn "
+"""What begins runs of several executors: the tasks of the others can go on."""
+BATCH = "sow batch run"
+ENDED = (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
+
+
+def missing_programs(
+    caller: Caller, configuration: Configuration | None, tasks: Sequence[Task]
+) -> Mapping[str, SowError]:
+    """Return the executors that tasks need whose programs are missing, each with its error."""
+    if configuration is None or not tasks:
+        return {}
+    going_on = [task for task in tasks if task.status not in ENDED]
+    roles = [*(task.assigned_agent for task in going_on), REVIEWER]
+    names = [configuration.bindings.get(role, "") for role in roles]
+    names += [task.session.executor for task in going_on if task.session is not UNSET]
+    found = {name: _missing(caller, configuration, name) for name in dict.fromkeys(names)}
+    return {name: error for name, error in found.items() if error is not None}
+
+
+def _missing(caller: Caller, configuration: Configuration, name: str) -> SowError | None:
+    from sow.executors.registry import make_executor  # only where there are tasks
+
+    executor = configuration.executors.get(name)
+    if executor is None:
+        return None
+    try:
+        make_executor(executor).validate_availability(caller.path_variable)
+    except SowError as error:
+        return error
+    return None
+
+
+def with_programs(found: Iterable[Remedy], now: Situation) -> Iterator[Remedy]:
+    """Yield commands without what a missing program would refuse; last what helps against that."""
+    lacking: dict[str, None] = {}
+    for remedy in found:
+        names = [name for name in _executors(remedy.command, now) if name in now.lacking]
+        if not names:
+            yield remedy
+            continue
+        lacking.update(dict.fromkeys(names))
+        yield from _rest(remedy, now)
+    for name in lacking:
+        yield from after(now.lacking[name])
+
+
+def _executors(command: str, now: Situation) -> Iterator[str]:
+    """Yield the executors that a command needs; a batch goes on with what can run."""
+    if not command.startswith(BATCH):
+        yield from executors_of(command, now)
+        return
+    facts = now.facts
+    ready = {task.id for task in ready_among(facts.tasks, facts.clones)} if facts else set()
+    own = {_own_executor(task, now) for task in now.tasks if task.id in ready}
+    if own <= now.lacking.keys():
+        yield from sorted(own)
+
+
+def _own_executor(task: Task, now: Situation) -> str:
+    bindings = now.configuration.bindings if now.configuration is not None else {}
+    return bindings.get(task.assigned_agent, "")
+
+
+def _rest(remedy: Remedy, now: Situation) -> Iterator[Remedy]:
+    """Yield a command for the tasks that can go on of those that it names."""
+    if not remedy.command.startswith(SPAWN):
+        return
+    named = re.findall(r"\b\d+\b", remedy.command.partition('"')[0])
+    lacking = {task.id for task in now.tasks if _own_executor(task, now) in now.lacking}
+    rest = [task for task in named if task not in lacking]
+    if rest:
+        command = remedy.command.replace(" ".join(named), " ".join(rest))
+        yield Remedy(command, remedy.why.replace(", ".join(named), ", ".join(rest)))
