@@ -280,7 +280,8 @@ def freed(tasks: Sequence[TaskFacts]) -> list[Remedy]:
         vain = [other for other in task.depends_on if _is_vain(task, by_id.get(other))]
         if vain or (task.id in circles and not _resumes(task)):
             why = f"task {task.id} depends on {_named(vain, by_id)}"
-            found.append(Remedy(f'sow task set {task.id} depends_on "<ids>"', why))
+            cleared = 'the ids that it waits for instead, such as 010,020; "" for none'
+            found.append(Remedy(f'sow task set {task.id} depends_on "<ids>"', f"{why}: {cleared}"))
     return found
 
 

@@ -332,7 +332,7 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         blame=Blame.WORK,
         retry=RetryRule.FAIL,
         session=SessionRule.NOT_REACHED,
-        remedy="See what it printed: `sow job logs {job}`. When that is mended",
+        remedy="See what it printed: `sow job logs {job}`. When that is fixed",
     ),
     Cause.MERGE_CONFLICT: CauseFacts(
         words="the work does not fit together with what the project's branch has",

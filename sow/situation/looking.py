@@ -218,10 +218,16 @@ def _mixed(workspace: Workspace) -> str:
 
 
 def _last_ended(workspace: Workspace, branch: str) -> Ended | None:
-    """Return the project that was the last to end on this branch."""
-    from sow.state.archive import last_ended  # only where there is none at work
+    """Return the project that was the last to end on this branch.
 
-    last = last_ended(workspace, branch or None)
+    One of another branch comes first as long as its end is in no commit: it ended in this tree.
+    """
+    from sow.state.archive import last_ended, last_ended_anywhere  # where there is none at work
+
+    last, newest = last_ended(workspace, branch or None), last_ended_anywhere(workspace)
+    if newest is not None and (last is None or last.folder != newest.folder):
+        folder = newest.folder.relative_to(workspace.root).as_posix()
+        last = last if _is_committed(workspace, folder) else newest
     if last is None or last.project.ending is UNSET:
         return None
     ending, folder = last.project.ending, last.folder.relative_to(workspace.root).as_posix()

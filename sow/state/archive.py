@@ -1,6 +1,7 @@
 """The projects that have ended, as they lie in the archive. Reads only."""
 
 import re
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -64,22 +65,35 @@ def mixed_folder(workspace: Workspace) -> Path | None:
 
 def last_ended(workspace: Workspace, branch: str | None) -> Archived | None:
     """Return the project that was the last to end on a branch; one that cannot be read is none."""
+    return _newest_ended(workspace, lambda project: _branch_of(project) == branch)
+
+
+def last_ended_anywhere(workspace: Workspace) -> Archived | None:
+    """Return the project that was the last to end, on whatever branch."""
+    return _newest_ended(workspace, lambda _: True)
+
+
+def _newest_ended(workspace: Workspace, is_meant: Callable[[Project], bool]) -> Archived | None:
     newest_first = reversed(archived_folders(workspace))
     for _, folders in groupby(newest_first, key=lambda folder: folder.name[:DAY]):
-        found = [archived for folder in folders if (archived := _ended_on(folder, branch))]
+        ended = [archived for folder in folders if (archived := _ended_in(folder))]
+        found = [archived for archived in ended if is_meant(archived.project)]
         if found:
             return max(found, key=_ended_at)
     return None
 
 
-def _ended_on(folder: Path, branch: str | None) -> Archived | None:
+def _ended_in(folder: Path) -> Archived | None:
     try:
         project = read_archived(folder)
     except SowError:
         return None
-    begun_on = None if project.branch is UNSET else project.branch
-    is_meant = _has_end(project) and begun_on == branch and not is_of_another(folder, project)
-    return Archived(project, folder) if is_meant else None
+    is_whole = _has_end(project) and not is_of_another(folder, project)
+    return Archived(project, folder) if is_whole else None
+
+
+def _branch_of(project: Project) -> str | None:
+    return None if project.branch is UNSET else project.branch
 
 
 def _has_end(project: Project) -> bool:

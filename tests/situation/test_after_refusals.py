@@ -174,6 +174,19 @@ def test_the_end_of_a_project_is_to_be_committed_until_it_is(site: RefusalSite) 
     assert "commit" not in line
 
 
+def test_an_end_on_another_branch_is_told_until_it_is_committed(site: RefusalSite) -> None:
+    site.name_branch("main")
+    site.set_state("completed")
+    plain(site.root, "add", "-A")
+    plain(site.root, "commit", "-q", "-m", "All")
+    plain(site.root, "switch", "-q", "-c", "elsewhere")
+    assert site.run("project", "finish").code == 0
+    assert "is finished: commit .sow/" in site.next_lines()[0], "it is not begun once more"
+    plain(site.root, "add", "-A")
+    plain(site.root, "commit", "-q", "-m", "Finished")
+    assert "there is no project on this branch" in site.next_lines()[0]
+
+
 def test_a_red_check_of_several_is_nobodys_before_each_was_merged_alone(site: RefusalSite) -> None:
     site.work("010", "file", "two\n")
     site.work("020", "other", "two\n")
