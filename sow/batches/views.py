@@ -193,7 +193,7 @@ def _item(
         is_estimate=total.is_estimate,
         reason=found.reason,
         question=_question(workspace, database, batch, task) if paused and task else "",
-        findings=_findings(workspace, found, task),
+        newest_feedback=_findings(workspace, found, task),
         command=command,
         steers=tuple(task.review.steers) if task is not None and task.review is not UNSET else (),
     )

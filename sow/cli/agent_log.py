@@ -76,6 +76,6 @@ def log(
     )
     path = append_entry(folder, entry)
     if as_json:
-        echo_json({"log": os.path.relpath(path, workspace.root), "task": task_id})
+        echo_json({"path": os.path.relpath(path, workspace.root), "task": task_id})
     elif not task_id:
         click.echo(f"No task is named: written to the project's log, {os.path.relpath(path)}")

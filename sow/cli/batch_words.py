@@ -151,6 +151,6 @@ def _print_wish(item: BatchItemView) -> None:
     first, *rest = [*printable_lines(item.reason), ""]
     command = f": {item.command}" if item.command else ""
     click.echo(f"{item.task} {shown_state(item.state)}: {first}{command}")
-    for line in [*rest, *printable_lines(item.question), *printable_lines(item.findings)]:
+    for line in [*rest, *printable_lines(item.question), *printable_lines(item.newest_feedback)]:
         if line.strip():
             click.echo(f"    {line}")

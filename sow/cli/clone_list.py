@@ -93,7 +93,7 @@ def _view(clone: FoundClone) -> CloneView:
         state=clone.state.value,
         branch=clone.place.branch,
         path=str(clone.place.path),
-        standing=clone.standing.reasons,
+        reasons=clone.standing.reasons,
         goes_along=tuple(map(readable, clone.standing.goes_along)),
     )
 

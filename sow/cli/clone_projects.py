@@ -51,7 +51,7 @@ def branch_view(branch: PastBranch) -> BranchView:
         task=branch.task,
         branch=branch.name,
         commit=branch.commit,
-        standing=tuple(map(readable, branch.reasons)),
+        reasons=tuple(map(readable, branch.reasons)),
     )
 
 

@@ -210,7 +210,7 @@ def _view(clone: Removed, *, removed: bool) -> CloneGone:
         task=clone.task,
         path=str(clone.path),
         removed=removed,
-        standing=clone.reasons,
+        reasons=clone.reasons,
         goes_along=tuple(map(readable, clone.goes_along)),
         kept_in=str(clone.kept.folder) if clone.kept else None,
         kept=tuple(map(readable, clone.kept.files)) if clone.kept else (),

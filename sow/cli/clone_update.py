@@ -64,7 +64,7 @@ def _view(place: Place, updated: Updated) -> CloneUpdated:
         path=str(place.path),
         branch=place.branch,
         commit=updated.commit,
-        merged=updated.merged,
+        merged_commit=updated.merged,
         conflicts=tuple(map(readable, updated.conflicts)),
         notes=tuple(map(readable, updated.notes)),
     )

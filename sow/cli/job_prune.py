@@ -45,7 +45,7 @@ def prune(keep_for: str | None, keep_size: str | None, dry_run: bool, as_json: b
                 "jobs": list(gone.jobs),
                 "files": logs,
                 "bytes": gone.size,
-                "changes": gone.changes,
+                "change_rows": gone.changes,
                 "dry_run": dry_run,
             }
         )

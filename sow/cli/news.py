@@ -40,7 +40,7 @@ def news(session: str, hook: bool, as_json: bool) -> None:
         )
     lines, cursor = ([], None) if _is_silent(session) else _look(session, begins=begins, hook=hook)
     if as_json:
-        echo_json({"session": session, "lines": lines, "cursor": cursor})
+        echo_json({"session_id": session, "lines": lines, "cursor": cursor})
     elif lines:
         click.echo("\n".join([HEADING, *(f"- {line}" for line in lines), ENDING]))
 

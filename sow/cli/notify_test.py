@@ -70,7 +70,8 @@ def _try(caller: Caller, event: NotifyEvent, command: NotifyCommand, as_json: bo
 
 
 def _record(event: NotifyEvent, result: NoticeResult) -> dict[str, Any]:
-    return {"event": event.value, **msgspec.to_builtins(result)}
+    facts = msgspec.to_builtins(result)
+    return {"event": event.value, "last_lines": facts.pop("output"), **facts}
 
 
 def _echo(event: NotifyEvent, result: NoticeResult) -> None:

@@ -132,7 +132,7 @@ def _view(found: PullStanding) -> PullStatus:
         commit=pull.head.sha,
         is_current=found.is_current,
         mergeable=pull.mergeable,
-        approved_by=tuple(found.approved_by),
+        approvers=tuple(found.approved_by),
         changes_asked_by=tuple(found.changes_asked_by),
         checks=None
         if found.checks is None

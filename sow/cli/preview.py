@@ -114,7 +114,7 @@ def _preview(
         "job": None,
         "argv": list(launch.argv),
         "cwd": str(launch.cwd),
-        "environment": sorted({*variables_of(caller, job, launch), *verdict_variable}),
+        "env_names": sorted({*variables_of(caller, job, launch), *verdict_variable}),
         "prompt": launch.stdin,
     }
 
@@ -147,7 +147,7 @@ def show_found(found: Placed, *, as_json: bool) -> None:
     """Say that the call would start nothing, since the same call has placed a job before."""
     job = found.job
     if as_json:
-        nothing = dict.fromkeys(("argv", "cwd", "environment", "prompt"))
+        nothing = dict.fromkeys(("argv", "cwd", "env_names", "prompt"))
         known = {"verb": job.verb.value, "agent": job.agent, "executor": job.agents_executor.name}
         echo_json({"task": job.task_id, **known, "job": job.id, **nothing})
     elif found.owed:
@@ -166,5 +166,5 @@ def show_preview(preview: Mapping[str, Any], would: str, *, as_json: bool) -> No
     click.echo(f"Executor: {preview['executor']}")
     click.echo(f"Command: {shlex.join(preview['argv'])}")
     click.echo(f"Folder: {preview['cwd']}")
-    click.echo(f"Variables: {' '.join(preview['environment'])}")
+    click.echo(f"Variables: {' '.join(preview['env_names'])}")
     click.echo(f"Prompt:\n\n{preview['prompt']}")

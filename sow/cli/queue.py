@@ -59,7 +59,7 @@ def status(as_json: bool) -> None:
     )
     for message in record["set_aside"]:
         at = times.of_record(message["at"])
-        click.echo(f"  {at}  {message['reason']}: {message['data']}")
+        click.echo(f"  {at}  {message['reason']}: {message['message']}")
 
 
 @queue.command()
@@ -121,7 +121,7 @@ def _facts(database: Database) -> dict[str, Any]:
             {
                 "at": format_time(message.set_aside_at),
                 "reason": message.reason,
-                "data": message.data[:SHOWN_BYTES].decode("utf-8", "replace"),
+                "message": message.data[:SHOWN_BYTES].decode("utf-8", "replace"),
             }
             for message in control.set_aside(database)
         ],

@@ -213,5 +213,5 @@ def _view(task: "Task") -> "Judged":
         summary=review.summary if review else "",
         steers=tuple(review.steers) if review else (),
         feedback=tuple(task.feedback),
-        findings=last_findings(here(), task),
+        newest_feedback=last_findings(here(), task),
     )

@@ -83,7 +83,7 @@ def _preview(caller: Caller, config: Configuration, admitted: AdmittedReview) ->
         "job": None,
         "argv": list(launch.argv),
         "cwd": str(launch.cwd),
-        "environment": sorted({*variables_of(caller, job, launch), own_variables.REVIEW}),
+        "env_names": sorted({*variables_of(caller, job, launch), own_variables.REVIEW}),
         "prompt": launch.stdin,
     }
 

@@ -149,7 +149,7 @@ def _on_terminal(opening: Opening, *, as_json: bool) -> int:
     name = opening.executor.name
     if as_json:
         session = opening.session.id if opening.session else None
-        echo_json(SessionEnded(executor=name, session=session, cli_exit_code=code))
+        echo_json(SessionEnded(executor=name, session_id=session, cli_exit_code=code))
     elif code:
         click.echo(f"Warning: {name} ended with exit code {code}", err=True)
     return int(ExitCode.FAILED if code else ExitCode.OK)
@@ -162,7 +162,7 @@ def _show(opening: Opening, *, as_json: bool) -> None:
             executor=opening.executor.name,
             argv=launch.argv,
             cwd=str(launch.cwd),
-            environment=names,
+            env_names=names,
         )
         echo_json(view)
         return

@@ -43,7 +43,7 @@ def logs(lines: int, follow: bool, as_json: bool) -> None:
 
 
 def _show_json(path: Path, text: str) -> None:
-    echo_json_lines({"worker": path.stem, "line": line} for line in text.splitlines())
+    echo_json_lines({"worker": path.stem, "text": line} for line in text.splitlines())
 
 
 class _Headed:

@@ -133,7 +133,7 @@ def _unmet(facts: Facts | None) -> tuple[GuardNow, ...]:
         GuardNow(
             guard=refusal.guard.name,
             sentence=refusal.guard.sentence,
-            why=tuple(remedy.why for remedy in refusal.remedies),
+            missing=tuple(remedy.why for remedy in refusal.remedies),
         )
         for refusal in refusals(event, facts)
     )

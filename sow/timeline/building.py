@@ -132,7 +132,7 @@ def _totals(
         attempts=len(runs),
         failed_attempts=sum(run.outcome == "failed" for run in runs),
         retries=dict(retries.most_common()),
-        lanes=len(lanes),
+        lane_count=len(lanes),
         seconds=round(last, 3),
         working_seconds=round(sum(run.end - run.begin for run in runs), 3),
         waited_seconds=_rounded(waited),

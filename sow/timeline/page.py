@@ -126,7 +126,7 @@ def _tiles(report: Report) -> Markup:
         ("Tasks completed", f"{done} of {totals.tasks}", others or "nothing left"),
         ("Attempts", f"{totals.attempts:,}", f"{totals.failed_attempts} failed"),
         ("Tried again", f"{retried:,}", _first(totals.retries) or "never"),
-        ("At once", str(totals.lanes), f"{average:.1f} at work on average"),
+        ("At once", str(totals.lane_count), f"{average:.1f} at work on average"),
         ("Cost", money(used), f"{tokens(used)} tokens" if used is not None else "no agent ran"),
     )
     tiles = [

@@ -38,8 +38,8 @@ def _story(task: TaskStory) -> Iterator[Markup]:
     if task.name:
         yield tag("p", tag("b", task.name))
     yield tag("p", "; ".join(_facts(task)), class_="when")
-    if task.waits_for:
-        yield tag("p", f"It waits for {task.waits_for}", class_="now")
+    if task.waiting_for:
+        yield tag("p", f"It waits for {task.waiting_for}", class_="now")
     if task.faults:
         yield tag("h3", "What went wrong")
         yield tag("ul", *(tag("li", fault) for fault in task.faults), class_="fault")

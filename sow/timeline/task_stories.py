@@ -130,7 +130,7 @@ def _story(known: _Known, task_id: str, zero: float) -> TaskStory:
         else (jobs[0].agent or None if jobs else None),
         iteration=task.iteration if task is not None else None,
         depends_on=tuple(task.depends_on) if task is not None else (),
-        waits_for=_waits_now(task, jobs),
+        waiting_for=_waits_now(task, jobs),
         jobs=len(jobs),
         attempts=len(attempts),
         retries=dict(retries.most_common()),

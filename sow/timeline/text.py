@@ -88,7 +88,7 @@ def _figures(report: Report) -> Iterator[str]:
     stand = ", ".join(f"{count} {status}" for status, count in totals.by_status.items())
     yield f"Tasks     {totals.tasks}: {stand}" if stand else "Tasks     none"
     failed = f", {totals.failed_attempts} failed" if totals.failed_attempts else ""
-    yield f"Attempts  {totals.attempts}{failed}; {plural(totals.lanes, 'lane')}"
+    yield f"Attempts  {totals.attempts}{failed}; {plural(totals.lane_count, 'lane')}"
     if totals.retries:
         yield f"Retries   {_counts(totals.retries)}"
     if totals.used is not None:
@@ -186,8 +186,8 @@ def _task(task: TaskStory, scale: Scale, width: int, room: int, paint: Paint) ->
     left = width - len(head) - 12 - 1 - room - len(figures) - 1
     name = f" {clipped(printable(task.name), left)}" if left > 4 else ""
     yield f"{head}{paint(status, f'{status:<12}')} {strip}{figures}{name}".rstrip()
-    if task.waits_for:
-        yield _cut(f"     waits for {printable(task.waits_for)}", width)
+    if task.waiting_for:
+        yield _cut(f"     waits for {printable(task.waiting_for)}", width)
     for fault in task.faults[-1:] if task.status == "failed" else ():
         yield _cut(f"     {printable(fault)}", width)
 

@@ -16,11 +16,11 @@ def watched(found: Snapshot, doing: Mapping[int, Doing], now: float) -> Watched:
     crew = found.crew
     return Watched(
         title=found.title,
-        workers=crew.workers,
+        live_workers=crew.workers,
         slots_taken=crew.taken,
         slots=crew.slots,
         paused_since=crew.paused_since or None,
-        short_of=crew.short_of,
+        shortage=crew.short_of,
         tokens=found.tokens,
         cost_usd=_money(found.usd),
         is_estimate=found.is_estimate,

@@ -228,7 +228,7 @@ def test_an_item_that_gave_up_shows_what_its_reviewer_still_asks_for(desk: Desk)
     desk.end(1)
     turn(made)
     (item,) = msgspec.json.decode(sow(desk, "batch", "show", "--json"))["items"]
-    lines = item["findings"].splitlines()
+    lines = item["newest_feedback"].splitlines()
     assert (lines[0][:8], lines[-1], len(lines)) == ("Point 1:", "… and 2 more lines", 7)
     assert max(map(len, lines)) < 210, "each line is shortened, too"
     shown = sow(desk, "batch", "show").splitlines()

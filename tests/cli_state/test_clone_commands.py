@@ -62,7 +62,7 @@ def test_the_list_tells_what_each_holds(sow, home):
     first = sow("clone", "list", "--json").lines[0]
     assert first["path"] == str(home.place("010").path)
     assert first["branch"] == home.place("010").branch
-    assert first["standing"] == ["uncommitted: new"]
+    assert first["reasons"] == ["uncommitted: new"]
 
 
 def test_a_task_that_has_ended_with_all_of_its_work_merged_needs_no_clone(sow, home):
@@ -147,7 +147,7 @@ def test_prune(sow, home):
         ("010", True),
         ("020", False),
     ]
-    assert done["clones"][1]["standing"] == [f"not merged: {tip[:12]}"]
+    assert done["clones"][1]["reasons"] == [f"not merged: {tip[:12]}"]
     assert (path.exists(), draft.exists()) == (False, False)
 
 

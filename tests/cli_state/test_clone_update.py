@@ -46,7 +46,7 @@ def test_the_projects_branch_is_brought_in(sow, site):
     hold("clone update", done.lines)
     path = site.home.place().path
     tip = plain(path, "rev-parse", "HEAD")
-    assert (done.code, done.json["merged"], done.json["commit"]) == (0, wanted, tip)
+    assert (done.code, done.json["merged_commit"], done.json["commit"]) == (0, wanted, tip)
     assert (path / "other").read_text() == "other\n"
     assert plain(path, "rev-parse", "HEAD^") == made
     assert site.tip(site.branch()) == tip, "people see it in the repository"

@@ -76,7 +76,7 @@ def test_a_status_stands_also_where_its_log_takes_no_entry(begun, tmp_path):
 def test_a_named_task_wins_over_the_variable(begun, tmp_path, monkeypatch, option):
     monkeypatch.setenv("SOW_TASK_ID", "010")
     done = begun("agent", "log", "Looked", option, "020", "--agent", "me", "--json")
-    assert done.json == {"log": f"{TASKS}/020/log.md", "task": "020"}
+    assert done.json == {"path": f"{TASKS}/020/log.md", "task": "020"}
     assert log_of(tmp_path) == []
     assert log_of(tmp_path, "020")[0].agent == "me"
 

@@ -59,7 +59,7 @@ def test_corrections_are_asked_for_shown_and_handed_over(reviewed):
     shown = reviewed("review", "show", "010").out
     assert "corrections by person" in shown
     assert "  feedback: 001.md (open)\n    Name it better.\n" in shown
-    assert reviewed("review", "show", "010", "--json").json["findings"] == "Name it better."
+    assert reviewed("review", "show", "010", "--json").json["newest_feedback"] == "Name it better."
     assert "Nearly." in shown
 
 

@@ -61,7 +61,7 @@ def test_it_tells_what_would_run_in_a_clone_that_is_not_made(sow, home):
     argv = done.json["argv"]
     assert AUTHORS not in argv, "the author's session stays as it is"
     assert "--strict-mcp-config" in argv, "isolated, as it is in the clone"
-    assert "SOW_REVIEW" in done.json["environment"]
+    assert "SOW_REVIEW" in done.json["env_names"]
     assert not list(place.path.parent.glob(".*review*"))
     assert (plain(home.top, "for-each-ref"), read_task(home.workspace, "010")) == before
     assert open_existing_queue(home.workspace) is None

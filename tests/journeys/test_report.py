@@ -41,7 +41,7 @@ def test_it_tells_what_was_waited_for(worked: Site) -> None:
     assert "crashed" in first["faults"][0]
     waits = [span["why"] for span in second["spans"] if span["kind"] == "person"]
     assert "an answer to its question" in waits
-    assert second["waits_for"] == "a verdict on its work"
+    assert second["waiting_for"] == "a verdict on its work"
     assert (third["spans"], third["status"]) == ([], "pending")
     outcomes = [run["outcome"] for run in told["runs"]]
     assert (outcomes[0], outcomes[-3:]) == ("failed", ["well"] * 3)

@@ -104,7 +104,7 @@ def assert_told(ran: Run, told: dict[str, Any]) -> None:
     """What ran is what the dry run told."""
     assert list(ran.argv) == told["argv"][1:]
     assert ran.cwd == told["cwd"]
-    assert set(ran.env_names) - SHELLS_OWN == set(told["environment"]) - SHELLS_OWN
+    assert set(ran.env_names) - SHELLS_OWN == set(told["env_names"]) - SHELLS_OWN
     assert ran.prompt == told["prompt"]
 
 
@@ -138,7 +138,7 @@ def test_a_dry_run_as_text(site: Site) -> None:
         "Executor: claude-code",
         f"Command: {shlex.join(told['argv'])}",
         f"Folder: {site.root}",
-        f"Variables: {' '.join(told['environment'])}",
+        f"Variables: {' '.join(told['env_names'])}",
     ]
     assert prompt.strip() == told["prompt"].strip()
 

@@ -289,7 +289,7 @@ def test_logs_print_what_background_workers_said(by_hand: Site) -> None:
     assert re.fullmatch(r"==> w\S+\.log <==", title)
     assert any("done: needs_review" in line for line in lines)
     told = by_hand.sow("worker", "logs", "--json").json_lines
-    assert [record["line"] for record in told] == lines
+    assert [record["text"] for record in told] == lines
     assert {f"==> {record['worker']}.log <==" for record in told} == {title}
     short = by_hand.sow("worker", "logs", "-n", "1").out.splitlines()
     assert len(short) == 2

@@ -21,16 +21,13 @@ LISTS = (inspect.ListType, inspect.VarTupleType, inspect.TupleType, inspect.SetT
 OBJECTS = (inspect.StructType, inspect.DictType)
 OLD = frozenset(
     (
-        *("approved_by", "attempts", "changes", "check", "data"),
-        *("denied_tools", "ended", "ending", "environment", "feedback"),
-        *("findings", "jobs", "lanes", "line", "log"),
-        *("merged", "output", "retries", "runs", "session"),
-        *("short_of", "standing", "tasks", "tokens", "waits_for"),
-        *("why", "workers"),
+        *("attempts", "check", "denied_tools", "ended", "ending", "feedback", "jobs"),
+        *("retries", "runs", "tasks", "tokens"),
     )
 )
-"""A count in one command and what it counts in another, or a text and the object that it is about.
-Programs read them since before this was held, and each command's own keys are one type."""
+"""A count in one command and what it counts in another (attempts, jobs, runs, tasks, tokens), a sum
+by reason and a list (denied_tools, retries), and a text and the object that it is about (check,
+ended, ending, feedback). Each is the field's own word in both places."""
 
 
 def kinds(type: Any) -> set[str]:

@@ -89,7 +89,7 @@ def story(draw: st.DrawFn, name: str, ids: list[str]) -> TaskStory:
         agent="implementer",
         iteration=1,
         depends_on=tuple(draw(st.lists(st.sampled_from(ids), max_size=3, unique=True))),
-        waits_for="",
+        waiting_for="",
         jobs=1,
         attempts=1,
         retries={},

@@ -32,7 +32,7 @@ class BatchItemView(msgspec.Struct, frozen=True, kw_only=True):
     question: Annotated[
         str, Meta(description="what its agent asks, in full; empty where it asks nothing")
     ]
-    findings: Annotated[
+    newest_feedback: Annotated[
         str,
         Meta(
             description="what its last review asked for, shortened, where it waits for a person or"

@@ -35,7 +35,7 @@ class CloneView(msgspec.Struct, frozen=True, kw_only=True):
     ]
     branch: Branch
     path: ClonePath
-    standing: Reasons
+    reasons: Reasons
     goes_along: GoesAlong
 
 
@@ -46,7 +46,7 @@ class BranchView(msgspec.Struct, frozen=True, kw_only=True):
     task: fields.TaskKey
     branch: Branch
     commit: Annotated[str, Meta(description="its last commit")]
-    standing: Annotated[
+    reasons: Annotated[
         tuple[str, ...], Meta(description="what stands against removing it, a few words each")
     ]
 
@@ -67,7 +67,7 @@ class CloneUpdated(msgspec.Struct, frozen=True, kw_only=True):
     path: ClonePath
     branch: Branch
     commit: Annotated[str, Meta(description="the last commit of that branch now")]
-    merged: Annotated[
+    merged_commit: Annotated[
         str | None,
         Meta(description="the project's commit that was brought in; null where it was there"),
     ]
@@ -87,7 +87,7 @@ class CloneGone(msgspec.Struct, frozen=True, kw_only=True):
     task: fields.TaskKey
     path: ClonePath
     removed: Annotated[bool, Meta(description="whether it was removed, or would be")]
-    standing: Reasons
+    reasons: Reasons
     goes_along: GoesAlong
     kept_in: Annotated[
         str | None, Meta(description="the folder with the results that `clones.keep` names")

@@ -76,7 +76,7 @@ class WorkerLine(msgspec.Struct, frozen=True, kw_only=True):
     """A line of a background worker's log."""
 
     worker: fields.WorkerKey
-    line: Annotated[str, Meta(description="what it said")]
+    text: Annotated[str, Meta(description="what it said")]
 
 
 class ServiceFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +96,7 @@ class SetAside(msgspec.Struct, frozen=True, kw_only=True):
 
     at: Annotated[str, Meta(description="when it was set aside: UTC, ISO 8601")]
     reason: Annotated[str, Meta(description="why")]
-    data: Annotated[str, Meta(description="how it begins")]
+    message: Annotated[str, Meta(description="how it begins")]
 
 
 class QueueView(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,7 +160,7 @@ class NotificationTried(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: Annotated[int | None, Meta(description="its exit code; null without one")]
     seconds: Annotated[float, Meta(description="how long it ran")]
     reason: Annotated[str, Meta(description="why it does not count as delivered; or empty")]
-    output: Annotated[str, Meta(description="the last lines of what it has printed")]
+    last_lines: Annotated[str, Meta(description="the last lines of what it has printed")]
 
 
 class Paused(msgspec.Struct, frozen=True, kw_only=True):
@@ -357,7 +357,7 @@ class SessionEnded(msgspec.Struct, frozen=True, kw_only=True):
     """An orchestrator's session on a terminal that has ended."""
 
     executor: Annotated[str, Meta(description="whose session it was")]
-    session: Annotated[
+    session_id: Annotated[
         str | None, Meta(description="its id; null where the executor's CLI made it by itself")
     ]
     cli_exit_code: Annotated[
@@ -371,7 +371,7 @@ class StartPreview(msgspec.Struct, frozen=True, kw_only=True):
     executor: Annotated[str, Meta(description="whose session it would be")]
     argv: Annotated[tuple[str, ...], Meta(description="the command")]
     cwd: Annotated[str, Meta(description="the folder")]
-    environment: Annotated[tuple[str, ...], Meta(description="the names of its variables")]
+    env_names: Annotated[tuple[str, ...], Meta(description="the names of its variables")]
 
 
 class WorkerEvent(msgspec.Struct, frozen=True, kw_only=True):

@@ -48,7 +48,7 @@ class InstallStanding(msgspec.Struct, frozen=True, kw_only=True):
 class News(msgspec.Struct, frozen=True, kw_only=True):
     """What has ended or waits, as a session that leads is told of it."""
 
-    session: Annotated[str, Meta(description="whose cursor it is")]
+    session_id: Annotated[str, Meta(description="whose cursor it is")]
     lines: Annotated[tuple[str, ...], Meta(description="what is told; empty for nothing new")]
     cursor: Annotated[
         str | None, Meta(description="up to where it was told, as `sow changes` takes it; or null")

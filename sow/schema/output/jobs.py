@@ -204,7 +204,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     ]
     argv: Annotated[tuple[str, ...] | None, Meta(description="the command; null with a `job`")]
     cwd: Annotated[str | None, Meta(description="the folder; null with a `job`")]
-    environment: Annotated[
+    env_names: Annotated[
         tuple[str, ...] | None, Meta(description="the names of its variables; null with a `job`")
     ]
     prompt: Annotated[str | None, Meta(description="what it would read; null with a `job`")]
@@ -241,5 +241,5 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
     jobs: Annotated[tuple[int, ...], Meta(description="the numbers of the jobs")]
     files: Annotated[tuple[str, ...], Meta(description="the old logs of workers")]
     bytes: Annotated[int, Meta(description="the size of all of it")]
-    changes: Annotated[int, Meta(description="how many rows of the record of changes")]
+    change_rows: Annotated[int, Meta(description="how many rows of the record of changes")]
     dry_run: Annotated[bool, Meta(description="whether nothing was removed")]

@@ -44,7 +44,7 @@ class PullStatus(msgspec.Struct, frozen=True, kw_only=True):
     mergeable: Annotated[
         bool | None, Meta(description="whether GitHub could merge it; null while it finds that out")
     ]
-    approved_by: Annotated[tuple[str, ...], Meta(description="whose last word is an approval")]
+    approvers: Annotated[tuple[str, ...], Meta(description="whose last word is an approval")]
     changes_asked_by: Annotated[tuple[str, ...], Meta(description="whose last word asks for more")]
     checks: Annotated[
         tuple[PullCheck, ...] | None, Meta(description="its checks; null where none may be seen")

@@ -117,7 +117,7 @@ class TaskStory(msgspec.Struct, frozen=True, kw_only=True):
     agent: fields.JobsAgent
     iteration: Annotated[int | None, Meta(description="its iteration; null likewise")]
     depends_on: Annotated[tuple[str, ...], Meta(description="the tasks that it depends on")]
-    waits_for: Annotated[
+    waiting_for: Annotated[
         str, Meta(description="what it waits for now, in words; empty where for nothing")
     ]
     jobs: Annotated[int, Meta(description="how many jobs it had")]
@@ -173,7 +173,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, int],
         Meta(description="how often a job was tried again, by the cause for which it was"),
     ]
-    lanes: Annotated[int, Meta(description="how many ran at once, at the most")]
+    lane_count: Annotated[int, Meta(description="how many ran at once, at the most")]
     seconds: Annotated[float, Meta(description="from the first moment to the last")]
     working_seconds: Annotated[
         float, Meta(description="how long agents and steps ran, all together")

@@ -44,7 +44,7 @@ class GuardNow(msgspec.Struct, frozen=True, kw_only=True):
 
     guard: Annotated[str, Meta(description="its name")]
     sentence: Annotated[str, Meta(description="what must be true")]
-    why: Annotated[tuple[str, ...], Meta(description="what is missing, a line for each thing")]
+    missing: Annotated[tuple[str, ...], Meta(description="what is missing, a line for each thing")]
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

@@ -133,7 +133,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     feedback: Annotated[
         tuple[Any, ...], Meta(description="the corrections that were asked for, with their status")
     ]
-    findings: Annotated[
+    newest_feedback: Annotated[
         str,
         Meta(
             description="the text of the newest of them, shortened; empty unless the last verdict"
@@ -145,7 +145,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 class LogWritten(msgspec.Struct, frozen=True, kw_only=True):
     """Where an entry was appended."""
 
-    log: Annotated[str, Meta(description="the file, relative to the workspace's root")]
+    path: Annotated[str, Meta(description="the file, relative to the workspace's root")]
     task: Annotated[str | None, Meta(description="the task's id; null for the project's own log")]
 
 

@@ -56,13 +56,13 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     """All that the live view shows."""
 
     title: Annotated[str, Meta(description="the project and where it stands")]
-    workers: Annotated[int, Meta(description="how many workers live")]
+    live_workers: Annotated[int, Meta(description="how many workers live")]
     slots_taken: Annotated[int, Meta(description="how many agents hold a slot")]
     slots: Annotated[int, Meta(description="how many agents the workers run at once")]
     paused_since: Annotated[
         str | None, Meta(description="since when the queue is paused: UTC, ISO 8601; else null")
     ]
-    short_of: Annotated[
+    shortage: Annotated[
         str, Meta(description="what every worker is short of, so that none takes a job; else empty")
     ]
     tokens: Annotated[
