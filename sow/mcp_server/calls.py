@@ -6,6 +6,7 @@ order then (`sow.cli.detaching`): its jobs go on, and their outcomes are owed.
 """
 
 import errno
+import os
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Mapping
@@ -257,6 +258,8 @@ async def _end(process: Process) -> None:
     for signum in (signal.SIGINT, signal.SIGKILL):
         if process.returncode is None:
             with suppress(ProcessLookupError):  # it has just ended
-                process.send_signal(signum)
+                # Not by `send_signal`: that collects a process that has just ended, and asyncio,
+                # which comes too late then, writes to stderr and tells 255 as its exit code.
+                os.kill(process.pid, signum)
             with anyio.move_on_after(GRACE_SECONDS if signum is signal.SIGINT else None):
                 await process.wait()

@@ -1,17 +1,23 @@
 """The processes behind a client's calls: how many, for how long, and that none is left behind."""
 
+import asyncio
+import os
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
 import pytest
+from anyio.abc import Process
 from journeys.site import wait_until
 from mcp_server.place import Json, Place, call, run
 
-from sow.mcp_server.calls import MOST_AT_ONCE, Limits
+from sow.mcp_server.calls import MOST_AT_ONCE, Calls, Limits
+from sow.mcp_server.tool import Line
 
 pytestmark = pytest.mark.slow
 
@@ -104,3 +110,58 @@ def test_a_command_that_prints_too_much_is_ended_with_words(place: Place) -> Non
                 await client.read_resource("sow://status")
 
     run(work)
+
+
+@pytest.fixture
+def hears_in_loop() -> Iterator[None]:
+    """Have asyncio hear of a child's end in its loop, as it does from Python 3.12 on."""
+    if sys.platform != "linux":
+        pytest.skip("needs pidfd_open")
+    if sys.version_info >= (3, 12):
+        yield
+        return
+    policy = asyncio.get_event_loop_policy()
+    policy.set_child_watcher(asyncio.PidfdChildWatcher())
+    yield
+    policy.set_child_watcher(None)
+
+
+class EndsUnheard:
+    """A process that has ended whenever somebody looks; asyncio has not heard of it then."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    @property
+    def returncode(self) -> int | None:
+        with suppress(ChildProcessError):  # it was collected
+            os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        return self._process.returncode
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._process, name)
+
+
+@pytest.mark.usefixtures("hears_in_loop")
+def test_a_process_that_is_asked_to_leave_when_it_has_just_ended_keeps_its_exit_code(
+    place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    started: list[Process] = []
+    open_process = anyio.open_process
+
+    async def open_one(*words: Any, **settings: Any) -> EndsUnheard:
+        started.append(await open_process(*words, **settings))
+        return EndsUnheard(started[0])
+
+    monkeypatch.setattr(anyio, "open_process", open_one)
+
+    async def work() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(Calls(place.environ, place.root).run, Line(("--version",)))
+            while not started:
+                await anyio.sleep(0)
+            group.cancel_scope.cancel()
+        assert started[0].returncode == 0
+
+    run(work)
+    assert caplog.text == ""
