@@ -28,10 +28,12 @@ from sow.validation.mending import mend
 left = int(sys.argv[1])
 def watch(event, arguments):
     global left
-    tells = event == "open" and str(arguments[0]).endswith("/log.md") and arguments[2] & os.O_APPEND
+    is_log = event == "open" and os.path.basename(str(arguments[0])) == "log.md"
+    tells = is_log and arguments[2] & os.O_APPEND
     if tells or event in ("os.rename", "os.remove", "shutil.rmtree"):
         left -= 1
         if left < 0:
+            print("copy" if "/.git/" in str(arguments[0]) else event, flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
 sys.addaudithook(watch)
 mend(Workspace(Path.cwd()), Path("/nonexistent"), now=1769860900)
@@ -78,13 +80,15 @@ def test_it_goes_on_where_it_was_killed(
     workspace: Workspace, git, commit, tmp_path_factory, our_phase: str
 ) -> None:
     branches(workspace, git, commit, our_phase)
+    died_at = set()
     for number in range(MOST):
         copy = Workspace(tmp_path_factory.mktemp("killed") / "repo")
         shutil.copytree(workspace.root, copy.root, symlinks=True)
-        code = subprocess.run(
-            [sys.executable, "-P", "-c", KILLED, str(number)], cwd=copy.root, check=False
-        ).returncode
-        assert code in (0, -signal.SIGKILL)
+        argv = [sys.executable, "-P", "-c", KILLED, str(number)]
+        done = subprocess.run(argv, cwd=copy.root, capture_output=True, text=True, check=False)
+        code = done.returncode
+        assert code in (0, -signal.SIGKILL), done
+        died_at.add(done.stdout.strip())
         mend(copy, NOWHERE, now=NOON)
         assert defects_of(copy) == []
         assert {task.name: (task.id, task.depends_on) for task in list_tasks(copy)} == {
@@ -104,3 +108,4 @@ def test_it_goes_on_where_it_was_killed(
         if code == 0:
             break
     assert 4 < number < MOST - 1
+    assert {"open", "os.rename"} <= died_at, "at an entry in a log, and at a file put in place"
