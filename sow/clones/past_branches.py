@@ -53,7 +53,7 @@ def past_branches(
     `clones` are the places of clones that are there still.
     """
     view = view_of(here.repository.top)
-    words = ("for-each-ref", "--format=%(objectname) %(refname:short) %(subject)")
+    words = ("for-each-ref", "--format=%(objectname) %(refname:lstrip=2) %(subject)")
     trees = view.text("worktree", "list", "--porcelain")
     used = set(re.findall(r"^branch refs/heads/(.+)$", trees, re.MULTILINE))
     places = {(place.project[:ID_DIGITS], place.task) for place in clones}
@@ -74,7 +74,8 @@ def past_branches(
     return found
 
 
-def remove_branch(here: Checkout, branch: PastBranch) -> None:
-    """Remove a branch, unless somebody has moved it meanwhile. Raises GitMissing."""
+def remove_branch(here: Checkout, branch: PastBranch) -> bool:
+    """Remove a branch; False where git does not: somebody moves it now. Raises GitMissing."""
     words = ("update-ref", "--no-deref", "-d", f"refs/heads/{branch.name}", branch.commit)
-    view_of(here.repository.top).answer(*words)
+    code, _, _ = view_of(here.repository.top).answer(*words)
+    return code == 0

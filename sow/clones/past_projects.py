@@ -52,7 +52,7 @@ class PrunedPast(Struct, frozen=True):
     kept: tuple[Removed, ...]
     swept: tuple[Path, ...]
     branches: tuple[PastBranch, ...]
-    """Those that were removed have no reasons."""
+    """Those that were removed have no reasons; one that git could not remove now is left out."""
 
 
 def past_clones(here: Checkout, besides: str | None, ended: set[str]) -> list[PastClone]:
@@ -130,10 +130,8 @@ def prune_past(
         replace(branch, has_clone=False) if (branch.project, branch.task) in gone_from else branch
         for branch in past_branches(here, past_places(here, besides), besides)
     ]
-    for branch in branches:
-        if not branch.reasons and not dry_run:
-            remove_branch(here, branch)
-    return PrunedPast(tuple(removed), tuple(kept), tuple(swept), tuple(branches))
+    told = (each for each in branches if each.reasons or dry_run or remove_branch(here, each))
+    return PrunedPast(tuple(removed), tuple(kept), tuple(swept), tuple(told))
 
 
 def find_past_clone(here: Checkout, project: str, task: str) -> Place | None:

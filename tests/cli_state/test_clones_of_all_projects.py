@@ -42,7 +42,7 @@ def sow(home, sow, monkeypatch):
 
 
 def branches(home) -> list[str]:
-    names = plain(home.top, "for-each-ref", "--format=%(refname:short)", "refs/heads/sow/")
+    names = plain(home.top, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/sow/")
     return [name.rpartition("/")[2] for name in names.splitlines()]
 
 
@@ -68,6 +68,25 @@ def test_what_is_left_is_named_with_commands_that_work_then(sow, home):
     assert branches(home) == ["020", "030"], "only what is kept elsewhere goes"
     assert "030 clone stays: uncommitted: later" in pruned.out
     assert plain(home.top, "log", "-1", "--format=%s", "sow/sign-in-0b5f4b7e/020") == "Work of 020"
+
+
+def test_a_branch_with_the_name_of_a_tag_is_found_and_none_is_called_removed_that_is_there(
+    sow, home
+):
+    merged, apart = home.place("010").branch, home.place("020").branch
+    sow("project", "abandon")
+    plain(home.top, "tag", apart)
+    assert f"\n{apart}: " in sow("clone", "list", "--all-projects").out
+    plain(home.top, "tag", "-d", apart)
+    lock = home.repository.common_dir / "refs/heads" / f"{merged}.lock"
+    lock.touch()
+    done = sow("clone", "prune", "--all-projects", "--json").json
+    assert "010" in branches(home)
+    assert "010" not in [each["task"] for each in done["branches"]]
+    lock.unlink()
+    done = sow("clone", "prune", "--all-projects", "--json").json
+    assert [each["task"] for each in done["branches"] if not each["reasons"]] == ["010"]
+    assert "010" not in branches(home)
 
 
 def test_a_dry_run_tells_the_same_and_removes_nothing(sow, home):
