@@ -31,6 +31,8 @@ def lacks_branch(root: Path, name: str) -> bool:
         git = _git_folder(root)
         if (git / "commondir").is_file():
             git = git / read_regular(git / "commondir", LIMIT).decode().strip()
+        if not (git / "HEAD").exists():
+            return False
         if (git / "reftable").exists():
             from sow.git.run import git_answer  # few repositories keep them so
 

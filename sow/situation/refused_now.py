@@ -14,9 +14,10 @@ from sow.lifecycle.facts import Facts
 from sow.lifecycle.merge_ways import can_be_merged
 from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.remedy import Remedy
-from sow.lifecycle.task_ways import ready_among
+from sow.lifecycle.task_ways import IN_CLONES, ready_among
 
 MERGE, BATCH, CHECK = "sow merge ", "sow batch run", "sow project check"
+SPAWN = "sow agent spawn "
 
 
 def refused_now(
@@ -33,6 +34,8 @@ def refused_now(
         asked[MERGE] = lambda: _refuse_merge(caller, configuration)
     if facts.has_batches and len(ready_among(facts.tasks, facts.clones)) > 1:
         asked[BATCH] = lambda: _refuse_batch(caller)
+    if facts.clones in IN_CLONES and _begins_clone(facts):
+        asked[SPAWN] = lambda: _refuse_clone(caller, configuration)
     if facts.has_checks and not is_on_branch:
         asked[CHECK] = lambda: _refuse_check(caller, configuration)
     found = {begin: _error_of(ask) for begin, ask in asked.items()}
@@ -54,6 +57,25 @@ def _error_of(ask: Callable[[], None]) -> SowError | None:
     except SowError as error:
         return None if error.passes else error
     return None
+
+
+def _begins_clone(facts: Facts) -> bool:
+    """Whether a task that is ready has no clone yet."""
+    return any(not task.has_clone for task in ready_among(facts.tasks, facts.clones))
+
+
+def _refuse_clone(caller: Caller, configuration: Configuration) -> None:
+    """Raise what the first clone of any task would be refused for."""
+    from sow.clones.base import project_commit
+    from sow.clones.place import clones_folder
+    from sow.git.repository import refuse_old_git, repository_of
+    from sow.state.projects import read_project
+
+    workspace = caller.workspace
+    repository = repository_of(workspace.root)
+    refuse_old_git()
+    clones_folder(workspace, repository, configuration.clones)
+    project_commit(repository, read_project(workspace), workspace.project_state)
 
 
 def _refuse_merge(caller: Caller, configuration: Configuration) -> None:

@@ -4,10 +4,11 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 from calls.desk import make_desk
-from clones.clone_site import plain
+from clones.clone_site import name_author, plain
 from clones.lost_work import committed_nested
 from situation.refusal_cases import CASES, LEFT_OUT, MODULES, Case, another_tree
 from situation.refusal_site import RefusalSite
@@ -185,6 +186,19 @@ def test_an_end_on_another_branch_is_told_until_it_is_committed(site: RefusalSit
     plain(site.root, "add", "-A")
     plain(site.root, "commit", "-q", "-m", "Finished")
     assert "there is no project on this branch" in site.next_lines()[0]
+
+
+def test_no_task_is_begun_in_a_clone_of_no_repository(site: RefusalSite) -> None:
+    site.settings(clones={"use": "always"}, batch={})
+    site.name_branch("main")
+    site.desk.task("010")
+    rmtree(site.root / ".git")
+    assert site.first() == "git init"
+    plain(site.root, "init", "-q", "-b", "main")
+    name_author(site.root)
+    assert site.first().startswith("git commit --allow-empty -m")
+    site.take(site.next_lines()[0])
+    assert site.first().startswith("sow agent spawn 010")
 
 
 def test_a_red_check_of_several_is_nobodys_before_each_was_merged_alone(site: RefusalSite) -> None:
