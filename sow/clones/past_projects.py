@@ -130,8 +130,8 @@ def prune_past(
         replace(branch, has_clone=False) if (branch.project, branch.task) in gone_from else branch
         for branch in past_branches(here, past_places(here, besides), besides)
     ]
-    told = (each for each in branches if each.reasons or dry_run or remove_branch(here, each))
-    return PrunedPast(tuple(removed), tuple(kept), tuple(swept), tuple(told))
+    left = (each for each in branches if each.reasons or dry_run or remove_branch(here, each))
+    return PrunedPast(tuple(removed), tuple(kept), tuple(swept), tuple(left))
 
 
 def find_past_clone(here: Checkout, project: str, task: str) -> Place | None:
