@@ -13,6 +13,8 @@ from msgspec import Struct, field
 GIT = ".git"
 BARE = frozenset({"HEAD", "objects", "refs"})
 """A folder with these names is a git folder."""
+GITS_OWN = frozenset({"objects", "refs", "logs", "hooks", "info", "modules", "worktrees"})
+"""Folders of a git folder in which git has its own things, or which are looked at elsewhere."""
 MOST_ENTRIES = 2_000_000
 """So many files and folders are looked at; a clone with more counts as one that holds work."""
 
@@ -73,6 +75,20 @@ def modules_of(git_dir: Path) -> Iterator[Path]:
             yield from modules_of(folder)
         else:
             above += [folder / name for name in names]
+
+
+def inside_git(git_dir: Path) -> Iterator[Path]:
+    """Yield the repositories that somebody has put into a git folder, beside what git keeps there.
+
+    A copy of it that an agent has made for safety, say.
+    """
+    folders = [entry.name for entry in _entries(git_dir) if entry.is_dir(follow_symlinks=False)]
+    for name in sorted(set(folders) - GITS_OWN):
+        places = inner_places(git_dir / name)
+        yield from (git_dir / name / folder for folder in places.bare)
+        yield from (git_dir / name / folder / GIT for folder in places.work_trees)
+        if {entry.name for entry in _entries(git_dir / name)} >= BARE:
+            yield git_dir / name
 
 
 def _entries(folder: Path) -> list["os.DirEntry[str]"]:

@@ -12,12 +12,13 @@ from msgspec import Struct
 
 from sow.clones.gitlinks import files_in_empty_links, gitlinks, is_repository
 from sow.clones.kept_commits import counterparts, lost_from_logs, not_below, not_in
+from sow.clones.passing_remotes import commits_elsewhere
 from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.git.git_errors import GitTookTooLong
 from sow.git.inert_refs import UnsafeClone
 from sow.git.inner_view import InnerRepository, inner_view
-from sow.git.named_commits import head_commit, logged_commits, named_commits, remote_commits
+from sow.git.named_commits import head_commit, logged_commits, named_commits
 from sow.git.repository import Repository
 from sow.git.view import View
 
@@ -41,13 +42,13 @@ class InnerWork(Struct, frozen=True):
     """Why nobody can tell, in words."""
 
 
-def inner_work(found: InnerRepository, main: Repository) -> InnerWork:
+def inner_work(clone: Path, found: InnerRepository, main: Repository) -> InnerWork:
     """Return what would be lost of a repository inside a clone.
 
     Raises nothing for what it holds, and StateError or OSError for a fault that passes.
     """
     try:
-        return _inner_work(found, main)
+        return _inner_work(clone, found, main)
     except UnsafeClone as error:
         return InnerWork(found.path, unknown=error.why)
     except GitTookTooLong as error:
@@ -59,14 +60,15 @@ def inner_work(found: InnerRepository, main: Repository) -> InnerWork:
         return InnerWork(found.path, unknown=words)
 
 
-def _inner_work(found: InnerRepository, main: Repository) -> InnerWork:
+def _inner_work(clone: Path, found: InnerRepository, main: Repository) -> InnerWork:
     _refuse_links(found.common_dir)
     head = head_commit(found.git_dir, found.common_dir)
     named = {} if found.is_linked else named_commits(found.common_dir)
     known = [head or "", *named.values()]
     object_format = "sha256" if any(len(commit) == 64 for commit in known) else "sha1"
     with inner_view(found, main, object_format) as view:
-        commits, reset = _commits(view, found, main, named)
+        elsewhere = set() if found.is_linked else commits_elsewhere(clone, found)
+        commits, reset = _commits(view, found, main, named, elsewhere)
         files, ignored = _files(view, found, head)
     return InnerWork(found.path, commits, reset, files, ignored)
 
@@ -79,12 +81,15 @@ def _refuse_links(common_dir: Path) -> None:
 
 
 def _commits(
-    view: View, found: InnerRepository, main: Repository, named: dict[str, str]
+    view: View,
+    found: InnerRepository,
+    main: Repository,
+    named: dict[str, str],
+    elsewhere: set[str],
 ) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     """Return names with commits that lie in no kept place, and what a reset has taken back."""
     if found.is_linked:
         return (), ()  # they are its repository's, which is looked at for itself
-    elsewhere = remote_commits(found.common_dir)
     lost = not_below(view, set(named.values()) - elsewhere, elsewhere)
     others = counterparts(main, found)
     for other in others:

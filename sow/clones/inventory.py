@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from sow.clones.gitlinks import gitlinks
 from sow.clones.ignored_files import Ignored, ignored_files
-from sow.clones.inner_repositories import inner_places, modules_of
+from sow.clones.inner_repositories import inner_places, inside_git, modules_of
 from sow.clones.inner_work import InnerWork, ignored_paths, inner_work
 from sow.clones.kept_commits import lost_from_logs, not_in
 from sow.clones.place import Place
@@ -134,7 +134,8 @@ def _inner(
     }
     tops = [Path(os.path.realpath(clone)) / ".git"]
     tops += [folder for folder, each in seen.items() if not each.is_linked]
-    for folder in {module for top in tops for module in modules_of(top)} - seen.keys():
+    kept = {module for top in tops for module in modules_of(top)} | set(inside_git(tops[0]))
+    for folder in kept - seen.keys():
         seen[folder] = _bare(clone, folder)
     chosen = sorted(seen.values(), key=lambda each: each.path)
     if len(chosen) > MOST_REPOSITORIES:
@@ -142,7 +143,7 @@ def _inner(
         unknown.append(
             f"{len(chosen)} repositories lie in it, and {left} of them were not looked at"
         )
-    found += [inner_work(each, main) for each in chosen[:MOST_REPOSITORIES]]
+    found += [inner_work(clone, each, main) for each in chosen[:MOST_REPOSITORIES]]
     return tuple(found), unknown
 
 

@@ -13,11 +13,11 @@ from sow.clones.bringing_along import changes_between
 from sow.clones.candidates import Candidate, NotMergeable
 from sow.clones.gitlinks import GITLINK
 from sow.clones.kept_commits import counterparts, not_below, not_in
+from sow.clones.passing_remotes import commits_elsewhere
 from sow.clones.place import Place
 from sow.errors import StateError
 from sow.git.inert_refs import read_text
 from sow.git.inner_view import InnerRepository, inner_repository, inner_view
-from sow.git.named_commits import remote_commits
 from sow.git.repository import Repository
 from sow.git.settings_text import settings_in
 from sow.git.view import view_of
@@ -63,7 +63,7 @@ def _is_kept(main: Repository, place: Place, path: str, module: str | None, comm
         inner = inner_repository(place.path, path)
         object_format = "sha256" if len(commit) == 64 else "sha1"
         with inner_view(inner, main, object_format) as view:
-            return not not_below(view, [commit], remote_commits(inner.common_dir))
+            return not not_below(view, [commit], commits_elsewhere(place.path, inner))
     except (StateError, OSError):
         return False
 

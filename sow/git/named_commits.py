@@ -7,7 +7,7 @@ repository has those commits.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,6 +43,9 @@ def named_commits(common_dir: Path) -> dict[str, str]:
         head = head_commit(folder, common_dir)
         if head:
             found[f"{CHECKED_OUT}{where}"] = head
+        for name in _files_below(folder, "refs") if where else ():  # such as refs/worktree
+            if commit := read_ref(folder, name):
+                found[f"{name.removeprefix('refs/')}{where}"] = commit
         for name in AUTOSTASHES:
             commit = (read_text(folder, name, LOG_LIMIT) or "").strip()
             if COMMIT.fullmatch(commit):
@@ -58,10 +61,12 @@ def head_commit(git_dir: Path, common_dir: Path) -> str | None:
     return head.commit
 
 
-def remote_commits(common_dir: Path) -> set[str]:
-    """Return the commits of the remote-tracking refs. Raises UnsafeClone."""
+def remote_commits(common_dir: Path, without: Collection[str] = ()) -> set[str]:
+    """Return the commits of the remote-tracking refs, without some remotes'. Raises UnsafeClone."""
+    left = tuple(f"refs/remotes/{remote}/" for remote in without)
     names = (name for name in _ref_names(common_dir) if name.split("/")[1] in FROM_ELSEWHERE)
-    return {commit for name in names if (commit := read_ref(common_dir, name)) is not None}
+    kept = (name for name in names if not name.startswith(left))
+    return {commit for name in kept if (commit := read_ref(common_dir, name)) is not None}
 
 
 def logged_commits(common_dir: Path) -> Logged:

@@ -158,6 +158,32 @@ def nested_with_a_git_folder_elsewhere(clone: Path) -> str:
     return "the repository far.local cannot be judged"
 
 
+def ref_of_a_worktree(clone: Path) -> str:
+    plain(clone, "worktree", "add", "-q", "--detach", "refs.local")
+    tree = clone / "refs.local"
+    commit(tree, "far", "far\n")
+    plain(tree, "update-ref", "refs/worktree/kept", "HEAD")
+    plain(tree, "reset", "-q", "--hard", "HEAD^")
+    return "worktree/kept in the working tree refs.local"
+
+
+def backup_in_the_git_folder(clone: Path) -> str:
+    source = repository(clone.parent / "saved")
+    plain(clone, "clone", "-q", "--bare", str(source), ".git/saved")
+    plain(clone / ".git/saved", "remote", "remove", "origin")
+    return "commits of .git/saved that only it has: main"
+
+
+def pushed_within_the_clone(clone: Path) -> str:
+    """The remote has gone since, as a place for tests does."""
+    plain(clone, "init", "-q", "--bare", "base.local")
+    inner = repository(clone / "pushed.local")
+    plain(inner, "remote", "add", "origin", "../base.local")
+    plain(inner, "push", "-q", "origin", "main")
+    (clone / "base.local").rename(clone.parent / "base")
+    return "commits of pushed.local that only it has: main"
+
+
 FORMS: dict[str, Callable[[Path], str]] = {
     form.__name__: form
     for form in (
@@ -180,6 +206,9 @@ FORMS: dict[str, Callable[[Path], str]] = {
         file_in_an_empty_submodule,
         unreadable_nested,
         nested_with_a_git_folder_elsewhere,
+        ref_of_a_worktree,
+        backup_in_the_git_folder,
+        pushed_within_the_clone,
     )
 }
 """Each makes one form in a clone and returns words of what is said of it."""
