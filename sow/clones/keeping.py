@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from sow.clones.copying import matches
 from sow.clones.locks import LinkedFolder
+from sow.clones.mark import is_real_folder
 from sow.clones.place import Place
 from sow.files import NotWritten
 from sow.git.inert_refs import read_head
@@ -76,10 +77,18 @@ def _refuse_links(target: Path, top: Path) -> None:
 
 
 def kept_folder(place: Place, files: Iterable[str] = ()) -> Path:
-    """Return the folder for a task's results: one in which none of the files is yet."""
+    """Return the folder for a task's results: one in which nothing is in the way of the files."""
     above = place.path.with_name(FOLDER)
     folder, number = above / place.path.name, 1
-    while any(os.path.lexists(folder / path) for path in files):
+    while any(_is_in_the_way(folder, path) for path in files):
         number += 1
         folder = above / f"{place.path.name}.{number}"
     return folder
+
+
+def _is_in_the_way(folder: Path, path: str) -> bool:
+    """Whether something lies at a file's place, or where a folder above it would have to be."""
+    folders = (folder / above for above in PurePosixPath(path).parents)
+    return os.path.lexists(folder / path) or any(
+        os.path.lexists(above) and not is_real_folder(above) for above in folders
+    )

@@ -61,7 +61,7 @@ def move_along(clone: Path, main: Repository, links: Iterable[Link]) -> tuple[st
         if not is_repository(clone / link.path):
             continue  # git sees no change in a submodule that is not initialised
         try:
-            why = _move(inner_repository(clone, link.path), main, link)
+            why = _move(clone, inner_repository(clone, link.path), main, link)
         except (StateError, OSError) as error:
             if passing_fault(error) is not None:
                 raise
@@ -75,12 +75,12 @@ def move_along(clone: Path, main: Repository, links: Iterable[Link]) -> tuple[st
     return tuple(notes)
 
 
-def _move(found: InnerRepository, main: Repository, link: Link) -> str:
+def _move(clone: Path, found: InnerRepository, main: Repository, link: Link) -> str:
     """Move one submodule; return why it stays, in words."""
     here = head_commit(found.git_dir, found.common_dir)
     if here == link.after:
         return ""
-    work = inner_work(found, main)
+    work = inner_work(clone, found, main)
     object_format = "sha256" if len(link.after) == 64 else "sha1"
     with inner_view(found, main, object_format) as view:
         has_it = _has(view, found, main, link.after)

@@ -1,5 +1,6 @@
 """What lies in a clone and nowhere else keeps it, whatever form it has, and is named."""
 
+import os
 from random import Random
 
 import pytest
@@ -172,6 +173,26 @@ def test_results_of_an_earlier_clone_are_not_overwritten(home):
     kept = path.with_name("kept")
     assert (kept / "010/out.local").read_text() == "first"
     assert (kept / "010.2/out.local").read_text() == "second"
+
+
+@pytest.mark.parametrize("earlier", ["a file", "a link"])
+def test_a_result_with_the_name_of_an_earlier_folder_is_in_nobodys_way(home, tmp_path, earlier):
+    """The clone could not be removed, however often it was tried."""
+    home = home.with_settings(keep=("res.local",))
+    if earlier == "a file":
+        (home.place().path / "res.local").write_text("first\n")
+    else:
+        (home.place().path / "res.local").symlink_to(tmp_path)
+    merge(home)
+    first = remove_clone(main_of(home), home.place(), discard=False)
+    home.make()
+    (home.place().path / "res.local").mkdir()
+    (home.place().path / "res.local" / "fresh").write_text("second\n")
+    second = remove_clone(main_of(home), home.place(), discard=False)
+    assert second.kept.folder == first.kept.folder.with_name("010.2")
+    assert (second.kept.folder / "res.local/fresh").read_text() == "second\n"
+    assert os.path.lexists(first.kept.folder / "res.local")
+    assert not (tmp_path / "fresh").exists()
 
 
 def test_what_the_setup_has_made_is_nobodys_work_and_what_came_since_is(home):
