@@ -12,7 +12,7 @@ Durability: WAL with synchronous=FULL (SQLite's default), one fsync a commit.
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -165,9 +165,27 @@ class Database:
             raise NumberTooLarge from error
 
     def close(self) -> None:
-        """Close the connection."""
-        with self.lock:
+        """Close the connection.
+
+        SQLite writes the log into the file as the last one closes it. Into one that was copied over
+        ours it must not: pages of ours among those of another file would make it look like ours.
+        """
+        with self.lock, ExitStack() as kept:
+            try:
+                look_again(self.path, self._marks)
+            except (QueueError, OSError):
+                with suppress(sqlite3.Error):  # it is gone: then the log goes into our own
+                    kept.callback(_reading(self.path).close)
             self.connection.close()
+
+
+def _reading(path: Path) -> sqlite3.Connection:
+    """Return another connection that reads, so that ours is not the last; it cannot write."""
+    reader = connect(path, seconds=0, read_only=True)
+    with suppress(sqlite3.Error):
+        reader.execute("begin")
+        reader.execute("select 1 from sqlite_master").fetchone()
+    return reader
 
 
 def open_queue(workspace: Workspace) -> Database:

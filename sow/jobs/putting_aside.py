@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sow.errors import QueueError, StateError
-from sow.files import locked_folder
+from sow.files import LeadsOut, locked_folder
 from sow.files.inside import PRIVATE, move, open_folder
-from sow.jobs.faults import aside_folder
+from sow.jobs.faults import QueueLeadsOut, aside_folder
 
 LOCK_SECONDS = 20.0
 UNPROVEN = "unproven"
@@ -24,6 +24,8 @@ def locked_run(run: Path) -> Iterator[None]:
     try:
         with locked_folder(run, timeout_seconds=LOCK_SECONDS):
             yield
+    except LeadsOut as error:
+        raise QueueLeadsOut(error) from error
     except StateError as error:
         raise QueueError(error.message, hint=error.hint) from error
 

@@ -69,9 +69,14 @@ class Pair(NamedTuple):
         )
 
 
-def connect(path: Path, *, seconds: float, immutable: bool = False) -> sqlite3.Connection:
-    """Open a file that is there; never make one. `seconds`: how long to wait for its lock."""
-    mode = "mode=ro&immutable=1" if immutable else "mode=rw"
+def connect(
+    path: Path, *, seconds: float, immutable: bool = False, read_only: bool = False
+) -> sqlite3.Connection:
+    """Open a file that is there; never make one. `seconds`: how long to wait for its lock.
+
+    `immutable` reads the file itself, without its log and without a lock.
+    """
+    mode = "mode=ro&immutable=1" if immutable else "mode=ro" if read_only else "mode=rw"
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{mode}",
         uri=True,

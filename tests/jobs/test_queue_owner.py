@@ -12,7 +12,7 @@ import pytest
 from own_queue import outdate
 from queue_cases import insert
 
-from sow.errors import QueueError
+from sow.errors import ExitCode, QueueError
 from sow.ids import JobId
 from sow.jobs import jobs, user_secret
 from sow.jobs.database import open_existing_queue, open_queue
@@ -141,6 +141,35 @@ def test_a_file_that_was_copied_over_ours_is_put_aside_and_told(
     assert (aside / "queue.db").read_bytes() == theirs.read_bytes()
     assert prompts(original) == []
     assert is_own(original)
+
+
+def test_whoever_has_the_file_open_mixes_nothing_into_one_that_was_copied_over_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, original: Workspace, told: list[str]
+) -> None:
+    """SQLite writes its log into the file as the last one closes it: half ours, half foreign."""
+    theirs = forged(tmp_path, monkeypatch)
+    with closing(open_queue(original)) as database:
+        insert(database, "020")
+        original.queue_db.write_bytes(theirs.read_bytes())
+    assert original.queue_db.read_bytes() == theirs.read_bytes()
+    with pytest.raises(QueueError, match="do not belong together") as refused:
+        open_queue(original)
+    subprocess.run(["sh", "-c", refused.value.hint.splitlines()[1]], check=True)
+    assert prompts(original) == []
+    assert "was not made by you" in told[0]
+
+
+def test_a_folder_of_what_was_put_aside_that_leads_out_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, original: Workspace
+) -> None:
+    theirs = forged(tmp_path, monkeypatch)
+    original.queue_db.unlink()
+    shutil.copyfile(theirs, original.queue_db)
+    (original.run / "aside").symlink_to(tmp_path)
+    with pytest.raises(QueueError, match="leads out of the repository") as refused:
+        open_queue(original)
+    assert refused.value.exit_code == ExitCode.STATE
+    assert original.queue_db.read_bytes() == theirs.read_bytes()
 
 
 def test_a_backup_of_the_own_file_may_be_copied_over_it(
