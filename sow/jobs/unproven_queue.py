@@ -17,8 +17,7 @@ from sow.errors import QueueError, SowError
 from sow.files import sync_folder
 from sow.git.git_errors import GitMissing, NoRepository
 from sow.git.run import git
-from sow.jobs.faults import SUFFIXES
-from sow.jobs.file_holders import holders, holds
+from sow.jobs.faults import SUFFIXES, put_aside_command
 from sow.jobs.noted_place import is_noted_here, noted_place
 from sow.jobs.putting_aside import UNPROVEN, locked_run, move_aside
 from sow.jobs.queue_files import connect, count_commit, refuse_foreign_log, refuse_unfit
@@ -32,7 +31,6 @@ from sow.jobs.queue_owner import (
     names_here,
     sign_content,
 )
-from sow.jobs.unproven_faults import CopiedQueue, OtherUsersQueue, OwnQueueHeld
 from sow.jobs.user_secret import made_at_ns
 from sow.paths import Workspace
 from sow.state.kept import keeper_hooks
@@ -41,10 +39,35 @@ UNFINISHED = "select 1 from job where state not in ('done', 'failed', 'cancelled
 BUSY_SECONDS = 5.0
 
 
+class CopiedQueue(QueueError):
+    """The queue's file has a proof, but not one of this user, this machine and this folder."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"the queue file {path} was not made by you for this folder of this machine: it was "
+            "copied or restored, or HOME or XDG_STATE_HOME was another one then; no job of it is "
+            "run here",
+            hint="Put it aside, then call again; this checkout begins a queue of its own:\n"
+            f"    {put_aside_command(path)}\n"
+            "An original elsewhere and its agents stay as they are.",
+        )
+
+
+class OtherUsersQueue(QueueError):
+    """The queue's file belongs to another user of this machine."""
+
+    def __init__(self, path: Path, owner: int) -> None:
+        super().__init__(
+            f"the queue file {path} belongs to another user (uid {owner}) than the one that "
+            f"calls sow (uid {os.geteuid()})",
+            hint="Call sow as that user: a checkout has one user. Nothing was read or changed.",
+        )
+
+
 def see_to_unproven(workspace: Workspace) -> None:
     """Adopt, refuse or put aside a file without proof; there may be no file afterwards.
 
-    Raises CopiedQueue, OtherUsersQueue, OwnQueueHeld, NoSecret, QueueError.
+    Raises CopiedQueue, OtherUsersQueue, NoSecret, QueueError.
     """
     path = workspace.queue_db
     try:
@@ -181,8 +204,18 @@ def _is_open_in_worker(workspace: Workspace, file: os.stat_result) -> bool:
     for lock in workspace.workers.glob("*.lock"):
         with suppress(OSError, ValueError, IndexError, QueueError):
             pid = int(lock.read_bytes()[:200].split()[0])
-            if holds(pid, lock.stat()) and holds(pid, file):
+            if _holds(pid, lock.stat()) and _holds(pid, file):
                 return True
+    return False
+
+
+def _holds(pid: int, file: os.stat_result) -> bool:
+    """Whether a process of ours has a file open."""
+    with os.scandir(f"/proc/{pid}/fd") as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if os.path.samestat(entry.stat(), file):
+                    return True
     return False
 
 
@@ -197,8 +230,6 @@ def _name(workspace: Workspace) -> None:
 def _put_aside(workspace: Workspace) -> None:
     """Put the file aside with all that belongs to it; our own takes its place, if there is one."""
     path, own = workspace.queue_db, _own_file(workspace)
-    if own is not None:
-        _refuse_other_log(path, own)
     log = [path.with_name(path.name + suffix) for suffix in SUFFIXES[1:]]
     folder = move_aside(path, [path] if own else [path, *log], kind=UNPROVEN)
     if own is not None:
@@ -209,20 +240,6 @@ def _put_aside(workspace: Workspace) -> None:
             move_aside(path, log, kind=UNPROVEN)
     sync_folder(workspace.run)
     _tell(workspace, folder, is_back=own is not None)
-
-
-def _refuse_other_log(path: Path, own: Path) -> None:
-    """Refuse our own file where it is open with another log than the one that lies here.
-
-    At its end such a process writes its log into the file, over all that was written meanwhile.
-    Who has the log's index open that lies here has this log. Raises OwnQueueHeld, OSError.
-    """
-    pids = holders(own.lstat())
-    with suppress(FileNotFoundError):
-        with_this_log = holders(path.with_name(f"{path.name}-shm").lstat())
-        pids = [pid for pid in pids if pid not in with_this_log]
-    if pids:
-        raise OwnQueueHeld(path, pids)
 
 
 def _tell(workspace: Workspace, folder: Path | None, *, is_back: bool) -> None:

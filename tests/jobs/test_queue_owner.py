@@ -4,7 +4,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -17,26 +16,12 @@ from sow.ids import JobId
 from sow.jobs import jobs, user_secret
 from sow.jobs.database import open_existing_queue, open_queue
 from sow.jobs.queue_owner import PREFIX, ROW, is_own
-from sow.jobs.unproven_faults import CopiedQueue, OtherUsersQueue, OwnQueueHeld
+from sow.jobs.unproven_queue import CopiedQueue, OtherUsersQueue
 from sow.jobs.user_secret import NoSecret, secret_path
 from sow.paths import Workspace
 from sow.state.kept import keeper_hooks
 
 OPENINGS = (open_queue, open_existing_queue)
-HOLDER = """
-import sys
-from contextlib import closing
-from pathlib import Path
-from sow.jobs.database import open_queue
-from sow.paths import Workspace
-
-with closing(open_queue(Workspace(Path(sys.argv[1])))) as database:
-    for number in range(40):
-        database.run("insert into control values (?, ?)", (f"more-{number}", "x" * 3000))
-    print("open", flush=True)
-    sys.stdin.read()
-"""
-"""Has the queue's file open, with a log of its own, until its input ends."""
 
 
 @pytest.fixture
@@ -347,30 +332,6 @@ def test_the_secret_is_made_once_for_its_owner_alone(original: Workspace) -> Non
     assert path.stat().st_mode & 0o777 == 0o600
     made(original.root.with_name("another"))
     assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])
-
-
-def test_an_own_file_that_is_open_with_a_log_that_is_gone_is_put_back_after_that(
-    original: Workspace, tmp_path: Path, told: list[str]
-) -> None:
-    """Who has it open would write the lost log over what others had written meanwhile."""
-    backup = shutil.copyfile(original.queue_db, tmp_path / "backup.db")
-    program = [sys.executable, "-c", HOLDER, str(original.root)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(program, text=True, **pipes) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "open\n"
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{original.queue_db}{suffix}").unlink()
-        shutil.copyfile(backup, original.queue_db)
-        with pytest.raises(OwnQueueHeld, match=f"was open in process {holder.pid}$") as refused:
-            open_queue(original)
-        assert f"`kill {holder.pid}`" in refused.value.hint
-        holder.communicate()
-    with closing(open_queue(original)) as database:
-        insert(database, "020")
-        assert [row[0] for row in database.rows("pragma integrity_check")] == ["ok"]
-    assert len(prompts(original)) == 2
-    assert len(told) == 1
 
 
 # Files of sows without proofs
