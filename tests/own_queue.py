@@ -30,8 +30,8 @@ def outdate(file: Path, *homes: Path) -> None:
     """Have the secrets of these homes, and of the test's own, be newer than a file."""
     for home in (*homes, Path(os.environ["HOME"])):
         secret = give_secret(home)
-        while secret.stat().st_ctime_ns <= file.stat().st_ctime_ns:
-            secret.chmod(0o600)
+        while secret.stat().st_mtime_ns <= file.stat().st_ctime_ns:
+            secret.write_bytes(SECRET)
 
 
 def make_own(workspace: Workspace) -> None:

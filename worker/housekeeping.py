@@ -25,7 +25,7 @@ from worker.notifier import Notifier
 from worker.recovery import end_recorded, give_back_tasks, recover
 from worker.room import Room
 from worker.status_look import StatusLook
-from worker.sweeping import in_background, sweep_leftovers
+from worker.sweeping import Sweeper
 
 RECOVERY_SECONDS = 5.0
 """How often a worker looks for dead workers and dead callers, at most."""
@@ -65,6 +65,7 @@ class Housekeeping:
         self._recover_after = 0.0
         self._prune_after = time.monotonic() + FIRST_PRUNE_SECONDS
         self._idle_since: float | None = None
+        self._sweeper = Sweeper(context)
         self._sweep_after = 0.0
         self._is_swept = False
 
@@ -157,7 +158,7 @@ class Housekeeping:
         else:
             if gone.jobs:
                 logger.info("pruned %d old jobs", len(gone.jobs))
-            self._sweep()
+            self._sweep(thorough=True)
 
     def _sweep_if_idle(self) -> None:
         """Sweep once each time that nothing is left to be done, the first time included."""
@@ -166,9 +167,9 @@ class Housekeeping:
         elif not self._is_swept and time.monotonic() >= self._sweep_after:
             self._sweep()
 
-    def _sweep(self) -> None:
+    def _sweep(self, *, thorough: bool = False) -> None:
         self._is_swept, self._sweep_after = True, time.monotonic() + SWEEP_SECONDS
-        in_background(lambda: sweep_leftovers(self._context))
+        self._sweeper.begin(thorough=thorough)
 
     def _leave_if_idle(self, patience: float) -> None:
         project = ProjectId(project_id_at(self._context.workspace.root))

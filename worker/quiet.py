@@ -17,7 +17,8 @@ from worker.watchdog import NO_SIGNS
 def note_quiet(context: WorkerContext, running: Running) -> None:
     """Tell of an agent that has been quiet for long, once; take the mark away when it moves again.
 
-    Another worker may have told it: the mark says so. Raises Fenced, OSError.
+    Another worker may have told it: the mark says so. One that is killed between the record and the
+    mark has it told a second time. Raises Fenced, OSError.
     """
     mark = running.paths.quiet
     is_marked = (

@@ -7,6 +7,7 @@ an age.
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 from sow.calls.live_jobs import refuse_while_live
 from sow.clones.main_checkout import main_checkout
@@ -32,21 +33,45 @@ def in_background(work: Callable[[], None]) -> None:
         logger.warning("what reviews have left is swept later: %s", error)
 
 
-def sweep_leftovers(context: WorkerContext) -> None:
-    """Delete temporary folders and parts of clones that nobody works with any more.
+class Sweeper:
+    """The sweeps of one worker.
 
-    What cannot be found or deleted now stays for the next sweep.
+    To know that nothing stands in a clone takes some twenty processes of git. So a clone that a
+    sweep has kept is looked at again only by a thorough one.
     """
-    swept = sweep_scratch()
-    with suppress(SowError, OSError):
-        settings, _ = clone_settings(read_repository(context.workspace.repository_config))
-        if may_have_clones(settings):
-            main = main_checkout(context.workspace, settings)
-            done = sweep_clones(
-                main,
-                lambda task: refuse_while_live(context.workspace, TaskId(task), has_option=False),
-                lambda job: is_live(context, job),
+
+    def __init__(self, context: WorkerContext) -> None:
+        self._context = context
+        self._kept: frozenset[str] = frozenset()
+        """The tasks whose clones were kept."""
+
+    def begin(self, *, thorough: bool = False) -> None:
+        """Sweep in the background."""
+        in_background(lambda: self.sweep(thorough=thorough))
+
+    def sweep(self, *, thorough: bool = False) -> None:
+        """Delete temporary folders and parts of clones that nobody works with any more.
+
+        What cannot be found or deleted now stays for the next sweep.
+        """
+        swept = sweep_scratch()
+        with suppress(SowError, OSError):
+            swept += self._sweep_clones(frozenset() if thorough else self._kept)
+        if swept:
+            logger.info(
+                "swept what was left by processes that died: %s", ", ".join(map(str, swept))
             )
-            swept += swept_paths(done)
-    if swept:
-        logger.info("swept what was left by processes that died: %s", ", ".join(map(str, swept)))
+
+    def _sweep_clones(self, kept: frozenset[str]) -> tuple[Path, ...]:
+        context = self._context
+        settings, _ = clone_settings(read_repository(context.workspace.repository_config))
+        if not may_have_clones(settings):
+            return ()
+        done = sweep_clones(
+            main_checkout(context.workspace, settings),
+            lambda task: refuse_while_live(context.workspace, TaskId(task), has_option=False),
+            lambda job: is_live(context, job),
+            but_not=kept,
+        )
+        self._kept = kept | {each.task for each in done.kept}
+        return swept_paths(done)

@@ -6,14 +6,14 @@ who finds a note whose writer works no more knows that a lock of that name was t
 Another git's lock is never removed.
 """
 
-import json
 import os
 import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from sow.clones.deleting import delete_folder
 from sow.errors import StateError
@@ -31,6 +31,13 @@ WINDOW_SECONDS = 30.0
 """A lock that came so long after its note is another git's: ours are ended earlier."""
 
 
+class Note(msgspec.Struct, frozen=True):
+    """The locks that a git was about to take, and when."""
+
+    locks: tuple[str, ...] = ()
+    at: float = 0.0
+
+
 @contextmanager
 def own_locks(main: Repository, *locks: Path) -> Iterator[None]:
     """Note that the block's git takes these locks, so that they are known should it be killed.
@@ -41,8 +48,8 @@ def own_locks(main: Repository, *locks: Path) -> Iterator[None]:
     folder = main.common_dir / FOLDER / uuid.uuid4().hex
     folder.mkdir(parents=True)
     with locked_folder(folder):
-        note = {"locks": [os.fsdecode(lock) for lock in locks], "at": time.time()}
-        write_atomically(folder / NOTE, json.dumps(note).encode("ascii"))
+        note = Note(tuple(map(str, locks)), time.time())
+        write_atomically(folder / NOTE, msgspec.json.encode(note))
         try:
             yield
         except (GitKilled, GitTookTooLong):
@@ -64,15 +71,22 @@ def clear_own_locks(main: Repository) -> None:
     with suppress(FileNotFoundError, NotADirectoryError):
         for writer in list(folder.iterdir()):
             with suppress(StateError), locked_folder(writer, timeout_seconds=0.0):
-                _clear(writer)
+                _clear(main, writer)
 
 
-def _clear(folder: Path) -> None:
+def _clear(main: Repository, folder: Path) -> None:
     note = _read(folder / NOTE)
-    for lock in map(Path, note.get("locks", ())):
-        if _is_left(lock, float(note.get("at", 0.0))):
+    for lock in map(Path, note.locks):
+        if _is_gits(main, lock) and _is_left(lock, note.at):
             lock.unlink(missing_ok=True)
     delete_folder(folder)
+
+
+def _is_gits(main: Repository, lock: Path) -> bool:
+    """Whether a noted name is a lock's in a git folder of the repository."""
+    folder = os.path.realpath(lock.parent)
+    tops = map(os.path.realpath, (main.common_dir, main.git_dir))
+    return lock.suffix == ".lock" and any(Path(folder).is_relative_to(top) for top in tops)
 
 
 def _is_left(lock: Path, noted_at: float) -> bool:
@@ -91,8 +105,8 @@ def _changed_at(path: Path) -> float | None:
         return None
 
 
-def _read(path: Path) -> dict[str, Any]:
-    with suppress(FileNotFoundError, NotAFile, ValueError):
-        note = json.loads(read_regular(path, NOTE_LIMIT))
-        return note if isinstance(note, dict) else {}
-    return {}
+def _read(path: Path) -> Note:
+    """Return a note; one that is damaged, or was not written any more, names nothing."""
+    with suppress(FileNotFoundError, NotAFile, msgspec.MsgspecError, UnicodeDecodeError):
+        return msgspec.json.decode(read_regular(path, NOTE_LIMIT), type=Note)
+    return Note()

@@ -5,7 +5,7 @@ removed, the clones of reviews that are over, and the clones of merged tasks in
 which nothing stands, which their merge was about to remove.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,17 +26,27 @@ def may_have_clones(settings: CloneSettings) -> bool:
     return settings.folder is not None or default_folder().is_dir()
 
 
-def sweep_clones(main: MainCheckout, ask: Ask, is_live: Callable[[int], bool]) -> Pruned:
+def sweep_clones(
+    main: MainCheckout,
+    ask: Ask,
+    is_live: Callable[[int], bool],
+    *,
+    but_not: Collection[str] = (),
+) -> Pruned:
     """Take away what killed processes have left of a project's clones.
 
-    Only the tasks that have something there are read. `ask` and `is_live` are
-    those of `prune_clones`. Raises what reading the places raises.
+    Only the tasks that have something there are read; the clones of those in `but_not` stay,
+    unseen. `ask` and `is_live` are those of `prune_clones`. Raises what reading the places raises.
     """
     tasks = []
     for place in all_clone_places(main, []):
         with suppress(StateError):
             tasks.append(read_task(main.workspace, place.task))
-    return prune_clones(main, tasks, ask=ask, is_live=is_live, may_go=_was_merged)
+
+    def may_go(task: Task | None) -> bool:
+        return _was_merged(task) and task is not None and task.id not in but_not
+
+    return prune_clones(main, tasks, ask=ask, is_live=is_live, may_go=may_go)
 
 
 def _was_merged(task: Task | None) -> bool:

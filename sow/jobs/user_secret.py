@@ -52,11 +52,14 @@ def _code(path: str, parts: tuple[str, ...]) -> str:
 
 
 def made_at_ns() -> int:
-    """Return when the secret was made, by the clock that `st_ctime` is of. Raises NoSecret."""
+    """Return when the secret was written, by the clock that `st_ctime` is of; a chmod is no write.
+
+    Raises NoSecret.
+    """
     path = secret_path()
     _secret(path)
     try:
-        return os.stat(path).st_ctime_ns  # noqa: PTH116
+        return os.stat(path).st_mtime_ns  # noqa: PTH116
     except OSError as error:
         raise NoSecret(path, _words(error)) from error
 

@@ -1,6 +1,7 @@
 """The lock of a git of ours that was killed goes with the next try; another git's stays."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,28 @@ def test_a_refused_git_has_left_nothing(site):
     with pytest.raises(GitRefused), own_locks(site.repository, site.main / "x.lock"):
         raise GitRefused(site.main, ["update-ref"], 1, "no")
     assert list((site.main / ".git" / FOLDER).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "note", ['{"locks": ["%s"], "at": "x"}', '{"locks": {"a": 1}}', "[1]", '{"at": 1e999}', "{"]
+)
+def test_a_damaged_note_names_nothing(site, note):
+    lock = site.repository.git_dir / "HEAD.lock"
+    lock.touch()
+    writer = site.repository.common_dir / FOLDER / "someone"
+    writer.mkdir(parents=True)
+    (writer / "note.json").write_text(note.replace("%s", str(lock)))
+    clear_own_locks(site.repository)
+    assert (lock.exists(), writer.exists()) == (True, False)
+
+
+def test_no_note_names_what_is_no_lock_of_this_repository(site, tmp_path):
+    others = [tmp_path / "work.lock", site.repository.git_dir / "description"]
+    writer = site.repository.common_dir / FOLDER / "someone"
+    writer.mkdir(parents=True)
+    for file in others:
+        file.write_text("mine")
+    names = ", ".join(f'"{file}"' for file in others)
+    (writer / "note.json").write_text(f'{{"locks": [{names}], "at": {time.time()}}}')
+    clear_own_locks(site.repository)
+    assert [file.read_text() for file in others] == ["mine", "mine"]

@@ -70,3 +70,17 @@ def test_a_clone_stays_that_holds_work_or_is_not_merged_or_in_which_a_job_is_at_
     assert site.task("030").status is TaskStatus.COMPLETED
     sweep(site)
     assert clones(site) == ["010", "030"]
+
+
+def test_a_clone_that_was_kept_is_not_looked_at_again_where_that_is_asked_for(site):
+    """Each look costs twenty processes of git, and a worker comes to rest often."""
+    site.work("a", "a\n", "010")
+    killed_at("task 010 recorded", lambda step: site.merge("010", step=step))
+    (left := site.home.place("010").path / "later").write_text("later\n")
+    kept = sweep_clones(site.main, lambda _: None, lambda _: False).kept
+    assert [each.task for each in kept] == ["010"]
+    left.unlink()
+    again = sweep_clones(site.main, lambda _: None, lambda _: False, but_not={"010"})
+    assert (again.kept, clones(site)) == ((), ["010"])
+    sweep(site)
+    assert clones(site) == []
