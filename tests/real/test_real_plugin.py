@@ -56,6 +56,8 @@ def test_claude_code_s_own_validation_accepts_it(sandbox: Sandbox, folder: objec
 def test_a_command_reaches_the_model_with_what_sow_prints(journey: Journey) -> None:
     sandbox = journey.sandbox
     install(sandbox)
+    begun = sandbox.sow("task", "set", journey.task_id, "status", "in_progress")
+    assert begun.returncode == 0, "a task that nobody is at is news"
     sandbox.behave(commands=())
     done = sandbox.run("claude", "-p", "/sow:status in one line")
     assert done.returncode == 0, done.stdout + done.stderr
