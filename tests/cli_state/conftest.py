@@ -1,6 +1,7 @@
 """The commands in-process, in a workspace of their own."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -29,12 +30,29 @@ class Done(NamedTuple):
         return [json.loads(line) for line in self.out.splitlines()]
 
 
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a program for each executor that sow has without a configuration."""
+    folder = tmp_path_factory.mktemp("programs")
+    program = folder / "claude"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    return folder
+
+
 @pytest.fixture
 def sow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    programs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> Callable[..., Done]:
-    """Return a function that runs `sow` with these words in an empty folder."""
+    """Return a function that runs `sow` with these words in an empty folder.
+
+    The default executor's program is on PATH: without it `sow next` names no run.
+    """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(programs), os.environ["PATH"]]))
 
     def call(*words: str) -> Done:
         capsys.readouterr()
