@@ -217,7 +217,9 @@ def test_a_resume_tries_again_what_was_refused_though_nothing_else_changes(site:
     assert "010 needs_person: executor binary not found" in refused
     assert ": sow batch resume 1\n" in refused
     shell_executor(
-        site, "later", "sed -i 's/status: in_progress/status: completed/' \"$1/state.yaml\""
+        site,
+        "later",
+        "echo done > work; sed -i 's/status: in_progress/status: completed/' \"$1/state.yaml\"",
     )
     with closing(queue(site)) as database:
         wait_until(lambda: not batch_news.unheeded(database), "its worker has nothing more to do")
