@@ -205,7 +205,7 @@ def test_its_state_is_read_back(site: GithubSite) -> None:
             {"name": "slow", "status": "queued", "conclusion": None},
         ]
     found = site.row("pr", "status")
-    assert (found["approved_by"], found["changes_asked_by"]) == (["bob"], ["ann"])
+    assert (found["approvers"], found["changes_asked_by"]) == (["bob"], ["ann"])
     assert [check["state"] for check in found["checks"]] == ["passed", "failed", "pending"]
     words = site.sow("pr", "status")
     assert "changes asked by ann; approved by bob" in words
