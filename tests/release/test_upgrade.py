@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_queue import make_own
 from release.conftest import run
 from repository.markdown import REPOSITORY
 
 from sow.jobs.queue_form import FORMAT
+from sow.paths import Workspace
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("release")]
 TREES = sorted((REPOSITORY / "tests/validation/golden").glob("form-*"))
@@ -63,7 +65,9 @@ def test_a_queue_of_each_form_is_copied_and_brought_up_to_date(
     number = int(archive.name.removesuffix(".tar.gz").removeprefix("format-"))
     with tarfile.open(archive) as packed:
         packed.extractall(tmp_path, filter="data")
-    run_folder = upgraded.root / ".sow/run"
+    workspace = Workspace(upgraded.root)
+    make_own(workspace)
+    run_folder = workspace.run
     with closing(sqlite3.connect(run_folder / "queue.db")) as file:
         assert file.execute("pragma user_version").fetchone() == (number,)
         jobs = file.execute("select id, task_id from job order by id").fetchall()
