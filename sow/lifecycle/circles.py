@@ -3,12 +3,19 @@
 from collections.abc import Mapping, Sequence
 
 from sow.lifecycle.facts import TaskFacts
+from sow.lifecycle.remedy import Remedy
 
 
 def in_circles(tasks: Sequence[TaskFacts]) -> list[str]:
     """Return the tasks that depend on themselves, by way of others or at once."""
     needs = {task.id: task.depends_on for task in tasks}
     return [task for task in _behind_circles(needs) if _reaches(needs, task)]
+
+
+def circle_broken(task: str) -> Remedy:
+    """Return what takes a task out of its circle."""
+    why = f"task {task} depends on itself, by others"
+    return Remedy(f'sow task set {task} depends_on "<ids>"', why)
 
 
 def _behind_circles(needs: Mapping[str, Sequence[str]]) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from sow.lifecycle import merge_ways, task_ways
-from sow.lifecycle.circles import in_circles
+from sow.lifecycle.circles import circle_broken, in_circles
 from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
 from sow.lifecycle.remedy import Remedy
 from sow.lifecycle.whole_verdict import CORRECT, review_accepts, review_corrects
@@ -158,12 +158,7 @@ def _feedback_settled(facts: Facts) -> Sequence[Remedy]:
 
 
 def _no_circle(facts: Facts) -> Sequence[Remedy]:
-    return [
-        Remedy(
-            f'sow task set {task} depends_on "<ids>"', f"task {task} depends on itself, by others"
-        )
-        for task in in_circles(facts.tasks)
-    ]
+    return [circle_broken(task) for task in in_circles(facts.tasks)]
 
 
 def _units(facts: Facts) -> list[TaskFacts]:

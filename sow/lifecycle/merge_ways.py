@@ -6,6 +6,7 @@ not tried again as it stands, and nothing is merged before what it depends on.
 
 from collections.abc import Mapping, Sequence
 
+from sow.lifecycle.circles import circle_broken
 from sow.lifecycle.facts import TaskFacts
 from sow.lifecycle.remedy import Remedy
 
@@ -21,13 +22,21 @@ def merges(tasks: Sequence[TaskFacts]) -> list[Remedy]:
     prevented = [task for task in found.values() if task.in_the_way]
     free = _without(found, prevented)
     together = _first_of(_without(free, [task for task in free.values() if _is_apart(task)]))
-    named = [task.id for task in together or _first_of(free)[:1]]
-    words = f"accepted, and not merged: {', '.join(named)}"
     return [
-        *([Remedy(f"sow merge {' '.join(named)}", words)] if named else []),
+        *(_merged(together or _first_of(free)[:1], free)),
         *(remedy for task in prevented for remedy in task.in_the_way),
         *(_made_mergeable(task) for task in tasks if _is_stuck(task)),
     ]
+
+
+def _merged(tasks: Sequence[TaskFacts], free: Mapping[str, TaskFacts]) -> list[Remedy]:
+    """Return what merges some tasks; none of them alone that waits for others in a circle."""
+    named = [task.id for task in tasks]
+    for task in tasks:
+        if (free.keys() & set(task.depends_on)) - set(named):
+            return [circle_broken(task.id)]
+    words = f"accepted, and not merged: {', '.join(named)}"
+    return [Remedy(f"sow merge {' '.join(named)}", words)] if named else []
 
 
 def _is_apart(task: TaskFacts) -> bool:
