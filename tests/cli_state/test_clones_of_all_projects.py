@@ -9,7 +9,10 @@ from clones.making_site import bring, commit, make_home
 
 from sow.clones.locks import gone_path
 from sow.clones.made_by_setup import ready_clone
+from sow.clones.main_checkout import checkout_of
+from sow.clones.past_projects import prune_past
 from sow.clones.record import note_clone, record_clone
+from sow.config.clones import CloneSettings
 from sow.state.projects import new_project
 from sow.state.tasks import abandon
 
@@ -141,3 +144,20 @@ def test_of_a_project_that_is_in_no_archive_a_clone_stays_whose_work_is_on_no_ot
     assert pruned.code == 0
     assert [path.exists() for path in places] == [False, True]
     assert "020 clone stays: not merged" in pruned.out
+
+
+def test_nothing_of_another_project_goes_while_a_job_of_it_lives(home):
+    here = checkout_of(home.workspace, CloneSettings())
+    asked: list[str] = []
+
+    def is_idle(project: str) -> bool:
+        asked.append(project)
+        return False
+
+    for dry_run in (True, False):
+        done = prune_past(
+            here, None, set(), dry_run=dry_run, is_idle=is_idle, is_live=lambda _: False
+        )
+        assert (done.removed, done.kept) == ((), ())
+    assert set(asked) == {home.place("010").project}
+    assert all(home.place(task).path.is_dir() for task in ("010", "020", "030"))

@@ -9,6 +9,7 @@ from clones.making_site import Home, bring, commit, make_home
 from clones.merge_site import MergeSite
 
 from sow.clones.update import update_clone
+from sow.git import promised
 from sow.git.promised import PromisedNotFetched, fetch_promised, is_partial, remote_of
 
 pytestmark = pytest.mark.slow  # process after process
@@ -116,3 +117,18 @@ def test_a_whole_repository_is_asked_nothing(origin: Home) -> None:
     assert not is_partial(origin.repository)
     assert remote_of(origin.repository) is None
     fetch_promised(origin.repository, ["no commit at all"])
+
+
+def test_a_remote_that_is_no_promisor_any_more_is_asked_nothing(partial: Home) -> None:
+    assert remote_of(partial.repository) is not None
+    plain(partial.top, "config", "remote.origin.promisor", "false")
+    assert remote_of(partial.repository) is None
+
+
+def test_a_remote_that_gives_nothing_is_asked_once(
+    partial: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(promised, "_fetch", lambda *words: asked.append(words))
+    fetch_promised(partial.repository, [partial.repository.commit])
+    assert len(asked) == 1

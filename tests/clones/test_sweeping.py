@@ -1,5 +1,7 @@
 """What killed processes leave of clones goes by itself, and nothing that anybody can want."""
 
+from types import SimpleNamespace
+
 import pytest
 from clones.clone_site import plain
 from clones.killed import killed_at
@@ -9,6 +11,7 @@ from sow.clones.locks import gone_path, locked_place
 from sow.clones.sweeping import sweep_clones, swept_paths
 from sow.errors import StateError
 from sow.schema.task import TaskStatus
+from worker.sweeping import Sweeper
 
 pytestmark = pytest.mark.slow  # process after process
 
@@ -83,4 +86,17 @@ def test_a_clone_that_was_kept_is_not_looked_at_again_where_that_is_asked_for(si
     again = sweep_clones(site.main, lambda _: None, lambda _: False, but_not={"010"})
     assert (again.kept, clones(site)) == ((), ["010"])
     sweep(site)
+    assert clones(site) == []
+
+
+def test_a_worker_looks_again_at_what_it_has_kept_in_a_thorough_sweep_alone(site):
+    site.work("a", "a\n", "010")
+    killed_at("task 010 recorded", lambda step: site.merge("010", step=step))
+    (left := site.home.place("010").path / "later").write_text("later\n")
+    sweeper = Sweeper(SimpleNamespace(workspace=site.home.workspace))
+    sweeper.sweep()
+    left.unlink()
+    sweeper.sweep()
+    assert clones(site) == ["010"]
+    sweeper.sweep(thorough=True)
     assert clones(site) == []

@@ -92,3 +92,11 @@ def test_every_temporary_folder_is_made_here():
     }
     assert makers == on_purpose
     assert {"git", "index"} <= set(KINDS)
+
+
+def test_a_folder_of_another_user_stays(top, monkeypatch):
+    (left := top / "sow-git-other.tmp").mkdir()
+    monkeypatch.setattr(os, "geteuid", lambda: left.stat().st_uid + 1)
+    assert (sweep_scratch(), left.is_dir()) == ([], True)
+    monkeypatch.setattr(os, "geteuid", lambda: left.stat().st_uid)
+    assert sweep_scratch() == [left]
