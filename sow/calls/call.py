@@ -16,9 +16,9 @@ from sow.calls.ancestry import refuse_waiting_on_ancestor
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.caller import Caller
 from sow.calls.course import Course
+from sow.calls.held_in_vain import HeldLook
 from sow.calls.last_job import find_last_job
 from sow.calls.placement_after_report import place_when_settled
-from sow.calls.readiness import ReadyLook
 from sow.calls.request import Placed, Request
 from sow.calls.same_call import OutcomeIsOwed
 from sow.calls.wait import Progress, Waiter
@@ -70,8 +70,10 @@ class Result(Struct, frozen=True):
     placed: tuple[Placed, ...]
     ended: tuple["Outcome", ...] = ()
     left: tuple["Outcome", ...] = ()
-    """The jobs that still run: time was up, or one outcome was enough."""
+    """The jobs that still run: time was up, one outcome was enough, or it would wait in vain."""
     refused: tuple[SowError, ...] = ()
+    first: str = ""
+    """The command without which none of those goes on, for all of them are held; else empty."""
 
 
 def call(
@@ -128,8 +130,8 @@ def call(
         return Result(tuple(placed), refused=tuple(refused))
     with Waiter(caller, database) as waiter:
         placed, refused = place_all(waiter)
-        ended, left = _wait(waiter, staffing, placed, terms, time_left(), listener, course)
-    return Result(tuple(placed), ended, left, tuple(refused))
+        end = _wait(waiter, staffing, placed, terms, time_left(), listener, course)
+    return Result(tuple(placed), end.ended, end.left, tuple(refused), end.first)
 
 
 def wait_for_tasks(
@@ -198,8 +200,8 @@ def _wait_for_named(
     staffing = Staffing(caller, config, database)
     with Waiter(caller, database) as waiter:
         jobs_found = tuple(placed.values())
-        ended, left = _wait(waiter, staffing, jobs_found, terms, terms.seconds, listener, course)
-    return Result(jobs_found, ended, left, tuple(refused))
+        end = _wait(waiter, staffing, jobs_found, terms, terms.seconds, listener, course)
+    return Result(jobs_found, end.ended, end.left, tuple(refused), end.first)
 
 
 def _found(caller: Caller, database: Database, job: Job) -> Placed:
@@ -216,20 +218,20 @@ def _wait(
     seconds: float | None,
     listener: Listener,
     course: Course,
-) -> "tuple[tuple[Outcome, ...], tuple[Outcome, ...]]":
+) -> Result:
     """Wait for the placed jobs and deliver their outcomes; return those, and what still runs."""
     if not placed:
-        return (), ()
+        return Result(())
     # It takes as long as a fifth of the placing, and the jobs are queued by now.
     from sow.calls import delivery
 
     database, owed = waiter.database, {found.job.id: found for found in placed if found.owed}
     ended: list[Outcome] = []
 
-    ready = ReadyLook(waiter.caller.workspace, database)
+    held = HeldLook(waiter.caller, database)
 
     def tick(progress: Progress) -> None:
-        ready.look(now=waiter.caller.now())  # it may be that no worker lives
+        held.look()
         if not jobs.are_held(database, progress.job_ids):  # no worker could do anything for them
             staffing.ensure()
         listener.progress(progress)
@@ -247,8 +249,19 @@ def _wait(
             )
 
     waiter.take_up([found.job.id for found in placed])
-    left = waiter.wait(seconds=seconds, any_one=terms.any_one, on_tick=tick, on_end=deliver)
-    return tuple(ended), tuple(delivery.as_it_stands(waiter.caller, database, job) for job in left)
+    left = waiter.wait(
+        seconds=seconds,
+        any_one=terms.any_one,
+        on_tick=tick,
+        on_end=deliver,
+        is_in_vain=lambda job_ids: bool(held.leads_on(job_ids)),
+    )
+    return Result(
+        tuple(placed),
+        tuple(ended),
+        tuple(delivery.as_it_stands(waiter.caller, database, job) for job in left),
+        first=held.leads_on([job.id for job in left]) if left else "",
+    )
 
 
 def _staff_without_waiting(staffing: Staffing, listener: Listener) -> None:

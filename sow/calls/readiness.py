@@ -9,7 +9,9 @@ the last dependency. A release is one commit, so it does not matter how many loo
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from enum import Enum
 from functools import lru_cache
+from typing import NamedTuple
 
 from msgspec import UNSET
 
@@ -32,6 +34,22 @@ from sow.state.waiting import MISSING, Among
 ENDING = "its agent is only ending"
 UNMERGED = "completed, but not merged"
 MOST_NAMED = 5
+
+
+class Look(Enum):
+    """What a look at one held job has come to."""
+
+    RELEASED = "released"
+    WAITS = "waits"
+    IN_VAIN = "in vain"
+
+
+class Ready(NamedTuple):
+    """What a look at all held jobs has come to."""
+
+    released: Sequence[JobId] = ()
+    in_vain: frozenset[JobId] = frozenset()
+    """Those that wait for a task that is not completed by itself."""
 
 
 def refuse_impossible(workspace: Workspace, task: Task) -> None:
@@ -124,6 +142,11 @@ def release_ready(workspace: Workspace, database: Database, *, now: float) -> li
 
     Only of the project that is checked out. Returns which were queued.
     """
+    return list(look_at_held(workspace, database, now=now).released)
+
+
+def look_at_held(workspace: Workspace, database: Database, *, now: float) -> Ready:
+    """Do the same, and tell besides which of the others wait in vain."""
     project_id = ProjectId(project_id_at(workspace.root))
     held = [
         job
@@ -131,25 +154,25 @@ def release_ready(workspace: Workspace, database: Database, *, now: float) -> li
         if job.project_id == project_id
     ]
     if not held:
-        return []
+        return Ready()
     tasks, _ = scan_tasks(workspace)
     among = Among(tasks)
     stand = [(job, among.tasks.get(job.task_id)) for job in held]  # None: not readable just now
-    released = [
-        job.id for job, task in stand if task and _look_at(database, job, task, among, now=now)
-    ]
+    looks = {job.id: _look_at(database, job, task, among, now=now) for job, task in stand if task}
+    released = [job_id for job_id, look in looks.items() if look is Look.RELEASED]
     if released:
         workers.wake(workspace)
-    return released
+    return Ready(released, frozenset(each for each in looks if looks[each] is Look.IN_VAIN))
 
 
-def _look_at(database: Database, job: Job, task: Task, among: Among, *, now: float) -> bool:
-    """Release one job if nothing is left to wait for; tell whether that was so."""
+def _look_at(database: Database, job: Job, task: Task, among: Among, *, now: float) -> Look:
+    """Release one job if nothing is left to wait for; else keep the reason true."""
     unmet = unmet_of(database, job, task, among)
     if not unmet:
-        return leases.release(database, job.id, now=now)
-    _tell(database, job, reason_of(task, unmet, among.dead_ends_of(task.depends_on)))
-    return False
+        return Look.RELEASED if leases.release(database, job.id, now=now) else Look.WAITS
+    in_vain = among.dead_ends_of(task.depends_on)
+    _tell(database, job, reason_of(task, unmet, in_vain))
+    return Look.IN_VAIN if in_vain else Look.WAITS
 
 
 def _tell(database: Database, job: Job, reason: str) -> None:
@@ -165,10 +188,13 @@ class ReadyLook:
         self._workspace = workspace
         self._database = database
         self._seen: object = None
+        self.in_vain: frozenset[JobId] = frozenset()
+        """The held jobs that wait for a task that is not completed by itself."""
 
     def look(self, *, now: float) -> list[JobId]:
         """Release what is ready. Raises SowError."""
         if not jobs.is_any_held(self._database, HeldFor.DEPENDENCIES):
+            self.in_vain = frozenset()
             return []
         # Every call that places a job imports this module, and hardly any finds a job held so.
         from sow.jobs import changes
@@ -176,9 +202,9 @@ class ReadyLook:
         seen = changes.newest(self._database), _versions(self._workspace)
         if seen == self._seen:
             return []
-        released = release_ready(self._workspace, self._database, now=now)
+        released, self.in_vain = look_at_held(self._workspace, self._database, now=now)
         self._seen = seen
-        return released
+        return list(released)
 
 
 def _versions(workspace: Workspace) -> Sequence[str]:

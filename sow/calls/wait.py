@@ -136,8 +136,11 @@ class Waiter:
         any_one: bool = False,
         on_tick: Callable[[Progress], None] = lambda _: None,
         on_end: Callable[[Job], None] = lambda _: None,
+        is_in_vain: Callable[[Sequence[JobId]], bool] = lambda _: False,
     ) -> list[Job]:
         """Wait until all jobs have ended (`any_one`: one of them), at most `seconds`.
+
+        It waits no longer, either, once the jobs that are left wait in vain.
 
         `on_end` gets each job once, when it has ended; `on_tick` is called before
         each sleep. What they raise passes through. Returns the jobs that have
@@ -158,6 +161,8 @@ class Waiter:
             if not left or (any_one and ended) or (time_is_up and seen is not None):
                 return [jobs.get_job(self.database, job_id) for job_id in left]
             on_tick(Progress(left))
+            if is_in_vain(left):
+                return [jobs.get_job(self.database, job_id) for job_id in left]
             seen = sign
             rest = FALLBACK_SECONDS if seconds is None else seconds - waited
             self.bell.wait(min(FALLBACK_SECONDS, rest))

@@ -97,8 +97,8 @@ def spawn(
     killed loses nothing, and the same call again goes on waiting.
 
     Exit: 0 reported (needs_review, paused, completed), 1 failed, 4 refused,
-    5 executor missing or without the session, 7 cancelled, 75 still running,
-    130 interrupted (the job goes on).
+    5 executor missing or without the session, 7 cancelled, 75 still running
+    or held, 130 interrupted (the job goes on).
     """
     if when_ready and ignore_deps:
         raise UsageError(

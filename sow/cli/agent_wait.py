@@ -47,7 +47,7 @@ def wait(
     """Wait for the job of each TASK and print how it ended.
 
     A job that has ended already is printed at once. A task without a job is
-    refused, and the others are waited for. Exit: 75 if any still runs, else 1
+    refused, and the others are waited for. Exit: 75 if any still runs or is held, else 1
     if any failed, else 4 if one was refused, else 7 if any was cancelled, else
     0; of one task, the exit code of its own outcome.
 

@@ -42,7 +42,7 @@ def conclude(database: Database, result: Result, options: WaitOptions) -> int:
     if result.left and options.any_one and codes:
         _note_going_on(result.left, options)
     elif result.left:
-        codes += _print_running(result.left, options)
+        codes += _print_running(result, options)
     return combined_exit_code(codes, refused)
 
 
@@ -59,14 +59,19 @@ def _print(outcome: Outcome, options: WaitOptions) -> None:
         click.echo("\n".join(rest), err=True)
 
 
-def _print_running(left: Sequence[Outcome], options: WaitOptions) -> list[int]:
-    """Print what still runs, and last the command that goes on waiting; return the exit codes."""
-    command = _waiting(left, options)
-    for outcome in left:
+def _print_running(result: Result, options: WaitOptions) -> list[int]:
+    """Print what still runs, and last the command that goes on waiting; return the exit codes.
+
+    Where nothing goes on before somebody has done something, that comes first in it.
+    """
+    command = _waiting(result.left, options)
+    if result.first:
+        command = f"{result.first} && {command}"
+    for outcome in result.left:
         _print(msgspec.structs.replace(outcome, continue_with=command), options)
     if not options.as_json:
         click.echo(command)
-    return [outcome.exit_code or 0 for outcome in left]
+    return [outcome.exit_code or 0 for outcome in result.left]
 
 
 def _note_going_on(left: Sequence[Outcome], options: WaitOptions) -> None:

@@ -58,7 +58,8 @@ def answer_of(tool: Tool, arguments: Arguments, ended: Ended) -> Answer:
     untold = frozenset(
         result["job"] for result in fit.left_out if not tool.only_reads and _is_outcome(result)
     )
-    if ended.exit_code == ExitCode.STILL_RUNNING or fit.goes_on or untold:
+    goes_on = ended.exit_code == ExitCode.STILL_RUNNING and not any(map(_is_held, results))
+    if goes_on or fit.goes_on or untold:
         content["continue_with"] = going_on(
             tool, arguments, fit.results if fit.goes_on else results, untold
         )
@@ -68,6 +69,11 @@ def answer_of(tool: Tool, arguments: Arguments, ended: Ended) -> Answer:
 def _is_outcome(result: Json) -> bool:
     """Whether it tells how a job stands, as the rows of a table do that no call has waited for."""
     return isinstance(result.get("job"), int) and result.get("exit_code") is not None
+
+
+def _is_held(result: Json) -> bool:
+    """Whether somebody has to do something before it is of any use to go on waiting for a job."""
+    return " && " in (result.get("continue_with") or "")
 
 
 def refusal(error: SowError) -> Answer:

@@ -44,7 +44,8 @@ sow runs coding agents as queued jobs in this repository. Each tool is the sow c
 name, with `_` between the words: what `next` and hints call `sow agent spawn implementer 010` is
 agent_spawn with agent and tasks. Begin with `status` and `next`. A call answers with exit_code,
 results (what the command prints with --json) and notes. Where exit_code is 75 the work goes on:
-make the call in continue_with. Where a command that is named is no tool of yours, tell the person:
+make the call in continue_with; without one it waits for what notes name. Where a command that is
+named is no tool of yours, tell the person:
 `sow mcp --tools all` offers them all."""
 OF_AGENTS = """\
 You are the agent of a sow job; these tools are about your own task alone. Log what you did with

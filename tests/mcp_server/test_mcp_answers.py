@@ -131,6 +131,17 @@ def test_a_wait_whose_time_is_up_says_how_it_goes_on(
     assert TOOLS[tool].line(goes_on).seconds == 50.0
 
 
+def test_jobs_that_a_person_has_to_release_are_not_waited_for() -> None:
+    held = {
+        "task": "010",
+        "job": 1,
+        "exit_code": 75,
+        "continue_with": "sow trust && sow agent wait",
+    }
+    answer = answer_of(TOOLS["agent_wait"], {}, Ended(75, printed(held)))
+    assert "continue_with" not in answer.content
+
+
 def test_outcomes_that_there_is_no_room_for_are_untold_and_the_next_call_tells_them() -> None:
     states = [75, *[0] * 99]
     results = [

@@ -91,7 +91,10 @@ class Outcome(JobView, frozen=True, kw_only=True):
     ] = False
     continue_with: Annotated[
         str | None,
-        Meta(description="the command that goes on waiting, for all tasks of the call; else null"),
+        Meta(
+            description="the command that goes on waiting, for all tasks of the call, after `&&`"
+            " where all of them are held until another command is done; else null"
+        ),
     ] = None
     next_step: Annotated[
         str,
