@@ -87,7 +87,7 @@ def stat_of(view: View, facts: CloneFacts, found: Difference) -> bytes:
 
 
 def _diff(view: View, without: Sequence[str], form: Sequence[str], *commits: str) -> bytes:
-    everything = ("--", ":(top)", *(f":(top,exclude,literal){path}" for path in without))
+    everything = ("--", ":(top)", *(f":(top,exclude,literal,icase){path}" for path in without))
     words = ("diff", *PLAIN, *form, *commits, *everything)
     return view.raw(*words, variables=WITH_PATTERNS, seconds=LONG_SECONDS)
 

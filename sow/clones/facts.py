@@ -4,6 +4,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from sow.git.merge_tree import folded
+
 OWN = ("project", "run", "config.yaml", ".gitignore", ".gitattributes", ".version")
 """What in `.sow` is the state of the project, or steers sow: no task's work."""
 
@@ -39,7 +41,7 @@ class CloneFacts(Struct, frozen=True):
     def is_own(self, path: str) -> bool:
         """Whether a path of the repository is sow's own: project state, or what steers sow."""
         folder, *own = self.own_paths
-        return path in (folder, *own) or path.startswith(tuple(f"{each}/" for each in own))
+        return folded(path) == folded(folder) or any(_is_in(path, each) for each in own)
 
     @property
     def absent_folders(self) -> tuple[str, ...]:
@@ -56,4 +58,5 @@ class CloneFacts(Struct, frozen=True):
 
 
 def _is_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(f"{folder}/")
+    """Whether some disk takes a path for a folder's, or for one in it."""
+    return f"{folded(path)}/".startswith(f"{folded(folder)}/")

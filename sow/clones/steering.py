@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from itertools import pairwise
 
+from sow.git.merge_tree import folded
+
 FOLDERS = frozenset(
     {
         ".claude",
@@ -75,7 +77,7 @@ PAIRS = frozenset(
 
 def steers(path: str) -> bool:
     """Whether a file steers agents (their settings and texts) or machines (CI, hooks, sow)."""
-    parts = path.casefold().split("/")
+    parts = folded(path).split("/")
     return (
         parts[-1] in NAMES
         or parts in ([".github"], [".sow"])  # a link in the place of the folder

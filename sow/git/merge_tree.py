@@ -1,6 +1,7 @@
 """Merging two commits without a working tree."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 
 from msgspec import Struct
 
@@ -54,10 +55,22 @@ def scratch_commit(view: View, tree: str, identity: Mapping[str, str], *parents:
     return view.text("commit-tree", name, *words, stdin=b"One side\n", variables=identity)
 
 
+UNSEEN = dict.fromkeys(
+    (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF)
+)
+"""Letters that some disks leave out when they compare names (HFS+)."""
+
+
+def folded(path: str) -> str:
+    """Return a path as a disk compares it that ignores case: two that are the same are one file."""
+    return path.translate(UNSEEN).casefold()
+
+
 def with_paths_of(view: View, tree: str, other: str, paths: Sequence[str], index: str) -> str:
     """Return the tree of `tree`, with files and folders as `other` has them.
 
-    A folder in which others of `paths` lie counts only where it is none: a file, say, or a link.
+    So is what a disk that ignores case takes for one of `paths`. A folder in which others of
+    `paths` lie counts only where it is none: a file, say, or a link.
     `index` is a file to use. Raises GitRefused.
     """
     there, wanted = _entries(view, tree, paths), _entries(view, other, paths)
@@ -65,7 +78,8 @@ def with_paths_of(view: View, tree: str, other: str, paths: Sequence[str], index
         return view.text("rev-parse", f"{tree}^{{tree}}")
     variables = {"GIT_INDEX_FILE": index}
     view.text("read-tree", tree, variables=variables, seconds=LONG_SECONDS)
-    changed = [path for path in paths if there.get(path) != wanted.get(path)]
+    both = dict.fromkeys((*paths, *there, *wanted))
+    changed = [path for path in both if there.get(path) != wanted.get(path)]
     removal = ("rm", "--cached", "-r", "-q", "-f", "--ignore-unmatch", "--sparse", "--", *changed)
     view.text(*removal, variables=variables)
     for path in changed:
@@ -85,11 +99,18 @@ def _put(view: View, path: str, entry: tuple[str, str], variables: Mapping[str, 
 
 
 def _entries(view: View, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return mode and object of what lies at the paths in a tree."""
-    entries = {}
-    for record in view.records("ls-tree", "-z", "--full-tree", tree, "--", *paths):
-        facts, _, path = record.partition("\t")
-        mode, _, name = facts.split(" ")
-        if path in paths:
-            entries[path] = (mode, name)
+    """Return mode and object of what lies at the paths in a tree, whatever its letters' case."""
+    names = set(map(folded, paths))
+    above = {folded(str(folder)) for path in paths for folder in PurePath(path).parents}
+    entries, folders = {}, [""]
+    while folders:
+        folder = folders.pop()
+        words = ("--", f"{folder}/") if folder else ()
+        for record in view.records("ls-tree", "-z", "--full-tree", tree, *words):
+            facts, _, path = record.partition("\t")
+            mode, _, name = facts.split(" ")
+            if mode == FOLDER_MODE and folded(path) in above:
+                folders.append(path)
+            elif folded(path) in names:
+                entries[path] = (mode, name)
     return entries

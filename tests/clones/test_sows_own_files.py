@@ -68,6 +68,41 @@ def test_a_change_of_it_is_left_out_and_told(site, way, path):
     assert (site.top / "new").is_file()
 
 
+OTHER_LETTERS = (".SOW/config.yaml", ".sow/Config.yaml", ".Sow/RUN/queue.db", ".s\u200cow/.version")
+"""Names that a disk which ignores case, as those of macOS do, takes for sow's own."""
+
+
+@pytest.mark.parametrize("path", OTHER_LETTERS)
+def test_a_name_that_some_disk_takes_for_its_own_is_left_out_and_told(site, path):
+    commit(site.clone(), path, "evil: true\n")
+    made = site.work("new", "new\n")
+    change = task_change(
+        site.home.repository, site.home.place().facts(made), "main", patch=True, stat=True
+    )
+    assert path not in change.files
+    (note,) = site.merge().notes
+    assert note.startswith("task 010: left out, for it is sow's own: ")
+    there = plain(site.top, "-c", "core.quotePath=false", "ls-tree", "-r", "--name-only", "main")
+    assert path not in there.splitlines()
+    assert (site.top / "new").is_file()
+
+
+def test_a_link_in_the_place_of_the_folder_on_some_disk_is_left_out(site):
+    (site.clone() / ".SOW").symlink_to("/tmp")
+    plain(site.home.place().path, "add", ".SOW")
+    site.work("new", "new\n")
+    (note,) = site.merge().notes
+    assert ".SOW" in note
+    assert plain(site.top, "ls-tree", "--name-only", "main", ".SOW") == ""
+
+
+def test_what_of_the_folder_is_nobodys_own_comes_in_whatever_its_letters(site):
+    commit(site.clone(), ".SOW/notes.md", "notes\n")
+    site.work("new", "new\n")
+    assert site.merge().notes == ()
+    assert (site.top / ".SOW/notes.md").is_file()
+
+
 @pytest.mark.parametrize("is_folder", [True, False])
 def test_nothing_comes_in_the_place_of_the_whole_folder(site, is_folder):
     before = entries(site)
