@@ -13,6 +13,7 @@ from msgspec import Struct
 from sow.clones.gitlinks import files_in_empty_links, gitlinks, is_repository
 from sow.clones.kept_commits import counterparts, lost_from_logs, not_below, not_in
 from sow.clones.passing_remotes import commits_elsewhere
+from sow.clones.staged import staged_alone
 from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.git.git_errors import GitTookTooLong
@@ -36,6 +37,8 @@ class InnerWork(Struct, frozen=True):
     """Commits that were taken back by a reset."""
     files: tuple[str, ...] = ()
     """Files that are in no commit, relative to the clone's top."""
+    staged: tuple[str, ...] = ()
+    """Files of which a version lies in the index alone, relative to the clone's top."""
     ignored: tuple[str, ...] = ()
     """Ignored files and folders, relative to the clone's top; a folder ends with a slash."""
     unknown: str = ""
@@ -70,7 +73,9 @@ def _inner_work(clone: Path, found: InnerRepository, main: Repository) -> InnerW
         elsewhere = set() if found.is_linked else commits_elsewhere(clone, found)
         commits, reset = _commits(view, found, main, named, elsewhere)
         files, ignored = _files(view, found, head)
-    return InnerWork(found.path, commits, reset, files, ignored)
+        has_files = found.work_tree is not None
+        staged = staged_alone(view, found.git_dir, head) if has_files else ()
+    return InnerWork(found.path, commits, reset, files, _from_top(found.path, staged), ignored)
 
 
 def _refuse_links(common_dir: Path) -> None:

@@ -19,6 +19,7 @@ from sow.clones.inner_work import InnerWork, ignored_paths, inner_work
 from sow.clones.kept_commits import lost_from_logs, not_in
 from sow.clones.place import Place
 from sow.clones.record import SetupMade
+from sow.clones.staged import staged_alone
 from sow.clones.work_tree import COPIED, RECORDS, STATE, work_tree
 from sow.git.inert_refs import UnsafeClone, read_head
 from sow.git.inner_view import InnerRepository, inner_repository
@@ -42,6 +43,8 @@ class Inventory(Struct, frozen=True):
     """The repositories inside of it that hold something."""
     reset: tuple[str, ...] = ()
     """Commits that were taken back by a reset: told, and no reason to keep a clone."""
+    staged: tuple[str, ...] = ()
+    """Files of which a version lies in git's index alone: told, and no reason to keep a clone."""
     ignored: tuple[Ignored, ...] = ()
     """Ignored files: told, and no reason to keep a clone."""
     unknown: tuple[str, ...] = ()
@@ -71,6 +74,7 @@ def inventory(
         lost = not_in(kept, set(named.values()))
         known = {*named.values(), *remote_commits(git_dir)}
         logs = lost_from_logs(view, logged_commits(git_dir), known, [kept])
+        staged = staged_alone(view, git_dir, here)
     not_taken = [
         path
         for untaken in found.untaken
@@ -89,6 +93,7 @@ def inventory(
         ),
         inner=tuple(work for work in inner if work.commits or work.files or work.unknown),
         reset=(*sorted(logs.reset), *(commit for work in inner for commit in work.reset)),
+        staged=(*staged, *(path for work in inner for path in work.staged)),
         ignored=ignored_files(place.path, files, withheld, made),
         unknown=tuple(unknown),
     )
@@ -163,9 +168,8 @@ def _without_setup(clone: Path, work: InnerWork, made: SetupMade) -> InnerWork |
         files=tuple(path for path in work.files if _key_of_file(clone, path) not in known),
         reset=tuple(commit for commit in work.reset if f"{work.path} {commit}" not in known),
     )
-    return (
-        left if left.commits or left.files or left.reset or left.ignored or left.unknown else None
-    )
+    holds = (left.commits, left.files, left.reset, left.staged, left.ignored, left.unknown)
+    return left if any(holds) else None
 
 
 def _keys(clone: Path, work: InnerWork) -> Iterable[str]:

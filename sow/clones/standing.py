@@ -87,6 +87,9 @@ class Standing(Struct, frozen=True):
         if self.inventory.reset:
             commits = [commit[:12] for commit in self.inventory.reset]
             found.append(f"commits that were reset: {text_of(commits, MOST_TOLD)}")
+        if self.inventory.staged:
+            files = text_of(self.inventory.staged, MOST_TOLD)
+            found.append(f"staged versions that no file has any more: {files}")
         return tuple(found)
 
 

@@ -51,49 +51,72 @@ def links_between(
     )
 
 
-def move_along(clone: Path, main: Repository, links: Iterable[Link]) -> tuple[str, ...]:
+def move_along(
+    clone: Path, main: Repository, links: Iterable[Link], above: str = ""
+) -> tuple[str, ...]:
     """Check out what the entries name in the submodules that are there; say what stays, and why.
 
-    Raises StateError or OSError for a fault that passes.
+    Their own submodules as well. `above` is the submodule that has the entries, relative to the
+    clone's top. Raises StateError or OSError for a fault that passes.
     """
-    notes = []
+    notes: list[str] = []
     for link in links:
-        if not is_repository(clone / link.path):
+        path = f"{above}/{link.path}" if above else link.path
+        if not is_repository(clone / path):
             continue  # git sees no change in a submodule that is not initialised
+        below: tuple[Link, ...] = ()
         try:
-            why = _move(clone, inner_repository(clone, link.path), main, link)
+            why, below = _move(clone, inner_repository(clone, path), main, link)
         except (StateError, OSError) as error:
             if passing_fault(error) is not None:
                 raise
             why = str(error).splitlines()[0]
         if why:
             notes.append(
-                f"the submodule {link.path} was not moved to {link.after[:12]}: {why}. Move it"
-                f" before anybody commits with `git commit -a`: `git -C {quote(str(clone))}"
+                f"the submodule {path} was not moved to {link.after[:12]}: {why}. Move it"
+                f" before anybody commits with `git commit -a`: `git -C {quote(str(clone / above))}"
                 f" submodule update {quote(link.path)}`"
             )
+        notes += move_along(clone, main, below, path)
     return tuple(notes)
 
 
-def _move(clone: Path, found: InnerRepository, main: Repository, link: Link) -> str:
-    """Move one submodule; return why it stays, in words."""
+def _move(
+    clone: Path, found: InnerRepository, main: Repository, link: Link
+) -> tuple[str, tuple[Link, ...]]:
+    """Move one submodule; return why it stays, in words, and else the entries that it has now."""
     here = head_commit(found.git_dir, found.common_dir)
-    if here == link.after:
-        return ""
-    work = inner_work(clone, found, main)
     object_format = "sha256" if len(link.after) == 64 else "sha1"
     with inner_view(found, main, object_format) as view:
-        has_it = _has(view, found, main, link.after)
-        is_older = here == link.before or (has_it and _is_below(view, here, link.after))
-        if not is_older:
-            goes_on = link.before == link.after or (has_it and _is_below(view, link.after, here))
-            return "" if goes_on else "something else is checked out in it"
-        if work.files or work.unknown:
-            return work.unknown or "files in it are not committed"
-        if here is None or not has_it:
-            return "that commit is not on this machine"
-        _check_out(view, found, here, link.after)
-    return ""
+        if here != link.after:
+            why = _moved(view, clone, found, main, link, here)
+            if why is not None:
+                return why, ()
+        before = link.before if types_of(view, [link.before]) else link.after
+        return "", links_between(view, before, link.after)
+
+
+def _moved(
+    view: View,
+    clone: Path,
+    found: InnerRepository,
+    main: Repository,
+    link: Link,
+    here: str | None,
+) -> str | None:
+    """Move a submodule that is elsewhere; return why it stays: nothing where that is right."""
+    has_it = _has(view, found, main, link.after)
+    is_older = here == link.before or (has_it and _is_below(view, here, link.after))
+    if not is_older:
+        goes_on = link.before == link.after or (has_it and _is_below(view, link.after, here))
+        return "" if goes_on else "something else is checked out in it"
+    work = inner_work(clone, found, main)
+    if work.files or work.unknown:
+        return work.unknown or "files in it are not committed"
+    if here is None or not has_it:
+        return "that commit is not on this machine"
+    _check_out(view, found, here, link.after)
+    return None
 
 
 def _is_below(view: View, older: str | None, newer: str | None) -> bool:

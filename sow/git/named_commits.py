@@ -17,6 +17,17 @@ LOG_LIMIT = 1 << 24
 FROM_ELSEWHERE = ("remotes", "prefetch")
 AUTOSTASHES = ("MERGE_AUTOSTASH", "rebase-merge/autostash", "rebase-apply/autostash")
 """Where git notes a stash that it has made by itself, until the operation ends."""
+UNFINISHED = {
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "REBASE_HEAD": "rebase",
+    "rebase-merge/orig-head": "rebase",
+    "rebase-apply/orig-head": "rebase",
+}
+"""Where git notes a commit that an operation works with, until that ends. `FETCH_HEAD` is left out:
+another repository has its commits, as those of remote-tracking refs; and `ORIG_HEAD`, which a
+reflog names as well."""
 CHECKED_OUT = "what is checked out"
 
 
@@ -47,9 +58,11 @@ def named_commits(common_dir: Path) -> dict[str, str]:
             if commit := read_ref(folder, name):
                 found[f"{name.removeprefix('refs/')}{where}"] = commit
         for name in AUTOSTASHES:
-            commit = (read_text(folder, name, LOG_LIMIT) or "").strip()
-            if COMMIT.fullmatch(commit):
+            for commit in _noted(folder, name):
                 found[f"stash {commit[:12]}"] = commit
+        for name, operation in UNFINISHED.items():
+            for commit in _noted(folder, name):
+                found[f"an unfinished {operation}{where} ({commit[:12]})"] = commit
     return found
 
 
@@ -84,6 +97,12 @@ def logged_commits(common_dir: Path) -> Logged:
                 reset.add((old, new))
     none = {commit for commit in commits if not commit.strip("0")}
     return Logged(frozenset(commits - none), frozenset(replaced - none), frozenset(reset))
+
+
+def _noted(folder: Path, name: str) -> list[str]:
+    """Return the commits that a file of a git folder names, a line each."""
+    text = read_text(folder, name, LOG_LIMIT) or ""
+    return [line for line in text.split() if COMMIT.fullmatch(line)]
 
 
 def _git_dirs(common_dir: Path) -> Iterator[tuple[Path, str]]:

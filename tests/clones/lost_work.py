@@ -184,6 +184,42 @@ def pushed_within_the_clone(clone: Path) -> str:
     return "commits of pushed.local that only it has: main"
 
 
+def unfinished_merge(clone: Path) -> str:
+    """What is merged came from a repository that has gone since, by an address alone."""
+    other = clone.parent / "other"
+    plain(clone.parent, "clone", "-q", str(clone), str(other))
+    name_author(other, "An Agent")
+    commit(other, "theirs", "theirs\n")
+    commit(clone, "mine", "mine\n")
+    plain(clone, "pull", "-q", "--no-rebase", "--no-commit", str(other))
+    plain(clone, "rm", "-q", "-f", "theirs")
+    other.rename(clone.parent / "gone")
+    return "an unfinished merge ("
+
+
+def unfinished_cherry_pick(clone: Path) -> str:
+    """The picked commit came by an address alone, and conflicts."""
+    other = clone.parent / "other"
+    plain(clone.parent, "clone", "-q", str(clone), str(other))
+    name_author(other, "An Agent")
+    commit(other, "file", "theirs\n")
+    commit(clone, "file", "mine\n")
+    plain(clone, "fetch", "-q", str(other))
+    plain(clone, "cherry-pick", "FETCH_HEAD", accepted=(1,))
+    plain(clone, "checkout", "-q", "--ours", "--", "file")
+    return "an unfinished cherry-pick ("
+
+
+def submodule_of_a_submodule(clone: Path) -> str:
+    deep = repository(clone.parent / "deep", "deep.txt")
+    lib = initialise(clone)
+    add_submodule(lib, deep, "deep")
+    plain(lib, "push", "-q", "origin", "HEAD:refs/heads/with-deep")
+    name_author(lib / "deep", "An Agent")
+    commit(lib / "deep", "deep.txt", "deeper\n")
+    return "commits of lib/deep that only it has: "
+
+
 FORMS: dict[str, Callable[[Path], str]] = {
     form.__name__: form
     for form in (
@@ -209,6 +245,9 @@ FORMS: dict[str, Callable[[Path], str]] = {
         ref_of_a_worktree,
         backup_in_the_git_folder,
         pushed_within_the_clone,
+        unfinished_merge,
+        unfinished_cherry_pick,
+        submodule_of_a_submodule,
     )
 }
 """Each makes one form in a clone and returns words of what is said of it."""

@@ -103,6 +103,51 @@ def test_commits_that_were_reset_and_ignored_files_are_told_and_keep_no_clone(ho
     )
 
 
+def staged_and_replaced(top):
+    """Stage a file that is changed afterwards, and one that is removed; and stage a change."""
+    for name in ("replaced", "removed", "staged"):
+        (top / name).write_text("staged\n")
+        plain(top, "add", name)
+    (top / "replaced").write_text("better\n")
+    (top / "removed").unlink()
+
+
+def test_a_version_in_the_index_alone_is_told_and_keeps_no_clone(home):
+    path = home.place().path
+    inner = repository(path / "box.local")
+    plain(path, "worktree", "add", "-q", "tree.local")
+    for top in (path, inner, path / "tree.local"):
+        staged_and_replaced(top)
+        for name in ("replaced", "staged"):
+            (top / name).unlink()
+    plain(path, "config", "core.fsmonitor", "false")
+    found = standing_of(main_of(home), home.place())
+    assert found.uncommitted == ()
+    assert [work.files for work in found.inventory.inner if work.files] == []
+    names = ["removed", "replaced", "staged"]
+    below = [f"{top}/{name}" for top in ("box.local", "tree.local") for name in names]
+    assert sorted(found.inventory.staged) == sorted([*names, *below])
+    (told,) = (words for words in found.goes_along if words.startswith("staged"))
+    assert told.startswith("staged versions that no file has any more: removed, replaced, staged")
+
+
+def test_a_staged_file_that_is_there_or_was_committed_is_not_told_twice(home):
+    path = home.place().path
+    staged_and_replaced(path)
+    plain(path, "mv", "file", "renamed")
+    found = standing_of(main_of(home), home.place())
+    assert found.inventory.staged == ("removed", "replaced")
+    assert {"replaced", "staged", "renamed"} <= set(found.uncommitted)
+
+
+def test_a_damaged_index_hides_nothing_else(home):
+    path = home.place().path
+    (path / ".git" / "index").write_bytes(b"DIRC damaged")
+    (path / "fresh").write_text("fresh\n")
+    found = standing_of(main_of(home), home.place())
+    assert (found.uncommitted, found.inventory.staged) == (("fresh",), ())
+
+
 def test_nothing_of_a_hostile_repository_within_acts(home, tmp_path):
     path = home.place().path
     inner = repository(path / "evil.local")

@@ -106,3 +106,31 @@ def test_no_hook_of_a_submodule_acts(site, tmp_path):
         (hooks / name).chmod(0o755)
     assert update(site) == ()
     assert not (tmp_path / "acted").exists()
+
+
+def test_a_submodule_of_a_submodule_is_moved_along(tmp_path):
+    site = make_merge_site(tmp_path)
+    deep = repository(tmp_path / "deep", "deep.txt")
+    library = repository(tmp_path / "library", "lib.txt")
+    add_submodule(library, deep, "deep")
+    add_submodule(site.top, library)
+    plain(site.top, *LOCAL, "submodule", "--quiet", "update", "--init", "--recursive")
+    site.clone()
+    lib = initialise(clone_of(site))
+    initialise(lib, "deep")
+    newer = commit(deep, "deep.txt", "newer\n")
+    plain(library / "deep", *LOCAL, "pull", "-q", "origin", "main")
+    plain(library, "commit", "-q", "-am", "A newer one below")
+    plain(site.top / "lib", *LOCAL, "pull", "-q", "--recurse-submodules=no", "origin", "main")
+    plain(site.top / "lib" / "deep", *LOCAL, "fetch", "-q", "origin")
+    plain(site.top, "commit", "-q", "-am", "A newer library")
+    edited = lib / "deep" / "deep.txt"
+    edited.write_text("edited\n")
+    (note,) = update(site)
+    assert f"lib/deep was not moved to {newer[:12]}: files in it are not committed" in note
+    assert f"git -C {lib} submodule update deep" in note
+    plain(lib / "deep", "checkout", "-q", "--", ".")
+    assert update(site) == ()
+    assert edited.read_text() == "newer\n"
+    assert plain(clone_of(site), "status", "--porcelain") == ""
+    assert plain(lib, "status", "--porcelain") == ""

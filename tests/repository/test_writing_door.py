@@ -47,6 +47,7 @@ ELSEWHERE = {
     "sow/clones/record.py": "git's folder",
     "sow/clones/removal.py": "the clones' own place",
     "sow/clones/review_clone.py": "the clones' own place",
+    "sow/clones/staged.py": "a temporary folder",
     "sow/clones/steps.py": "git's folder",
     "sow/clones/taken_over.py": "git's folder of a clone",
     "sow/clones/trial.py": "the clones' own place",
