@@ -53,7 +53,11 @@ class Change(Struct, frozen=True):
 def changes_between(view: View, old: str, new: str) -> tuple[Change, ...]:
     """Return what differs between two commits or trees. Raises GitRefused."""
     words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old, new)
-    records = view.records(*words, seconds=LONG_SECONDS)
+    return changes_in(view.records(*words, seconds=LONG_SECONDS))
+
+
+def changes_in(records: Sequence[str]) -> tuple[Change, ...]:
+    """Return the changes that git has told of, as facts and path in turn."""
     changes = []
     for facts, path in zip(records[::2], records[1::2], strict=True):
         old_mode, new_mode, old_name, new_name, _ = facts.removeprefix(":").split(" ")
@@ -74,8 +78,8 @@ def _foreign_and_unlike_new(
 ) -> tuple[tuple[str, ...], set[str]]:
     """Return what is somebody else's, and all that is not as the newer commit has it."""
     files = [change for change in changes if not change.is_repository]
-    unlike_old = _unlike(view, [(c.path, c.old_mode, c.old) for c in files])
-    unlike_new = _unlike(view, [(c.path, c.new_mode, c.new) for c in files])
+    unlike_old = unlike(view, [(c.path, c.old_mode, c.old) for c in files])
+    unlike_new = unlike(view, [(c.path, c.new_mode, c.new) for c in files])
     ours = {change.path for change in files if change.was_there}
     ways = (_in_the_way(view.folder, c.path, ours) for c in files if c.will_be_there)
     foreign = {*(unlike_old & unlike_new), *(way for way in ways if way)}
@@ -88,9 +92,9 @@ def write_files(view: View, changes: Sequence[Change], draft: Path) -> tuple[str
     `draft` is a folder to use, on the same disk if possible; it is gone
     afterwards. Raises GitRefused, NotDeleted, OSError.
     """
-    foreign, unlike = _foreign_and_unlike_new(view, changes)
+    foreign, differing = _foreign_and_unlike_new(view, changes)
     files = [c for c in changes if not c.is_repository and c.path not in foreign]
-    wanted = [c for c in files if c.path in unlike]
+    wanted = [c for c in files if c.path in differing]
     written = [c for c in wanted if c.will_be_there]
     delete_folder(draft)  # an agent may have put a link there
     draft.mkdir(parents=True)
@@ -149,19 +153,19 @@ def _hidden(view: View) -> set[str]:
     return {record[2:] for record in records if record.startswith("S ")}
 
 
-def _unlike(view: View, entries: Iterable[tuple[str, str, str]]) -> set[str]:
-    """Return which paths do not hold what is told of them: path, mode and object."""
+def unlike(view: View, entries: Iterable[tuple[str, str, str]]) -> set[str]:
+    """Return which files differ from an entry: its path, mode and object. Raises GitRefused."""
     present = [entry for entry in entries if entry[1] != NOTHING]
     absent = {path for path, mode, _ in entries if mode == NOTHING}
-    unlike = {path for path in absent if _is_there(view.folder, path)}
+    found = {path for path in absent if _is_there(view.folder, path)}
     if not present:
-        return unlike
+        return found
     with scratch_folder("index") as scratch:
         index = {"GIT_INDEX_FILE": f"{scratch}/index"}
         _fill(view, present, index)
         view.answer("update-index", "-q", "--refresh", variables=index, seconds=LONG_SECONDS)
         words = ("diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all")
-        return unlike | set(view.records(*words, variables=index, seconds=LONG_SECONDS))
+        return found | set(view.records(*words, variables=index, seconds=LONG_SECONDS))
 
 
 def _fill(view: View, entries: Iterable[tuple[str, str, str]], index: dict[str, str]) -> None:

@@ -5,7 +5,7 @@ agent has made or cloned. What cannot be looked at counts as work.
 """
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,13 +13,13 @@ from msgspec import Struct
 from sow.clones.gitlinks import files_in_empty_links, gitlinks, is_repository
 from sow.clones.kept_commits import counterparts, lost_from_logs, not_below, not_in
 from sow.clones.passing_remotes import commits_elsewhere
-from sow.clones.staged import staged_alone
+from sow.clones.staged import staged_versions
 from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.git.git_errors import GitTookTooLong
 from sow.git.inert_refs import UnsafeClone
 from sow.git.inner_view import InnerRepository, inner_view
-from sow.git.named_commits import head_commit, logged_commits, named_commits
+from sow.git.named_commits import head_commit, logged_commits, named_commits, waiting_patches
 from sow.git.repository import Repository
 from sow.git.view import View
 
@@ -72,10 +72,8 @@ def _inner_work(clone: Path, found: InnerRepository, main: Repository) -> InnerW
     with inner_view(found, main, object_format) as view:
         elsewhere = set() if found.is_linked else commits_elsewhere(clone, found)
         commits, reset = _commits(view, found, main, named, elsewhere)
-        files, ignored = _files(view, found, head)
-        has_files = found.work_tree is not None
-        staged = staged_alone(view, found.git_dir, head) if has_files else ()
-    return InnerWork(found.path, commits, reset, files, _from_top(found.path, staged), ignored)
+        files, staged, ignored = _files(view, found, head)
+    return InnerWork(found.path, commits, reset, files, staged, ignored)
 
 
 def _refuse_links(common_dir: Path) -> None:
@@ -103,15 +101,14 @@ def _commits(
     logs = lost_from_logs(view, logged, {*named.values(), *elsewhere}, others)
     names = [(name, commit) for name, commit in named.items() if commit in lost]
     names += [(f"no branch any more ({commit[:12]})", commit) for commit in sorted(logs.left)]
+    names += [(name, "") for name in waiting_patches(found.common_dir)]
     return tuple(names), tuple(sorted(logs.reset))
 
 
-def _files(
-    view: View, found: InnerRepository, commit: str | None
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the files that are in no commit, and those that are ignored."""
+def _files(view: View, found: InnerRepository, commit: str | None) -> tuple[tuple[str, ...], ...]:
+    """Return the files in no commit, versions in the index alone, and what is ignored."""
     if found.work_tree is None:
-        return (), ()
+        return (), (), ()
     if commit is not None:
         view.text("read-tree", commit, seconds=FILES_SECONDS)
     words = ("ls-files", "-z", "--modified", "--others", "--exclude-standard")
@@ -120,11 +117,13 @@ def _files(
     files = {path for path in there - links.keys() if not path.endswith("/")}
     files = {path for path in files if os.path.lexists(found.work_tree / path)}
     files |= set(files_in_empty_links(found.work_tree, links))
-    ignored = ignored_paths(view, links)
-    return _from_top(found.path, files), _from_top(found.path, ignored)
+    staged = staged_versions(view, found.git_dir, commit)
+    files |= set(staged.in_files)
+    ignored = set(ignored_paths(view, links)) - files
+    return tuple(_from_top(found.path, paths) for paths in (files, staged.alone, ignored))
 
 
-def _from_top(inner: str, paths: Collection[str]) -> tuple[str, ...]:
+def _from_top(inner: str, paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{inner}/{path}" for path in sorted(paths))
 
 

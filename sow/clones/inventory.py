@@ -19,11 +19,10 @@ from sow.clones.inner_work import InnerWork, ignored_paths, inner_work
 from sow.clones.kept_commits import lost_from_logs, not_in
 from sow.clones.place import Place
 from sow.clones.record import SetupMade
-from sow.clones.staged import staged_alone
 from sow.clones.work_tree import COPIED, RECORDS, STATE, work_tree
 from sow.git.inert_refs import UnsafeClone, read_head
 from sow.git.inner_view import InnerRepository, inner_repository
-from sow.git.named_commits import logged_commits, named_commits, remote_commits
+from sow.git.named_commits import logged_commits, named_commits, remote_commits, waiting_patches
 from sow.git.private_view import private_view, real_git_dir
 from sow.git.repository import Repository
 from sow.git.view import View, view_of
@@ -74,7 +73,6 @@ def inventory(
         lost = not_in(kept, set(named.values()))
         known = {*named.values(), *remote_commits(git_dir)}
         logs = lost_from_logs(view, logged_commits(git_dir), known, [kept])
-        staged = staged_alone(view, git_dir, here)
     not_taken = [
         path
         for untaken in found.untaken
@@ -90,10 +88,11 @@ def inventory(
         unbrought=(
             *(name for name, commit in named.items() if commit in lost),
             *(f"no branch any more ({commit[:12]})" for commit in sorted(logs.left)),
+            *waiting_patches(git_dir),
         ),
         inner=tuple(work for work in inner if work.commits or work.files or work.unknown),
         reset=(*sorted(logs.reset), *(commit for work in inner for commit in work.reset)),
-        staged=(*staged, *(path for work in inner for path in work.staged)),
+        staged=(*found.staged, *(path for work in inner for path in work.staged)),
         ignored=ignored_files(place.path, files, withheld, made),
         unknown=tuple(unknown),
     )

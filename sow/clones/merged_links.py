@@ -5,22 +5,23 @@ that the project's branch never comes to name one that nobody has, and what
 helps then, as commands.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from shlex import quote
 
 from sow.clones.bringing_along import changes_between
 from sow.clones.candidates import Candidate, NotMergeable
-from sow.clones.gitlinks import GITLINK
-from sow.clones.kept_commits import counterparts, not_below, not_in
+from sow.clones.gitlinks import GITLINK, is_repository, links_of
+from sow.clones.kept_commits import counterparts, not_below, not_in, types_of
 from sow.clones.passing_remotes import commits_elsewhere
 from sow.clones.place import Place
 from sow.errors import StateError
+from sow.faults import passing_fault
 from sow.git.inert_refs import read_text
 from sow.git.inner_view import InnerRepository, inner_repository, inner_view
 from sow.git.repository import Repository
 from sow.git.settings_text import settings_in
-from sow.git.view import view_of
+from sow.git.view import View, view_of
 
 CONFIG_LIMIT = 1 << 20
 ADDRESS = "ADDRESS"
@@ -33,17 +34,49 @@ def refuse_lost_links(main: Repository, candidate: Candidate, onto: str, result:
     changes = [each for each in changes_between(view, onto, result) if each.new_mode == GITLINK]
     if not changes:
         return
-    names = _registered(main, result)
+    names = _registered(view, result)
     for change in changes:
-        if change.path not in names and change.old_mode != GITLINK:
-            raise _unregistered(candidate, change.path, change.new)
-        if not _is_kept(main, candidate.place, change.path, names.get(change.path), change.new):
-            raise _not_pushed(main, candidate, change.path, change.new)
+        path, module = change.path, names.get(change.path)
+        if path not in names and change.old_mode != GITLINK:
+            raise _unregistered(candidate, path, change.new)
+        if not _is_kept(main, candidate.place, path, module, change.new):
+            raise _not_pushed(main, candidate, path, change.new)
+        for deeper, commit in _lost_within(main, candidate.place, path, change.new):
+            raise _not_pushed(main, candidate, deeper, commit, within=path)
 
 
-def _registered(main: Repository, commit: str) -> Mapping[str, str]:
+def _lost_within(
+    main: Repository, place: Place, path: str, commit: str
+) -> Iterator[tuple[str, str]]:
+    """Yield submodules of a submodule, with the commits that only the clone has of them.
+
+    What is not checked out in the clone was made elsewhere.
+    """
+    if not is_repository(place.path / path):
+        return
+    try:
+        inner = inner_repository(place.path, path)
+        with inner_view(inner, main, "sha256" if len(commit) == 64 else "sha1") as view:
+            links = links_of(view, commit) if types_of(view, [commit]) else {}
+            names = _registered(view, commit) if links else {}
+    except (StateError, OSError) as error:
+        if passing_fault(error) is not None:
+            raise
+        return  # `_is_kept` has judged it by what others have
+    for name, deeper in links.items():
+        below = f"{path}/{name}"
+        if not is_repository(place.path / below):
+            continue
+        known = inner.module is not None and name in names
+        module = f"{inner.module}/modules/{names[name]}" if known else None
+        if not _is_kept(main, place, below, module, deeper):
+            yield below, deeper
+        yield from _lost_within(main, place, below, deeper)
+
+
+def _registered(view: View, commit: str) -> Mapping[str, str]:
     """Return the paths that a commit's `.gitmodules` has an address for, with the names there."""
-    code, data, _ = view_of(main.top).answer("cat-file", "blob", f"{commit}:.gitmodules")
+    code, data, _ = view.answer("cat-file", "blob", f"{commit}:.gitmodules")
     settings = dict(settings_in(data)) if code == 0 else {}
     found = {}
     for key, path in settings.items():
@@ -89,17 +122,21 @@ def _unregistered(candidate: Candidate, path: str, commit: str) -> NotMergeable:
     )
 
 
-def _not_pushed(main: Repository, candidate: Candidate, path: str, commit: str) -> NotMergeable:
+def _not_pushed(
+    main: Repository, candidate: Candidate, path: str, commit: str, within: str = ""
+) -> NotMergeable:
     clone = candidate.place.path
     here, name = quote(str(main.top)), quote(path)
     if (clone / path / ".git").exists():
         top = quote(str(clone))
         command = _push(candidate, quote(str(clone / path)))
-        hint = (
-            f"Push it: `{command}`. Or give up the change of the submodule: `git -C {top} checkout"
-            f" {candidate.place.base or 'HEAD^'} -- {name} && git -C {top} commit -q -m 'Take back"
-            f" '{name}`."
-        )
+        hint = f"Push it: `{command}`."
+        if not within:
+            hint += (
+                f" Or give up the change of the submodule: `git -C {top} checkout"
+                f" {candidate.place.base or 'HEAD^'} -- {name} && git -C {top} commit -q -m 'Take"
+                f" back '{name}`."
+            )
     else:
         command = (
             f"git -C {here} submodule update --init {name} && git -C {here}/{name} fetch origin"

@@ -5,60 +5,71 @@ before a clone goes, and is no reason to keep one. The index is the agent's: git
 through a view in which nothing of the repository acts.
 """
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+from msgspec import Struct
+
+from sow.clones.bringing_along import changes_in, unlike
+from sow.clones.gitlinks import GITLINK
+from sow.clones.kept_commits import types_of
 from sow.files import NotAFile, read_regular
-from sow.git.private_view import index_of
+from sow.files.scratch import scratch_folder
+from sow.git.git_errors import GitRefused
+from sow.git.private_view import INDEX, view_folder
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View
 
 INDEX_LIMIT = 1 << 28
-FILES = ("100644", "100755", "120000")
-"""The modes of entries that stand for a file or a link."""
+SHARED = "sharedindex."
+"""How the files are called in which git keeps the larger part of a split index."""
+ODD = frozenset({"", ".", "..", ".git"})
 
 
-def staged_alone(view: View, git_dir: Path, commit: str | None) -> tuple[str, ...]:
-    """Return the paths of which the index of a git folder has a version that is nowhere else.
+class Staged(Struct, frozen=True):
+    """The paths of which an index has another version than the commit that is checked out."""
+
+    alone: tuple[str, ...] = ()
+    """Those of which no file has that version."""
+    in_files: tuple[str, ...] = ()
+
+
+def staged_versions(view: View, git_dir: Path, commit: str | None) -> Staged:
+    """Return what is staged in the index of a git folder, less what is a conflict's.
 
     `commit` is what is checked out. Raises GitRefused.
     """
-    staged = _staged(view, git_dir)
-    if staged and commit is not None:
-        words = ("ls-tree", "-r", "-z", "--full-tree", commit)
-        entries = view.records(*words, seconds=LONG_SECONDS)
-        committed = {entry.partition("\t")[0].split()[2] for entry in entries}
-        staged = {pair for pair in staged if pair[1] not in committed}
-    return tuple(sorted({path for path, blob in staged if _hash(view, path) != blob}))
-
-
-def _staged(view: View, git_dir: Path) -> set[tuple[str, str]]:
-    """Return the paths in an index, each with the blob that it has there."""
     try:
-        data = read_regular(git_dir / "index", INDEX_LIMIT)
+        entries = list(_entries(view, git_dir, commit))
+    except GitRefused as error:
+        if error.passes:
+            raise
+        return Staged()  # damaged: git itself cannot tell what is in it
+    there = types_of(view, {name for _, _, name in entries})
+    entries = [entry for entry in entries if entry[2] in there]
+    alone = unlike(view, entries)
+    paths = {path for path, _, _ in entries}
+    return Staged(tuple(sorted(alone)), tuple(sorted(paths - alone)))
+
+
+def _entries(view: View, git_dir: Path, commit: str | None) -> Iterator[tuple[str, str, str]]:
+    """Yield path, mode and object of each file that is staged otherwise than the commit has it."""
+    try:
+        data = read_regular(git_dir / INDEX, INDEX_LIMIT)
     except (FileNotFoundError, NotAFile):
-        return set()
-    copy = index_of(view).with_name("staged-index")
-    copy.write_bytes(data)
-    code, output, _ = view.answer(
-        *("ls-files", "-z", "--stage"), variables={"GIT_INDEX_FILE": str(copy)}
-    )
-    if code != 0:
-        return set()  # damaged, or a part of another file: git itself cannot tell what is in it
-    found = set()
-    for record in output.decode("utf-8", "surrogateescape").split("\0"):
-        facts, _, path = record.partition("\t")
-        if facts.startswith(FILES):
-            found.add((path, facts.split()[1]))
-    return found
-
-
-def _hash(view: View, path: str) -> str | None:
-    """Return the blob that a file of the working tree would be; None where there is none."""
-    file = view.folder / path
-    if file.is_symlink():
-        target = str(file.readlink()).encode("utf-8", "surrogateescape")
-        return view.text("hash-object", "--stdin", stdin=target)
-    if not file.is_file():
-        return None
-    code, output, _ = view.answer("hash-object", "--", path)
-    return output.decode().strip() if code == 0 else None
+        return
+    for path in git_dir.glob(f"{SHARED}*"):
+        with suppress(FileNotFoundError, NotAFile):
+            shared = read_regular(path, INDEX_LIMIT)
+            (view_folder(view) / path.name).write_bytes(shared)
+    base = commit or view.text("hash-object", "-t", "tree", "--stdin", stdin=b"")
+    with scratch_folder("index") as scratch:
+        (scratch / INDEX).write_bytes(data)
+        words = ("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", base)
+        index = {"GIT_INDEX_FILE": str(scratch / INDEX)}
+        records = view.records(*words, variables=index, seconds=LONG_SECONDS)
+    for change in changes_in(records):
+        is_file = change.will_be_there and change.new_mode != GITLINK and change.new.strip("0")
+        if is_file and ODD.isdisjoint(change.path.split("/")):
+            yield change.path, change.new_mode, change.new

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from sow.clones.facts import CloneFacts
 from sow.clones.gitlinks import files_in_empty_links, gitlinks
+from sow.clones.staged import staged_versions
 from sow.files.scratch import scratch_folder
 from sow.git.private_view import is_sparse
 from sow.git.run import LONG_SECONDS
@@ -42,6 +43,8 @@ class WorkTree(Struct, frozen=True):
     absent: tuple[str, ...]
     """Not there because the clone is checked out without them: no removal."""
     untaken: tuple[Untaken, ...]
+    staged: tuple[str, ...] = ()
+    """Paths of which git's index alone has a version."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -60,6 +63,8 @@ def work_tree(view: View, facts: CloneFacts, commit: str, withheld: Sequence[str
     gone = set(view.records("ls-files", "-z", "--deleted", seconds=LONG_SECONDS)) - links
     words = ("ls-files", "-z", "--modified", "--others", "--exclude-standard")
     found = set(view.records(*words, seconds=LONG_SECONDS)) - gone
+    staged = staged_versions(view, facts.path / ".git", commit)
+    found |= set(staged.in_files)  # `git add -f` takes files that are ignored
     reasons: dict[str, list[str]] = {}
     changed = []
     if left := sorted(files_in_empty_links(facts.path, links)):
@@ -77,6 +82,7 @@ def work_tree(view: View, facts: CloneFacts, commit: str, withheld: Sequence[str
         removed=tuple(sorted(gone - absent)),
         absent=tuple(sorted(absent)),
         untaken=tuple(Untaken(reason, tuple(paths)) for reason, paths in reasons.items()),
+        staged=tuple(path for path in staged.alone if not facts.holds_state(path)),
     )
 
 

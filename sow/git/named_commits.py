@@ -26,8 +26,9 @@ UNFINISHED = {
     "rebase-apply/orig-head": "rebase",
 }
 """Where git notes a commit that an operation works with, until that ends. `FETCH_HEAD` is left out:
-another repository has its commits, as those of remote-tracking refs; and `ORIG_HEAD`, which a
-reflog names as well."""
+another repository has its commits, as those of remote-tracking refs."""
+BEFORE = "ORIG_HEAD"
+"""What was checked out before the last reset, merge or rebase. There may be no reflog of it."""
 CHECKED_OUT = "what is checked out"
 
 
@@ -66,6 +67,13 @@ def named_commits(common_dir: Path) -> dict[str, str]:
     return found
 
 
+def waiting_patches(common_dir: Path) -> Iterator[str]:
+    """Yield, in words, where `git am` has patches that are in no commit yet. Raises UnsafeClone."""
+    for folder, where in _git_dirs(common_dir):
+        if read_text(folder, "rebase-apply/applying", LOG_LIMIT) is not None:
+            yield f"patches that `git am` has not applied{where}"
+
+
 def head_commit(git_dir: Path, common_dir: Path) -> str | None:
     """Return the commit that a working tree has checked out; None without one. UnsafeClone."""
     head = read_head(git_dir)
@@ -83,7 +91,10 @@ def remote_commits(common_dir: Path, without: Collection[str] = ()) -> set[str]:
 
 
 def logged_commits(common_dir: Path) -> Logged:
-    """Return what the reflogs of branches and of what is checked out name. Raises UnsafeClone."""
+    """Return what the reflogs of branches and of what is checked out name, and `ORIG_HEAD`.
+
+    Raises UnsafeClone.
+    """
     commits, replaced, reset = set[str](), set[str](), set[tuple[str, str]]()
     logs = [(common_dir, f"logs/{name}") for name in _log_names(common_dir)]
     logs += [(folder, "logs/HEAD") for folder, _ in _git_dirs(common_dir)]
@@ -95,6 +106,12 @@ def logged_commits(common_dir: Path) -> Logged:
                 replaced.add(old)
             elif action == "reset" or words.startswith("branch: Reset"):
                 reset.add((old, new))
+    for folder, _ in _git_dirs(common_dir):
+        head = head_commit(folder, common_dir)
+        for commit in _noted(folder, BEFORE):
+            if head is not None and commit not in commits:
+                commits.add(commit)
+                reset.add((commit, head))
     none = {commit for commit in commits if not commit.strip("0")}
     return Logged(frozenset(commits - none), frozenset(replaced - none), frozenset(reset))
 

@@ -220,6 +220,30 @@ def submodule_of_a_submodule(clone: Path) -> str:
     return "commits of lib/deep that only it has: "
 
 
+def unfinished_rebase(clone: Path) -> str:
+    plain(clone, "worktree", "add", "-q", "--detach", "rebase.local")
+    tree = clone / "rebase.local"
+    for number in (1, 2):
+        commit(tree, "file", f"rebased {number}\n")
+    plain(tree, "-c", "sequence.editor=sed -i 1s/pick/edit/", "rebase", "-q", "-i", "HEAD~2")
+    return "an unfinished rebase in the working tree rebase.local ("
+
+
+def unfinished_patches(clone: Path) -> str:
+    other = repository(clone.parent / "patched")
+    commit(other, "inner.txt", "patched\n")
+    patch = plain(other, "format-patch", "-1", "--stdout") + "\n"
+    plain(clone, "worktree", "add", "-q", "--detach", "am.local")
+    plain(clone / "am.local", "am", "-q", stdin=patch.encode(), accepted=(128,))
+    return "patches that `git am` has not applied in the working tree am.local"
+
+
+def ignored_and_added(clone: Path) -> str:
+    (clone / "model.local").write_text("a model\n")
+    plain(clone, "add", "-f", "model.local")
+    return "uncommitted: model.local"
+
+
 FORMS: dict[str, Callable[[Path], str]] = {
     form.__name__: form
     for form in (
@@ -248,6 +272,9 @@ FORMS: dict[str, Callable[[Path], str]] = {
         unfinished_merge,
         unfinished_cherry_pick,
         submodule_of_a_submodule,
+        unfinished_rebase,
+        unfinished_patches,
+        ignored_and_added,
     )
 }
 """Each makes one form in a clone and returns words of what is said of it."""

@@ -1,6 +1,7 @@
 """What lies in a clone and nowhere else keeps it, whatever form it has, and is named."""
 
 import os
+import shutil
 from random import Random
 
 import pytest
@@ -15,10 +16,12 @@ from sow.clones.main_checkout import main_checkout
 from sow.clones.mark import own_mark
 from sow.clones.record import note_clone
 from sow.clones.removal import WorkWouldBeLost, prune_clones, remove_clone
+from sow.git.view import View
 from sow.state.tasks import abandon, list_tasks
 
 pytestmark = pytest.mark.slow  # process after process
 ALONE = ("-c", "fetch.recurseSubmodules=false")
+ANSWER = View.answer
 NOON = 1_769_860_800.0
 
 
@@ -138,6 +141,40 @@ def test_a_staged_file_that_is_there_or_was_committed_is_not_told_twice(home):
     found = standing_of(main_of(home), home.place())
     assert found.inventory.staged == ("removed", "replaced")
     assert {"replaced", "staged", "renamed"} <= set(found.uncommitted)
+
+
+def test_a_version_in_a_split_index_is_told(home):
+    path = home.place().path
+    plain(path, "update-index", "--split-index")
+    staged_and_replaced(path)
+    assert standing_of(main_of(home), home.place()).inventory.staged == ("removed", "replaced")
+
+
+def test_many_staged_files_are_looked_at_together(home, monkeypatch):
+    """An agent stages all that a generator has made, say."""
+    path = home.place().path
+    for number in range(300):
+        (path / f"made-{number}").write_text("made\n")
+    plain(path, "add", ".")
+    asked = []
+
+    def answer(view, *words, **more):
+        asked.append(words)
+        return ANSWER(view, *words, **more)
+
+    monkeypatch.setattr(View, "answer", answer)
+    assert len(standing_of(main_of(home), home.place()).uncommitted) == 300
+    assert len(asked) < 100
+
+
+def test_a_commit_before_a_reset_is_named_where_no_reflog_is_kept(home):
+    path = home.place().path
+    plain(path, "config", "core.logAllRefUpdates", "false")
+    shutil.rmtree(path / ".git" / "logs")
+    gone = commit(path, "bad", "bad\n")
+    plain(path, "reset", "-q", "--hard", "HEAD^")
+    found = standing_of(main_of(home), home.place())
+    assert (found.reasons, found.goes_along) == ((), (f"commits that were reset: {gone[:12]}",))
 
 
 def test_a_damaged_index_hides_nothing_else(home):

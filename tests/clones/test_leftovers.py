@@ -96,6 +96,13 @@ def test_changes_that_the_index_hides_are_found(site):
     assert leave(site).files == ("file", "src/code.py")
 
 
+def test_an_ignored_file_that_was_added_is_taken(site):
+    (site.clone / "run.log").write_text("wanted\n")
+    plain(site.clone, "add", "-f", "run.log")
+    assert leave(site).files == ("run.log",)
+    assert status(site) == []
+
+
 def test_names_of_any_kind_are_taken(site):
     names = [b"-n", b"--help", b":(glob)*", b":!file", b"a\nb", b"\xff\xfe", b"a b", b'"q"', b"*"]
     for name in names:

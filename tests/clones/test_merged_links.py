@@ -11,6 +11,7 @@ from clones.making_site import commit
 from clones.merge_site import MergeSite, make_merge_site
 
 from sow.clones.candidates import NotMergeable
+from sow.clones.listing import standing_of
 from sow.schema.task import TaskStatus
 
 pytestmark = pytest.mark.slow  # process after process
@@ -97,6 +98,35 @@ def test_a_commit_of_a_submodule_that_nobody_has_is_refused_until_it_is_pushed(s
     site.merge()
     assert plain(site.top, "rev-parse", "HEAD:lib") == made
     assert made in plain(tmp_path / "library", "for-each-ref")
+
+
+@pytest.fixture
+def deep(tmp_path) -> MergeSite:
+    """Return a site whose submodule has a submodule."""
+    made = make_merge_site(tmp_path)
+    library = repository(tmp_path / "library", "lib.txt")
+    add_submodule(library, repository(tmp_path / "deepest", "deep.txt"), "deep")
+    add_submodule(made.top, library)
+    return made
+
+
+def test_a_commit_of_a_submodules_own_submodule_is_refused_until_it_is_pushed(deep, tmp_path):
+    clone = deep.clone()
+    lib = initialise(clone)
+    made = commit(initialise(lib, "deep"), "deep.txt", "better\n")
+    found = standing_of(deep.main, deep.home.place())
+    assert "commits of lib/deep that only it has: what is checked out" in found.reasons
+    plain(lib, "commit", "-q", "-am", "Take the deepest along")
+    plain(lib, "push", "-q", "origin", "HEAD:refs/heads/from-the-task")
+    plain(clone, "commit", "-q", "-am", "Take the library along")
+    deep.change(status=TaskStatus.COMPLETED)
+    error = refused(deep)
+    assert f"names commit {made[:12]} of the submodule lib/deep" in error.message
+    (push, merge) = remedies(error.hint)
+    assert merge == "sow merge 010"
+    follow(push, tmp_path)
+    deep.merge()
+    assert made in plain(tmp_path / "deepest", "for-each-ref")
 
 
 def test_the_change_of_a_submodule_can_be_given_up(site, tmp_path):
