@@ -49,10 +49,15 @@ class TaskFacts(Struct, frozen=True):
     all; empty where nothing is."""
     in_the_way: tuple[Remedy, ...] = ()
     """What helps against the refusal of its last merge, where that would be refused again."""
+    check: str = ""
+    """What its checks say of its work as it stands: `green`, `red`, or `missing` where they have
+    not judged it; empty where it has none, or they cannot be run."""
     ended: str = ""
     """The cause of its last job, where that has come to nothing; else empty."""
     ended_verb: str = ""
     """What that job was to do."""
+    ended_job: int = 0
+    """The number of that job."""
     was_together: bool = False
     """Whether that job was to merge other tasks with it."""
     vain_reviews: int = 0
@@ -119,5 +124,7 @@ class Facts(Struct, frozen=True):
     """Whether the last check of the whole passed, on the work as it is now."""
     check_is_red: bool = False
     """Whether it did not, on the work as it is now."""
+    check_job: int = 0
+    """The job of the last check of the whole, where that was red; 0 where none is known."""
     check_is_outdated: bool = False
     """Whether the last check passed on that work, by other command lines than are written now."""

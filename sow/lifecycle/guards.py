@@ -12,6 +12,7 @@ from sow.lifecycle import merge_ways, task_ways
 from sow.lifecycle.circles import circle_broken, in_circles
 from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
 from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.stages import ProjectType
 from sow.lifecycle.whole_verdict import CORRECT, review_accepts, review_corrects
 
 
@@ -101,12 +102,21 @@ def _plan_approved(facts: Facts) -> Sequence[Remedy]:
 def _checks_green(facts: Facts) -> Sequence[Remedy]:
     if facts.check_is_green or not facts.has_checks:
         return ()
+    if facts.type == ProjectType.QUICK:  # it has no state of its own after the tasks' end
+        left = _tasks_ended(facts) or _merged(facts)
+        if left:
+            return left
     if not facts.check_is_red:
         return (Remedy(CHECK, _why_unchecked(facts)),)
+    shown = f"; `sow job logs {facts.check_job}` has what it printed" if facts.check_job else ""
+    red = f"a check is red on the work as it is now{shown}"
+    again = Remedy(CHECK, "or it was the machine's fault")
+    if facts.type == ProjectType.QUICK:
+        return Remedy(MEND_TASK, red), again
     return (
-        Remedy(CORRECT, "a check is red on the work as it is now; the file says what to mend"),
+        Remedy(CORRECT, f"{red}; the file says what to mend"),
         Remedy(MEND_TASK, "or a task mends it at once"),
-        Remedy(CHECK, "or it was the machine's fault"),
+        again,
     )
 
 

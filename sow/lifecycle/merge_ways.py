@@ -14,6 +14,8 @@ MOST_NAMED = 8
 """How many tasks one command names: it is to be read, and who runs it asks again."""
 CONFLICT, RED = "merge_conflict", "check_failed"
 """The causes by which a merge comes to nothing."""
+UNCHECKED = ("red", "missing")
+"""What its checks say of work that is not to be accepted yet."""
 
 
 def merges(tasks: Sequence[TaskFacts]) -> list[Remedy]:
@@ -75,7 +77,7 @@ def _made_mergeable(task: TaskFacts) -> Remedy:
     why = {
         "gone": "is in no branch here; it is to be made again",
         "conflict": "conflicts with the project's branch",
-    }.get(task.clone, f"makes a check red{because(task)}")
+    }.get(task.clone, f"makes a check red{because(task)}{log_of(task)}")
     return Remedy(f"sow task reopen {task.id}", f"the work of task {task.id} {why}")
 
 
@@ -121,6 +123,7 @@ def can_be_merged(task: TaskFacts) -> bool:
     if not task.has_clone or not task.is_free or task.clone in ("gone", "conflict"):
         return False
     accepted = task.verdict == "accepted" and task.verdict_holds and not task.feedback_is_open
+    accepted = accepted and task.check not in UNCHECKED
     if not task.is_unmerged and not (task.status == "needs_review" and accepted):
         return False
     failed = task.ended_verb == "merge" and task.ended in (CONFLICT, RED)
@@ -131,6 +134,12 @@ def updated(task: TaskFacts) -> Remedy:
     """Return what brings the project's branch into the clone of work that conflicts with it."""
     why = f"the work of task {task.id} conflicts with the project's branch"
     return Remedy(f"sow clone update {task.id}", why)
+
+
+def log_of(task: TaskFacts) -> str:
+    """Return what shows why a check was red that a task's last job has run, as a sentence's end."""
+    is_check = task.ended == RED and task.ended_job
+    return f"; `sow job logs {task.ended_job}` has all of it" if is_check else ""
 
 
 def because(task: TaskFacts) -> str:

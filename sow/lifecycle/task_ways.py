@@ -8,12 +8,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from sow.lifecycle.circles import in_circles
 from sow.lifecycle.facts import TaskFacts
-from sow.lifecycle.merge_ways import MOST_NAMED, RED, because, can_be_merged, merges, updated
+from sow.lifecycle.merge_ways import (
+    MOST_NAMED,
+    RED,
+    because,
+    can_be_merged,
+    log_of,
+    merges,
+    updated,
+)
 from sow.lifecycle.remedy import Remedy
 from sow.lifecycle.whole_verdict import ENOUGH
 
 SOLVE = "Solve the conflicts of the merge that is under way in your clone, and commit it."
 GO_ON = '"Go on."'
+PRINTED = '"<what the check has printed>"'
 TRUST = "sow trust"
 IN_CLONES = ("always", "asked")
 """When whoever begins works in a clone, which holds what the task depends on."""
@@ -140,7 +149,7 @@ def _judged(tasks: Iterable[TaskFacts], by_id: Mapping[str, TaskFacts]) -> Itera
     """
     unjudged = []
     for task in tasks:
-        found = _followed(task)
+        found = _checked(task) or _followed(task)
         if found is None and task.vain_reviews >= ENOUGH:
             yield from _judged_by_oneself(task)
         elif found is None:
@@ -167,6 +176,22 @@ def _in_parts(tasks: Sequence[TaskFacts]) -> Iterator[Sequence[TaskFacts]]:
     """Yield tasks in parts that one command names."""
     for start in range(0, len(tasks), MOST_NAMED):
         yield tasks[start : start + MOST_NAMED]
+
+
+def _checked(task: TaskFacts) -> Remedy | None:
+    """Return what follows for work that its checks have not passed; None where that is no matter.
+
+    It comes before a review: a check costs less, and red work goes back in any case.
+    """
+    if task.clone in ("gone", "conflict") or task.feedback_is_open:
+        return None
+    if task.check == "missing":
+        why = f"task {task.id} is done, and not checked as it stands"
+        return Remedy(f"sow task check {task.id}", why)
+    if task.check == "red":
+        shown = log_of(task) or f"; `sow task show {task.id}` has its last lines"
+        return _given(task, PRINTED, f"a check of task {task.id} is red{because(task)}{shown}")
+    return None
 
 
 def _followed(task: TaskFacts) -> Remedy | None:
@@ -226,8 +251,8 @@ def _accepted(task: TaskFacts) -> Remedy:
     if not task.has_clone:
         return Remedy(f"sow task set {task.id} status completed", f"task {task.id} is accepted")
     if task.ended == RED:
-        why = f"the check of merging task {task.id} is red{because(task)}"
-        return _given(task, '"<what the check has printed>"', why)
+        why = f"the check of merging task {task.id} is red{because(task)}{log_of(task)}"
+        return _given(task, PRINTED, why)
     return updated(task)
 
 

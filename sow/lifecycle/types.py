@@ -139,7 +139,10 @@ QUICK = _lifecycle(
         "complete",
         "executing",
         COMPLETED,
-        (g.HAS_TASK, g.TASKS_ENDED, g.MERGED, g.OUTPUTS_KEPT, g.FEEDBACK_SETTLED),
+        (
+            *(g.HAS_TASK, g.TASKS_ENDED, g.MERGED),
+            *(g.CHECKS_GREEN, g.OUTPUTS_KEPT, g.FEEDBACK_SETTLED),
+        ),
     ),
 )
 

@@ -107,7 +107,8 @@ def _with_project(
     branches = Branches(workspace, project, tasks, errors.append)
     queue = Queue()
     if os.path.lexists(workspace.queue_db):
-        has_left = any(is_left(task, branches) for task in tasks)
+        is_red = project.check is not UNSET and not project.check.passed
+        has_left = is_red or any(is_left(task, branches) for task in tasks)
         read = partial(
             _queue,
             caller,
@@ -131,6 +132,7 @@ def _with_project(
         errors.append,
         reviews=[task for task in tasks if is_review(task)],
         runs=queue.review_runs,
+        check_job=queue.last_check,
     )
     return Situation(
         reader=found.reader,

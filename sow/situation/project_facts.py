@@ -15,7 +15,7 @@ from sow.config.origin import REPOSITORY
 from sow.errors import SowError
 from sow.ids import TaskId
 from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
-from sow.lifecycle.stages import WHOLE_PHASE
+from sow.lifecycle.stages import WHOLE_PHASE, ProjectType
 from sow.paths import Workspace
 from sow.schema.config import ApproveRule
 from sow.schema.project import Artifact, Project, ProjectCheck
@@ -27,7 +27,8 @@ from sow.state.plan_wait import open_phases
 from sow.state.project_feedback import open_feedback
 
 JUDGED = ("reviewing", "finalizing")
-"""The states in which it matters whether the work is still what was judged, or checked."""
+"""The states in which it matters whether the work is still what was judged, or checked; of a quick
+project, which is checked alone, it always matters."""
 REVIEW_OF = "review_of"
 """The key of a task's metadata that names the work under review (`sow.calls.whole_review`)."""
 
@@ -47,11 +48,12 @@ def project_facts(
     *,
     reviews: Sequence[Task] = (),
     runs: Mapping[TaskId, int] = {},
+    check_job: int = 0,
 ) -> Facts:
     """Return how a project stands; `tell` hears of what cannot be found out.
 
     `tasks` are those that the guards count, `reviews` those of the reviews of the whole, and
-    `runs` says how often each of these was run.
+    `runs` says how often each of these was run. `check_job` has run the last check of the whole.
     """
     work = _work(workspace, project, tell)
     review = None if project.review is UNSET else project.review
@@ -77,6 +79,7 @@ def project_facts(
         has_checks=bool(checks.of_project),
         check_is_green=judged is not None and _is_green(checks, judged),
         check_is_red=judged is not None and not judged.passed and _is_as_written(checks, judged),
+        check_job=check_job,
         check_is_outdated=judged is not None and not _is_as_written(checks, judged),
     )
 
@@ -110,7 +113,7 @@ def _has_batches(configuration: Configuration | None) -> bool:
 def _work(workspace: Workspace, project: Project, tell: Callable[[SowError], None]) -> str:
     """Return what tells the work as it is now from another, where anybody asks."""
     is_judged = project.review is not UNSET or project.check is not UNSET
-    if not is_judged or project.standing not in JUDGED:
+    if not is_judged or not (project.standing in JUDGED or project.kind is ProjectType.QUICK):
         return ""
     from sow.clones.whole_work import work_of  # git reads the whole checkout
 

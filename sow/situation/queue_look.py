@@ -7,6 +7,8 @@ for that. Changes nothing.
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.errors import SowError
@@ -32,6 +34,11 @@ MOST_SEEN = 100
 """How many live jobs are looked at closely: more agents at once is no machine's."""
 
 
+def is_red(project: Project) -> bool:
+    """Whether the last check of the whole has failed."""
+    return project.check is not UNSET and not project.check.passed
+
+
 class QueueLook:
     """One look at the records of a project."""
 
@@ -48,6 +55,7 @@ class QueueLook:
         self._database = database
         self._configuration = configuration
         self._project = ProjectId(project.id)
+        self._is_red = is_red(project)
         self._tasks = tasks
 
     def queue(
@@ -68,6 +76,7 @@ class QueueLook:
             vain_reviews=self._vain_reviews(last),
             review_runs=self._review_runs(last),
             refused_merges=self._refused_merges(last),
+            last_check=self._last_check(),
             owed=self._owed(),
             batches=driven,
             paused_since=self._paused_since() if is_needed else "",
@@ -123,6 +132,11 @@ class QueueLook:
         refused = [task for task, job in last.items() if job.cause is Cause.MERGE_REFUSED]
         count = jobs.refused_merges
         return {task: count(self._database, self._project, task) for task in refused}
+
+    def _last_check(self) -> int:
+        """Return the job whose log says why the last check of the whole was red; 0 for none."""
+        last = jobs.last_job(self._database, self._project, TaskId("")) if self._is_red else None
+        return last.id if last is not None and last.cause is Cause.CHECK_FAILED else 0
 
     def _owed(self) -> list[tuple[TaskId, JobId]]:
         """Return whose outcome was told to nobody, or whose status is still to be written."""

@@ -72,6 +72,8 @@ class Queue(Struct, frozen=True):
     """How often a reviewer of the whole was run to an end, of each such task that has ended."""
     refused_merges: "Mapping[TaskId, int]" = {}
     """How many merges were refused one after the other, of each task whose newest job is one."""
+    last_check: int = 0
+    """The newest check of the whole, where the last one that came to an end was red; else 0."""
     owed: Sequence[tuple[TaskId, JobId]] = ()
     """The tasks of which an outcome was told to nobody, with the job; no task of the project's."""
     batches: Sequence[BatchNow] = ()

@@ -42,6 +42,7 @@ BLOCKING = (
     "sow agent wait",
     "sow merge",
     "sow project check",
+    "sow task check",
     "sow batch run",
     "sow batch wait",
 )

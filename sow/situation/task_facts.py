@@ -25,6 +25,7 @@ from sow.schema.task import ReviewVerdict, Task, TaskStatus
 from sow.situation.branches import Branches
 from sow.situation.obstacles import is_in_merge, merge_now
 from sow.situation.situation import Queue
+from sow.situation.task_checks import word_of_checks
 from sow.state.lifecycle import approved_units, unit_content
 from sow.state.plan_wait import waits
 
@@ -122,6 +123,7 @@ class TaskLook:
             "can_resume": not task.session_started or self._can_resume(task),
             "feedback_is_open": _has_open_feedback(task),
             "clone": self._clone(task, is_in_conflict=merge.is_in_conflict),
+            "check": self._checks(task, last),
             "in_the_way": merge.in_the_way,
         }
 
@@ -134,6 +136,12 @@ class TaskLook:
             holds = task.review.at >= task.updated_at
         accepted = task.review.verdict is ReviewVerdict.ACCEPTED
         return {"verdict": "accepted" if accepted else "corrections", "verdict_holds": holds}
+
+    def _checks(self, task: Task, last: Job | None) -> str:
+        config = self._configuration
+        if config is None or task.status is not TaskStatus.NEEDS_REVIEW:
+            return ""
+        return word_of_checks(task, last, config.checks, self._branches)
 
     def _can_resume(self, task: Task) -> bool:
         """Whether the executor that made a task's session can go on with it."""
@@ -200,6 +208,7 @@ def _ending(task: Task, last: Job | None) -> dict[str, object]:
     return {
         "ended": cause.value,
         "ended_verb": last.verb.value,
+        "ended_job": last.id,
         "was_together": len(last.tasks) > 1,
         "ended_words": reason or CAUSES[cause].words,
         "budget": _raised(last) if cause is Cause.BUDGET_REACHED else "",

@@ -17,6 +17,7 @@ from journeys.zero_context import Newcomer
 BRANCHES = {
     "standard": "main",
     "standard by batches": "main",
+    "quick": "main",
     "exploration": "explore/sign-in",
     "design": "design/sign-in",
     "breakdown": "breakdown/sign-in",
@@ -97,6 +98,8 @@ def begin(site: Site, kind: str) -> Newcomer:
         git(site, "add", "-A")
         git(site, "commit", "-qm", "settings")
         site.sow("trust", "--yes")
+        if kind == "quick":  # `sow next` names no type, and takes it from the branch's name
+            site.sow("project", "new", "Sign-in", "--type", "quick")
     else:
         git(site, "switch", "-q", "-c", BRANCHES[kind])
     return Newcomer(site, ANSWERS, FILES)

@@ -61,6 +61,7 @@ class World:
             feedback_is_open=False,
             is_unmerged=in_clone and status == "completed",
             clone="",
+            check="missing" if self.task(task_id).check else "",
             ended="",
             ended_verb="",
             vain_reviews=0,
@@ -196,6 +197,7 @@ def set_task(world: World, words: Sequence[str]) -> None:
         return
     assert words[1:] == ["status", "completed"], words
     assert task.verdict == "accepted", task
+    assert task.check not in ("red", "missing"), task
     assert not task.has_clone, task
     world.change(task.id, status="completed", has_session=False)
 
@@ -203,6 +205,7 @@ def set_task(world: World, words: Sequence[str]) -> None:
 def merge(world: World, words: Sequence[str]) -> None:
     tasks = [world.task(word) for word in words]
     for task in tasks:
+        assert task.is_unmerged or task.check not in ("red", "missing"), task
         accepted = task.status == "needs_review" and task.verdict == "accepted"
         assert task.is_unmerged or (accepted and task.verdict_holds), task
         assert task.has_clone, task
@@ -316,6 +319,15 @@ def check(world: World, _: Sequence[str]) -> None:
     world.facts = replace(world.facts, check_is_green=is_green, check_is_red=not is_green)
 
 
+def check_task(world: World, words: Sequence[str]) -> None:
+    task = world.task(words[0])
+    assert task.status == "needs_review", task
+    assert not is_taken(task), task
+    assert task.clone != "gone", task
+    assert task.check == "missing", "it was checked as it stands"
+    world.change(task.id, check="green" if world.chance.random() < 0.6 else "red")
+
+
 def advance(world: World, words: Sequence[str]) -> None:
     """Take the project along an event, all of whose guards are met."""
     facts = world.facts
@@ -337,6 +349,7 @@ COMMANDS: Mapping[str, Act] = {
     "task add": add_task,
     "task import": add_task,
     "task set": set_task,
+    "task check": check_task,
     "task reopen": reopen,
     "agent spawn": spawn,
     "agent resume": resume,
