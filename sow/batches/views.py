@@ -84,22 +84,38 @@ def detail_of(
     *,
     rests: bool,
     waits: str = "",
+    now: float,
     has_worker: bool = True,
+    first: Mapping[str, str] = {},
 ) -> BatchDetail:
     """Return a batch with its items; without a plan as they were told of last.
 
-    `seen` is what the look has read of tasks that the plan comes from.
+    `seen` is what the look has read of tasks that the plan comes from. `first` has the command
+    that helps by each task whose next step would be refused again.
     """
     standings = standings_of(database, batch, plan)
     short = view_of(batch, [found.state for found in standings], rests=rests, waits=waits)
-    totals = _totals(database, batch)
+    totals = _totals(database, batch, now=now)
     items = tuple(
-        _item(workspace, database, batch, found, seen, totals.get(TaskId(found.task), NOTHING))
+        _item(
+            workspace,
+            database,
+            batch,
+            _with_command(found, first),
+            seen,
+            totals.get(TaskId(found.task), NOTHING),
+        )
         for found in standings
     )
     fields = {name: getattr(short, name) for name in BatchView.__struct_fields__}
     policy = msgspec.to_builtins(batch.policy)
     return BatchDetail(**fields, policy=policy, items=items, has_worker=has_worker)
+
+
+def _with_command(found: Standing, first: Mapping[str, str]) -> Standing:
+    """Return where an item stands, with the command that helps first where there is such a one."""
+    command = first.get(found.task, "") if found.state is ItemState.NEEDS_PERSON else ""
+    return msgspec.structs.replace(found, command=command or found.command)
 
 
 def standings_of(database: Database, batch: Batch, plan: Plan | None) -> Sequence[Standing]:
@@ -149,10 +165,10 @@ class Total(msgspec.Struct, frozen=True):
 NOTHING = Total()
 
 
-def _totals(database: Database, batch: Batch) -> Mapping[TaskId, Total]:
+def _totals(database: Database, batch: Batch, *, now: float) -> Mapping[TaskId, Total]:
     found = {
         TaskId(row["task_id"]): Total(row["jobs"], row["attempts"], row["seconds"] or 0.0)
-        for row in batches.totals_of(database, batch.id)
+        for row in batches.totals_of(database, batch.id, now=now)
     }
     for row in batches.used_in(database, batch.id):
         task_id = TaskId(row["task_id"])

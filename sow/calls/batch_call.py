@@ -147,7 +147,8 @@ def make_or_attach(caller: Caller, database: Database, wanted: Wanted) -> Made |
     if not meant:
         last = batches.last_batch(database, project_id, wanted.selection)
         return None if last is None else Made(last, attached=True)
-    _refuse_unplanned(caller, meant, override=wanted.policy.before_approval)
+    if not wanted.policy.before_approval:
+        _refuse_unplanned(caller, meant, "sow batch run")
     _refuse_unkept(caller, wanted.policy, meant)
     try:
         batch = _insert(caller, database, project_id, wanted, meant)
@@ -325,12 +326,13 @@ def find(caller: Caller, database: Database | None, name: str | None) -> Batch:
     return newest[0]
 
 
-def _refuse_unplanned(caller: Caller, task_ids: Sequence[TaskId], *, override: bool) -> None:
+def _refuse_unplanned(caller: Caller, task_ids: Sequence[TaskId], override: str) -> None:
     """Refuse tasks that may not begin before the project's plan. Raises BeforeApproval."""
-    if not override:
-        refuse_before_approval(
-            caller.workspace, lambda: [read_task(caller.workspace, task) for task in task_ids]
-        )
+    refuse_before_approval(
+        caller.workspace,
+        lambda: [read_task(caller.workspace, task) for task in task_ids],
+        override=override,
+    )
 
 
 def add(
@@ -354,7 +356,8 @@ def add(
     new = [task_id for task_id in dict.fromkeys(meant) if task_id not in known]
     if not new:
         return
-    _refuse_unplanned(caller, new, override=before_approval)
+    if not before_approval:
+        _refuse_unplanned(caller, new, "sow batch run")
     with database.transaction():
         current = batches.get_batch(database, batch.id)
         _refuse_ended(current)

@@ -19,7 +19,13 @@ class BeforeApproval(StateError):
     """Tasks are to begin that the project's plan is about, and the plan has not begun."""
 
     def __init__(
-        self, task_ids: Sequence[str], project: Project, phases: Sequence[str], *, is_approved: bool
+        self,
+        task_ids: Sequence[str],
+        project: Project,
+        phases: Sequence[str],
+        *,
+        is_approved: bool,
+        override: str,
     ) -> None:
         tasks = f"task{'s' if len(task_ids) > 1 else ''} {', '.join(task_ids)}"
         plan = "approved, and not begun" if is_approved else "not approved as it stands"
@@ -27,7 +33,7 @@ class BeforeApproval(StateError):
             f"{tasks} cannot begin: the project is {project.standing}, and its plan is {plan}",
             hint=f"{_way_on(phases, is_approved=is_approved)} Only tasks that the plan rests on"
             " begin before it, in a phase such as discovery. A person at a terminal can override"
-            f" that: `sow agent spawn {' '.join(task_ids)} --before-approval`.",
+            f" that: `{override} {' '.join(task_ids)} --before-approval`.",
         )
         self.task_ids = tuple(task_ids)
 
@@ -40,20 +46,28 @@ def _way_on(phases: Sequence[str], *, is_approved: bool) -> str:
     return "Approve the plan and begin it: `sow approve plan && sow advance`."
 
 
-def refuse_before_approval(workspace: Workspace, tasks: Callable[[], Sequence[Task]]) -> None:
-    """Raise BeforeApproval where some tasks have to wait for the project's plan."""
+def refuse_before_approval(
+    workspace: Workspace, tasks: Callable[[], Sequence[Task]], *, override: str
+) -> None:
+    """Raise BeforeApproval where some tasks have to wait for the project's plan.
+
+    `override` is the command that begins them all the same, up to its tasks.
+    """
     project = read_project(workspace)
     if waits_for_plan(project.kind, project.standing, ""):
         waiting = [task.id for task in tasks() if waits(project, task)]
         if waiting:
-            raise refusal(workspace, waiting)
+            raise refusal(workspace, waiting, override=override)
 
 
-def refusal(workspace: Workspace, task_ids: Sequence[str]) -> BeforeApproval:
+def refusal(
+    workspace: Workspace, task_ids: Sequence[str], *, override: str = "sow agent spawn"
+) -> BeforeApproval:
     """Return the error that refuses to begin some tasks, with the command that leads on."""
     # It reads every task; a call that is not refused has no need of it.
     from sow.state.lifecycle import counted_tasks, is_plan_approved
 
     project, tasks = read_project(workspace), counted_tasks(workspace)
     is_approved = is_plan_approved(workspace, project, tasks)
-    return BeforeApproval(task_ids, project, open_phases(project, tasks), is_approved=is_approved)
+    phases = open_phases(project, tasks)
+    return BeforeApproval(task_ids, project, phases, is_approved=is_approved, override=override)

@@ -4,6 +4,7 @@ Owns these lines, and how a command that waits for a batch speaks and goes away.
 """
 
 import shlex
+from collections.abc import Mapping
 from contextlib import closing
 
 import click
@@ -11,6 +12,8 @@ import msgspec
 
 from sow.batches.gathering import Seen
 from sow.batches.views import detail_of, listed, standings_of, view_of
+from sow.calls.batch_deeds import Work
+from sow.calls.batch_refusals import refusals_now
 from sow.calls.batch_wait import BatchLook, look_surely, wait_for_batch
 from sow.calls.caller import Caller
 from sow.cli.batch_progress import BatchProgress
@@ -22,6 +25,7 @@ from sow.errors import ExitCode
 from sow.ids import BatchId
 from sow.jobs import batches, workers
 from sow.jobs.database import Database, open_queue
+from sow.lifecycle.refusal_steps import after
 from sow.schema.batch import Batch, label_of
 from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
 from sow.terminal_text import printable, printable_lines
@@ -78,7 +82,9 @@ def show(caller: Caller, database: Database, found: BatchLook, options: WaitOpti
         found.seen,
         rests=found.rests,
         waits=ELSEWHERE if found.is_elsewhere else "",
+        now=caller.now(),
         has_worker=bool(workers.staff(database, caller.workspace)),
+        first=_first_commands(caller, database, found),
     )
     goes_on = detail.exit_code == ExitCode.STILL_RUNNING
     if goes_on and options.detach:  # it was to be queued, and it is
@@ -90,6 +96,16 @@ def show(caller: Caller, database: Database, found: BatchLook, options: WaitOpti
         if goes_on:
             click.echo(_waiting(found.batch.label, options))
     return detail.exit_code
+
+
+def _first_commands(caller: Caller, database: Database, found: BatchLook) -> Mapping[str, str]:
+    """Return what helps each item whose next step would be refused again, as `sow next` does."""
+    if found.plan is None or found.batch.state.has_ended:
+        return {}
+    work = Work(caller, database, caller.load_configuration(), found.batch)
+    refused = refusals_now(work, found.seen)
+    helps = {task: after(error) for task, error in refused.items() if error is not None}
+    return {task: steps[0].command for task, steps in helps.items() if steps}
 
 
 def short_of(caller: Caller, database: Database, batch: Batch, seen: Seen) -> BatchView:

@@ -132,7 +132,7 @@ def _set(task_id: str, field: str, value: str, *, cancel_job: bool, as_json: boo
     if not own and field in ("status", "depends_on"):
         _release_waiting(workspace)
         _stir_batch(workspace, changed)
-    shown = changed.status if field == "status" else value
+    shown = changed.status if field == "status" else value or "none"
     _print(workspace, changed, f"Task {task_id}: {field} is {shown}", as_json=as_json)
     if why:
         click.echo(f"Note: completed counts as needs_review here: {why}", err=True)

@@ -280,20 +280,22 @@ def _batch_budget(budgets: str | None) -> Amounts | None:
     return None if bound is None else bound.batch
 
 
-def totals_of(database: Database, batch_id: BatchId) -> list[sqlite3.Row]:
+def totals_of(database: Database, batch_id: BatchId, *, now: float) -> list[sqlite3.Row]:
     """Return for each task of a batch what its jobs have taken together.
 
-    The attempts are those of agents: a check or a merge tries nothing again.
+    The attempts are those of agents: a check or a merge tries nothing again. One that runs
+    counts until `now`.
     """
     return database.rows(
         """
         select task_id, count(distinct job.id) as jobs,
             count(case when job.executor_name <> '' then number end) as attempts,
-            sum(attempt.ended_at - coalesce(attempt.started_at, attempt.created_at)) as seconds
+            sum(max(0, coalesce(attempt.ended_at, :now)
+                - coalesce(attempt.started_at, attempt.created_at))) as seconds
         from job left join attempt on attempt.job_id = job.id
-        where batch = ? group by task_id
+        where batch = :batch group by task_id
         """,
-        (batch_id,),
+        {"batch": batch_id, "now": now},
     )
 
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 from sow.ids import ProjectId
 from sow.jobs import records
 from sow.jobs.database import Database
+from sow.schema.batch import label_of
 from sow.schema.budget import Amounts, Budgets, Measure, ScopeKind
 from sow.schema.change import ChangeData, ChangeKind
 from sow.schema.job import LIVE_STATES, Job
@@ -82,6 +83,8 @@ class Scope(Struct, frozen=True):
     budget: Amounts
     values: Mapping[str, str]
     """What its condition asks for."""
+    label: str = ""
+    """What a command calls it, where that is not its name: a batch that goes on has one."""
 
 
 class Account(Struct, frozen=True):
@@ -134,7 +137,20 @@ def scopes_of(job: Job) -> Iterator[Scope]:
 
 def accounts_of(database: Database, job: Job, *, now: float) -> list[Account]:
     """Return how each measure of each budget stands that binds a job."""
-    return [account for scope in scopes_of(job) for account in _accounts(database, scope, now)]
+    scopes = [_labelled(database, scope) for scope in scopes_of(job)]
+    return [account for scope in scopes for account in _accounts(database, scope, now)]
+
+
+def _labelled(database: Database, scope: Scope) -> Scope:
+    if scope.kind is not ScopeKind.BATCH:
+        return scope
+    row = database.row(
+        "select name, ended_at from batch where id = cast(? as integer)", (scope.name,)
+    )
+    if row is None:
+        return scope
+    label = label_of(int(scope.name), row["name"], has_ended=row["ended_at"] is not None)
+    return msgspec.structs.replace(scope, label=label)
 
 
 def standing_of(

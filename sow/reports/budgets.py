@@ -19,7 +19,7 @@ def reached_budget(account: Account) -> ReachedBudget:
     """Return what is put on record of a budget that is reached."""
     scope, measure = account.scope, account.measure
     total = structs.replace(scope.budget, **{measure.value: enough(account)})
-    return ReachedBudget(kind=scope.kind, name=scope.name, enough=total)
+    return ReachedBudget(kind=scope.kind, name=scope.label or scope.name, enough=total)
 
 
 def option_of(reached: ReachedBudget | None) -> str:
@@ -70,7 +70,7 @@ def scope_words(account: Account) -> str:
         case ScopeKind.EXECUTOR:
             return f"executor {account.scope.name}"
         case ScopeKind.BATCH:
-            return f"batch {account.scope.name}"
+            return f"batch {account.scope.label or account.scope.name}"
         case ScopeKind.PROJECT:
             return "the project"
 

@@ -52,7 +52,7 @@ class ReachedBudget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     kind: ScopeKind
     name: str = ""
-    """The task's id, the executor's name, the batch's number; empty of the project."""
+    """The task's id, the executor's name, the batch's name or number; empty of the project."""
     enough: Amounts
     """A new total with which it goes on."""
 

@@ -1,13 +1,19 @@
 """A hint calls a batch by its name, as long as that names it alone."""
 
 import pytest
-from calls.batch_desk import begin
+from calls.batch_desk import begin, turn
 from calls.desk import PROJECT, Desk
 from in_process import run_in_process
+from msgspec.structs import replace
+from reports.job_cases import NOW
 
 from sow.calls.batch_call import NameIsTaken, Wanted, make_or_attach, selection_of
+from sow.calls.batch_deeds import Work
 from sow.jobs import batches
+from sow.jobs.budgets import accounts_of
+from sow.reports.budgets import account_words, raise_words
 from sow.schema.batch import BatchPolicy, label_of
+from sow.schema.budget import Amounts, Budgets
 
 
 def make(desk: Desk, name: str, *tasks: str) -> None:
@@ -63,3 +69,31 @@ def test_no_two_batches_that_go_on_have_one_name(desk: Desk) -> None:
     assert "`sow batch add night TASK`" in caught.value.hint
     make(desk, "night", "010")  # the same call finds its own
     assert [found.name for found in batches.going_on(desk.database, PROJECT)] == ["night"]
+
+
+def test_a_budget_names_the_batch_that_it_is_of(desk: Desk) -> None:
+    desk.task("010")
+    wanted = Wanted(selection_of(("010",), None), BatchPolicy(budget=Amounts(usd=1.0)), "night")
+    made = make_or_attach(desk.caller, desk.database, wanted)
+    assert made is not None
+    job = desk.insert(batch=made.batch.id, budgets=Budgets(batch=Amounts(usd=1.0)))
+    (account,) = accounts_of(desk.database, job, now=NOW)
+    assert account_words(account).startswith("the budget of batch night is reached")
+    assert raise_words(account) == "Raise it: `sow batch resume night --budget usd=2`."
+    batches.change_batch(desk.database, made.batch.id, ended_at=NOW)
+    (account,) = accounts_of(desk.database, job, now=NOW)
+    assert f"batch {made.batch.id} " in account_words(account)
+
+
+def test_a_missing_program_has_the_same_command_in_the_table_and_in_next(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.task("010")
+    work = begin(desk, "010")
+    environ = {**desk.caller.environ, "PATH": "/nowhere"}
+    turn(Work(replace(desk.caller, environ=environ), desk.database, desk.config, work.batch))
+    shown = run_in_process("batch", "show", env=environ, cwd=desk.workspace.root).out
+    assert "not found" in shown or "not on PATH" in shown, shown
+    assert ": sow config edit" in shown
+    assert "sow batch resume" not in shown
+    assert "sow config edit" in run_in_process("next", env=environ, cwd=desk.workspace.root).out

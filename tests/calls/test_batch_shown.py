@@ -188,11 +188,16 @@ def test_the_time_of_an_item_is_that_of_its_attempts_and_not_of_what_it_waited_f
     leases.claim(desk.database, WorkerId("w1"), total=9, own=9, now=1000.0)
     desk.attempt(job, created_at=5000.0, started_at=5000.0, ended_at=5007.0)
     jobs.change_job(desk.database, job.id, state=JobState.DONE, ended_at=9000.0)
-    (row,) = batches.totals_of(desk.database, work.batch.id)
+    (row,) = batches.totals_of(desk.database, work.batch.id, now=0.0)
     assert (row["jobs"], row["attempts"], row["seconds"]) == (1, 1, 7.0)
+    # One that runs counts until now.
+    desk.database.run("update attempt set ended_at = null")
+    (row,) = batches.totals_of(desk.database, work.batch.id, now=5042.0)
+    assert row["seconds"] == 42.0
+    desk.database.run("update attempt set ended_at = 5007.0")
     # As of a check, which tries nothing again.
     desk.database.run("update job set executor_name = '' where id = ?", (job.id,))
-    (row,) = batches.totals_of(desk.database, work.batch.id)
+    (row,) = batches.totals_of(desk.database, work.batch.id, now=0.0)
     assert (row["attempts"], row["seconds"]) == (0, 7.0)
 
 
@@ -203,7 +208,13 @@ def test_each_state_is_read_once_for_a_look_and_its_table(
     seen = Seen(desk.workspace)
     found = look_at_batch(desk.caller, desk.database, desk.config, work.batch.id, seen)
     detail = views.detail_of(
-        desk.workspace, desk.database, found.batch, found.plan, found.seen, rests=found.rests
+        desk.workspace,
+        desk.database,
+        found.batch,
+        found.plan,
+        found.seen,
+        rests=found.rests,
+        now=desk.caller.now(),
     )
     assert len(detail.items) == 3
     assert sorted(read) == ["010", "020", "030"]

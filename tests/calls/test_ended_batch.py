@@ -30,7 +30,8 @@ REACHED = "the budget of batch 1 is reached\nRaise it: `sow batch resume 1 --bud
 def shown(work: Work) -> BatchDetail:
     workspace = work.caller.workspace
     now, plan = batch(work), look(work)
-    return detail_of(workspace, work.database, now, plan, Seen(workspace), rests=True)
+    at = work.caller.now()
+    return detail_of(workspace, work.database, now, plan, Seen(workspace), rests=True, now=at)
 
 
 def test_how_a_batch_ended_stays_whatever_becomes_of_its_tasks(desk: Desk) -> None:

@@ -96,6 +96,15 @@ def test_no_terminal_opens_a_task_of_a_plan_that_has_not_begun(desk: Desk) -> No
         open_session(desk.caller, desk.database, desk.config, TaskId("010"))
 
 
+def test_a_batch_names_its_own_option(desk: Desk) -> None:
+    desk.task("010")
+    stand(desk)
+    refused = sow(desk, "batch run --detach")
+    assert "`sow batch run 010 --before-approval`" in refused.err
+    assert "sow agent spawn" not in refused.err
+    assert sow(desk, "batch run 010 --before-approval --detach").code == 0
+
+
 def test_an_approved_plan_still_has_to_begin(desk: Desk) -> None:
     desk.task()
     stand(desk)

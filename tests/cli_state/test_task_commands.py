@@ -333,3 +333,10 @@ def test_a_folder_is_named_as_it_is_reached_from_here(begun, tmp_path, monkeypat
     assert added in shown
     told = begun("task", "show", "030", "--json").json["folder"]
     assert (tmp_path / told / "description.md").is_file()
+
+
+def test_a_list_that_is_emptied_is_told_as_none(begun):
+    begun("task", "add", "x", "--agent", "implementer")
+    begun("task", "add", "y", "--agent", "implementer", "--depends-on", "010")
+    done = begun("task", "set", "020", "depends_on", "")
+    assert done.out == "Task 020: depends_on is none\n"
