@@ -18,9 +18,10 @@ from sow.files import sync_folder
 from sow.git.git_errors import GitMissing, NoRepository
 from sow.git.run import git
 from sow.jobs.faults import SUFFIXES, put_aside_command
+from sow.jobs.giving_back import give_back
 from sow.jobs.noted_place import is_noted_here, noted_place
 from sow.jobs.putting_aside import UNPROVEN, locked_run, move_aside
-from sow.jobs.queue_files import connect, count_commit, refuse_foreign_log, refuse_unfit
+from sow.jobs.queue_files import connect, count_commit, refuse_unfit
 from sow.jobs.queue_owner import (
     JOURNAL,
     all_names,
@@ -233,11 +234,7 @@ def _put_aside(workspace: Workspace) -> None:
     log = [path.with_name(path.name + suffix) for suffix in SUFFIXES[1:]]
     folder = move_aside(path, [path] if own else [path, *log], kind=UNPROVEN)
     if own is not None:
-        os.link(own, path)
-        try:
-            refuse_foreign_log(path)
-        except QueueError:
-            move_aside(path, log, kind=UNPROVEN)
+        give_back(own, log, workspace)
     sync_folder(workspace.run)
     _tell(workspace, folder, is_back=own is not None)
 

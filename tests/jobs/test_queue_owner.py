@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -22,6 +23,19 @@ from sow.paths import Workspace
 from sow.state.kept import keeper_hooks
 
 OPENINGS = (open_queue, open_existing_queue)
+HOLDER = """
+import sys
+from pathlib import Path
+from sow.jobs.database import open_queue
+from sow.paths import Workspace
+
+database = open_queue(Workspace(Path(sys.argv[1])))
+for number in range(40):
+    database.run("insert into control values (?, ?)", (f"more-{number}", "x" * 3000))
+print("open", flush=True)
+sys.stdin.read()
+"""
+"""Has the queue's file open, with a log of its own, until its input ends."""
 
 
 @pytest.fixture
@@ -332,6 +346,32 @@ def test_the_secret_is_made_once_for_its_owner_alone(original: Workspace) -> Non
     assert path.stat().st_mode & 0o777 == 0o600
     made(original.root.with_name("another"))
     assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])
+
+
+@pytest.mark.parametrize("killed_after", [None, 0, 30], ids=["ends", "killed first", "killed"])
+def test_who_lost_the_log_of_an_own_file_writes_over_nothing_that_came_after(
+    original: Workspace, tmp_path: Path, told: list[str], killed_after: int | None
+) -> None:
+    """SQLite writes the log into a file as it closes, if that has its name and inode again."""
+    backup = shutil.copyfile(original.queue_db, tmp_path / "backup.db")
+    program = [sys.executable, "-c", HOLDER, str(original.root)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(program, text=True, **pipes) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "open\n"
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{original.queue_db}{suffix}").unlink()
+        shutil.copyfile(backup, original.queue_db)
+        for number in range(20, 80):
+            if number - 20 == killed_after:
+                holder.kill()
+            with closing(open_queue(original)) as database:
+                insert(database, f"{number:03}")
+        holder.communicate()
+    assert len(prompts(original)) == 61
+    with closing(open_queue(original)) as database:
+        assert [row[0] for row in database.rows("pragma integrity_check")] == ["ok"]
+    assert len(told) == 1
 
 
 # Files of sows without proofs
