@@ -16,7 +16,6 @@ from sow.schema.kinds import kind_of
 from sow.schema.task import CheckRecord, Task
 from sow.situation.branches import Branches
 
-
 CHECK = "check"
 """The step of a job that runs checks."""
 
