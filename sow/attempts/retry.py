@@ -96,6 +96,8 @@ def decide(
             return _once(cause, job)
         case RetryRule.ONCE_RESUMED:
             return _once(cause, job) if can_resume else Next(Step.FAIL)
+        case RetryRule.HANG:  # in a batch nobody sits there who could run it anew
+            return _once(cause, job) if can_resume or job.batch else Next(Step.FAIL)
         case RetryRule.BACKOFF:
             return _after_backoff(job, now, jitter)
         case RetryRule.QUOTA:

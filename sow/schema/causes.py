@@ -79,6 +79,10 @@ class RetryRule(StrEnum):
     FAIL = "failed at once"
     ONCE = "run again once, then failed"
     ONCE_RESUMED = "resumed once, then failed; at once where its CLI cannot resume"
+    HANG = (
+        "resumed once, then failed; where its CLI cannot resume: at once, and in a batch after one"
+        " more run from the beginning"
+    )
     BACKOFF = "run again after a growing pause, at most `retries` times"
     QUOTA = "waits until the limit resets; with `retry.on_quota: false` failed at once"
     BUDGET = "resumed with another share while something is left of the budget; then failed at once"
@@ -162,7 +166,7 @@ CAUSES: Mapping[Cause, CauseFacts] = {
     Cause.STALLED: CauseFacts(
         words="it gave no sign of life for its executor's stall_timeout",
         blame=Blame.AGENT,
-        retry=RetryRule.ONCE_RESUMED,
+        retry=RetryRule.HANG,
         remedy="See what it did last: `sow job logs {job}`. Then go on, with a hint",
         to_agent="You are run again because nothing was seen of you for so long that you were"
         " stopped. Keep clear of commands that wait for input or never end.",

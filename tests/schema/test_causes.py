@@ -81,7 +81,7 @@ def test_a_remedy_takes_only_what_advice_can_fill_in(cause: Cause) -> None:
 
 @pytest.mark.parametrize("cause", Cause)
 def test_what_is_forgiven_once_has_a_name_for_the_second(cause: Cause) -> None:
-    once = CAUSES[cause].retry in (RetryRule.ONCE, RetryRule.ONCE_RESUMED)
+    once = CAUSES[cause].retry in (RetryRule.ONCE, RetryRule.ONCE_RESUMED, RetryRule.HANG)
     assert bool(CAUSES[cause].second) is once
 
 
