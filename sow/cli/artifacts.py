@@ -13,7 +13,6 @@ import click
 
 from sow.cli import completing, completing_names
 from sow.cli.arguments import here, working_folder
-from sow.cli.lazy import LazyGroup
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
 from sow.clock import format_time, local_time
 from sow.state.authors import author_of
@@ -25,16 +24,6 @@ if TYPE_CHECKING:
     from sow.schema.project import Artifact, Project
     from sow.state.artifacts import Side
     from sow.state.output_moving import Also
-
-
-@click.group("input", cls=LazyGroup)
-def inputs() -> None:
-    """List the files that the project takes in: what it is begun from."""
-
-
-@click.group("output", cls=LazyGroup)
-def outputs() -> None:
-    """List the files that the project brings forth, and see which are approved."""
 
 
 def _side(context: click.Context) -> "Side":
@@ -147,12 +136,6 @@ def _with_verdict(workspace: "Workspace", project: "Project") -> "Also":
         return carried_over(now, work.content, work.after_move(source, moved_to).content)
 
     return also
-
-
-outputs.add_command(move)
-for group in (inputs, outputs):
-    for command in (add, list_all, remove):
-        group.add_command(command)
 
 
 def _row(view: "ArtifactView") -> tuple[str, str, str]:

@@ -4,17 +4,8 @@ import os
 
 import click
 
-from sow.cli.lazy import LazyCommand, LazyGroup
+from sow.cli.lazy import LazyGroup
 from sow.paths import display_path, user_config_path
-
-COMMANDS = {
-    "init": LazyCommand("sow.cli.config_init:init", "Make your config file, with every setting."),
-    "path": LazyCommand("sow.cli.config_show:path", "Print the path of your config file."),
-    "show": LazyCommand("sow.cli.config_show:show", "Print what is in effect, and why."),
-    "validate": LazyCommand("sow.cli.config_validate:validate", "Check your config file."),
-    "edit": LazyCommand("sow.cli.config_edit:edit", "Open your config file in your editor."),
-    "reset": LazyCommand("sow.cli.config_reset:reset", "Go back to the defaults; keep a backup."),
-}
 
 
 class ConfigGroup(LazyGroup):
@@ -28,7 +19,7 @@ class ConfigGroup(LazyGroup):
             formatter.write(f"{' ' * formatter.current_indent}Your config file: {path}\n")
 
 
-@click.group(cls=ConfigGroup, lazy_commands=COMMANDS)
+@click.group(cls=ConfigGroup, words="config")
 def config() -> None:
     """Choose which CLI plays which role.
 

@@ -13,7 +13,6 @@ import click
 from sow.cli import completing_names
 from sow.cli.arguments import here
 from sow.cli.given import read_given
-from sow.cli.lazy import LazyGroup
 from sow.cli.output import echo_json_lines, echo_table, json_option
 from sow.clock import format_time
 from sow.errors import UsageError
@@ -26,15 +25,7 @@ if TYPE_CHECKING:
     from sow.schema.project import ProjectFeedback
 
 
-@click.group(cls=LazyGroup)
-def feedback() -> None:
-    """Keep what is to be changed of the project as a whole, until it is settled.
-
-    What is to be changed of one task's work says `sow review correct`.
-    """
-
-
-@feedback.command()
+@click.command()
 @click.argument("text", required=False)
 @click.option(
     "--file",
@@ -56,7 +47,7 @@ def add(text: str | None, file: Path | None, as_json: bool) -> None:
     _print(workspace, [added], f"Feedback {added.id} is open", as_json=as_json)
 
 
-@feedback.command("list")
+@click.command("list")
 @click.option("--all", "with_settled", is_flag=True, help="What is settled, too.")
 @json_option
 def list_all(with_settled: bool, as_json: bool) -> None:
@@ -77,7 +68,7 @@ def list_all(with_settled: bool, as_json: bool) -> None:
         echo_table(("ID", "STATUS", "BY", "WORDS"), rows)
 
 
-@feedback.command()
+@click.command()
 @click.argument(
     "numbers",
     metavar="ID...",

@@ -1,31 +1,24 @@
 """A click group that imports a command's module only when that command runs.
 
 Every group of ours is one, for this is also where each call of an agent is
-asked for its right (`guarding`). Owns nothing else. Importing every
-command would cost each `sow agent log` of an agent the import of the queue,
-the tables and the configuration.
+asked for its right (`guarding`). Which commands there are is `sow.commands`.
+Importing every command would cost each `sow agent log` of an agent the import
+of the queue, the tables and the configuration.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from sow import own_variables
+from sow.commands import COMMANDS, rows_in
 from sow.errors import UsageError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-
-class LazyCommand:
-    """Where a command lies (`target`: `package.module:attribute`) and its line in the help."""
-
-    def __init__(self, target: str, help: str) -> None:
-        self.target = target
-        self.help = help
 
 
 class UnknownCommand(UsageError):
@@ -41,27 +34,31 @@ class UnknownCommand(UsageError):
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are named in a literal table."""
+    """The group of commands whose rows in `sow.commands` begin with `words`."""
 
-    def __init__(
-        self, *args: Any, lazy_commands: Mapping[str, LazyCommand] | None = None, **kwargs: Any
-    ) -> None:
+    def __init__(self, *args: Any, words: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._lazy: dict[str, LazyCommand] = dict(lazy_commands or {})
+        self._words = words
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the table's own order, which is the order of use."""
-        return [*self._lazy, *super().list_commands(ctx)]
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """Return the names in the order of the help."""
+        return [row.path[-1] for row in rows_in(self._words)]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return the command called `cmd_name`."""
-        lazy = self._lazy.get(cmd_name)
-        if lazy is None:
-            return super().get_command(ctx, cmd_name)
-        module, attribute = lazy.target.split(":")
-        command = getattr(import_module(module), attribute)
+        row = COMMANDS.get(self._words_of(cmd_name))
+        if row is None:
+            return None
+        if not row.code:
+            about = f"{row.help}\n\n{row.about}" if row.about else row.help
+            return LazyGroup(name=cmd_name, words=row.words, help=about)
+        module, name = row.code.split(":")
+        command = getattr(import_module(f"sow.cli.{module}"), name)
         assert isinstance(command, click.Command)  # noqa: S101 - the table is ours
         return command
+
+    def _words_of(self, name: str) -> str:
+        return f"{self._words} {name}".lstrip()
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -74,7 +71,7 @@ class LazyGroup(click.Group):
         if command is not None and own_variables.JOB_ID in os.environ and not ctx.resilient_parsing:
             from sow.cli.guarding import guarded
 
-            command = guarded(command, (*_words_of(ctx), name or ""))
+            command = guarded(command, tuple(self._words_of(name or "").split()))
         return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -97,31 +94,22 @@ class LazyGroup(click.Group):
         """Return the names and options that begin so, without importing any command."""
         from click.shell_completion import CompletionItem
 
-        eager = {name: command for name, command in self.commands.items() if not command.hidden}
-        helps = {name: command.get_short_help_str() for name, command in eager.items()}
-        helps |= {name: lazy.help for name, lazy in self._lazy.items()}
-        names = [name for name in self.list_commands(ctx) if name in helps]
         commands = [
-            CompletionItem(name, help=helps[name]) for name in names if name.startswith(incomplete)
+            CompletionItem(row.path[-1], help=row.help)
+            for row in rows_in(self._words)
+            if row.path[-1].startswith(incomplete)
         ]
         return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table of commands without importing any of them."""
-        rows = [(name, lazy.help) for name, lazy in self._lazy.items()]
-        for name in super().list_commands(ctx):
-            command = super().get_command(ctx, name)
-            if command is not None and not command.hidden:
-                rows.append((name, command.get_short_help_str(limit=90)))
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
-
-
-def _words_of(ctx: click.Context) -> tuple[str, ...]:
-    """Return the words that lead to a group, without `sow` itself."""
-    words: list[str] = []
-    step: click.Context | None = ctx
-    while step is not None and step.parent is not None:
-        words.insert(0, step.info_name or "")
-        step = step.parent
-    return tuple(words)
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in their sections, without importing any of them."""
+        rows = rows_in(self._words)
+        names = [row.path[-1] for row in rows]
+        for heading in dict.fromkeys(row.section for row in rows):
+            lines = [
+                (name.ljust(max(map(len, names))), row.help)
+                for name, row in zip(names, rows, strict=True)
+                if row.section == heading
+            ]
+            with formatter.section(heading):
+                formatter.write_dl(lines)

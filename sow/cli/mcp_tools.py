@@ -2,38 +2,51 @@
 
 Owns how a parameter of a command becomes an argument with a schema, and how what a client gives
 becomes a command line. The words are those of the commands' help; what may be
-given is `mcp_sources`.
+given is in its row (`sow.commands`).
 """
 
 import inspect
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import click
 
-from sow.agents.rights import REVIEWING, RIGHTS, CallingAgent, Right, may_run
-from sow.cli.mcp_sources import (
-    JUDGING,
-    JUDGING_WHOLE,
-    LEADING,
-    MEANINGS,
-    REPORTING,
-    SOURCES,
-    Source,
-)
+from sow import commands
+from sow.agents.rights import REVIEWING, CallingAgent, may_run
+from sow.commands import CALLABLE, AgentTool, Command, Right
 from sow.config.durations import parse_duration, write_duration
 from sow.mcp_server.tool import Arguments, Line, Tool, fit_text, fit_word
 
-ENDS_WORK = frozenset(
-    {
-        *(("project", "finish"), ("project", "abandon"), ("task", "abandon"), ("task", "remove")),
-        *(("agent", "cancel"), ("batch", "cancel"), ("job", "cancel"), ("clone", "remove")),
-        *(("input", "remove"), ("output", "remove"), ("batch", "remove"), ("refs", "remove")),
-    }
-)
-KEEPS_LAST = frozenset({("log",), ("task", "log"), ("task", "output"), ("job", "logs")})
-"""The commands whose last results are the newest."""
 MARKS = "!<~"
+MEANINGS: Mapping[str, str] = {
+    "name": "Its name.",
+    "field": "The field.",
+    "value": "Its new value; lists are written a,b.",
+    "text": "The text.",
+    "task": "The task's id, such as 010.",
+    "tasks": "The tasks' ids, such as 010.",
+    "job": "The job's number.",
+    "jobs": "The jobs' numbers.",
+    "batch": "The batch's number or name; the newest without it.",
+    "agent": "The role, such as implementer.",
+    "prompt": "What the agent should do next.",
+    "answer": "The answer to its question.",
+    "entries": "The tasks: a list in YAML, or JSON with a task a line.",
+    "findings": "What is to be changed, in Markdown.",
+    "description": "What is to be done, in Markdown.",
+    "event": "The event; the awaited one without it.",
+    "names": "`plan`, paths of documents, or ids of work units.",
+    "path": "The file's path in the repository.",
+    "ids": "Their numbers.",
+    "checks": "Names of checks; the default ones without it.",
+    "query": "The words to look for, between spaces.",
+    "document": "Its id in `knowledge list`, the beginning of one, or a path.",
+    "url": "Where it is: an address, or a repository's folder.",
+    "reference": "The reference's id.",
+    "references": "The references' ids; all without it.",
+    "executors": "Their names; all without it.",
+}
+"""What an argument is that is no option of its command, or whose option speaks of a file."""
 
 
 class Taken(NamedTuple):
@@ -45,7 +58,7 @@ class Taken(NamedTuple):
     from_stdin: bool
     is_word: bool
     """Whether it is one word of a parameter that holds several."""
-    words: tuple[str, ...] = ()
+    words: Sequence[str] = ()
 
     @property
     def is_list(self) -> bool:
@@ -62,35 +75,52 @@ def tools_for(
     With `leading`, of those that are for orchestrators, only what leads a project.
     No call of a tool waits longer than `bound`, in seconds.
     """
-    sources = _sources_for(agent)
-    if leading and (agent is None or (agent.orchestrates and not agent.reviews)):
-        sources = [source for source in sources if source.command in LEADING]
-    return [tool_of(root, source, agent.task_id if agent else "", bound) for source in sources]
+    own_task = agent.task_id if agent else ""
+    leads_only = leading and (agent is None or (agent.orchestrates and not agent.reviews))
+    return [
+        tool_of(root, row, tool, own_task, bound)
+        for row, tool in _offered_to(agent)
+        if not leads_only or (isinstance(tool, commands.Tool) and tool.leads)
+    ]
 
 
-def _sources_for(agent: CallingAgent | None) -> list[Source]:
-    if agent is None:
-        return list(SOURCES)
+def _offered_to(agent: CallingAgent | None) -> Iterator[tuple[Command, commands.Tool | AgentTool]]:
+    """Yield the rows that somebody is offered as tools, each with what it takes then."""
+    duties = _duties(agent)
+    for words, row in CALLABLE.items():
+        if agent is not None and not may_run(agent, words):
+            continue
+        if not duties:
+            if isinstance(row.tool, commands.Tool):
+                yield row, row.tool
+            continue
+        for tool in row.agent_tools:
+            if duties & set(tool.offered_for):
+                yield row, tool
+
+
+def _duties(agent: CallingAgent | None) -> set[str]:
+    """Return what an agent does in its job; nothing for who leads: a person, an orchestrator."""
+    if agent is None or (agent.orchestrates and not agent.reviews):
+        return set()
     if agent.reviews:
-        sources = JUDGING
-    elif agent.orchestrates:
-        sources = SOURCES
-    elif agent.role in REVIEWING:
-        sources = (*REPORTING, *JUDGING_WHOLE)
-    else:
-        sources = REPORTING
-    return [source for source in sources if may_run(agent, tuple(source.command.split()))]
+        return {commands.REVIEW}
+    if agent.role in REVIEWING:
+        return {commands.WORK, commands.PROJECT_REVIEW}
+    return {commands.WORK}
 
 
-def tool_of(root: click.Group, source: Source, own_task: str, bound: float) -> Tool:
+def tool_of(
+    root: click.Group, row: Command, source: commands.Tool | AgentTool, own_task: str, bound: float
+) -> Tool:
     """Return a command as a tool."""
-    words = tuple(source.command.split())
+    words, leads = row.path, row.tool if isinstance(row.tool, commands.Tool) else commands.Tool()
+    own = source if isinstance(source, AgentTool) else AgentTool(())
     command = _command(root, words)
-    taken = [_taken(command, word, source.words) for word in source.takes.split()]
-    before = [*words, "--json", *source.flags]
-    if source.own and own_task:
-        own = _parameter(command, source.own)
-        before.append(f"{_option(own)}={own_task}")
+    taken = [_taken(command, word, own.choices) for word in source.takes.split()]
+    before = [*words, "--json", *own.flags]
+    if own.own_task and own_task:
+        before.append(f"{_option(_parameter(command, own.own_task))}={own_task}")
 
     def line(arguments: Arguments) -> Line:
         return _line(before, taken, arguments, bound)
@@ -106,9 +136,9 @@ def tool_of(root: click.Group, source: Source, own_task: str, bound: float) -> T
             "additionalProperties": False,
         },
         line=line,
-        only_reads=RIGHTS[words] is Right.READS and "fix" not in source.takes.split(),
-        ends_work=words in ENDS_WORK,
-        keeps_last=words in KEEPS_LAST,
+        only_reads=row.right is Right.READS and not row.right_with,
+        ends_work=leads.ends_work,
+        keeps_last=leads.keeps_last,
     )
 
 
@@ -122,8 +152,8 @@ def _command(root: click.Group, words: tuple[str, ...]) -> click.Command:
     return command
 
 
-def _taken(command: click.Command, word: str, choices: Mapping[str, tuple[str, ...]]) -> Taken:
-    """Return what a word of `Source.takes` means."""
+def _taken(command: click.Command, word: str, choices: Mapping[str, Sequence[str]]) -> Taken:
+    """Return what a word of `takes` means."""
     marks = {mark for mark in MARKS if mark in word}
     name, _, of = word.rstrip(MARKS).partition("=")
     parameter = _parameter(command, of or name)

@@ -11,7 +11,6 @@ import click
 
 from sow.cli import completing
 from sow.cli.arguments import here
-from sow.cli.lazy import LazyGroup
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
 
 if TYPE_CHECKING:
@@ -20,15 +19,7 @@ if TYPE_CHECKING:
     from sow.schema.project import Project
 
 
-@click.group(cls=LazyGroup)
-def phase() -> None:
-    """See the project's phases, add one, and finish those that people lead.
-
-    Discovery and design are led by people; a plan is executed when they are finished.
-    """
-
-
-@phase.command("list")
+@click.command("list")
 @json_option
 def list_all(as_json: bool) -> None:
     """List the phases."""
@@ -46,7 +37,7 @@ def list_all(as_json: bool) -> None:
     echo_table(("PHASE", "LED BY", "FINISHED", "TASKS"), rows)
 
 
-@phase.command()
+@click.command()
 @click.argument("name")
 @json_option
 def add(name: str, as_json: bool) -> None:
@@ -59,7 +50,7 @@ def add(name: str, as_json: bool) -> None:
     _tell(workspace, project, name, f"Phase {name} added", as_json=as_json)
 
 
-@phase.command()
+@click.command()
 @click.argument("name", shell_complete=completing.phases)
 @json_option
 def finish(name: str, as_json: bool) -> None:
@@ -67,7 +58,7 @@ def finish(name: str, as_json: bool) -> None:
     _mark(name, is_finished=True, as_json=as_json)
 
 
-@phase.command()
+@click.command()
 @click.argument("name", shell_complete=completing.phases)
 @json_option
 def reopen(name: str, as_json: bool) -> None:

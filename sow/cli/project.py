@@ -13,7 +13,6 @@ import click
 
 from sow.cli import completing_names
 from sow.cli.arguments import here
-from sow.cli.lazy import LazyCommand, LazyGroup
 from sow.cli.output import echo_json, echo_table, json_option
 from sow.errors import SowError
 from sow.terminal_text import printable, printable_lines, readable
@@ -25,23 +24,8 @@ if TYPE_CHECKING:
 TYPES = ("standard", "exploration", "design", "breakdown", "quick")
 """The words of `ProjectType`; a test compares."""
 
-COMMANDS = {
-    "publish": LazyCommand(
-        "sow.cli.project_publish:publish", "Write the units of a breakdown as files, or issues."
-    ),
-    "list": LazyCommand("sow.cli.project_end:list_all", "List this project and those that ended."),
-    "finish": LazyCommand("sow.cli.project_end:finish", "End the completed project; archive it."),
-    "abandon": LazyCommand("sow.cli.project_end:abandon", "End an unwanted project."),
-    "check": LazyCommand("sow.cli.check:project_check", "Run the repository's checks here."),
-}
 
-
-@click.group(cls=LazyGroup, lazy_commands=COMMANDS)
-def project() -> None:
-    """Begin a project and see where it stands."""
-
-
-@project.command()
+@click.command()
 @click.argument("name", required=False)
 @click.option("--description", default="", help="What it is for.")
 @click.option(
@@ -148,7 +132,7 @@ def _first_command(kind: "ProjectType", *, has_tasks: bool) -> str:
     return f"{add}; {plan}" if kind == "standard" else add
 
 
-@project.command()
+@click.command()
 @json_option
 def status(as_json: bool) -> None:
     """Show the project, its phases, and how many tasks stand where."""
@@ -166,7 +150,7 @@ def status(as_json: bool) -> None:
     _raise_first(errors)
 
 
-@project.command("set")
+@click.command("set")
 @click.argument("field", shell_complete=completing_names.project_fields)
 @click.argument("value")
 @json_option

@@ -6,7 +6,6 @@ import click
 
 from sow.calls.caller import Caller
 from sow.cli.job_record import echo_facts
-from sow.cli.lazy import LazyGroup
 from sow.cli.output import echo_json, json_option, shown_state
 from sow.cli.this_caller import this_caller
 from sow.clock import Times, format_time, utc_now
@@ -16,12 +15,7 @@ from sow.jobs.database import Database, open_existing_queue, open_queue
 SHOWN_BYTES = 60
 
 
-@click.group(cls=LazyGroup)
-def queue() -> None:
-    """See what the queue holds; hold it and let it go on."""
-
-
-@queue.command()
+@click.command()
 @json_option
 def status(as_json: bool) -> None:
     """Show what waits and runs, the limits, and what was set aside."""
@@ -62,7 +56,7 @@ def status(as_json: bool) -> None:
         click.echo(f"  {at}  {message['reason']}: {message['message']}")
 
 
-@queue.command()
+@click.command()
 @json_option
 def pause(as_json: bool) -> None:
     """Let workers take nothing more. Agents that run go on; calls wait."""
@@ -76,7 +70,7 @@ def pause(as_json: bool) -> None:
         click.echo("The queue is paused; `sow queue resume` lets it go on.")
 
 
-@queue.command()
+@click.command()
 @json_option
 def resume(as_json: bool) -> None:
     """Let workers take jobs again."""

@@ -13,7 +13,6 @@ from msgspec import UNSET
 from sow.cli import completing
 from sow.cli.arguments import here, named_task
 from sow.cli.given import read_given
-from sow.cli.lazy import LazyGroup
 from sow.cli.output import echo_json, json_option, shown_state
 from sow.cli.task_options import id_option
 from sow.cli.verdict_words import feedback_words
@@ -32,16 +31,7 @@ whole_option = click.option(
 )
 
 
-@click.group(cls=LazyGroup)
-def review() -> None:
-    """Accept a task's work, or ask for corrections.
-
-    A verdict belongs to the commit on which the work stands. The author of a
-    task cannot judge it.
-    """
-
-
-@review.command()
+@click.command()
 @click.argument("task", required=False, shell_complete=completing.tasks)
 @id_option
 @click.option("--summary", required=True, help="What you think of the work, in a sentence or two.")
@@ -89,7 +79,7 @@ def accept(
     _print(judged, line, as_json=as_json)
 
 
-@review.command()
+@click.command()
 @click.argument("task", required=False, shell_complete=completing.tasks)
 @id_option
 @click.option(
@@ -144,7 +134,7 @@ def correct(
     _print(judged, line, as_json=as_json)
 
 
-@review.command()
+@click.command()
 @click.argument("task", required=False, shell_complete=completing.tasks)
 @id_option
 @json_option

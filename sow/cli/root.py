@@ -9,65 +9,10 @@ import click
 
 from sow.cli import completing
 from sow.cli.failure import show_failure, wants_json
-from sow.cli.lazy import LazyCommand, LazyGroup
+from sow.cli.lazy import LazyGroup
 from sow.cli.streams import have_streams, silence_stdout
 from sow.errors import ExitCode, SowError
 from sow.faults import OUT_OF_MEMORY, words_of_bug
-
-COMMANDS = {
-    "init": LazyCommand("sow.cli.init:init", "Make a .sow folder here."),
-    "project": LazyCommand("sow.cli.project:project", "Begin a project and see where it stands."),
-    "task": LazyCommand("sow.cli.task:task", "Add, list, show and change tasks."),
-    "agent": LazyCommand("sow.cli.agent:agent", "Spawn agents, resume them, wait, log."),
-    "review": LazyCommand("sow.cli.review:review", "Accept a task's work, or ask for corrections."),
-    "merge": LazyCommand("sow.cli.merge:merge", "Merge tasks into the project's branch."),
-    "batch": LazyCommand("sow.cli.batch:batch", "Have many tasks done while nobody sits there."),
-    "worker": LazyCommand("sow.cli.worker:worker", "Run the queue's worker; list, stop workers."),
-    "job": LazyCommand("sow.cli.job:job", "See what was queued, run, and how it ended."),
-    "clone": LazyCommand("sow.cli.clone:clone", "See and remove the clones that tasks have."),
-    "refs": LazyCommand("sow.cli.refs:refs", "Link outside repositories for agents to read."),
-    "knowledge": LazyCommand(
-        "sow.cli.knowledge:knowledge", "Read what earlier projects have left behind."
-    ),
-    "pr": LazyCommand("sow.cli.pr:pr", "Ask on GitHub that a finished project is taken in."),
-    "cost": LazyCommand("sow.cli.cost:cost", "See what agents used: tokens, money, time."),
-    "report": LazyCommand("sow.cli.report:report", "See what ran when and where time went."),
-    "stats": LazyCommand("sow.cli.stats:stats", "See success, retries, time, cost in figures."),
-    "start": LazyCommand("sow.cli.start:start", "Begin an orchestrator's session here."),
-    "status": LazyCommand("sow.cli.status:status", "See where the project stands, on one screen."),
-    "watch": LazyCommand("sow.cli.watch:watch", "See live what all agents do, and act on it."),
-    "next": LazyCommand("sow.cli.next:show_next", "Print what to do next, as commands."),
-    "advance": LazyCommand("sow.cli.advance:advance", "Take the project to its next state."),
-    "approve": LazyCommand("sow.cli.approve:approve", "Approve the plan, documents, work units."),
-    "phase": LazyCommand("sow.cli.phase:phase", "See the phases; finish those that people lead."),
-    "input": LazyCommand("sow.cli.artifacts:inputs", "List the files that the project takes in."),
-    "output": LazyCommand("sow.cli.artifacts:outputs", "List the files that it brings forth."),
-    "feedback": LazyCommand("sow.cli.feedback:feedback", "Keep what is to be changed of it."),
-    "log": LazyCommand("sow.cli.log:show_log", "Read what was done, in all logs as one story."),
-    "changes": LazyCommand("sow.cli.changes:changes", "See what has changed, and go on seeing it."),
-    "notify": LazyCommand("sow.cli.notify:notify", "See and try what tells you of events."),
-    "queue": LazyCommand("sow.cli.queue:queue", "See, pause and resume the queue as a whole."),
-    "prompt": LazyCommand(
-        "sow.cli.prompt:prompt", "Print what you need to know now, or any guidance."
-    ),
-    "config": LazyCommand("sow.cli.config:config", "Choose which CLI plays which role."),
-    "trust": LazyCommand("sow.cli.trust:trust", "Accept the command lines of this repository."),
-    "validate": LazyCommand(
-        "sow.cli.validate:validate", "Check all files of .sow; mend what has one right answer."
-    ),
-    "doctor": LazyCommand("sow.cli.doctor:doctor", "Check what agents need to run here."),
-    "install": LazyCommand(
-        "sow.cli.install:install", "Bring sow into the agent CLI you lead from."
-    ),
-    "uninstall": LazyCommand("sow.cli.install:uninstall", "Take out what `sow install` brought."),
-    "news": LazyCommand("sow.cli.news:news", "Print what has ended, or waits, since last asked."),
-    "mcp": LazyCommand("sow.cli.mcp:mcp", "Serve these commands as tools to an MCP client."),
-    "schema": LazyCommand("sow.cli.schema:schema", "Print the JSON Schema of a file or an output."),
-    "completion": LazyCommand(
-        "sow.cli.completion:completion", "Print the script that completes words in your shell."
-    ),
-    "demo": LazyCommand("sow.cli.demo:demo", "Run the main job once, end to end, visibly."),
-}
 
 PLAIN_WORDS = {
     re.compile(r"is not in the range (\S+)<=x<=(\S+)$"): r"is not between \1 and \2",
@@ -90,7 +35,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 
 @click.group(
     cls=LazyGroup,
-    lazy_commands=COMMANDS,
+    words="",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="A first run: sow init, sow project new NAME --type quick, "
     "sow task add NAME --agent implementer, sow agent spawn implementer 010. "

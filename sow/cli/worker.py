@@ -8,21 +8,12 @@ import click
 
 from sow import own_variables
 from sow.cli.arguments import here
-from sow.cli.lazy import LazyCommand, LazyGroup
+from sow.cli.lazy import LazyGroup
 from sow.cli.output import COUNT, json_option
 from sow.paths import Workspace
 
-COMMANDS = {
-    "list": LazyCommand(
-        "sow.cli.worker_list:list_workers", "List workers, what they run, whether they live."
-    ),
-    "stop": LazyCommand("sow.cli.worker_stop:stop", "Ask workers to leave; agents go on."),
-    "logs": LazyCommand("sow.cli.worker_logs:logs", "Print what background workers said."),
-    "unit": LazyCommand("sow.cli.worker_unit:unit", "Print a service that starts a worker."),
-}
 
-
-@click.group(cls=LazyGroup, lazy_commands=COMMANDS, invoke_without_command=True)
+@click.group(cls=LazyGroup, words="worker", invoke_without_command=True)
 @click.option(
     "--concurrency",
     type=COUNT,

@@ -5,16 +5,19 @@ schema is made from the type that validates the file, or that the command prints
 """
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import msgspec
 
+from sow.commands import COMMANDS
 from sow.errors import UsageError
+from sow.schema import output
 from sow.schema.config import RepositoryConfigFile, UserConfigFile
 from sow.schema.knowledge import KnowledgeEntry
 from sow.schema.log_entry import LogFrontmatter
 from sow.schema.notification import Notification
-from sow.schema.output.commands import ERROR, OUTPUTS
+from sow.schema.output.house import ErrorView
 from sow.schema.project import ProjectState
 from sow.schema.references import ReferenceIndex
 from sow.schema.task import TaskState
@@ -47,12 +50,28 @@ class UnknownSchema(UsageError):
         )
 
 
+def outputs() -> list[str]:
+    """Return the words of all commands that print objects."""
+    return [words for words, row in COMMANDS.items() if row.prints]
+
+
+def printed_by(words: str) -> tuple[type[msgspec.Struct], ...]:
+    """Return the types of the objects that a command prints with `--json`."""
+    return tuple(_struct(name) for name in COMMANDS[words].prints.split())
+
+
+def _struct(name: str) -> type[msgspec.Struct]:
+    module, _, struct = name.rpartition(".")
+    found: type[msgspec.Struct] = getattr(import_module(f".{module}", output.__name__), struct)
+    return found
+
+
 def descriptions() -> dict[str, str]:
     """Return what each schema describes, by its name."""
     return {
         **{name: about for name, (_, about) in FILES.items()},
         OF_AN_ERROR: "what any command prints with --json where it fails",
-        **{words: f"what `sow {words} --json` prints" for words in OUTPUTS},
+        **{words: f"what `sow {words} --json` prints" for words in outputs()},
     }
 
 
@@ -61,9 +80,9 @@ def json_schema(name: str) -> dict[str, Any]:
     if name in FILES:
         return {"$schema": DIALECT, **msgspec.json.schema(FILES[name][0])}
     if name == OF_AN_ERROR:
-        return {"$schema": DIALECT, **msgspec.json.schema(ERROR)}
-    if name not in OUTPUTS:
+        return {"$schema": DIALECT, **msgspec.json.schema(ErrorView)}
+    if name not in outputs():
         raise UnknownSchema(name)
-    schemas, components = msgspec.json.schema_components(OUTPUTS[name])
+    schemas, components = msgspec.json.schema_components(printed_by(name))
     alternatives = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
     return {"$schema": DIALECT, **alternatives, "$defs": components}

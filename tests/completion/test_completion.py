@@ -42,9 +42,9 @@ def offered(site: Site, *words: str, **env: str) -> list[str]:
 
 
 def test_commands_in_the_order_of_the_help_and_options(site: Site) -> None:
-    assert offered(site, "")[:3] == ["init", "project", "task"]
+    assert offered(site, "")[:3] == ["next", "status", "watch"]
     assert offered(site, "co") == ["cost", "config", "completion"]
-    assert offered(site, "config", "")[:2] == ["init", "path"]
+    assert offered(site, "config", "")[:2] == ["path", "show"]
     assert offered(site, "worker", "st") == ["stop"]
     assert "--detach" in offered(site, "agent", "spawn", "--de")
     assert "--drain" in offered(site, "worker", "--")
@@ -65,7 +65,7 @@ def test_no_command_is_imported_to_offer_its_name(site: Site) -> None:
     modules = ["sow.cli"] + [
         f"sow.cli.{name}" for name in ("completing", "failure", "lazy", "output", "root", "streams")
     ]
-    modules += ["sow.errors", "sow.faults", "sow.ids", "sow.own_variables", "sow.terminal_text"]
+    modules += ["sow.commands", "sow.errors", "sow.faults", "sow.ids", "sow.own_variables", "sow.terminal_text"]
     assert done.stdout == f"True {modules}\n"
 
 

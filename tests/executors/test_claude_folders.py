@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sow.agents.rights import RIGHTS, commands_denied, commands_for
+from sow.agents.rights import commands_denied, commands_for
 from sow.agents.roles import AGENTS
+from sow.commands import CALLABLE
 from sow.executors.base import LaunchRequest, Session
 from sow.executors.claude_folders import denying_rules, last_arguments
 
@@ -142,7 +143,7 @@ def test_an_agent_s_cli_refuses_what_is_not_its_own_and_has_no_plugin(request_):
 def test_no_rule_of_a_role_refuses_what_another_of_it_allows(role, reviews):
     allowed = [" ".join(words) for words in commands_for(role, reviews=reviews)]
     denied = [" ".join(words) for words in commands_denied(role, reviews=reviews)]
-    assert sorted(allowed + denied) == sorted(" ".join(words) for words in RIGHTS)
+    assert sorted(allowed + denied) == sorted(" ".join(words) for words in CALLABLE)
     prefixes = [
         rule.removeprefix("Bash(sow ").removesuffix(":*)")
         for rule in denying_rules(denied, allowed)

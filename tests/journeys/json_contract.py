@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 
-from sow.schema.output.commands import ERROR, OUTPUTS
+from sow.schema.catalogue import printed_by
+from sow.schema.output.house import ErrorView
 
 
 def hold(command: str, lines: Sequence[Any]) -> None:
     """Each object is one of the command's own, or an error: every key there, none besides."""
     for line in lines:
-        problems = [_differs(line, form) for form in (*OUTPUTS[command], ERROR)]
+        problems = [_differs(line, form) for form in (*printed_by(command), ErrorView)]
         assert "" in problems, f"sow {command} --json: {line}\n{problems}"
 
 

@@ -11,7 +11,7 @@ from journeys.gitsite import commit, make_repository
 from journeys.site import Result, Site
 from own_queue import make_own
 
-from sow.agents.rights import RIGHTS, Right
+from sow.commands import CALLABLE, Right
 from sow.paths import Workspace
 
 HINT = re.compile(r"`(sow [^`]+)`")
@@ -197,7 +197,7 @@ def refused_of(site: Site, named: dict[str, str], kept: Path) -> dict[str, tuple
 def run_hint(site: Site, hint: str, kept: Path) -> Result:
     """Run one hint; what it has changed is put back: the next finds what its giver found."""
     words = shlex.split(hint)[1:]
-    if RIGHTS.get(tuple(words[:2])) is Right.READS:
+    if tuple(words[:2]) in CALLABLE and CALLABLE[tuple(words[:2])].right is Right.READS:
         return site.sow(*words, expect=None)
     try:
         return site.sow(*words, expect=None)

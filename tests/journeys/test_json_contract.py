@@ -10,7 +10,7 @@ from journeys.json_contract import hold
 from journeys.site import Site
 
 from sow.cli.root import run
-from sow.schema.output.commands import OUTPUTS
+from sow.schema.catalogue import outputs
 
 ELSEWHERE = {
     "agent review": "needs a reviewer: test_review_loop",
@@ -202,7 +202,7 @@ def test_what_is_printed_is_what_is_described(
         told |= {command} if any("error" not in line for line in lines) else set()
         if arguments == "010 020 --detach":
             await_runs(site, 3)
-    assert told == set(OUTPUTS) - set(ELSEWHERE)
+    assert told == set(outputs()) - set(ELSEWHERE)
 
 
 def _printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[Any]:

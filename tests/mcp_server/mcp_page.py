@@ -15,7 +15,7 @@ AFTER = "\n## Resources\n"
 if __name__ == "__main__":
     sys.path.insert(0, str(PAGE.parents[1]))
 
-from sow.cli.mcp_sources import LEADING  # noqa: E402 - the path comes first
+from sow.commands import CALLABLE  # noqa: E402 - the path comes first
 from sow.mcp_server.tool import Tool  # noqa: E402 - the same
 
 
@@ -25,7 +25,8 @@ def rows(tools: Iterable[Tool]) -> str:
 
 
 def _with(tool: Tool) -> str:
-    return "" if " ".join(tool.command) in LEADING else "all"
+    row = CALLABLE[tool.command].tool
+    return "" if not isinstance(row, str) and row.leads else "all"
 
 
 def _arguments(tool: Tool) -> str:

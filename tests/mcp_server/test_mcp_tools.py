@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from repository.command_tree import COMMANDS
 
-from sow.agents.rights import RIGHTS, CallingAgent, Right
-from sow.cli.mcp_sources import LEADING, SOURCES
+from sow.agents.rights import CallingAgent
 from sow.cli.mcp_tools import tools_for
 from sow.cli.root import root
+from sow.commands import CALLABLE, Right
 from sow.errors import UsageError
 from sow.mcp_server.fitting import fitting
 from sow.mcp_server.tool import Line, Tool
@@ -20,27 +20,9 @@ from sow.mcp_server.tool import Line, Tool
 BOUND = 50.0
 TOOLS = {tool.name: tool for tool in tools_for(root, None, BOUND)}
 
-NO_TOOLS = {
-    "a person's word": {("trust",), ("pr", "create")},
-    "needs a terminal": {("start",), ("agent", "open"), ("config", "edit"), ("demo",)},
-    "serves until it is stopped": {("mcp",), ("worker",)},
-    "the user's own settings and machine": {
-        *(("config", "init"), ("config", "path"), ("config", "show"), ("config", "validate")),
-        *(("config", "reset"), ("notify", "list"), ("notify", "test"), ("completion",)),
-        *(("install", "claude"), ("install", "agents-md"), ("install", "status")),
-        *(("uninstall", "claude"), ("uninstall", "agents-md")),
-        *(("worker", "list"), ("worker", "stop"), ("worker", "logs"), ("worker", "unit")),
-    },
-    "a person sees to what was lost": {("job", "resolve"), ("job", "prune"), ("clone", "prune")},
-    "a hook runs it": {("news",)},
-    "begins before there is anything": {("init",), ("schema",)},
-    "another command says the same": {
-        ("agent", "task", "state", "set-status"),
-        ("task", "export"),
-        ("watch",),
-    },
+LEADING = {
+    row.words for row in CALLABLE.values() if not isinstance(row.tool, str) and row.tool.leads
 }
-"""The commands that are no tools, and why."""
 
 
 def line(tool: str, **arguments: Any) -> Line:
@@ -48,19 +30,14 @@ def line(tool: str, **arguments: Any) -> Line:
     return TOOLS[tool].line(fitting(TOOLS[tool], arguments))
 
 
-def test_every_command_is_a_tool_or_says_why_not() -> None:
-    tools = {tool.command for tool in TOOLS.values()}
-    without = set().union(*NO_TOOLS.values())
-    assert tools | without == set(COMMANDS)
-    assert not tools & without
-
-
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
 def test_it_is_named_and_told_of_as_its_command_is(tool: Tool) -> None:
     assert tool.name == "_".join(tool.command)
     assert tool.description.partition("\n")[0] in re.sub(r"\n +", "\n", COMMANDS[tool.command].help)
     assert all(schema["description"] for schema in tool.schema["properties"].values())
-    assert tool.only_reads is (RIGHTS[tool.command] is Right.READS and tool.name != "validate")
+    assert tool.only_reads is (
+        CALLABLE[tool.command].right is Right.READS and tool.name != "validate"
+    )
 
 
 def test_what_takes_time_waits_no_longer_than_the_bound() -> None:
@@ -237,7 +214,7 @@ def named_in(folder: str) -> set[str]:
     """Return the commands with tools that the modules of a folder name."""
     package = Path(__file__).parents[2] / "sow" / folder
     words = {word for file in package.glob("*.py") for word in NAMED.findall(file.read_text())}
-    commands = {source.command for source in SOURCES}
+    commands = {" ".join(tool.command) for tool in TOOLS.values()}
     return (words | {word.split()[0] for word in words}) & commands
 
 
@@ -247,7 +224,7 @@ def test_what_leads_a_project_has_all_that_comes_next() -> None:
     assert len(named) > 30
     assert named <= LEADING | {"cost", "task remove", "job list", "project list"}
     assert {"agent wait", "batch wait", "job wait"} <= LEADING
-    assert {source.command for source in SOURCES} > LEADING
+    assert {" ".join(tool.command) for tool in TOOLS.values()} > LEADING
 
 
 @pytest.mark.parametrize("agent", [None, CallingAgent("010", "orchestrator")])
@@ -286,4 +263,4 @@ def test_an_agent_that_reviews_judges_and_sets_no_status() -> None:
 
 def test_an_orchestrator_has_all_that_it_has_a_right_to() -> None:
     tools = tools_for(root, CallingAgent("010", "orchestrator"), BOUND)
-    assert len(tools) == len(SOURCES)
+    assert len(tools) == len(TOOLS)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from sow.agents.rights import RIGHTS, CallingAgent, commands_for, refuse_without_right
+from sow.agents.rights import CallingAgent, commands_for, refuse_without_right
 from sow.agents.roles import AGENTS
 from sow.cli.named_commands import Named, commands_of
+from sow.commands import CALLABLE
 from sow.prompts.library import all_parts, list_prompts
 
 WHOEVER_LEADS = ("guidance/orchestrator/", "states/", "greeting/no-", "greeting/orchestrator")
@@ -45,7 +46,7 @@ def test_what_an_agents_texts_tell_it_to_run_it_may_run(role: str) -> None:
     for name, named in found:
         if tuple(named.words[:1]) in PEOPLES and role == "orchestrator":
             continue
-        words = next((words for words in RIGHTS if named.words[: len(words)] == words), None)
+        words = next((words for words in CALLABLE if named.words[: len(words)] == words), None)
         assert words is not None or not named.in_block, (name, named.words)
         if words is not None:
             refuse_without_right(CallingAgent("010", role), words, {})

@@ -16,13 +16,11 @@ from reports.job_cases import EXECUTORS, SESSION_ID, SessionState, make_attempt,
 
 from sow.agents.rights import (
     REVIEWING,
-    RIGHTS,
     CallingAgent,
     NotForAnyAgent,
     NotForThisAgent,
     NotItsTask,
     NotTheAuthors,
-    Right,
     refuse_without_right,
 )
 from sow.agents.roles import AGENTS
@@ -31,6 +29,7 @@ from sow.attempts.plan import plan_attempt
 from sow.attempts.review import plan_review
 from sow.cli.named_commands import Named, commands_of, fault_of
 from sow.cli.root import root
+from sow.commands import CALLABLE, Right
 from sow.errors import StateError
 from sow.executors.base import Ending, Observation
 from sow.ids import TaskId
@@ -230,8 +229,8 @@ def test_no_prompt_names_a_command_that_its_agent_is_refused(run: Run, role: str
     for named in {named._replace(line=0) for text in texts for named in commands_of(text)}:
         assert fault_of(named, root) is None
         words, parameters = parsed(named)
-        if words not in RIGHTS or RIGHTS[words] is Right.PEOPLE:
-            assert role == "orchestrator" or words not in RIGHTS, named
+        if words not in CALLABLE or CALLABLE[words].right is Right.PEOPLE:
+            assert role == "orchestrator" or words not in CALLABLE, named
             continue
         refuse_without_right(found[0].agent, words, parameters)
 

@@ -25,8 +25,9 @@ from command_tree import COMMANDS
 from sow.jobs.migrations import TABLES, take_step
 from sow.jobs.queue_form import FIRST_FORMAT, FORMAT
 from sow.schema import job as records
+from sow.schema.catalogue import outputs, printed_by
 from sow.schema.job import JobState
-from sow.schema.output.commands import ERROR, OUTPUTS
+from sow.schema.output.house import ErrorView
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference.md"
 
@@ -324,14 +325,15 @@ def _spelling(option: click.Option) -> str:
 
 
 def _outputs() -> Iterator[tuple[str, ...]]:
-    for words, forms in OUTPUTS.items():
+    for words in outputs():
+        forms = printed_by(words)
         yield f"`sow {words}`", " or ".join(f"`{form.__name__}`" for form in forms)
 
 
 def _objects() -> Iterator[str]:
-    forms = dict.fromkeys(form for some in OUTPUTS.values() for form in some)
+    forms = dict.fromkeys(form for words in outputs() for form in printed_by(words))
     shapes: dict[str, Any] = {}
-    for form in (*forms, ERROR):
+    for form in (*forms, ErrorView):
         shapes |= msgspec.json.schema(form)["$defs"]
     for name, shape in shapes.items():
         yield f"### {name}\n"

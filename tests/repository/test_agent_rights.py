@@ -8,16 +8,14 @@ from sow.agents.rights import (
     ORCHESTRATING,
     PLANNING,
     REVIEWING,
-    RIGHTS,
-    WITHOUT_RULE,
     CallingAgent,
-    Right,
     commands_for,
     refuse_without_right,
 )
 from sow.agents.roles import AGENTS
 from sow.cli.lazy import LazyGroup
 from sow.cli.root import root
+from sow.commands import CALLABLE, Right
 from sow.errors import StateError
 from sow.executors.claude import rule_for
 from sow.own_variables import STEP_ROLE
@@ -72,7 +70,7 @@ def test_every_command_is_judged(words: tuple[str, ...]) -> None:
         Right.ORCHESTRATORS: words_of(ORCHESTRATORS),
         Right.PEOPLE: words_of(PEOPLE),
     }
-    right = RIGHTS[words]
+    right = CALLABLE[words].right
     assert [one for one, commands in written.items() if words in commands] == [right]
     own = (Right.READS, Right.OWN_TASK)
     assert may_run("implementer", words) is (right in own)
@@ -83,8 +81,7 @@ def test_every_command_is_judged(words: tuple[str, ...]) -> None:
     assert may_run("implementer", words, task="020") is (right is Right.READS)
 
 
-def test_every_row_is_a_command() -> None:
-    assert set(RIGHTS) == set(COMMANDS)
+WITHOUT_RULE = {words for words, row in CALLABLE.items() if not row.has_rule}
 
 
 def test_a_command_without_a_row_is_refused() -> None:
@@ -123,7 +120,7 @@ def test_a_roles_cli_is_told_to_let_it_run_what_it_has_a_right_to(role: str) -> 
 
 
 def test_a_reviewer_of_a_task_is_told_of_what_a_review_needs() -> None:
-    reads = {words for words, right in RIGHTS.items() if right is Right.READS} - WITHOUT_RULE
+    reads = {words for words, row in CALLABLE.items() if row.right is Right.READS} - WITHOUT_RULE
     wanted = reads | words_of(REVIEWERS) | {("agent", "log")}
     assert set(commands_for("tester", reviews=True)) == wanted
 

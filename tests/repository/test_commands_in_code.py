@@ -11,7 +11,8 @@ from repository.sources import nodes_in, text_of
 
 import sow
 from sow.cli.named_commands import Named, commands_of, fault_of
-from sow.cli.root import COMMANDS, root
+from sow.cli.root import root
+from sow.commands import COMMANDS
 
 pytestmark = pytest.mark.xdist_group("sources")
 ROOT = Path(sow.__file__).parents[1]

@@ -2,8 +2,7 @@
 
 from command_tree import COMMANDS
 
-from sow.schema.catalogue import json_schema
-from sow.schema.output.commands import OUTPUTS
+from sow.schema.catalogue import json_schema, outputs
 
 
 def test_every_command_says_what_it_prints() -> None:
@@ -12,11 +11,11 @@ def test_every_command_says_what_it_prints() -> None:
         for words, command in COMMANDS.items()
         if any("--json" in parameter.opts for parameter in command.params)
     }
-    assert with_json == set(OUTPUTS)
+    assert with_json == set(outputs())
 
 
 def test_every_key_is_described() -> None:
-    for name in (*OUTPUTS, "error"):
+    for name in (*outputs(), "error"):
         for title, shape in json_schema(name)["$defs"].items():
             for key, about in shape["properties"].items():
                 assert "description" in about, f"{name}: {title}.{key}"

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from sow.schema.output.commands import ERROR, OUTPUTS
+from sow.schema.catalogue import outputs, printed_by
+from sow.schema.output.house import ErrorView
 
 NUMBERS, TEXTS = (
     (inspect.IntType, inspect.FloatType),
@@ -76,7 +77,7 @@ def below(type: Any) -> Iterator[type[Any]]:
 def keys_of_all() -> dict[str, set[str]]:
     """Return the kinds of each key in what any command prints."""
     found: dict[str, set[str]] = defaultdict(set)
-    left = [ERROR, *(struct for several in OUTPUTS.values() for struct in several)]
+    left = [ErrorView, *(struct for words in outputs() for struct in printed_by(words))]
     seen: set[type[msgspec.Struct]] = set()
     while left:
         struct = left.pop()
