@@ -150,7 +150,7 @@ _ROWS: Sequence[Command] = (
             Tool("task=task_option attempt", keeps_last=True)),
     Command("task check", "Run a task's checks, and record the results.", "Results",
             "check:task_check", ORCHESTRATORS, "jobs.Outcome",
-            Tool(f"task=task_option checks=words again {WAITS}")),
+            Tool(f"task=task_option checks=words again {WAITS}", leads=True)),
     Command("task import", "Add and change tasks from a file.", "Other",
             "task_import:import_file", PLANNERS, "tasks.ImportedTask",
             Tool("entries=file!< new_phase priority", leads=True)),
