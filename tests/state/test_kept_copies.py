@@ -282,6 +282,31 @@ def test_a_version_that_git_alone_knows_is_one_of_before_only_if_it_is_older(
     assert len(alive) == 1
 
 
+@pytest.mark.parametrize("is_gits", [False, True])
+def test_an_edit_with_the_bytes_of_an_earlier_version_is_one_where_git_never_had_them(
+    workspace, task, alive, is_gits
+):
+    """Two runs report in one second: the second report is the first one's bytes."""
+    git(workspace, "init", "-q")
+    pending = task.state.read_text()
+    begin(workspace)
+    begun = task.state.read_text()
+    reported = begun.replace("status: in_progress", "status: needs_review")
+    task.state.write_text(reported)
+    assert read_task(workspace, "010").status is TaskStatus.NEEDS_REVIEW
+    if is_gits:
+        git(workspace, "add", "-A")
+    change_task(workspace, "010", lambda _: {"status": TaskStatus.IN_PROGRESS}, now=NOON)
+    assert task.state.read_text() == begun != pending
+    if is_gits:
+        git(workspace, "checkout", "-q", "--", ".")
+    else:
+        task.state.write_text(reported)
+    status = read_task(workspace, "010").status
+    assert status is (TaskStatus.IN_PROGRESS if is_gits else TaskStatus.NEEDS_REVIEW)
+    assert len(alive) == is_gits
+
+
 def test_nothing_is_kept_for_the_first_time_while_git_is_at_work(workspace, task, monkeypatch):
     """Under main's name there may stand another branch's task in this moment."""
     folder = workspace.root / ".git"

@@ -1,8 +1,8 @@
 """Whether a file's bytes are an earlier version of it.
 
 Owns the three ways to know: sow has seen that version before, a log only ever
-grows, and git, which is asked last and only when bytes are otherwise unknown.
-What git runs for us runs no hook, filter, pager or helper, and asks nothing.
+grows, and git, which is asked only when the others leave a doubt. What git runs
+for us runs no hook, filter, pager or helper, and asks nothing.
 """
 
 import os
@@ -32,7 +32,7 @@ def came_before(kept: Kept, name: str, data: bytes, copy: bytes) -> bytes | None
     elif not _is_whole(kept, name, copy):
         return None
     elif digest(data) in _earlier(kept, name):
-        return copy
+        return copy if _may_be_gits(kept, name, data) else None
     return copy if _git_knows(kept, name, data) else None
 
 
@@ -75,6 +75,33 @@ def _earlier(kept: Kept, name: str) -> set[str]:
     return set(seen) - set(seen[-1:])
 
 
+def _may_be_gits(kept: Kept, name: str, data: bytes) -> bool:
+    """Whether git may have written `data`: it has them as an object, or nobody can tell.
+
+    An edit can have the bytes of an earlier version: two reports in one second, say.
+    """
+    if not kept.checkout.git or _is_filtered(kept, name):
+        return True
+    forms = {data, data.replace(b"\r\n", b"\n")}
+    return any(_is_object(kept, form) for form in forms)
+
+
+def _is_filtered(kept: Kept, name: str) -> bool:
+    """Whether git's object is another text than the file, or git does not say."""
+    root = os.path.realpath(kept.checkout.root)
+    top = root.removesuffix(f"/{kept.checkout.inside}")
+    path = os.path.join(root, SOW_FOLDER, name)  # noqa: PTH118
+    answer = _git(kept, f"--work-tree={top}", "check-attr", "filter", "--", path)
+    return answer is None or not answer.rstrip().endswith((b": unspecified", b": unset"))
+
+
+def _is_object(kept: Kept, data: bytes) -> bool:
+    """Whether git has some bytes as an object; also where it does not answer."""
+    asked = _git(kept, "hash-object", "--stdin", stdin=data)
+    found = _git(kept, "cat-file", "--batch-check", stdin=asked) if asked else None
+    return found is None or not found.endswith(b" missing\n")
+
+
 def _git_knows(kept: Kept, name: str, data: bytes) -> bool:
     """Whether the commit that HEAD names holds `data`, and is no newer than the copy.
 
@@ -91,12 +118,12 @@ def _git_knows(kept: Kept, name: str, data: bytes) -> bool:
     return _git(kept, "merge-base", "--is-ancestor", "HEAD", commit) is not None
 
 
-def _git(kept: Kept, *words: str) -> bytes | None:
+def _git(kept: Kept, *words: str, stdin: bytes | None = None) -> bytes | None:
     """Return what a git command says; None where it fails."""
     from sow.git.run import git_bytes  # it starts processes: only where a file is in doubt
 
     where = f"--git-dir={kept.checkout.git}"
     try:
-        return git_bytes(kept.checkout.root, where, *words, seconds=GIT_SECONDS)
+        return git_bytes(kept.checkout.root, where, *words, seconds=GIT_SECONDS, stdin=stdin)
     except SowError:
         return None
