@@ -215,7 +215,7 @@ def test_a_resume_tries_again_what_was_refused_though_nothing_else_changes(site:
     accept_by_check(site)
     refused = site.sow("batch", "run", expect=1).out
     assert "010 needs_person: executor binary not found" in refused
-    assert ": sow batch resume 1\n" in refused
+    assert ": sow config edit\n" in refused
     shell_executor(
         site,
         "later",
