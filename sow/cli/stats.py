@@ -72,8 +72,8 @@ def _print(found: Stats) -> None:
         rows.append(("all", *_cells(found.total)))
     echo_table((found.by.upper(), *HEADER), rows, (), SPARE)
     total = found.total
-    if total.retries:
-        words = ", ".join(f"{count} × {cause}" for cause, count in total.retries.items())
+    if total.retries_by_cause:
+        words = ", ".join(f"{count} × {cause}" for cause, count in total.retries_by_cause.items())
         click.echo(f"Tried again: {words}")
     states = ", ".join(
         f"{state} {format_duration(seconds)}" for state, seconds in total.seconds_in.items()
@@ -90,7 +90,7 @@ def _cells(group: StatsSum) -> tuple[str, ...]:
         str(group.failed),
         percent(group.well, judged) if judged else "-",
         "-" if group.iterations is None else f"{group.iterations:.1f}",
-        str(sum(group.retries.values())),
+        str(sum(group.retries_by_cause.values())),
         format_duration(group.used.seconds),
         format_duration(waited),
         tokens(group.used),

@@ -101,8 +101,8 @@ def _head(status: Status, at: float, paint: Paint) -> Iterator[str]:
     yield f"{name}: {status.type} project, {status.state}{rounds}{branch}"
     if status.description:
         yield printable(status.description.strip().partition("\n")[0])
-    if status.ending:
-        yield f"It is to be {status.ending}; a worker carries that out."
+    if status.end_asked_for:
+        yield f"It is to be {status.end_asked_for}; a worker carries that out."
     way = " > ".join(f"[{word}]" if word == status.state else word for word in status.states)
     yield f"State:    {way}"
     yield from _phases(status)
@@ -115,10 +115,10 @@ def _without_project(status: Status, at: float) -> Iterator[str]:
     branch = f" on {printable(status.branch)}" if status.branch else ""
     if not status.faults:
         yield f"There is no project{branch}."
-    if status.ended is not None:
-        when = ago(parse_time(status.ended.at), at)
-        name, how = printable(status.ended.name), status.ended.how
-        yield f"The last one, {name}, was {how} {when} ({printable(status.ended.folder)})."
+    if status.last_project is not None:
+        when = ago(parse_time(status.last_project.at), at)
+        name, how = printable(status.last_project.name), status.last_project.how
+        yield f"The last one, {name}, was {how} {when} ({printable(status.last_project.folder)})."
 
 
 def _phases(status: Status) -> Iterator[str]:

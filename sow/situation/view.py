@@ -46,7 +46,9 @@ def status_of(now: Situation, steps: Sequence[Step], *, at: float) -> Status:
         state=project.standing if project is not None else None,
         states=tuple(kind.states) if kind is not None else (),
         iteration=project.round if project is not None else None,
-        ending=None if project is None or project.ending is UNSET else project.ending.how.value,
+        end_asked_for=None
+        if project is None or project.ending is UNSET
+        else project.ending.how.value,
         phases=tuple(_phases(now, project)) if project is not None else (),
         tasks=_counts(now),
         approvals=tuple(_approvals(project, facts)) if project is not None and facts else (),
@@ -59,7 +61,7 @@ def status_of(now: Situation, steps: Sequence[Step], *, at: float) -> Status:
         waits=tuple(waits_of(now)),
         next=tuple(step_view(step) for step in steps),
         faults=tuple(FaultNow(message=each.message, hint=each.hint or "") for each in now.errors),
-        ended=_ended(now),
+        last_project=_ended(now),
     )
 
 

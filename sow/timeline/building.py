@@ -131,7 +131,7 @@ def _totals(
         jobs=len(facts.past.jobs),
         attempts=len(runs),
         failed_attempts=sum(run.outcome == "failed" for run in runs),
-        retries=dict(retries.most_common()),
+        retries_by_cause=dict(retries.most_common()),
         lane_count=len(lanes),
         seconds=round(last, 3),
         working_seconds=round(sum(run.end - run.begin for run in runs), 3),
@@ -139,7 +139,7 @@ def _totals(
         path_seconds=path,
         unlimited_seconds=round(longest_chain(tasks), 3),
         used=used_or_none(facts.past.total),
-        denied_tools=dict(denied.most_common()),
+        denials_by_tool=dict(denied.most_common()),
     )
 
 

@@ -53,7 +53,7 @@ def _fields(these: Went) -> dict[str, Any]:
         **counts,
         "iterations": None if average is None else round(average, 2),
         "success_rate": round(counts["well"] / judged, 4) if judged else None,
-        "retries": dict(these.retries),
+        "retries_by_cause": dict(these.retries),
         "seconds_in": {state: round(seconds, 1) for state, seconds in these.seconds_in.items()},
         "used": cost_sum(these.used),
     }

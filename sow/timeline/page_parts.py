@@ -191,8 +191,12 @@ def troubles_section(report: Report) -> Iterator[Markup]:
         "Retries and denials",
         tag(
             "div",
-            _counts("Tried again, by cause", totals.retries, "Nothing had to be tried again."),
-            _counts("Denied tools, by jobs that asked", totals.denied_tools, "No tool was denied."),
+            _counts(
+                "Tried again, by cause", totals.retries_by_cause, "Nothing had to be tried again."
+            ),
+            _counts(
+                "Denied tools, by jobs that asked", totals.denials_by_tool, "No tool was denied."
+            ),
             class_="columns",
         ),
     )

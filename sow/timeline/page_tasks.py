@@ -64,8 +64,8 @@ def _facts(task: TaskStory) -> Iterator[str]:
     if task.depends_on:
         yield f"after {', '.join(task.depends_on)}"
     yield f"{plural(task.jobs, 'job')}, {plural(task.attempts, 'attempt')}"
-    if task.retries:
-        causes = ", ".join(f"{count} × {cause}" for cause, count in task.retries.items())
+    if task.retries_by_cause:
+        causes = ", ".join(f"{count} × {cause}" for cause, count in task.retries_by_cause.items())
         yield f"tried again: {causes}"
     if task.used is not None:
         yield f"{tokens(task.used)} tokens, {money(task.used)}"

@@ -36,7 +36,7 @@ def _ends(group: StatsGroup) -> Parts:
 def _end_words(group: StatsGroup) -> str:
     judged = group.well + group.failed
     rate = f"{percent(group.well, judged)} well" if judged else "none ended"
-    retries = sum(group.retries.values())
+    retries = sum(group.retries_by_cause.values())
     again = f", {retries} again" if retries else ""
     return f"{rate}{again}"
 

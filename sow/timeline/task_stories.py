@@ -133,7 +133,7 @@ def _story(known: _Known, task_id: str, zero: float) -> TaskStory:
         waiting_for=_waits_now(task, jobs),
         jobs=len(jobs),
         attempts=len(attempts),
-        retries=dict(retries.most_common()),
+        retries_by_cause=dict(retries.most_common()),
         begin=spans[0].begin if spans else 0.0,
         end=spans[-1].end if spans else 0.0,
         spans=spans,

@@ -89,12 +89,12 @@ def _figures(report: Report) -> Iterator[str]:
     yield f"Tasks     {totals.tasks}: {stand}" if stand else "Tasks     none"
     failed = f", {totals.failed_attempts} failed" if totals.failed_attempts else ""
     yield f"Attempts  {totals.attempts}{failed}; {plural(totals.lane_count, 'lane')}"
-    if totals.retries:
-        yield f"Retries   {_counts(totals.retries)}"
+    if totals.retries_by_cause:
+        yield f"Retries   {_counts(totals.retries_by_cause)}"
     if totals.used is not None:
         yield f"Used      {money(totals.used)}, {tokens(totals.used)} tokens"
-    if totals.denied_tools:
-        yield f"Denied    {_counts(totals.denied_tools)}"
+    if totals.denials_by_tool:
+        yield f"Denied    {_counts(totals.denials_by_tool)}"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

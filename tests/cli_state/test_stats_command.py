@@ -124,7 +124,7 @@ def test_what_an_attempt_cost_counts_in_its_own_month_and_nothing_is_lost(
     found = told(workspace, "stats", "--by", "month")
     assert money(found) == {"2026-03": 1.25, "2026-04": 1.25, "2026-05": 1.25}
     assert [group["jobs"] for group in found["groups"]] == [1, 0, 1]
-    assert [group["retries"] for group in found["groups"]] == [{}, {"crashed": 1}, {}]
+    assert [group["retries_by_cause"] for group in found["groups"]] == [{}, {"crashed": 1}, {}]
     assert found["total"]["used"]["cost_usd"] == 3.75
     assert run(workspace, "stats", "--by", "month").out.splitlines()[2].startswith("2026-04")
 

@@ -35,8 +35,8 @@ def test_it_tells_what_was_waited_for(worked: Site) -> None:
     told = result.json
     assert [task["task"] for task in told["tasks"]] == ["010", "020", "030"]
     first, second, third = told["tasks"]
-    assert first["retries"] == told["totals"]["retries"]
-    assert first["retries"]["crashed"] == 1
+    assert first["retries_by_cause"] == told["totals"]["retries_by_cause"]
+    assert first["retries_by_cause"]["crashed"] == 1
     assert first["seconds_in"]["retry"] > 0
     assert "crashed" in first["faults"][0]
     waits = [span["why"] for span in second["spans"] if span["kind"] == "person"]
@@ -106,7 +106,7 @@ def test_no_other_command_imports_it() -> None:
 
 def test_the_figures_stay_when_records_are_pruned(worked: Site) -> None:
     before = worked.sow("stats", "--json").json
-    assert before["total"]["retries"]["crashed"] == 1
+    assert before["total"]["retries_by_cause"]["crashed"] == 1
     assert before["total"]["seconds_in"]["backoff"] > 0
     assert [group["key"] for group in before["groups"]] == ["implementer"]
     worked.sow("task", "set", "020", "status", "completed")

@@ -20,15 +20,9 @@ NUMBERS, TEXTS = (
 )
 LISTS = (inspect.ListType, inspect.VarTupleType, inspect.TupleType, inspect.SetType)
 OBJECTS = (inspect.StructType, inspect.DictType)
-OLD = frozenset(
-    (
-        *("attempts", "check", "denied_tools", "ended", "ending", "feedback", "jobs"),
-        *("retries", "runs", "tasks", "tokens"),
-    )
-)
-"""A count in one command and what it counts in another (attempts, jobs, runs, tasks, tokens), a sum
-by reason and a list (denied_tools, retries), and a text and the object that it is about (check,
-ended, ending, feedback). Each is the field's own word in both places."""
+OLD = frozenset(("attempts", "check", "feedback", "jobs", "runs", "tasks", "tokens"))
+"""A count in one command and what it counts in another (attempts, jobs, runs, tasks, tokens), and a
+text and the objects that it is about (check, feedback). Each is the field's own word in both."""
 
 
 def kinds(type: Any) -> set[str]:

@@ -92,7 +92,7 @@ def story(draw: st.DrawFn, name: str, ids: list[str]) -> TaskStory:
         waiting_for="",
         jobs=1,
         attempts=1,
-        retries={},
+        retries_by_cause={},
         begin=spans[0].begin,
         end=spans[-1].end,
         spans=tuple(spans),

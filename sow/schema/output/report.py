@@ -122,7 +122,7 @@ class TaskStory(msgspec.Struct, frozen=True, kw_only=True):
     ]
     jobs: Annotated[int, Meta(description="how many jobs it had")]
     attempts: Annotated[int, Meta(description="how many attempts these were")]
-    retries: Annotated[
+    retries_by_cause: Annotated[
         dict[str, int],
         Meta(description="how often it was tried again, by the cause for which it was"),
     ]
@@ -169,7 +169,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     jobs: Annotated[int, Meta(description="how many jobs are told of")]
     attempts: Annotated[int, Meta(description="how many attempts")]
     failed_attempts: Annotated[int, Meta(description="how many of them failed")]
-    retries: Annotated[
+    retries_by_cause: Annotated[
         dict[str, int],
         Meta(description="how often a job was tried again, by the cause for which it was"),
     ]
@@ -192,7 +192,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ]
     used: Annotated[CostSum | None, Meta(description="what agents used; null for nothing")]
-    denied_tools: Annotated[
+    denials_by_tool: Annotated[
         dict[str, int], Meta(description="in how many jobs a tool was asked for and refused")
     ]
 

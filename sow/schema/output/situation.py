@@ -120,7 +120,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     ]
     states: Annotated[tuple[str, ...], Meta(description="all states of its type, in order")]
     iteration: Annotated[int | None, Meta(description="how often it was planned, from 1")]
-    ending: Annotated[
+    end_asked_for: Annotated[
         str | None,
         Meta(description="finished or abandoned, where its end was asked for; else null"),
     ]
@@ -149,6 +149,6 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="the commands that come next, the most sensible first, as `sow next`"),
     ]
     faults: Annotated[tuple[FaultNow, ...], Meta(description="what could not be read")]
-    ended: Annotated[
+    last_project: Annotated[
         EndedProject | None, Meta(description="without a project: the last one; else null")
     ]

@@ -28,7 +28,7 @@ class StatsSum(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="the iterations of a task, on average; null where none is on record"),
     ]
     most_iterations: Annotated[int | None, Meta(description="those of the task with the most")]
-    retries: Annotated[
+    retries_by_cause: Annotated[
         dict[str, int],
         Meta(description="how often a job was tried again, by the cause for which it was"),
     ]
