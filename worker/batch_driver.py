@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from sow import own_variables
 from sow.batches.gathering import Seen
-from sow.calls.batch_deeds import Work
+from sow.calls.batch_actions import Work
 from sow.calls.batch_turn import pause, settle, take_turn
 from sow.calls.caller import Caller
 from sow.environment import worker_environment
@@ -107,7 +107,7 @@ class BatchDriver:
         return True
 
     def _work(self, batch: Batch) -> Work | None:
-        """Return where the batch's deeds are done: with the PATH of whoever made it."""
+        """Return where the batch's actions are done: with the PATH of whoever made it."""
         context = self._context
         environ = worker_environment(context.environ) | {"PATH": batch.path_variable}
         if own_variables.CONFIG in context.environ:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sow.jobs.batches import JobInBatch
+from sow.schema.batch import Action
 from sow.schema.causes import CAUSES, Cause
 from sow.schema.job import JobState
 from sow.schema.kinds import KINDS
@@ -31,8 +32,6 @@ GENERAL = frozenset(
     }
 )
 """Why an agent's job can fail so that the next one will fail as well."""
-ON_BASE = "check_base"
-"""The deed by which a check is run on the commit that a task began at."""
 
 
 class Brake(NamedTuple):
@@ -103,7 +102,7 @@ def _of_checks(ended: Sequence[JobInBatch]) -> Brake:
     for job in reversed(ended):
         if not _is_red(job):
             break
-        if job.deed == ON_BASE:  # others may have ended since
+        if job.action == Action.CHECK_BASE:  # others may have ended since
             return Brake(_red_on_base(job))
         row.append(job)
     tasks = dict.fromkeys(job.task_id for job in row)

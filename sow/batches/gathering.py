@@ -13,11 +13,9 @@ import msgspec
 from msgspec import UNSET
 
 from sow.batches.brakes import Brake, brake_of, brake_of_refusals
-from sow.batches.deeds import RETURNS, Deed
-from sow.batches.facts import BatchFacts, Dependency, EndedJob, ItemFacts, LiveJob
-from sow.batches.figures import Figures, has_room
+from sow.batches.item_facts import BatchFacts, Dependency, EndedJob, ItemFacts, LiveJob
 from sow.batches.item_history import History
-from sow.batches.others import Others
+from sow.batches.other_tasks import Others
 from sow.clones.task_branches import TaskBranches
 from sow.config.checks import Checks, checks_of, read_repository
 from sow.errors import SowError, StateError
@@ -28,7 +26,7 @@ from sow.jobs.batches import JobInBatch
 from sow.jobs.database import Database
 from sow.jobs.jobs import get_job, last_job
 from sow.paths import Workspace
-from sow.schema.batch import Batch, BatchItem, BatchState
+from sow.schema.batch import RETURNS, Action, Batch, BatchItem, BatchState
 from sow.schema.budget import Amounts, ReachedBudget
 from sow.schema.causes import CAUSES, Cause, RetryRule
 from sow.schema.job import WAITING_STATES, HeldFor, JobState
@@ -85,7 +83,7 @@ def gather(
     database: Database,
     batch: Batch,
     seen: Seen,
-    figures: Figures,
+    has_room: Callable[[ReachedBudget], bool],
     asking: Collection[TaskId] = (),
     resumes: Callable[[Task], bool] = lambda _: True,
 ) -> tuple[list[ItemFacts], BatchFacts]:
@@ -93,6 +91,7 @@ def gather(
 
     The jobs are read first: a call that is placed meanwhile may have marked its task, and
     its job be missing. Then there is a newer change, and the look is not to be trusted.
+    `has_room` says whether a budget that was reached has a rest by now.
     `asking` are the tasks of the agent that looks, and of those above it: they wait for it.
     `resumes` says of a task whether its executor continues a session. Raises QueueError, and
     StateError where the machine lacks something for now.
@@ -103,7 +102,7 @@ def gather(
     for job in all_jobs:
         if job.task_id in histories:
             histories[job.task_id].jobs.append(job)
-    look = _Look(workspace, database, batch, seen, figures, histories, asking, resumes)
+    look = _Look(workspace, database, batch, seen, has_room, histories, asking, resumes)
     found = [look.item(item) for item in items]
     turn = batches.turn_of(database, batch.project_id)
     mine = turn is not None and turn[0] == batch.id
@@ -129,7 +128,7 @@ class _Look:
         database: Database,
         batch: Batch,
         seen: Seen,
-        figures: Figures,
+        has_room: Callable[[ReachedBudget], bool],
         histories: Mapping[TaskId, History],
         asking: Collection[TaskId],
         resumes: Callable[[Task], bool],
@@ -137,7 +136,7 @@ class _Look:
         self._resumes = resumes
         self._workspace = workspace
         self._seen = seen
-        self._figures = figures
+        self._may_spend = has_room
         self._others = Others(database, batch.project_id, seen.task, asking)
         self._batch = batch
         self._histories = histories
@@ -186,8 +185,8 @@ class _Look:
             last=self._paid_for(last),
             returns=history.count(RETURNS, item.forgiven),
             changed_nothing=history.changed_nothing,
-            asked_for_change=history.count((Deed.ASK_FOR_CHANGE,), item.forgiven),
-            conflicts_handed=history.count((Deed.SOLVE,), item.forgiven),
+            asked_for_change=history.count((Action.ASK_FOR_CHANGE,), item.forgiven),
+            conflicts_handed=history.count((Action.SOLVE,), item.forgiven),
             updates=history.updates_in_a_row(item.forgiven),
             steps=max((job.step or 0 for job in history.jobs), default=0),
             forgiven=item.forgiven,
@@ -219,7 +218,7 @@ class _Look:
         return msgspec.structs.replace(last, may_go_on=True)
 
     def _has_room(self, reached: ReachedBudget | None) -> bool:
-        return has_room(self._database, self._batch.project_id, reached, self._figures)
+        return reached is not None and self._may_spend(reached)
 
     def _was_interrupted(self, task: Task) -> bool:
         """Whether a task is paused by a cancel."""
@@ -258,7 +257,7 @@ class _Look:
                 verb=job.verb,
                 is_held=is_held and not for_tasks,
                 waits_for_tasks=is_held and for_tasks,
-                deed=job.deed,
+                action=job.action,
                 has_begun=job.started_at is not None,
                 put_off=_put_off(job),
                 waits_for_batch=job.step is not None and job.state in WAITING_STATES,

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from sow.batches.brakes import ON_BASE
-from sow.batches.deeds import Deed
 from sow.jobs.batches import JobInBatch
+from sow.schema.batch import Action
 from sow.schema.causes import Cause
 from sow.schema.job import CHANGED_NOTHING, NOT_BROUGHT_BACK, JobState
 from sow.schema.kinds import KINDS
@@ -27,7 +26,7 @@ class History:
         return [
             job
             for job in self.jobs
-            if _is_over(job) and not _is_undone(job) and job.deed != ON_BASE
+            if _is_over(job) and not _is_undone(job) and job.action != Action.CHECK_BASE
         ]
 
     @property
@@ -60,10 +59,10 @@ class History:
         """Return the number of the newest of some jobs; 0 without any."""
         return max((job.id for job in jobs), default=0)
 
-    def count(self, deeds: Iterable[Deed], forgiven: int) -> int:
+    def count(self, actions: Iterable[Action], forgiven: int) -> int:
         """Return how often the batch has done these since a person had a hand in it."""
-        since, counted = max(self.persons, forgiven), set(deeds)
-        return sum(1 for job in self.ended if job.id > since and job.deed in counted)
+        since, counted = max(self.persons, forgiven), set(actions)
+        return sum(1 for job in self.ended if job.id > since and job.action in counted)
 
     def updates_in_a_row(self, forgiven: int) -> int:
         """Return how many updates have come to their end since anything else was done."""

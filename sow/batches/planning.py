@@ -1,27 +1,50 @@
-"""What a batch does next: where each item stands, and which deeds are to be done now.
+"""What a batch does next: where each item stands, and which actions are to be done now.
 
 Owns what the items mean to each other: dependencies, limits, the turn to merge, the
-end. Where one item stands by itself is `item_standing`. Pure: facts and a policy come
-in, standings and deeds go out.
+end; and who is merged next. Each merge is brought up to date and checked in its turn, so
+those behind it wait: the task that most others wait for goes first. Where one item stands
+by itself is `item`. Pure: facts and a policy come in, standings and actions go out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from sow.batches.deeds import OF_AGENTS, Deed, Plan, Standing
-from sow.batches.facts import BatchFacts, ItemFacts
-from sow.batches.finished_work import asks_about_check
-from sow.batches.item_standing import standing_of
-from sow.batches.merge_order import first_to_merge
-from sow.schema.batch import AT_WORK, ENDED, BatchPolicy, ItemState
+from sow.batches.item import needs_person_for_check, standing_of
+from sow.batches.item_facts import BatchFacts, ItemFacts, Standing
+from sow.schema.batch import AT_WORK, ENDED, OF_AGENTS, Action, BatchPolicy, ItemState
 from sow.schema.kinds import KINDS
 
 LEFT = "its batch has ended before it was done"
 STOPPED = "another task has failed, and the batch stops at the first (--fail-fast)"
 
 
-def next_deeds(items: Sequence[ItemFacts], policy: BatchPolicy, batch: BatchFacts) -> Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What follows for a whole batch."""
+
+    standings: tuple[Standing, ...]
+    actions: tuple[Standing, ...] = ()
+    """Those whose action is to be done now."""
+    turn: str | None = None
+    """The item that has the turn to merge, or takes it now."""
+    pause: str = ""
+    """Why the batch pauses now."""
+    is_over: bool = False
+    waits_for_turn: bool = False
+    """Whether an item waits for the turn to merge that another batch has."""
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing goes on by itself."""
+        return (
+            not self.waits_for_turn
+            and not self.actions
+            and not any(found.has_job or found.awaits for found in self.standings)
+        )
+
+
+def next_actions(items: Sequence[ItemFacts], policy: BatchPolicy, batch: BatchFacts) -> Plan:
     """Return where each item stands and what is to be done now."""
     standings = _with_dependencies(items, policy)
     if policy.fail_fast and any(found.state is ItemState.FAILED for found in standings):
@@ -32,14 +55,14 @@ def next_deeds(items: Sequence[ItemFacts], policy: BatchPolicy, batch: BatchFact
         return Plan(standings=held, turn=turn, pause=batch.brake)
     by_task = {item.task: item for item in items}
     standings = [_looked_into(found, by_task[found.task], policy, batch) for found in standings]
-    wanted = [found for found in standings if found.deed is not None]
-    deeds = [found for found in wanted if not found.in_turn or found.task == turn]
-    deeds = list(_within(deeds, _at_work(items), policy.max_parallel))
+    wanted = [found for found in standings if found.action is not None]
+    actions = [found for found in wanted if not found.in_turn or found.task == turn]
+    actions = list(_within(actions, _at_work(items), policy.max_parallel))
     # A batch whose last task was taken out has come to no end: another may be added.
     is_over = bool(standings) and all(found.state in ENDED for found in standings) and not wanted
     return Plan(
         standings=tuple(standings),
-        deeds=tuple(deeds),
+        actions=tuple(actions),
         turn=turn,
         is_over=is_over,
         waits_for_turn=batch.turn_is_elsewhere and any(found.in_turn for found in wanted),
@@ -57,7 +80,7 @@ def _held(found: Standing, item: ItemFacts) -> Standing:
     """Return how an item stands whose batch is paused: what has not begun does not begin."""
     waits = item.live is not None and item.live.waits_for_batch
     has_job = found.has_job and not waits
-    return msgspec.structs.replace(found, deed=None, has_job=has_job, awaits=False)
+    return msgspec.structs.replace(found, action=None, has_job=has_job, awaits=False)
 
 
 def _looked_into(
@@ -69,11 +92,13 @@ def _looked_into(
     work: where the same check is red without that, all tasks to come would end alike.
     """
     is_suspect = batch.suspect == found.task and item.has_clone
-    if not is_suspect or not (found.deed is Deed.MEND or asks_about_check(found, item, policy)):
+    if not is_suspect or not (
+        found.action is Action.MEND or needs_person_for_check(found, item, policy)
+    ):
         return found
     return msgspec.structs.replace(
         found,
-        deed=Deed.CHECK_BASE,
+        action=Action.CHECK_BASE,
         state=ItemState.CHECKING,
         reason="",
         command="",
@@ -99,10 +124,33 @@ def _turn(
     return first_to_merge(on_the_way, items)
 
 
-def _within(deeds: Sequence[Standing], at_work: int, most: int | None) -> Iterator[Standing]:
-    """Yield the deeds that the limit of agents allows, those of begun tasks before new ones."""
-    for found in sorted(deeds, key=lambda found: found.deed is Deed.SPAWN):
-        if found.deed in OF_AGENTS:
+def first_to_merge(ready: Sequence[str], items: Sequence[ItemFacts]) -> str | None:
+    """Return which of the tasks that are ready is merged first; of equals, the first of them."""
+    if len(ready) < 2:
+        return next(iter(ready), None)
+    after: defaultdict[str, list[str]] = defaultdict(list)
+    for item in items:
+        for other in item.in_batch:
+            after[other].append(item.task)
+    return max(ready, key=lambda task: _waiting_for(task, after))
+
+
+def _waiting_for(task: str, after: Mapping[str, Sequence[str]]) -> int:
+    """Return how many tasks wait for one, by whatever way."""
+    found: set[str] = set()
+    way = [task]
+    while way:
+        for other in after.get(way.pop(), ()):
+            if other not in found:
+                found.add(other)
+                way.append(other)
+    return len(found)
+
+
+def _within(actions: Sequence[Standing], at_work: int, most: int | None) -> Iterator[Standing]:
+    """Yield the actions that the limit of agents allows, those of begun tasks before new ones."""
+    for found in sorted(actions, key=lambda found: found.action is Action.SPAWN):
+        if found.action in OF_AGENTS:
             if most is not None and at_work >= most:
                 continue
             at_work += 1
@@ -118,10 +166,10 @@ def _at_work(items: Sequence[ItemFacts]) -> int:
 def _stopped(found: Standing, item: ItemFacts) -> Standing:
     """Return what becomes of an item that has not begun where another has failed."""
     is_queued = _is_queued(item)
-    if is_queued or found.deed is Deed.SPAWN or _only_waits(found):
-        deed, step = (Deed.WITHDRAW, item.steps + 1) if is_queued else (None, 0)
+    if is_queued or found.action is Action.SPAWN or _only_waits(found):
+        action, step = (Action.WITHDRAW, item.steps + 1) if is_queued else (None, 0)
         state = ItemState.BLOCKED
-        return Standing(task=found.task, state=state, reason=STOPPED, deed=deed, step=step)
+        return Standing(task=found.task, state=state, reason=STOPPED, action=action, step=step)
     return found
 
 
@@ -129,7 +177,7 @@ def _is_queued(item: ItemFacts) -> bool:
     """Whether the batch has queued an item's first job, and that has never begun."""
     job = item.live
     waits = job is not None and job.waits_for_batch and not job.has_begun
-    return waits and job is not None and job.deed == Deed.SPAWN
+    return waits and job is not None and job.action == Action.SPAWN
 
 
 def _only_waits(found: Standing) -> bool:

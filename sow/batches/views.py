@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import UNSET
 
-from sow.batches.deeds import Plan, Standing
 from sow.batches.gathering import Seen
+from sow.batches.item_facts import Standing
+from sow.batches.planning import Plan
 from sow.clock import format_time
 from sow.errors import ExitCode, StateError
 from sow.ids import ProjectId, TaskId

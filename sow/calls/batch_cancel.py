@@ -10,8 +10,8 @@ from contextlib import suppress
 from sow.batches.gathering import Seen
 from sow.calls.ancestry import WouldEndItself
 from sow.calls.autostart import Staffing
-from sow.calls.batch_call import BatchHasEnded
-from sow.calls.batch_deeds import Work
+from sow.calls.batch_actions import Work
+from sow.calls.batch_changes import BatchHasEnded
 from sow.calls.batch_turn import MOST_TRIES, settle
 from sow.calls.caller import Caller
 from sow.calls.cancel import (

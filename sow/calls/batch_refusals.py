@@ -5,14 +5,14 @@ not change before it is refused.
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from msgspec.structs import replace
 
-from sow.batches.deeds import Standing
-from sow.batches.figures import figures_of
 from sow.batches.gathering import Seen, gather
-from sow.batches.item_standing import standing_of
-from sow.calls.batch_deeds import AT_ONCE, Step, Work, request_of
+from sow.batches.item import standing_of
+from sow.batches.item_facts import Standing
+from sow.calls.batch_actions import AT_ONCE, Step, Work, budget_has_room, request_of
 from sow.calls.request import Request
 from sow.calls.review_placement import find_or_admit_review
 from sow.calls.same_call import find_or_admit
@@ -23,14 +23,14 @@ from sow.jobs import batches
 
 
 def refusals_now(work: Work, seen: Seen) -> Mapping[str, SowError | None]:
-    """Return of each item whose next deed was refused what refuses it now; None: nothing does.
+    """Return of each item whose next action was refused what refuses it now; None: nothing does.
 
     One that a budget has refused is left out: that is raised by its own command.
     """
     if not any(item.refusal for item in batches.items_of(work.database, work.batch.id)):
         return {}
-    figures = figures_of(work.config, now=work.caller.now())
-    items, _ = gather(work.caller.workspace, work.database, work.batch, seen, figures)
+    has_room = partial(budget_has_room, work)
+    items, _ = gather(work.caller.workspace, work.database, work.batch, seen, has_room)
     found: dict[str, SowError | None] = {}
     for item in items:
         if item.refusal and item.refused_by is None:
@@ -40,17 +40,17 @@ def refusals_now(work: Work, seen: Seen) -> Mapping[str, SowError | None]:
 
 
 def _refusal_of(work: Work, wanted: Standing, words: str) -> SowError | None:
-    """Return what refuses a task's next deed; `words` are those of its last refusal.
+    """Return what refuses a task's next action; `words` are those of its last refusal.
 
     What is done at once cannot be asked about without doing it: its last refusal counts.
     """
-    if wanted.deed is None:
+    if wanted.action is None:
         return None
-    if wanted.deed in AT_ONCE:
+    if wanted.action in AT_ONCE:
         message, _, hint = words.partition("\n")
         return SowError(message, hint=hint)
     try:
-        _admit(work, request_of(work, Step(TaskId(wanted.task), wanted.deed, wanted.step)))
+        _admit(work, request_of(work, Step(TaskId(wanted.task), wanted.action, wanted.step)))
     except SowError as error:
         return None if error.passes else error
     return None

@@ -1,6 +1,6 @@
 """One turn of a batch: look, carry out what follows, look again, until nothing follows.
 
-Owns the order: facts, plan, deeds, what is told of the items, the end. Whoever is
+Owns the order: facts, plan, actions, what is told of the items, the end. Whoever is
 killed in the middle is followed by somebody who begins with the first look; what was
 done by then is among the facts.
 """
@@ -10,12 +10,11 @@ from functools import partial
 from typing import Any
 
 from sow.batches.brakes import brake_of_refusals
-from sow.batches.deeds import Deed, Plan, Standing
-from sow.batches.figures import figures_of
 from sow.batches.gathering import Seen, gather
-from sow.batches.planning import ended_as, next_deeds
+from sow.batches.item_facts import Standing
+from sow.batches.planning import Plan, ended_as, next_actions
 from sow.calls.ancestry import WaitsForItself, tasks_above
-from sow.calls.batch_deeds import Step, Work, do
+from sow.calls.batch_actions import Step, Work, budget_has_room, do
 from sow.calls.budgeting import BudgetIsReached
 from sow.calls.placement_after_report import AgentIsEnding
 from sow.calls.same_call import TaskHasJob
@@ -26,18 +25,20 @@ from sow.ids import TaskId
 from sow.jobs import batch_news, batches, changes, doorbell_of_batches, told_batches
 from sow.jobs.faults import QueueChanged
 from sow.reports.budgets import reached_budget
-from sow.schema.batch import AT_WORK, BatchState, ItemState
+from sow.schema.batch import AT_WORK, Action, BatchState, ItemState
 
 MOST_TRIES = 5
 MOST_LOOKS = 50
-"""How often one turn looks: each deed done is a fact more, so there is an end."""
+"""How often one turn looks: each action done is a fact more, so there is an end."""
 
 
 class EndlessTurn(Exception):
-    """A deed was done at each look of a turn, and is wanted as before: it has led to nothing."""
+    """An action was done at each look of a turn, and is wanted as before: it has led to nothing."""
 
-    def __init__(self, task: str, deed: Deed) -> None:
-        super().__init__(f"`{deed}` of task {task} was done {MOST_LOOKS} times and led to nothing")
+    def __init__(self, task: str, action: Action) -> None:
+        super().__init__(
+            f"`{action}` of task {task} was done {MOST_LOOKS} times and led to nothing"
+        )
 
 
 def take_turn(work: Work, seen: Seen) -> None:
@@ -45,25 +46,25 @@ def take_turn(work: Work, seen: Seen) -> None:
 
     Raises EndlessTurn rather than do the same for ever: whoever calls takes turns for others too.
     """
-    in_vain: set[tuple[str, Deed, int]] | None = None
+    in_vain: set[tuple[str, Action, int]] | None = None
     for _ in range(MOST_LOOKS):
         upto = changes.newest(work.database).seq
         plan = look(work, seen)
         is_sure = _put_on_record(work, plan, upto)
-        has_changed = _carry_out(work, plan.deeds, seen)
+        has_changed = _carry_out(work, plan.actions, seen)
         if is_sure and not has_changed:
             batch_news.heed(work.database, work.batch.id, upto)
             doorbell_of_batches.ring(work.caller.workspace, work.batch.id)
             return
-        done = _named(plan.deeds) if has_changed else set()
+        done = _named(plan.actions) if has_changed else set()
         in_vain = done if in_vain is None else in_vain & done
     if in_vain:
-        task, deed, _ = min(in_vain)
-        raise EndlessTurn(task, deed)
+        task, action, _ = min(in_vain)
+        raise EndlessTurn(task, action)
 
 
-def _named(deeds: Sequence[Standing]) -> set[tuple[str, Deed, int]]:
-    return {(found.task, found.deed, found.step) for found in deeds if found.deed is not None}
+def _named(actions: Sequence[Standing]) -> set[tuple[str, Action, int]]:
+    return {(found.task, found.action, found.step) for found in actions if found.action is not None}
 
 
 def _put_on_record(work: Work, plan: Plan, upto: int) -> bool:
@@ -103,13 +104,18 @@ def look(work: Work, seen: Seen) -> Plan:
 
 def _look(work: Work, seen: Seen) -> Plan:
     batch = batches.get_batch(work.database, work.batch.id)
-    figures = figures_of(work.config, now=work.caller.now())
     resumes = partial(can_resume, work.config)
     asking = tasks_above(work.caller, work.database, batch.project_id)
     items, facts = gather(
-        work.caller.workspace, work.database, batch, seen, figures, asking, resumes
+        work.caller.workspace,
+        work.database,
+        batch,
+        seen,
+        partial(budget_has_room, work),
+        asking,
+        resumes,
     )
-    return next_deeds(items, batch.policy, facts)
+    return next_actions(items, batch.policy, facts)
 
 
 def _keep_turn(work: Work, plan: Plan) -> None:
@@ -176,16 +182,16 @@ def _change_running(work: Work, **changes: Any) -> None:
             batches.change_batch(work.database, work.batch.id, **changes)
 
 
-def _carry_out(work: Work, deeds: Sequence[Standing], seen: Seen) -> bool:
-    """Carry out some deeds; tell whether anything may have changed by that.
+def _carry_out(work: Work, actions: Sequence[Standing], seen: Seen) -> bool:
+    """Carry out some actions; tell whether anything may have changed by that.
 
     What is refused is on record as the item's: a person has to see to it. What keeps us from a
-    deed and passes (a lock that somebody holds, say) is raised when the others are done.
+    action and passes (a lock that somebody holds, say) is raised when the others are done.
     """
     has_changed = False
     refused: list[tuple[Standing, SowError]] = []
     prevented: SowError | None = None
-    for found in deeds:
+    for found in actions:
         try:
             has_changed |= _carried_out(work, found)
         except SowError as error:
@@ -206,13 +212,13 @@ def _carry_out(work: Work, deeds: Sequence[Standing], seen: Seen) -> bool:
 
 
 def _carried_out(work: Work, found: Standing) -> bool:
-    """Carry out one deed; tell whether anything may have changed by it. Raises SowError."""
-    assert found.deed is not None  # noqa: S101 - a plan's deeds have one
+    """Carry out one action; tell whether anything may have changed by it. Raises SowError."""
+    assert found.action is not None  # noqa: S101 - a plan's actions have one
     task_id = TaskId(found.task)
     if found.in_turn and not batches.take_turn(work.database, work.batch, task_id):
         return False
     try:
-        do(work, Step(task_id, Deed(found.deed), found.step))
+        do(work, Step(task_id, Action(found.action), found.step))
     except (TaskHasJob, AgentIsEnding, WaitsForItself):
         return False  # somebody else has called meanwhile: that is a change of its own
     return True
@@ -221,13 +227,13 @@ def _carried_out(work: Work, found: Standing) -> bool:
 def _put_refusals_on_record(
     work: Work, refused: Sequence[tuple[Standing, SowError]], seen: Seen
 ) -> None:
-    """Say of each item whose deed was refused why, unless a new look wants that no more.
+    """Say of each item whose action was refused why, unless a new look wants that no more.
 
     Then something has happened to its task since the old one. One look serves all of them.
     """
-    wanted = {(now.task, now.deed, now.step) for now in look(work, seen).standings}
+    wanted = {(now.task, now.action, now.step) for now in look(work, seen).standings}
     for found, error in refused:
-        if (found.task, found.deed, found.step) in wanted:
+        if (found.task, found.action, found.step) in wanted:
             refusal = f"{error.message}\n{error.hint}".strip()
             reached = reached_budget(error.account) if isinstance(error, BudgetIsReached) else None
             fields = {"refusal": refusal, "reached": reached}

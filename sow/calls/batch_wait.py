@@ -9,10 +9,10 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sow.batches.deeds import Plan
 from sow.batches.gathering import Seen
+from sow.batches.planning import Plan
 from sow.calls.autostart import Staffing
-from sow.calls.batch_deeds import Work
+from sow.calls.batch_actions import Work
 from sow.calls.batch_turn import look
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
@@ -129,7 +129,7 @@ def tell_of_files(caller: Caller, database: Database, found: BatchLook) -> None:
 
     So it is where a budget has been raised in a file.
     """
-    if found.plan is None or not found.plan.deeds:
+    if found.plan is None or not found.plan.actions:
         return
     heeded = all(batch.id != found.batch.id for batch in batch_news.unheeded(database))
     if heeded:

@@ -19,7 +19,7 @@ class BatchPart(Struct, frozen=True):
 
     batch: BatchId
     step: int
-    deed: str
+    action: str
 
 
 class Request(Struct, frozen=True):
@@ -75,7 +75,7 @@ class Request(Struct, frozen=True):
         if self.part is None:
             return {}
         part = self.part
-        return {"batch": part.batch, "batch_step": part.step, "batch_deed": part.deed}
+        return {"batch": part.batch, "batch_step": part.step, "batch_deed": part.action}
 
     @property
     def begins_session(self) -> bool:

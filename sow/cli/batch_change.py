@@ -6,7 +6,7 @@ from contextlib import closing
 import click
 
 from sow.batches.gathering import Seen
-from sow.calls import batch_call
+from sow.calls import batch_changes
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.batch_cancel import cancel_batch
 from sow.calls.caller import Caller
@@ -38,7 +38,7 @@ def add(name: str, tasks: tuple[str, ...], as_json: bool) -> int:
     named = [parse_task_id(task) for task in tasks]
 
     def change(caller: Caller, database: Database, batch: Batch) -> str:
-        batch_call.add(caller, database, batch, named)
+        batch_changes.add(caller, database, batch, named)
         _staff(caller, database)
         return f"Batch {batch.id} has {', '.join(dict.fromkeys(named))}"
 
@@ -55,7 +55,7 @@ def remove(name: str, tasks: tuple[str, ...], as_json: bool) -> int:
     named = [parse_task_id(task) for task in tasks]
 
     def change(caller: Caller, database: Database, batch: Batch) -> str:
-        batch_call.remove(caller, database, batch, named)
+        batch_changes.remove(caller, database, batch, named)
         if jobs.has_active_jobs(database):  # one that has waited for its paused batch waits no more
             _staff(caller, database)
         return f"Batch {batch.id} is without {', '.join(named)}"
@@ -70,7 +70,7 @@ def pause(name: str | None, as_json: bool) -> int:
     """Begin nothing more of BATCH; what runs goes on."""
 
     def change(_: Caller, database: Database, batch: Batch) -> str:
-        paused = batch_call.pause(database, batch)
+        paused = batch_changes.pause(database, batch)
         return f"Batch {batch.id} is {shown_state(paused.state)}; sow batch resume {batch.label}"
 
     return _change(name, change, as_json=as_json)
@@ -85,8 +85,8 @@ def resume(name: str | None, budget: str | None, unmetered: bool, as_json: bool)
     amounts = given_budget(budget)
 
     def change(caller: Caller, database: Database, batch: Batch) -> str:
-        batch_call.give_budget(database, batch, amounts, unmetered=unmetered)
-        goes_on = batch_call.resume(caller, database, batch)
+        batch_changes.give_budget(database, batch, amounts, unmetered=unmetered)
+        goes_on = batch_changes.resume(caller, database, batch)
         _staff(caller, database)
         return f"Batch {batch.id} is {shown_state(goes_on.state)}; sow batch wait {batch.label}"
 
@@ -112,11 +112,11 @@ def _change(
 ) -> int:
     """Change a batch and print how it stands."""
     caller = this_caller()
-    database = batch_call.open_records(caller)
+    database = batch_changes.open_records(caller)
     if database is None:
         raise UnknownBatch(name or "on record")
     with closing(database):
-        batch = batch_call.find(caller, database, name)
+        batch = batch_changes.find(caller, database, name)
         words = change(caller, database, batch)
         if as_json:
             now = batches.get_batch(database, batch.id)

@@ -7,7 +7,8 @@ import click
 import msgspec
 
 from sow.calls.autostart import NoWorker, Staffing
-from sow.calls.batch_call import Made, Wanted, make_or_attach, selection_of
+from sow.calls.batch_making import Made, Wanted, make_or_attach
+from sow.calls.batch_selection import selection_of
 from sow.calls.caller import Caller
 from sow.cli import completing
 from sow.cli.arguments import about_tasks

@@ -6,7 +6,7 @@ import click
 
 from sow.batches.gathering import Seen
 from sow.batches.views import exit_code_of, listed, standings_of
-from sow.calls.batch_call import find, open_records
+from sow.calls.batch_changes import find, open_records
 from sow.calls.batch_wait import look_at_batch, look_surely, tell_of_files
 from sow.calls.caller import Caller
 from sow.cli import completing_names

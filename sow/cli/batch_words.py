@@ -12,7 +12,7 @@ import msgspec
 
 from sow.batches.gathering import Seen
 from sow.batches.views import detail_of, listed, standings_of, view_of
-from sow.calls.batch_deeds import Work
+from sow.calls.batch_actions import Work
 from sow.calls.batch_refusals import refusals_now
 from sow.calls.batch_wait import BatchLook, look_surely, wait_for_batch
 from sow.calls.caller import Caller

@@ -55,7 +55,7 @@ BATCHES: tuple[str, ...] = (
         where batch_step is not null
     """,
     "create index spending_batch on spending (batch) where batch is not null",
-    # Who has its agent work on an item has seen to what stood against the batch's own deed.
+    # Who has its agent work on an item has seen to what stood against the batch's own action.
     """
     create trigger item_is_seen_to after insert on job
     when new.batch is not null and new.batch_step is null begin

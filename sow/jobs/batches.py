@@ -64,7 +64,7 @@ class JobInBatch(NamedTuple):
     reason: str
     held_for: str | None
     step: int | None
-    deed: str | None
+    action: str | None
     cancel_asked: bool
     warnings: tuple[str, ...]
     owes_task: bool
@@ -260,7 +260,7 @@ def jobs_of(database: Database, batch_id: BatchId) -> list[JobInBatch]:
             reason=row["reason"],
             held_for=row["held_for"],
             step=row["batch_step"],
-            deed=row["batch_deed"],
+            action=row["batch_deed"],
             cancel_asked=row["cancel_requested_at"] is not None,
             warnings=tuple(msgspec.json.decode(row["warnings"])),
             owes_task=bool(row["owes_task"]),

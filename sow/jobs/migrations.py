@@ -399,7 +399,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
     3: HISTORY,
     4: TOLD_BATCHES,
     5: (
-        # Which budget has stopped a job, or refused an item's next deed.
+        # Which budget has stopped a job, or refused an item's next action.
         "alter table job add column reached text",
         "alter table batch_item add column reached text",
     ),

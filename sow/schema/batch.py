@@ -62,6 +62,48 @@ AT_WORK = frozenset(ItemState) - AT_REST - {ItemState.WAITING}
 """What no item of a batch that has ended is for long."""
 
 
+class Action(StrEnum):
+    """What is to be done with a task. Those that are jobs stand in `job.batch_deed`."""
+
+    SPAWN = "spawn"
+    GO_ON = "go_on"
+    """Its session is continued after a failure that a person has forgiven."""
+    CHECK = "check"
+    REVIEW = "review"
+    CORRECT = "correct"
+    """A review's corrections go back to the author."""
+    MEND = "mend"
+    """A red check goes back to the author."""
+    ASK_FOR_CHANGE = "ask_for_change"
+    """Its author has reported work and changed nothing: it is asked once before anybody judges."""
+    SOLVE = "solve"
+    """A conflict goes back to the author."""
+    UPDATE = "update"
+    """The project's branch is brought into the task's."""
+    TAKE_UP = "take_up"
+    """What lies whole in its clone, and not in the repository, is brought there without a run."""
+    MERGE = "merge"
+    CHECK_BASE = "check_base"
+    """A check that is red for several tasks is run on the commit that one of them began at."""
+    ACCEPT = "accept"
+    """The verdict of a green check is put on record."""
+    COMPLETE = "complete"
+    WITHDRAW = "withdraw"
+    """A job that waits in the queue and has never begun leaves it: another task has failed."""
+
+
+RETURNS = frozenset({Action.CORRECT, Action.MEND})
+"""The actions that are counted against `max_iterations`."""
+OF_AGENTS = RETURNS | {
+    Action.SPAWN,
+    Action.GO_ON,
+    Action.REVIEW,
+    Action.SOLVE,
+    Action.ASK_FOR_CHANGE,
+}
+"""The actions by which an agent is put to work."""
+
+
 class Accept(StrEnum):
     """Whose word completes a task that no reviewer judges."""
 
@@ -153,7 +195,7 @@ class BatchItem(msgspec.Struct, frozen=True, kw_only=True):
     state: ItemState = ItemState.WAITING
     reason: str = ""
     refusal: str = ""
-    """Why the next deed could not be done, in a person's words."""
+    """Why the next action could not be done, in a person's words."""
     reached: ReachedBudget | None = None
     """The budget that the last refusal was about, if it was about one."""
     forgiven: int = -1

@@ -139,7 +139,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     batch_step: int | None = None
     """Which of that batch's own jobs for this task it is, counted from 1; None of other calls'."""
     batch_deed: str | None = None
-    """What the batch wanted by it (`sow.batches.deeds`)."""
+    """What the batch wanted by it (`sow.schema.batch.Action`)."""
     fresh: bool = False
     priority: int = 0
     parent: JobId | None = None

@@ -17,7 +17,7 @@ from sow.situation.step import By, Step
 from sow.situation.whole_steps import LEADS, is_review
 
 if TYPE_CHECKING:  # of projects that have a queue
-    from sow.batches.deeds import Standing
+    from sow.batches.item_facts import Standing
     from sow.schema.job import Job
 
 MOST_NAMED = 8

@@ -107,7 +107,7 @@ def _refuse_check(caller: Caller, configuration: Configuration) -> None:
 
 def _refuse_batch(caller: Caller) -> None:
     """Raise what `sow batch run` would be refused for."""
-    from sow.calls.batch_call import refuse_policy
+    from sow.calls.batch_making import refuse_policy
     from sow.config.batches import policy_of
     from sow.config.checks import read_repository
 

@@ -1,10 +1,10 @@
-"""Items of a batch to try the next deeds with."""
+"""Items of a batch to try the next actions with."""
 
 from typing import Any
 
 import msgspec
 
-from sow.batches.facts import EndedJob, ItemFacts, LiveJob
+from sow.batches.item_facts import EndedJob, ItemFacts, LiveJob
 from sow.schema.batch import BatchPolicy
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
@@ -47,5 +47,5 @@ def ended(
     return EndedJob(id=number, verb=verb, state=state, cause=cause, **more)
 
 
-def live(verb: Verb, deed: str | None = None, **more: Any) -> LiveJob:
-    return LiveJob(id=7, verb=verb, deed=deed, **more)
+def live(verb: Verb, action: str | None = None, **more: Any) -> LiveJob:
+    return LiveJob(id=7, verb=verb, action=action, **more)

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from sow.batches.brakes import GENERAL, ON_BASE, Brake, brake_of, brake_of_refusals
+from sow.batches.brakes import GENERAL, Brake, brake_of, brake_of_refusals
 from sow.ids import JobId, TaskId
 from sow.jobs.batches import JobInBatch
+from sow.schema.batch import Action
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
 
@@ -26,7 +27,7 @@ def job(cause: Cause | None = None, verb: Verb = Verb.SPAWN, **more: Any) -> Job
         reason="",
         held_for=None,
         step=1,
-        deed=None,
+        action=None,
         cancel_asked=False,
         warnings=(),
         owes_task=False,
@@ -87,10 +88,10 @@ def test_three_calls_that_are_refused_alike() -> None:
 def test_red_checks_of_three_tasks_are_looked_into_once() -> None:
     row = [red(), job(), red(), red()]
     assert brake_of(row, 0) == Brake(suspect=row[-1].task_id)
-    green = job(verb=Verb.CHECK, deed=ON_BASE)
+    green = job(verb=Verb.CHECK, action=Action.CHECK_BASE)
     assert brake_of([*row, green], 0) == Brake()
     assert brake_of([*row, green, red()], 0) == Brake()
-    on_base = red(deed=ON_BASE, reason="unit: exit code 1\nmore")
+    on_base = red(action=Action.CHECK_BASE, reason="unit: exit code 1\nmore")
     found = brake_of([*row, on_base], 0)
     assert found.reason.endswith("began at, too: unit: exit code 1")
     assert brake_of([*row, on_base], on_base.id) == Brake()
@@ -115,9 +116,9 @@ def test_a_row_is_in_the_order_of_the_ends() -> None:
 
 def test_what_a_base_has_shown_counts_though_other_checks_have_ended_since() -> None:
     """Two checks run at once: both may have ended when a worker looks."""
-    rows = [red(), red(), red(), red(deed=ON_BASE)]
+    rows = [red(), red(), red(), red(action=Action.CHECK_BASE)]
     assert brake_of([*rows, red()], 0).reason
     well = job(verb=Verb.CHECK)
     assert brake_of([*rows, well], 0) == Brake()
-    green = job(verb=Verb.CHECK, deed=ON_BASE)
+    green = job(verb=Verb.CHECK, action=Action.CHECK_BASE)
     assert brake_of([*rows[:3], green, red()], 0) == Brake()

@@ -8,27 +8,26 @@ from batches.item_values import ALL, accepted, checked, ended, finished, item, l
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.batches.deeds import OF_AGENTS, Deed, Plan
-from sow.batches.facts import BatchFacts, Dependency, EndedJob, ItemFacts, LiveJob
-from sow.batches.planning import next_deeds
-from sow.schema.batch import AT_REST, ENDED, Accept, BatchPolicy, ItemState
+from sow.batches.item_facts import BatchFacts, Dependency, EndedJob, ItemFacts, LiveJob
+from sow.batches.planning import Plan, next_actions
+from sow.schema.batch import AT_REST, ENDED, OF_AGENTS, Accept, Action, BatchPolicy, ItemState
 from sow.schema.budget import Amounts, ReachedBudget, ScopeKind
 from sow.schema.causes import Cause
 from sow.schema.job import FINAL_STATES, JobState, Verb
 from sow.schema.kinds import KINDS
 from sow.schema.task import ReviewVerdict, TaskStatus
 
-S, D = ItemState, Deed
+S, D = ItemState, Action
 PLAIN = BatchPolicy()
 COMPLETED = TaskStatus.COMPLETED
 
 
 def plan_of(*items: ItemFacts, policy: BatchPolicy = PLAIN, **batch: object) -> Plan:
-    return next_deeds(items, policy, msgspec.structs.replace(BatchFacts(), **batch))
+    return next_actions(items, policy, msgspec.structs.replace(BatchFacts(), **batch))
 
 
-def deeds_of(plan: Plan) -> dict[str, Deed | None]:
-    return {found.task: found.deed for found in plan.deeds}
+def actions_of(plan: Plan) -> dict[str, Action | None]:
+    return {found.task: found.action for found in plan.actions}
 
 
 def states_of(plan: Plan) -> list[ItemState]:
@@ -39,10 +38,10 @@ def test_a_task_waits_for_those_before_it_wherever_they_stand_in_the_list() -> N
     first = item(task="020")
     after = item(task="010", in_batch=("020",))
     plan = plan_of(after, first)
-    assert deeds_of(plan) == {"020": D.SPAWN}
+    assert actions_of(plan) == {"020": D.SPAWN}
     assert states_of(plan) == [S.WAITING, S.WAITING]
     done = msgspec.structs.replace(first, status=COMPLETED)
-    assert deeds_of(plan_of(after, done)) == {"010": D.SPAWN}
+    assert actions_of(plan_of(after, done)) == {"010": D.SPAWN}
 
 
 @pytest.mark.parametrize("status", [TaskStatus.FAILED, TaskStatus.ABANDONED])
@@ -65,7 +64,7 @@ def test_what_depends_on_a_task_that_wants_a_person_waits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dependency", "state", "deed"),
+    ("dependency", "state", "action"),
     [
         (Dependency(task="900", status=COMPLETED), S.WAITING, D.SPAWN),
         (Dependency(task="900", status=TaskStatus.PENDING), S.BLOCKED, None),
@@ -78,42 +77,42 @@ def test_what_depends_on_a_task_that_wants_a_person_waits() -> None:
     ],
 )
 def test_a_dependency_outside_of_the_batch(
-    dependency: Dependency, state: ItemState, deed: Deed | None
+    dependency: Dependency, state: ItemState, action: Action | None
 ) -> None:
     (found,) = plan_of(item(outside=(dependency,))).standings
-    assert (found.state, found.deed) == (state, deed)
+    assert (found.state, found.action) == (state, action)
 
 
 def test_a_circle_that_somebody_wrote_by_hand_ends() -> None:
     plan = plan_of(item(task="010", in_batch=("020",)), item(task="020", in_batch=("010",)))
-    assert plan.deeds == ()
+    assert plan.actions == ()
 
 
 def test_no_more_agents_than_the_limit_and_begun_work_first() -> None:
     policy = BatchPolicy(max_parallel=2, review=True)
     busy = item(TaskStatus.IN_PROGRESS, task="010", live=live(Verb.SPAWN))
     plan = plan_of(busy, item(task="020"), finished(task="030"), item(task="040"), policy=policy)
-    assert deeds_of(plan) == {"030": D.REVIEW}
-    assert plan_of(item(), policy=policy).deeds
+    assert actions_of(plan) == {"030": D.REVIEW}
+    assert plan_of(item(), policy=policy).actions
 
 
 def test_a_check_takes_no_agent_s_place() -> None:
     policy = BatchPolicy(max_parallel=1, check=True)
     busy = item(TaskStatus.IN_PROGRESS, task="010", live=live(Verb.SPAWN))
-    assert deeds_of(plan_of(busy, finished(task="020"), policy=policy)) == {"020": D.CHECK}
+    assert actions_of(plan_of(busy, finished(task="020"), policy=policy)) == {"020": D.CHECK}
 
 
 def test_one_at_a_time_is_merged_and_keeps_its_turn() -> None:
     first, second = accepted(task="010", is_behind=True), accepted(task="020")
     plan = plan_of(first, second, policy=ALL)
-    assert (plan.turn, deeds_of(plan)) == ("010", {"010": D.UPDATE})
+    assert (plan.turn, actions_of(plan)) == ("010", {"010": D.UPDATE})
     plan = plan_of(first, second, policy=ALL, turn="020")
-    assert (plan.turn, deeds_of(plan)) == ("020", {"020": D.MERGE})
+    assert (plan.turn, actions_of(plan)) == ("020", {"020": D.MERGE})
     updating = accepted(task="010", live=live(Verb.UPDATE))
     plan = plan_of(updating, second, policy=ALL, turn="010")
-    assert (plan.turn, deeds_of(plan)) == ("010", {})
+    assert (plan.turn, actions_of(plan)) == ("010", {})
     assert plan_of(first, second, policy=ALL, turn_is_elsewhere=True).turn is None
-    assert plan_of(first, second, policy=ALL, turn_is_elsewhere=True).deeds == ()
+    assert plan_of(first, second, policy=ALL, turn_is_elsewhere=True).actions == ()
 
 
 def test_the_turn_goes_first_to_the_task_that_most_others_wait_for() -> None:
@@ -134,13 +133,13 @@ def test_the_turn_goes_back_with_a_conflict_and_with_a_red_check() -> None:
     red = checked(task="010", passed=False, verdict=ReviewVerdict.ACCEPTED, verdict_stands=True)
     plan = plan_of(red, accepted(task="020"), policy=ALL, turn="010")
     assert plan.turn == "020"
-    assert deeds_of(plan) == {"010": D.MEND, "020": D.MERGE}
+    assert actions_of(plan) == {"010": D.MEND, "020": D.MERGE}
     conflict = ended(Verb.UPDATE, JobState.FAILED, Cause.MERGE_CONFLICT)
     plan = plan_of(
         accepted(task="010", last=conflict), accepted(task="020"), policy=ALL, turn="010"
     )
     assert plan.turn == "020"
-    assert deeds_of(plan) == {"010": D.SOLVE, "020": D.MERGE}
+    assert actions_of(plan) == {"010": D.SOLVE, "020": D.MERGE}
 
 
 def test_the_first_failure_stops_what_has_not_begun_where_that_is_asked_for() -> None:
@@ -149,7 +148,7 @@ def test_the_first_failure_stops_what_has_not_begun_where_that_is_asked_for() ->
     policy = BatchPolicy(fail_fast=True, review=True)
     plan = plan_of(failed, busy, item(task="030"), finished(task="040"), policy=policy)
     assert states_of(plan) == [S.FAILED, S.RUNNING, S.BLOCKED, S.IN_REVIEW]
-    assert deeds_of(plan) == {"040": D.REVIEW}
+    assert actions_of(plan) == {"040": D.REVIEW}
     assert not plan.is_over
 
 
@@ -157,16 +156,16 @@ def test_what_is_queued_and_has_not_begun_leaves_the_queue_at_the_first_failure(
     queued = live(Verb.SPAWN, "spawn", has_begun=False, waits_for_batch=True)
     waits = item(TaskStatus.IN_PROGRESS, "020", live=queued, steps=1)
     by_hand = msgspec.structs.replace(waits, task="030")
-    by_hand = msgspec.structs.replace(by_hand, live=msgspec.structs.replace(queued, deed=None))
+    by_hand = msgspec.structs.replace(by_hand, live=msgspec.structs.replace(queued, action=None))
     again = msgspec.structs.replace(waits, task="040")
     again = msgspec.structs.replace(again, live=msgspec.structs.replace(queued, has_begun=True))
     items = (item(TaskStatus.FAILED), waits, by_hand, again)
     plan = plan_of(*items, policy=BatchPolicy(fail_fast=True))
-    assert deeds_of(plan) == {"020": D.WITHDRAW}
+    assert actions_of(plan) == {"020": D.WITHDRAW}
     assert states_of(plan)[1] is S.BLOCKED
     assert not plan.is_over
-    assert deeds_of(plan_of(*items)) == {}
-    assert not plan_of(*items, policy=BatchPolicy(fail_fast=True), is_paused=True).deeds
+    assert actions_of(plan_of(*items)) == {}
+    assert not plan_of(*items, policy=BatchPolicy(fail_fast=True), is_paused=True).actions
 
 
 def test_a_paused_batch_and_one_with_a_brake_begin_nothing() -> None:
@@ -174,7 +173,7 @@ def test_a_paused_batch_and_one_with_a_brake_begin_nothing() -> None:
         plan_of(item(), accepted(task="020"), policy=ALL, is_paused=True),
         plan_of(item(), accepted(task="020"), policy=ALL, brake="It is refused."),
     ):
-        assert paused.deeds == ()
+        assert paused.actions == ()
         assert paused.rests
         assert not paused.is_over
         assert paused.turn is None
@@ -191,10 +190,10 @@ def test_a_paused_batch_rests_though_jobs_of_it_are_queued_and_not_while_one_run
 
 def test_a_red_check_is_looked_into_before_it_is_mended_where_many_are_red() -> None:
     red = checked(passed=False)
-    assert deeds_of(plan_of(red, policy=ALL, suspect="010")) == {"010": D.CHECK_BASE}
-    assert deeds_of(plan_of(red, policy=ALL, suspect="020")) == {"010": D.MEND}
+    assert actions_of(plan_of(red, policy=ALL, suspect="010")) == {"010": D.CHECK_BASE}
+    assert actions_of(plan_of(red, policy=ALL, suspect="020")) == {"010": D.MEND}
     without = checked(passed=False, has_clone=False)
-    assert deeds_of(plan_of(without, policy=ALL, suspect="010")) == {"010": D.MEND}
+    assert actions_of(plan_of(without, policy=ALL, suspect="010")) == {"010": D.MEND}
 
 
 def test_it_is_over_when_nothing_is_left_and_nobody_is_asked() -> None:
@@ -223,7 +222,7 @@ live_jobs = st.builds(
     id=st.integers(1, 9),
     verb=st.sampled_from(Verb),
     is_held=st.booleans(),
-    deed=st.none() | st.sampled_from(Deed).map(str),
+    action=st.none() | st.sampled_from(Action).map(str),
 )
 
 
@@ -268,26 +267,26 @@ def batches(draw: st.DrawFn) -> tuple[list[ItemFacts], BatchPolicy, BatchFacts]:
 @given(batches())
 def test_whatever_the_facts_are(drawn: tuple[list[ItemFacts], BatchPolicy, BatchFacts]) -> None:
     items, policy, batch = drawn
-    plan = next_deeds(items, policy, batch)
+    plan = next_actions(items, policy, batch)
     by_task = {facts.task: facts for facts in items}
-    assert plan == next_deeds(items, policy, batch), "the same facts, the same deeds"
+    assert plan == next_actions(items, policy, batch), "the same facts, the same actions"
     assert [found.task for found in plan.standings] == [facts.task for facts in items]
-    for found in plan.deeds:
+    for found in plan.actions:
         facts = by_task[found.task]
         assert facts.live is None, "a task has one job at most"
-        if found.deed is D.SPAWN and facts.status is TaskStatus.PENDING:
+        if found.action is D.SPAWN and facts.status is TaskStatus.PENDING:
             done = [
                 plan.standings[i].state for i, o in enumerate(items) if o.task in facts.in_batch
             ]
             assert set(done) <= {S.DONE} or found.task in facts.in_batch or _circle(items)
         assert found.step == facts.steps + 1
-    assert len({found.task for found in plan.deeds if found.in_turn}) <= 1
-    begun = sum(1 for found in plan.deeds if found.deed in OF_AGENTS)
+    assert len({found.task for found in plan.actions if found.in_turn}) <= 1
+    begun = sum(1 for found in plan.actions if found.action in OF_AGENTS)
     at_work = sum(1 for i in items if i.live is not None and KINDS[i.live.verb].is_agents)
     if policy.max_parallel is not None and begun:
         assert begun + at_work <= policy.max_parallel
     if batch.is_paused or batch.brake:
-        assert not plan.deeds
+        assert not plan.actions
     if plan.is_over:
         assert set(states_of(plan)) <= ENDED
         assert not any(facts.live for facts in items if not (facts.live and facts.live.is_held))
@@ -308,7 +307,7 @@ def test_a_job_that_waits_for_another_task_keeps_no_place_from_that_one() -> Non
     held = live(Verb.SPAWN, waits_for_tasks=True)
     after = item(TaskStatus.IN_PROGRESS, task="020", in_batch=("010",), live=held)
     plan = plan_of(item(task="010"), after, policy=BatchPolicy(max_parallel=1))
-    assert deeds_of(plan) == {"010": D.SPAWN}
+    assert actions_of(plan) == {"010": D.SPAWN}
 
 
 def test_a_paused_batch_gives_the_turn_back_once_no_job_has_it() -> None:
@@ -320,7 +319,7 @@ def test_a_paused_batch_gives_the_turn_back_once_no_job_has_it() -> None:
 
 def test_a_batch_that_waits_for_another_one_s_turn_does_not_rest() -> None:
     plan = plan_of(accepted(), policy=ALL, turn_is_elsewhere=True)
-    assert plan.deeds == ()
+    assert plan.actions == ()
     assert not plan.rests
 
 
@@ -371,18 +370,18 @@ def test_a_command_in_the_words_of_others_is_never_named_as_what_raises_a_budget
 def test_what_a_budget_has_stopped_goes_on_with_another_figure() -> None:
     reached = (JobState.FAILED, Cause.BUDGET_REACHED)
     paid = ended(Verb.SPAWN, *reached, may_go_on=True)
-    assert deeds_of(plan_of(item(TaskStatus.FAILED, last=paid))) == {"010": D.SPAWN}
+    assert actions_of(plan_of(item(TaskStatus.FAILED, last=paid))) == {"010": D.SPAWN}
     begun = item(TaskStatus.FAILED, last=paid, session_started=True)
-    assert deeds_of(plan_of(begun)) == {"010": D.GO_ON}
+    assert actions_of(plan_of(begun)) == {"010": D.GO_ON}
     review = ended(Verb.REVIEW, *reached, may_go_on=True)
-    assert deeds_of(plan_of(checked(last=review), policy=ALL)) == {"010": D.REVIEW}
+    assert actions_of(plan_of(checked(last=review), policy=ALL)) == {"010": D.REVIEW}
 
 
 def test_a_chain_may_be_longer_than_python_goes_deep() -> None:
     tasks = [f"{number:04d}" for number in range(2000)]
     after = [item(task=task, in_batch=(other,)) for task, other in pairwise(tasks)]
     plan = plan_of(*after, item(task=tasks[-1]))
-    assert deeds_of(plan) == {tasks[-1]: D.SPAWN}
+    assert actions_of(plan) == {tasks[-1]: D.SPAWN}
 
 
 def test_a_red_check_of_many_is_looked_into_before_a_person_is_asked_about_it() -> None:
@@ -390,20 +389,20 @@ def test_a_red_check_of_many_is_looked_into_before_a_person_is_asked_about_it() 
     policy = BatchPolicy(check=True, max_iterations=0)
     red = checked(passed=False)
     assert states_of(plan_of(red, policy=policy)) == [S.NEEDS_PERSON]
-    (found,) = plan_of(red, policy=policy, suspect="010").deeds
-    assert (found.deed, found.state, found.step) == (D.CHECK_BASE, S.CHECKING, red.steps + 1)
+    (found,) = plan_of(red, policy=policy, suspect="010").actions
+    assert (found.action, found.state, found.step) == (D.CHECK_BASE, S.CHECKING, red.steps + 1)
     assert (found.reason, found.command) == ("", "")
     for other in (
         msgspec.structs.replace(red, has_clone=False),
         msgspec.structs.replace(red, refusal="Not now."),
         checked(passed=True),
     ):
-        assert plan_of(other, policy=policy, suspect="010").deeds == ()
+        assert plan_of(other, policy=policy, suspect="010").actions == ()
 
 
 def test_the_others_go_on_where_a_task_has_failed_and_stop_only_if_that_was_asked_for() -> None:
     failed, other = item(TaskStatus.FAILED, task="010"), item(task="020")
-    assert deeds_of(plan_of(failed, other)) == {"020": D.SPAWN}
+    assert actions_of(plan_of(failed, other)) == {"020": D.SPAWN}
     assert states_of(plan_of(failed, other, policy=BatchPolicy(fail_fast=True))) == [
         S.FAILED,
         S.BLOCKED,
@@ -421,4 +420,4 @@ def test_who_is_looked_at_or_works_again_leaves_the_turn_to_the_next() -> None:
     for verb in (Verb.REVIEW, Verb.RESUME):
         again = accepted(task="010", live=live(verb))
         plan = plan_of(again, accepted(task="020"), policy=ALL, turn="010")
-        assert (plan.turn, deeds_of(plan)) == ("020", {"020": D.MERGE})
+        assert (plan.turn, actions_of(plan)) == ("020", {"020": D.MERGE})

@@ -4,11 +4,12 @@ from typing import Any
 
 from calls.desk import Desk
 
-from sow.batches.deeds import Plan
 from sow.batches.gathering import Seen
-from sow.calls import batch_call, batch_turn
-from sow.calls.batch_call import Wanted, selection_of
-from sow.calls.batch_deeds import Work
+from sow.batches.planning import Plan
+from sow.calls import batch_making, batch_turn
+from sow.calls.batch_actions import Work
+from sow.calls.batch_making import Wanted
+from sow.calls.batch_selection import selection_of
 from sow.jobs import batches
 from sow.schema.batch import Batch, BatchPolicy, ItemState
 
@@ -16,7 +17,7 @@ from sow.schema.batch import Batch, BatchPolicy, ItemState
 def begin(desk: Desk, *tasks: str, **policy: Any) -> Work:
     """Make a batch of some tasks, or of all, as the worker that drives it has it."""
     wanted = Wanted(selection_of(tasks, None), BatchPolicy(**policy))
-    made = batch_call.make_or_attach(desk.caller, desk.database, wanted)
+    made = batch_making.make_or_attach(desk.caller, desk.database, wanted)
     assert made is not None
     return Work(desk.caller, desk.database, desk.config, made.batch)
 
@@ -35,7 +36,7 @@ def items(work: Work) -> dict[str, ItemState]:
 
 def placed(work: Work) -> list[tuple[str, str | None, int | None]]:
     found = batches.jobs_of(work.database, work.batch.id)
-    return [(job.task_id, job.deed, job.step) for job in found]
+    return [(job.task_id, job.action, job.step) for job in found]
 
 
 def batch(work: Work) -> Batch:

@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from reports.job_cases import NOW
 
 from sow.batches.gathering import Seen
-from sow.calls import batch_call
-from sow.calls.batch_call import Wanted, selection_of
-from sow.calls.batch_deeds import Work
+from sow.calls import batch_changes, batch_making
+from sow.calls.batch_actions import Work
+from sow.calls.batch_making import Wanted
+from sow.calls.batch_selection import selection_of
 from sow.calls.batch_wait import look_at_batch, tell_of_files
 from sow.ids import JobId, TaskId
 from sow.jobs import batch_news, batches, budgets, jobs, spending
@@ -49,7 +50,7 @@ def pay(work: Work) -> None:
     """Make the call of the batch again, with another figure."""
     policy = BatchPolicy(budget=NEW)
     wanted = Wanted(selection_of((), None), policy, has_budget=True)
-    made = batch_call.make_or_attach(work.caller, work.database, wanted)
+    made = batch_making.make_or_attach(work.caller, work.database, wanted)
     assert made is not None
     assert made.attached
 
@@ -83,8 +84,8 @@ def test_a_figure_that_is_given_while_the_old_one_stops_a_job_is_not_lost(
     desk: Desk, work: Work
 ) -> None:
     """Its worker has looked at the old figure, and has not written the end yet."""
-    batch_call.give_budget(desk.database, work.batch, NEW, unmetered=False)
-    batch_call.resume(desk.caller, desk.database, work.batch)
+    batch_changes.give_budget(desk.database, work.batch, NEW, unmetered=False)
+    batch_changes.resume(desk.caller, desk.database, work.batch)
     refuse(desk)
     turn(work)
     assert placed(work) == [("010", "spawn", 1), ("010", "spawn", 2)]
@@ -101,9 +102,9 @@ def test_a_review_that_a_budget_has_stopped_names_the_command_that_raises_it(
     (found,) = look(work).standings
     assert found.state is ItemState.NEEDS_PERSON
     assert found.command == "sow batch resume 1 --budget time=2m"
-    batch_call.give_budget(desk.database, work.batch, NEW, unmetered=False)
+    batch_changes.give_budget(desk.database, work.batch, NEW, unmetered=False)
     (found,) = look(work).standings
-    assert (found.state, found.deed) == (ItemState.IN_REVIEW, "review")
+    assert (found.state, found.action) == (ItemState.IN_REVIEW, "review")
 
 
 def test_what_was_refused_for_want_of_a_budget_is_tried_with_another_figure(
@@ -117,7 +118,7 @@ def test_what_was_refused_for_want_of_a_budget_is_tried_with_another_figure(
     assert found.command == "sow batch resume 1 --budget time=2m"
     pay(work)
     (found,) = look(work).standings
-    assert found.deed == "spawn"
+    assert found.action == "spawn"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from calls.desk import NOW, PROJECT, WORKER, Desk
 
 from sow.calls import batch_turn
 from sow.calls.abandoned import conclude
-from sow.calls.batch_deeds import Work
+from sow.calls.batch_actions import Work
 from sow.calls.batch_turn import EndlessTurn
 from sow.clock import format_time
 from sow.jobs import batch_news, changes, jobs, leases
@@ -50,13 +50,13 @@ def test_a_green_check_accepts_work_that_ended_before_the_clock_was_set_back(
 def test_a_verdict_of_a_check_is_not_about_what_its_author_has_done_since(
     desk: Desk, checked: Work
 ) -> None:
-    (accept,) = look(checked).deeds
-    batch_turn.do(checked, batch_turn.Step(accept.task, accept.deed, accept.step))  # type: ignore[arg-type]
+    (accept,) = look(checked).actions
+    batch_turn.do(checked, batch_turn.Step(accept.task, accept.action, accept.step))  # type: ignore[arg-type]
     later = desk.insert(verb=Verb.RESUME, task_id="010", batch=checked.batch.id)
     ended = {"state": JobState.DONE, "started_at": NOW, "ended_at": NOW - 3600}
     jobs.change_job(desk.database, later.id, **ended)
-    (wanted,) = look(checked).deeds
-    assert wanted.deed == "check"
+    (wanted,) = look(checked).actions
+    assert wanted.action == "check"
 
 
 def test_a_turn_that_would_go_on_for_ever_pauses_its_batch_as_a_bug(
@@ -64,7 +64,7 @@ def test_a_turn_that_would_go_on_for_ever_pauses_its_batch_as_a_bug(
 ) -> None:
     """The thread that claims jobs takes it, so no other job would be started meanwhile."""
     done: list[str] = []
-    monkeypatch.setattr(batch_turn, "do", lambda _work, step: done.append(step.deed))
+    monkeypatch.setattr(batch_turn, "do", lambda _work, step: done.append(step.action))
     with pytest.raises(EndlessTurn):
         turn(checked)
     assert done == ["accept"] * batch_turn.MOST_LOOKS

@@ -7,8 +7,9 @@ from in_process import run_in_process
 from msgspec.structs import replace
 from reports.job_cases import NOW
 
-from sow.calls.batch_call import NameIsTaken, Wanted, make_or_attach, selection_of
-from sow.calls.batch_deeds import Work
+from sow.calls.batch_actions import Work
+from sow.calls.batch_making import NameIsTaken, Wanted, make_or_attach
+from sow.calls.batch_selection import selection_of
 from sow.jobs import batches
 from sow.jobs.budgets import accounts_of
 from sow.reports.budgets import account_words, raise_words

@@ -10,10 +10,10 @@ from calls.desk import Desk
 from reports.job_cases import NOW
 
 from sow.batches.gathering import Seen
-from sow.calls import batch_call, batch_deeds, batch_turn
-from sow.calls.batch_call import BatchHasEnded
+from sow.calls import batch_actions, batch_changes, batch_turn
+from sow.calls.batch_actions import Step, Work
 from sow.calls.batch_cancel import cancel_batch
-from sow.calls.batch_deeds import Step, Work
+from sow.calls.batch_changes import BatchHasEnded
 from sow.calls.batch_wait import BatchLook, look_surely, wait_for_batch
 from sow.calls.placement import place
 from sow.errors import StateError
@@ -66,7 +66,7 @@ def test_a_task_that_is_added_during_the_last_look_is_begun(
     work = begin(desk, "010")
     between_its_halves(
         monkeypatch,
-        lambda: batch_call.add(desk.caller, desk.database, work.batch, [TaskId("020")]),
+        lambda: batch_changes.add(desk.caller, desk.database, work.batch, [TaskId("020")]),
     )
     turn(work)
     assert batch(work).state is BatchState.RUNNING
@@ -81,7 +81,7 @@ def test_a_refusal_of_what_nobody_wants_any_more_calls_nobody(
 
     def too_late(*given: Any) -> None:
         desk.change("010", status=TaskStatus.ABANDONED)
-        batch_deeds.do(*given)
+        batch_actions.do(*given)
 
     monkeypatch.setattr("sow.calls.batch_turn.do", too_late)
     turn(work)
@@ -123,7 +123,7 @@ def test_a_deed_that_something_prevents_for_now_keeps_no_other_from_being_done(
             raise StateLocked(desk.base, 10.0)
         if step.task == "020":
             raise StateError("it is refused")
-        batch_deeds.do(work, step)
+        batch_actions.do(work, step)
 
     monkeypatch.setattr("sow.calls.batch_turn.do", do)
     with pytest.raises(StateLocked):
@@ -154,7 +154,7 @@ def test_a_batch_that_waits_for_another_one_s_task_rests_only_where_nothing_goes
     turn(second)
     assert items(first) == {"010": ItemState.NEEDS_PERSON}
     assert look(second).rests, "a person has to say something first"
-    batch_call.pause(desk.database, first.batch)
+    batch_changes.pause(desk.database, first.batch)
     desk.change("010", status=TaskStatus.COMPLETED)
     turn(second)
     assert placed(second) == [("020", "spawn", 1)]

@@ -7,8 +7,9 @@ from calls.batch_desk import begin
 from calls.desk import PROJECT, Desk
 from in_process import Ended, run_in_process
 
-from sow.calls import batch_call
-from sow.calls.batch_call import Made, NumberForName, Wanted, selection_of
+from sow.calls import batch_making
+from sow.calls.batch_making import Made, NumberForName, Wanted
+from sow.calls.batch_selection import selection_of
 from sow.errors import UsageError
 from sow.ids import BatchId
 from sow.jobs import batches
@@ -20,7 +21,7 @@ from sow.state.state_errors import UnknownPhase
 
 def call(desk: Desk, *, name: str = "", phase: str | None = None) -> Made | None:
     wanted = Wanted(selection_of((), phase), BatchPolicy(), name)
-    return batch_call.make_or_attach(desk.caller, desk.database, wanted)
+    return batch_making.make_or_attach(desk.caller, desk.database, wanted)
 
 
 def found(desk: Desk, name: str) -> BatchId:

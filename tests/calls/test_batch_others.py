@@ -8,11 +8,12 @@ from calls.desk import PROJECT, Desk
 from msgspec.structs import replace
 
 from sow.batches.gathering import Seen
-from sow.batches.others import Others
-from sow.calls import batch_call
+from sow.batches.other_tasks import Others
+from sow.calls import batch_changes, batch_making
 from sow.calls.ancestry import WaitsForItself
-from sow.calls.batch_call import Wanted, selection_of
-from sow.calls.batch_deeds import Work
+from sow.calls.batch_actions import Work
+from sow.calls.batch_making import Wanted
+from sow.calls.batch_selection import selection_of
 from sow.calls.batch_wait import look_at_batch
 from sow.ids import TaskId
 from sow.jobs import batches, jobs
@@ -66,11 +67,11 @@ def test_a_paused_batch_rests_and_so_does_one_that_waits_for_it(
     desk: Desk, works: tuple[Work, Work]
 ) -> None:
     first, second = works
-    batch_call.pause(desk.database, first.batch)
+    batch_changes.pause(desk.database, first.batch)
     assert rests(second), "its job waits, and nobody takes that"
-    batch_call.resume(desk.caller, desk.database, first.batch)
+    batch_changes.resume(desk.caller, desk.database, first.batch)
     assert not rests(second)
-    batch_call.pause(desk.database, second.batch)
+    batch_changes.pause(desk.database, second.batch)
     assert rests(second)
 
 
@@ -110,7 +111,7 @@ def test_an_agent_waits_for_no_batch_that_waits_for_the_agent(desk: Desk) -> Non
     own = desk.run(task_id=TaskId("010"), agent="orchestrator")
     agent = desk.as_agent_of(own)
     wanted = Wanted(selection_of((), None), BatchPolicy())
-    made = batch_call.make_or_attach(agent, desk.database, wanted)
+    made = batch_making.make_or_attach(agent, desk.database, wanted)
     assert made is not None
     work = Work(agent, desk.database, desk.config, made.batch)
     assert set(items(work)) == {"020", "030"}, "without its own task"
@@ -121,7 +122,7 @@ def test_an_agent_waits_for_no_batch_that_waits_for_the_agent(desk: Desk) -> Non
     assert rests(work), "what is left waits for the agent that asks"
     assert not rests(dataclasses.replace(work, caller=desk.caller)), "to others it goes on"
     with pytest.raises(WaitsForItself):
-        batch_call.add(agent, desk.database, made.batch, [TaskId("010")])
+        batch_changes.add(agent, desk.database, made.batch, [TaskId("010")])
     named = Wanted(selection_of(("010",), None), BatchPolicy())
     with pytest.raises(WaitsForItself):
-        batch_call.make_or_attach(agent, desk.database, named)
+        batch_making.make_or_attach(agent, desk.database, named)

@@ -4,9 +4,9 @@ import pytest
 from calls.batch_desk import batch, begin, items, look, placed, turn
 from calls.desk import Desk
 
-from sow.calls import batch_call
-from sow.calls.batch_call import BatchHasEnded
-from sow.calls.batch_deeds import Work
+from sow.calls import batch_changes
+from sow.calls.batch_actions import Work
+from sow.calls.batch_changes import BatchHasEnded
 from sow.ids import TaskId
 from sow.jobs import batches, jobs
 from sow.schema.batch import BatchState, ItemState
@@ -30,7 +30,7 @@ def fail(desk: Desk, number: int) -> None:
 
 
 def resume(work: Work) -> None:
-    batch_call.resume(work.caller, work.database, batch(work))
+    batch_changes.resume(work.caller, work.database, batch(work))
 
 
 def test_what_has_failed_goes_on_once_however_often_it_is_resumed(desk: Desk, work: Work) -> None:

@@ -8,28 +8,30 @@ from calls.batch_desk import batch, begin, items, look, placed, turn
 from calls.desk import PROJECT, WORKER, Desk, a_dead_process
 from msgspec import UNSET
 
-from sow.batches.deeds import Deed
-from sow.batches.figures import Figures
 from sow.batches.gathering import Seen, gather
-from sow.calls import batch_call, batch_deeds, batch_turn
+from sow.calls import batch_actions, batch_changes, batch_making, batch_turn
 from sow.calls.abandoned import finish, withdraw
-from sow.calls.batch_call import BatchHasEnded, NothingToCheck, NotInBatch, Wanted, selection_of
-from sow.calls.batch_deeds import Step
+from sow.calls.batch_actions import Step
+from sow.calls.batch_changes import BatchHasEnded, NotInBatch
+from sow.calls.batch_making import NothingToCheck, Wanted
+from sow.calls.batch_selection import selection_of
 from sow.calls.batch_stir import stir_batch
 from sow.git.git_errors import GitKilled
 from sow.git.run import git_answer
 from sow.ids import JobId, TaskId
 from sow.jobs import batch_news, batches, changes, jobs, leases
 from sow.jobs.batches import TaskInBatch, UnknownBatch
-from sow.schema.batch import BatchPolicy, BatchState, ItemState
-from sow.schema.budget import Amounts
+from sow.schema.batch import Action, BatchPolicy, BatchState, ItemState
+from sow.schema.budget import Amounts, ReachedBudget
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
 from sow.schema.task import ReviewVerdict, TaskStatus
 from sow.state.state_errors import UnknownTask
 from sow.state.verdicts import Judgement, accept, correct
 
-NO_FIGURES = Figures({}, None, 0.0)
+
+def no_room(_: ReachedBudget) -> bool:
+    return False
 
 
 def test_what_is_ready_is_spawned_and_the_rest_waits(desk: Desk) -> None:
@@ -64,12 +66,12 @@ def test_it_is_over_when_all_have_ended(desk: Desk) -> None:
 def test_the_same_deed_is_placed_once(desk: Desk) -> None:
     desk.task("010")
     work = begin(desk)
-    step = Step(TaskId("010"), Deed.SPAWN, 1)
-    batch_deeds.do(work, step)
+    step = Step(TaskId("010"), Action.SPAWN, 1)
+    batch_actions.do(work, step)
     desk.end(1, TaskStatus.PENDING, JobState.CANCELLED)
-    batch_deeds.do(work, step)
+    batch_actions.do(work, step)
     assert placed(work) == [("010", "spawn", 1)]
-    batch_deeds.do(work, replace_number(step, 2))
+    batch_actions.do(work, replace_number(step, 2))
     assert len(placed(work)) == 2
 
 
@@ -113,7 +115,7 @@ def test_what_is_refused_asks_a_person_and_a_resume_tries_again(desk: Desk) -> N
     (found,) = look(work).standings
     assert "claude" in found.reason
     desk.program("claude")
-    batch_call.resume(desk.caller, desk.database, batch(work))
+    batch_changes.resume(desk.caller, desk.database, batch(work))
     turn(work)
     assert placed(work) == [("010", "spawn", 1)]
 
@@ -133,7 +135,7 @@ def test_a_missing_program_pauses_the_batch_after_three_tasks_and_a_resume_goes_
     asking = [task for task, state in items(work).items() if state is ItemState.NEEDS_PERSON]
     assert len(asking) == 3, "nobody is called for the others"
     desk.program("claude")
-    batch_call.resume(desk.caller, desk.database, batch(work))
+    batch_changes.resume(desk.caller, desk.database, batch(work))
     turn(work)
     assert sorted(task for task, *_ in placed(work)) == sorted(tasks)
 
@@ -151,10 +153,10 @@ def test_a_call_by_hand_belongs_to_the_batch_and_clears_what_was_refused(desk: D
 def test_nothing_begins_in_a_batch_that_is_paused(desk: Desk) -> None:
     desk.task("010")
     work = begin(desk)
-    batch_call.pause(desk.database, work.batch)
+    batch_changes.pause(desk.database, work.batch)
     turn(work)
     assert placed(work) == []
-    batch_call.resume(desk.caller, desk.database, batch(work))
+    batch_changes.resume(desk.caller, desk.database, batch(work))
     turn(work)
     assert len(placed(work)) == 1
 
@@ -163,7 +165,7 @@ def test_a_deed_is_not_placed_in_a_batch_that_was_paused_meanwhile(desk: Desk) -
     desk.task("010")
     work = begin(desk)
     batches.change_batch(desk.database, work.batch.id, state=BatchState.PAUSED)
-    batch_deeds.do(work, Step(TaskId("010"), Deed.SPAWN, 1))
+    batch_actions.do(work, Step(TaskId("010"), Action.SPAWN, 1))
     assert placed(work) == []
     assert desk.read().status is TaskStatus.PENDING
 
@@ -215,7 +217,7 @@ def test_the_same_call_finds_its_batch_and_takes_new_tasks_along(desk: Desk) -> 
     desk.task("010")
     work = begin(desk)
     desk.task("020")
-    again = batch_call.make_or_attach(
+    again = batch_making.make_or_attach(
         desk.caller, desk.database, Wanted(selection_of((), None), BatchPolicy(check=True))
     )
     assert again is not None
@@ -228,12 +230,12 @@ def test_the_same_call_finds_its_batch_and_takes_new_tasks_along(desk: Desk) -> 
 def test_where_nothing_is_left_the_last_batch_is_told_of(desk: Desk) -> None:
     desk.task("010", TaskStatus.COMPLETED)
     wanted = Wanted(selection_of((), None), BatchPolicy())
-    assert batch_call.make_or_attach(desk.caller, desk.database, wanted) is None
+    assert batch_making.make_or_attach(desk.caller, desk.database, wanted) is None
     desk.task("020")
     work = begin(desk)
     desk.change("020", status=TaskStatus.ABANDONED)
     turn(work)
-    found = batch_call.make_or_attach(desk.caller, desk.database, wanted)
+    found = batch_making.make_or_attach(desk.caller, desk.database, wanted)
     assert found is not None
     assert (found.batch.id, found.batch.state) == (work.batch.id, BatchState.OVER)
 
@@ -245,16 +247,16 @@ def test_what_cannot_be_meant_is_refused(desk: Desk) -> None:
     with pytest.raises(NothingToCheck):
         begin(desk, accept="check")
     with pytest.raises(UnknownBatch):
-        batch_call.find(desk.caller, desk.database, "night")
+        batch_changes.find(desk.caller, desk.database, "night")
     with pytest.raises(UnknownBatch):
-        batch_call.find(desk.caller, None, None)
+        batch_changes.find(desk.caller, None, None)
     work = begin(desk)
     with pytest.raises(NotInBatch):
-        batch_call.remove(desk.caller, desk.database, work.batch, [TaskId("020")])
+        batch_changes.remove(desk.caller, desk.database, work.batch, [TaskId("020")])
     ended = {"state": BatchState.CANCELLED, "ended_at": 1.0}
     batches.change_batch(desk.database, work.batch.id, **ended)
     with pytest.raises(BatchHasEnded):
-        batch_call.add(desk.caller, desk.database, batch(work), [TaskId("010")])
+        batch_changes.add(desk.caller, desk.database, batch(work), [TaskId("010")])
 
 
 def test_a_task_that_cannot_be_read_keeps_nobody_from_the_others(desk: Desk) -> None:
@@ -300,20 +302,20 @@ def test_what_its_own_caller_s_death_undid_and_a_check_of_the_base_count_for_not
     on_base = desk.insert(verb=Verb.CHECK, batch_step=2, batch_deed="check_base", **asked)
     jobs.change_job(desk.database, on_base.id, **red)
     items_found, _ = gather(
-        desk.workspace, desk.database, work.batch, Seen(desk.workspace), NO_FIGURES
+        desk.workspace, desk.database, work.batch, Seen(desk.workspace), no_room
     )
     (found,) = items_found
     assert (found.last, found.returns, found.steps) == (None, 0, 2)
     given_back = desk.insert(verb=Verb.RESUME, batch_step=3, batch_deed="correct", **asked)
     jobs.change_job(desk.database, given_back.id, state=JobState.DONE, started_at=1.0, ended_at=4.0)
     items_found, _ = gather(
-        desk.workspace, desk.database, work.batch, Seen(desk.workspace), NO_FIGURES
+        desk.workspace, desk.database, work.batch, Seen(desk.workspace), no_room
     )
     assert (items_found[0].returns, items_found[0].steps) == (1, 3)
     cut_off = desk.insert(verb=Verb.RESUME, batch_step=4, batch_deed="correct", **asked)
     jobs.change_job(desk.database, cut_off.id, **ended, started_at=1.0)
     items_found, _ = gather(
-        desk.workspace, desk.database, work.batch, Seen(desk.workspace), NO_FIGURES
+        desk.workspace, desk.database, work.batch, Seen(desk.workspace), no_room
     )
     assert items_found[0].returns == 2, "its agent was at work when it was ended"
 
@@ -323,9 +325,9 @@ def test_updates_are_counted_until_something_else_is_done(desk: Desk) -> None:
     work = begin(desk, "010")
 
     def updates() -> int:
-        return gather(desk.workspace, desk.database, work.batch, Seen(desk.workspace), NO_FIGURES)[
+        return gather(desk.workspace, desk.database, work.batch, Seen(desk.workspace), no_room)[0][
             0
-        ][0].updates
+        ].updates
 
     def ended(verb: Verb, step: int) -> None:
         job = desk.insert(verb=verb, task_id="010", batch=work.batch.id, batch_step=step)
@@ -353,7 +355,7 @@ def test_a_look_that_something_passing_prevents_is_made_again(
         return gather(*given)
 
     monkeypatch.setattr("sow.calls.batch_turn.gather", gathered)
-    assert look(work).deeds
+    assert look(work).actions
     failures.extend([GitKilled(desk.base, ["log"], 9)] * 9)
     with pytest.raises(GitKilled):
         look(work)
@@ -373,14 +375,14 @@ def test_a_batch_at_rest_heeds_what_is_added_and_what_is_taken_out(desk: Desk) -
     work = begin(desk, "010")
     turn(work)
     assert batch_news.unheeded(desk.database) == []
-    batch_call.add(desk.caller, desk.database, work.batch, [TaskId("020")])
+    batch_changes.add(desk.caller, desk.database, work.batch, [TaskId("020")])
     assert len(batch_news.unheeded(desk.database)) == 1
     turn(work)
     assert placed(work) == [("020", "spawn", 1)]
     desk.end(1, TaskStatus.COMPLETED)
     turn(work)
     assert batch_news.unheeded(desk.database) == []
-    batch_call.remove(desk.caller, desk.database, work.batch, [TaskId("010")])
+    batch_changes.remove(desk.caller, desk.database, work.batch, [TaskId("010")])
     assert len(batch_news.unheeded(desk.database)) == 1
     turn(work)
     assert batch(work).state is BatchState.OVER
@@ -389,11 +391,11 @@ def test_a_batch_at_rest_heeds_what_is_added_and_what_is_taken_out(desk: Desk) -
 def test_a_batch_whose_last_task_was_taken_out_takes_one_and_is_not_over(desk: Desk) -> None:
     desk.task("010")
     work = begin(desk, "010")
-    batch_call.remove(desk.caller, desk.database, work.batch, [TaskId("010")])
+    batch_changes.remove(desk.caller, desk.database, work.batch, [TaskId("010")])
     turn(work)
     assert batch(work).state is BatchState.RUNNING
     assert batch_news.unheeded(desk.database) == []
-    batch_call.add(desk.caller, desk.database, work.batch, [TaskId("010")])
+    batch_changes.add(desk.caller, desk.database, work.batch, [TaskId("010")])
     turn(work)
     assert placed(work) == [("010", "spawn", 1)]
 
@@ -404,7 +406,7 @@ def test_the_same_call_has_each_task_that_it_names_done_though_one_was_taken_out
     desk.task("010")
     desk.task("020")
     work = begin(desk, "010", "020")
-    batch_call.remove(desk.caller, desk.database, work.batch, [TaskId("010")])
+    batch_changes.remove(desk.caller, desk.database, work.batch, [TaskId("010")])
     assert begin(desk, "010", "020").batch.id == work.batch.id
     assert list(items(work)) == ["010", "020"]
 
@@ -431,7 +433,7 @@ def test_a_worker_s_late_word_on_a_cancelled_batch_changes_nothing(desk: Desk) -
     batch_turn.pause(work, "its checks are red")
     batch_turn.end(work, BatchState.OVER)
     assert (batch(work).state, batch(work).ended_at) == (BatchState.CANCELLED, 5.0)
-    assert look(work).deeds == ()
+    assert look(work).actions == ()
 
 
 def test_what_a_person_s_look_at_a_batch_has_missed_is_refused(desk: Desk) -> None:
@@ -440,11 +442,11 @@ def test_what_a_person_s_look_at_a_batch_has_missed_is_refused(desk: Desk) -> No
     work = begin(desk, "010")
     batch_turn.end(work, BatchState.OVER)
     with pytest.raises(BatchHasEnded):
-        batch_call.pause(desk.database, work.batch)
+        batch_changes.pause(desk.database, work.batch)
     with pytest.raises(BatchHasEnded):
-        batch_call.resume(desk.caller, desk.database, work.batch)
+        batch_changes.resume(desk.caller, desk.database, work.batch)
     with pytest.raises(BatchHasEnded):
-        batch_call.add(desk.caller, desk.database, work.batch, [TaskId("020")])
+        batch_changes.add(desk.caller, desk.database, work.batch, [TaskId("020")])
     assert batches.open_tasks(desk.database, PROJECT) == {}
 
 
@@ -453,12 +455,12 @@ def test_a_raised_budget_binds_the_jobs_that_live(desk: Desk) -> None:
     work = begin(desk, budget=Amounts(time=60.0))
     turn(work)
     new = Amounts(time=3600.0)
-    batch_call.give_budget(desk.database, work.batch, new, unmetered=False)
+    batch_changes.give_budget(desk.database, work.batch, new, unmetered=False)
     bound = desk.job(1).budgets
     assert bound is not None
     assert (bound.batch, batch(work).policy.budget) == (new, new)
     desk.end(1, TaskStatus.COMPLETED, JobState.DONE)
-    batch_call.give_budget(desk.database, work.batch, Amounts(time=7200.0), unmetered=False)
+    batch_changes.give_budget(desk.database, work.batch, Amounts(time=7200.0), unmetered=False)
     ended = desk.job(1).budgets
     assert ended is not None
     assert ended.batch == new, "the figure that it ran under stays on record"
@@ -471,8 +473,8 @@ def test_work_that_somebody_has_sent_back_meanwhile_is_neither_completed_nor_acc
     work = begin(desk)
     accept(desk.workspace, "010", Judgement("person"), complete=False, now=1.0)
     correct(desk.workspace, "010", Judgement("person"), b"No.", now=2.0)
-    batch_deeds.do(work, Step(TaskId("010"), Deed.COMPLETE, 1))
-    batch_deeds.do(work, Step(TaskId("010"), Deed.ACCEPT, 1))
+    batch_actions.do(work, Step(TaskId("010"), Action.COMPLETE, 1))
+    batch_actions.do(work, Step(TaskId("010"), Action.ACCEPT, 1))
     task = desk.read()
     assert task.status is TaskStatus.NEEDS_REVIEW
     assert task.review is not UNSET
@@ -503,7 +505,7 @@ def test_returns_are_counted_anew_once_a_person_has_had_the_author_work(desk: De
 
     def returns() -> int:
         seen = Seen(desk.workspace)
-        (found, *_), _facts = gather(desk.workspace, desk.database, work.batch, seen, NO_FIGURES)
+        (found, *_), _facts = gather(desk.workspace, desk.database, work.batch, seen, no_room)
         return found.returns
 
     def ended(**fields: Any) -> None:
@@ -511,11 +513,11 @@ def test_returns_are_counted_anew_once_a_person_has_had_the_author_work(desk: De
         jobs.change_job(desk.database, job.id, state=JobState.DONE, started_at=1.0, ended_at=2.0)
 
     for step in (1, 2):
-        ended(batch=work.batch.id, batch_step=step, batch_deed=Deed.MEND)
+        ended(batch=work.batch.id, batch_step=step, batch_deed=Action.MEND)
     assert returns() == 2
     ended()
     assert returns() == 0
-    ended(batch=work.batch.id, batch_step=3, batch_deed=Deed.CORRECT)
+    ended(batch=work.batch.id, batch_step=3, batch_deed=Action.CORRECT)
     assert returns() == 1
 
 
@@ -529,7 +531,7 @@ def test_a_verdict_of_the_second_in_which_the_work_ended_is_about_that_work(desk
     def stands(ended_at: float) -> bool:
         jobs.change_job(desk.database, JobId(1), ended_at=ended_at)
         seen = Seen(desk.workspace)
-        (found, *_), _facts = gather(desk.workspace, desk.database, work.batch, seen, NO_FIGURES)
+        (found, *_), _facts = gather(desk.workspace, desk.database, work.batch, seen, no_room)
         return found.verdict_stands
 
     accept(desk.workspace, "010", Judgement(by="person"), complete=False, now=1000.7)
@@ -549,7 +551,7 @@ def test_the_first_failure_withdraws_what_is_queued_and_has_not_begun(desk: Desk
     assert [desk.job(number).state for number in (2, 3)] == [JobState.RUNNING, JobState.CANCELLED]
     assert (desk.read("030").status, items(work)["030"]) == (TaskStatus.PENDING, ItemState.BLOCKED)
     assert leases.claim(desk.database, WORKER, total=9, own=9, now=1e12) is None
-    batch_call.resume(desk.caller, desk.database, work.batch)
+    batch_changes.resume(desk.caller, desk.database, work.batch)
     turn(work)
     assert placed(work)[3:] == [("010", "spawn", 2), ("030", "spawn", 2)]
 
@@ -560,7 +562,7 @@ def test_nobody_withdraws_what_has_begun_meanwhile(desk: Desk) -> None:
     turn(work)
     job = desk.job(1)
     leases.claim(desk.database, WORKER, total=9, own=9, now=1e12)
-    batch_deeds.do(work, Step(TaskId("010"), Deed.WITHDRAW, 2))
+    batch_actions.do(work, Step(TaskId("010"), Action.WITHDRAW, 2))
     assert desk.job(1).state is JobState.RUNNING
     withdraw(desk.workspace, desk.database, job, reason="It failed.", now=1.0)
     assert desk.job(1).state is JobState.RUNNING

@@ -6,7 +6,7 @@ import pytest
 from calls.batch_desk import begin, items, turn
 from calls.desk import Desk
 
-from sow.calls import batch_call
+from sow.calls import batch_changes
 from sow.cli.root import run
 from sow.errors import ExitCode
 from sow.ids import TaskId
@@ -49,7 +49,7 @@ def test_it_does_where_the_batch_was_paused_meanwhile(desk: Desk, author: Author
     desk.task("010")
     work = begin(desk)
     turn(work)
-    batch_call.pause(desk.database, work.batch)
+    batch_changes.pause(desk.database, work.batch)
     author()
     assert desk.read().status is TaskStatus.NEEDS_REVIEW
 
@@ -66,7 +66,7 @@ def test_it_stands_where_the_task_was_taken_out_of_the_batch(desk: Desk, author:
     desk.task("010")
     work = begin(desk)
     turn(work)
-    batch_call.remove(desk.caller, desk.database, work.batch, [TaskId("010")])
+    batch_changes.remove(desk.caller, desk.database, work.batch, [TaskId("010")])
     author()
     assert desk.read().status is TaskStatus.COMPLETED
 

@@ -7,8 +7,8 @@ from calls.desk import WORKER, Desk
 from sow.batches.gathering import Seen
 from sow.batches.views import detail_of
 from sow.calls import batch_turn
+from sow.calls.batch_actions import Work
 from sow.calls.batch_cancel import cancel_batch
-from sow.calls.batch_deeds import Work
 from sow.calls.ending import end_project
 from sow.calls.placement import place
 from sow.ids import JobId, TaskId
@@ -114,7 +114,7 @@ def test_what_nobody_goes_on_with_is_no_work_of_an_ended_batch(desk: Desk) -> No
     desk.end(1, TaskStatus.NEEDS_REVIEW)
     batches.change_item(work.database, work.batch.id, TaskId("010"), state=ItemState.RUNNING)
     (wanted,) = look(work).standings
-    assert wanted.deed == "review"
+    assert wanted.action == "review"
     cancel_batch(desk.caller, desk.database, batch(work))
     assert items(work) == {"010": ItemState.WAITING}
     desk.change("010", status=TaskStatus.COMPLETED)

@@ -11,10 +11,10 @@ from calls.batch_desk import begin, items, look, turn
 from calls.desk import Desk
 from clones.clone_site import name_author, plain
 
-from sow.batches.deeds import Deed, Standing
-from sow.calls.batch_deeds import Work
+from sow.batches.item_facts import Standing
+from sow.calls.batch_actions import Work
 from sow.clock import format_time
-from sow.schema.batch import ItemState
+from sow.schema.batch import Action, ItemState
 from sow.schema.task import TaskStatus
 
 pytestmark = pytest.mark.slow  # process after process
@@ -100,7 +100,7 @@ def test_who_depends_on_it_from_another_batch_does_not_begin_without_it(
     plain(tree, "commit", "-q", "-m", "Made")
     (tree / "later").write_text("of somebody else\n")
     os.utime(tree / "later", (time.time() + 60, time.time() + 60))
-    assert standing(work, "020").deed is Deed.SPAWN
+    assert standing(work, "020").action is Action.SPAWN
 
 
 def test_a_batch_that_does_not_merge_asks_for_no_commit(desk: Desk, tree: Path) -> None:

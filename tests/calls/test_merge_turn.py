@@ -7,8 +7,8 @@ from calls.batch_desk import batch, begin, look, placed, turn
 from calls.desk import PROJECT, WORKER, Desk
 from msgspec import structs
 
-from sow.calls import batch_call, batch_turn
-from sow.calls.batch_deeds import Work
+from sow.calls import batch_changes, batch_turn
+from sow.calls.batch_actions import Work
 from sow.git.git_errors import GitKilled
 from sow.ids import BatchId, TaskId
 from sow.jobs import batch_news, batches, workers
@@ -52,7 +52,7 @@ def test_a_task_that_is_taken_out_leaves_the_turn_to_another_batch(
     first, second = two
     assert takes(desk, second.batch, "020")
     assert not takes(desk, first.batch, "010")
-    batch_call.remove(desk.caller, desk.database, second.batch, [TaskId("020")])
+    batch_changes.remove(desk.caller, desk.database, second.batch, [TaskId("020")])
     assert first.batch.id in unheeded(desk)
     assert takes(desk, first.batch, "010")
 
@@ -80,7 +80,7 @@ def test_a_task_that_was_taken_out_since_the_look_takes_no_turn(
     desk: Desk, two: tuple[Work, Work]
 ) -> None:
     first, second = two
-    batch_call.remove(desk.caller, desk.database, second.batch, [TaskId("020")])
+    batch_changes.remove(desk.caller, desk.database, second.batch, [TaskId("020")])
     assert not takes(desk, second.batch, "020")
     assert takes(desk, first.batch, "010")
 
@@ -91,7 +91,7 @@ def test_one_worker_alone_looks_again_at_who_waits_for_a_turn_that_is_given_back
     """The batch that waits has had its turn when the other one, which is paused, gives it back."""
     first, second = two
     assert takes(desk, second.batch, "020")
-    batch_call.pause(desk.database, second.batch)
+    batch_changes.pause(desk.database, second.batch)
     mine = driver(desk)
     mine.drive()
     assert batches.turn_of(desk.database, PROJECT) is None

@@ -10,15 +10,14 @@ from clones.clone_site import Site, name_author, plain, task_clone
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from sow.batches.deeds import Deed
-from sow.calls.batch_deeds import Step, do
+from sow.calls.batch_actions import Step, do
 from sow.clones.bring_back import bring_back
 from sow.clones.main_checkout import MainCheckout, known_settings, main_checkout
 from sow.clones.mark import Stage, mark_for, write_mark
 from sow.clones.taken_up import NothingToTakeUp, is_untaken, take_up
 from sow.ids import TaskId
 from sow.jobs import jobs
-from sow.schema.batch import ItemState
+from sow.schema.batch import Action, ItemState
 from sow.schema.job import NOT_BROUGHT_BACK, JobState, Verb
 from sow.schema.task import TaskStatus
 from sow.state.tasks import change_task, read_task
@@ -52,8 +51,8 @@ def test_a_batch_takes_it_up_and_asks_nobody(desk: Desk) -> None:
     site, _ = ready(desk)
     work = begin(desk, merge=True)
     (found,) = look(work).standings
-    assert (found.state, found.deed) == (ItemState.CHECKING, Deed.TAKE_UP)
-    do(work, Step(TaskId("010"), Deed.TAKE_UP, 1))
+    assert (found.state, found.action) == (ItemState.CHECKING, Action.TAKE_UP)
+    do(work, Step(TaskId("010"), Action.TAKE_UP, 1))
     assert in_repository(site) == site.tip
     (found,) = look(work).standings
     assert found.reason == "its work waits for your verdict"

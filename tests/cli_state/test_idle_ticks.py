@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from reports.job_cases import NOW, make_job
 
-from sow.batches.deeds import Plan, Standing
 from sow.batches.gathering import Seen
+from sow.batches.item_facts import Standing
+from sow.batches.planning import Plan
 from sow.calls.batch_wait import BatchLook
 from sow.calls.caller import Caller
 from sow.calls.wait import Progress, Waiter

@@ -88,7 +88,7 @@ def accept_by_check(site: Site) -> None:
     site.sow("trust", "--yes")
 
 
-def deeds(site: Site, task: str) -> list[str | None]:
+def actions(site: Site, task: str) -> list[str | None]:
     """Return what the batch wanted by each job of a task."""
     return [job.batch_deed for job in all_jobs(site) if job.task_id == task]
 

@@ -1,6 +1,6 @@
 """A batch pauses by itself where every task fails alike, and goes on when somebody has helped."""
 
-from journeys.batch_site import COMPLETES, accept_by_check, author, deeds, of_batch, repository
+from journeys.batch_site import COMPLETES, accept_by_check, actions, author, of_batch, repository
 from journeys.site import Site
 
 TASKS = ("010", "020", "030", "040", "050")
@@ -42,5 +42,5 @@ def test_checks_that_are_red_by_their_authors_doing_pause_nothing(site: Site) ->
         site.script([author("echo bad >file"), author(f"echo {task} >file")], task)
     done = site.sow("batch", "run", "--check", "--accept", "check", "--json").json
     assert done["counts"] == {"done": 3}
-    looked = [task for task in TASKS[:3] if "check_base" in deeds(site, task)]
+    looked = [task for task in TASKS[:3] if "check_base" in actions(site, task)]
     assert len(looked) <= 1, "once for the row"

@@ -4,10 +4,10 @@ from journeys.batch_site import (
     YOLO,
     accept,
     accept_by_check,
+    actions,
     add,
     author,
     correct,
-    deeds,
     of_batch,
     repository,
     shell,
@@ -33,7 +33,7 @@ def test_work_is_checked_reviewed_corrected_and_merged(site: Site) -> None:
     )
     done = site.sow("batch", "run", "--check", "--review", "--merge", "--json").json
     assert (done["state"], done["counts"]) == ("over", {"done": 1}), done
-    assert deeds(site, "010") == [
+    assert actions(site, "010") == [
         "spawn",
         "check",
         "mend",
@@ -58,8 +58,8 @@ def test_an_author_that_has_changed_nothing_is_asked_once_before_anybody_is_paid
     site.script([author("true"), author("true"), author("echo good >file"), accept("020")], "020")
     done = site.sow("batch", "run", "--check", "--review", "--json").json
     assert done["counts"] == {"done": 2}, done
-    assert deeds(site, "010") == ["spawn", "ask_for_change", "check", "review"]
-    assert deeds(site, "020") == ["spawn", "ask_for_change", "check", "mend", "check", "review"]
+    assert actions(site, "010") == ["spawn", "ask_for_change", "check", "review"]
+    assert actions(site, "020") == ["spawn", "ask_for_change", "check", "mend", "check", "review"]
     told = {job["job"]: job["warnings"] for job in site.sow("job", "list", "--json").json_lines}
     assert told[1] == ["its agent set needs_review and changed nothing"]
     assert "changed nothing" in site.sow("job", "list").out

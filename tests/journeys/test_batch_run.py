@@ -68,9 +68,9 @@ def test_the_batch_goes_on_when_its_worker_is_killed(site: Site) -> None:
     done = site.sow("batch", "run", "--json").json
     assert done["counts"] == {"done": 4}
     assert done["batch"] == 1
-    deeds = Counter((job.task_id, job.batch_deed) for job in all_jobs(site))
-    assert len(deeds) == 8
-    assert set(deeds.values()) == {1}, "nothing is done twice"
+    actions = Counter((job.task_id, job.batch_deed) for job in all_jobs(site))
+    assert len(actions) == 8
+    assert set(actions.values()) == {1}, "nothing is done twice"
 
 
 def test_after_the_first_failure_no_task_begins_that_waits_in_the_queue(site: Site) -> None:

@@ -243,7 +243,7 @@ COLUMNS = {
         "task_id": "The task.",
         "state": "Where it was told to stand last, in a word of the batch.",
         "reason": "Why.",
-        "refusal": "Why the next deed could not be done; empty where it could.",
+        "refusal": "Why the next action could not be done; empty where it could.",
         "reached": "The budget that the last refusal was about, as JSON; null for another one.",
         "forgiven": "The newest job when a person said go on; -1 where nobody has.",
         "is_open": "Whether its batch goes on; until then no other takes the task.",

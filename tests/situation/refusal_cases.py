@@ -318,7 +318,13 @@ LEFT_OUT: Mapping[str, str] = {
 
 MODULES = (
     *("sow.clones", "sow.git.git_errors", "sow.git.inert_refs", "sow.git.working_trees"),
-    *("sow.calls.batch_call", "sow.calls.step_admission", "sow.calls.same_call"),
+    *(
+        "sow.calls.batch_making",
+        "sow.calls.batch_changes",
+        "sow.calls.batch_selection",
+        "sow.calls.step_admission",
+        "sow.calls.same_call",
+    ),
     *("sow.calls.judging", "sow.jobs.batches", "sow.cli.advance", "sow.config.checks"),
 )
 """Where the errors stand that merge, batch and advance are refused with."""

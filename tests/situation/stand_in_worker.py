@@ -11,7 +11,7 @@ from calls.desk import WORKER, Desk
 from msgspec import UNSET
 
 from sow.batches.gathering import Seen
-from sow.calls.batch_deeds import Work
+from sow.calls.batch_actions import Work
 from sow.calls.batch_turn import take_turn
 from sow.calls.whole_review import is_review_of_whole, work_under_review
 from sow.config.checks import hash_of

@@ -3,15 +3,14 @@
 import pytest
 from batches.item_values import ALL, accepted, checked, ended, finished, item, live
 
-from sow.batches.deeds import Deed
-from sow.batches.facts import EndedJob, ItemFacts
-from sow.batches.item_standing import standing_of
-from sow.schema.batch import Accept, BatchPolicy, ItemState
+from sow.batches.item import standing_of
+from sow.batches.item_facts import EndedJob, ItemFacts
+from sow.schema.batch import Accept, Action, BatchPolicy, ItemState
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
 from sow.schema.task import ReviewVerdict, TaskStatus
 
-S, D = ItemState, Deed
+S, D = ItemState, Action
 PLAIN = BatchPolicy()
 CHECKS = BatchPolicy(check=True, accept=Accept.CHECK)
 MERGES = BatchPolicy(merge=True)
@@ -24,7 +23,7 @@ COMPLETED = TaskStatus.COMPLETED
 
 
 @pytest.mark.parametrize(
-    ("facts", "policy", "state", "deed"),
+    ("facts", "policy", "state", "action"),
     [
         # before anybody has begun
         (item(), PLAIN, S.WAITING, D.SPAWN),
@@ -171,27 +170,27 @@ COMPLETED = TaskStatus.COMPLETED
     ],
 )
 def test_what_follows_for_one_item(
-    facts: ItemFacts, policy: BatchPolicy, state: ItemState, deed: Deed | None
+    facts: ItemFacts, policy: BatchPolicy, state: ItemState, action: Action | None
 ) -> None:
     found = standing_of(facts, policy)
-    assert (found.state, found.deed) == (state, deed)
-    if deed is not None:
+    assert (found.state, found.action) == (state, action)
+    if action is not None:
         assert found.step == facts.steps + 1
     if state is S.NEEDS_PERSON:
         assert found.reason
 
 
 @pytest.mark.parametrize(
-    ("last", "state", "deed"),
+    ("last", "state", "action"),
     [
         (RED_MERGE, S.CORRECTING, D.MEND),
         (ended(Verb.MERGE, JobState.FAILED, Cause.MERGE_CONFLICT), S.NEEDS_PERSON, None),
     ],
 )
 def test_a_merge_that_a_person_has_forgiven_is_tried_again(
-    last: EndedJob, state: ItemState, deed: Deed | None
+    last: EndedJob, state: ItemState, action: Action | None
 ) -> None:
     found = standing_of(accepted(last=last), ALL)
-    assert (found.state, found.deed) == (state, deed)
+    assert (found.state, found.action) == (state, action)
     again = standing_of(accepted(last=last, forgiven=last.id), ALL)
-    assert (again.state, again.deed) == (S.MERGING, D.MERGE)
+    assert (again.state, again.action) == (S.MERGING, D.MERGE)

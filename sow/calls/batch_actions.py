@@ -1,6 +1,6 @@
-"""A batch's next deed carried out, by the same functions that the commands use.
+"""A batch's next action carried out, by the same functions that the commands use.
 
-Owns which call each deed is, and what the author is told. Each deed is placed
+Owns which call each action is, and what the author is told. Each action is placed
 under the number of its step: one that another worker has done is not done again.
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from sow.batches.deeds import Deed
+from sow.batches.figures import has_room
 from sow.batches.planning import STOPPED
 from sow.calls.abandoned import withdraw
 from sow.calls.caller import Caller
@@ -33,7 +33,8 @@ from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.jobs.jobs import StepIsTaken
 from sow.prompts.compose import NOTHING_CHANGED, check_message
-from sow.schema.batch import Batch
+from sow.schema.batch import Action, Batch
+from sow.schema.budget import ReachedBudget
 from sow.schema.job import Verb
 from sow.schema.job_terms import CheckTerms, MergeWay
 from sow.schema.task import CommandResult, FeedbackStatus, ReviewVerdict, Task, TaskStatus
@@ -47,7 +48,7 @@ BY_CHECK = "check"
 
 @dataclass(frozen=True)
 class Work:
-    """Where and for whom a deed is done."""
+    """Where and for whom an action is done."""
 
     caller: Caller
     database: Database
@@ -55,18 +56,29 @@ class Work:
     batch: Batch
 
 
+def budget_has_room(work: Work, reached: ReachedBudget) -> bool:
+    """Whether a budget that has stopped an item of a batch has a rest by now."""
+    return has_room(
+        reached,
+        database=work.database,
+        project_id=work.batch.project_id,
+        configuration=work.config,
+        now=work.caller.now(),
+    )
+
+
 class Step(NamedTuple):
-    """One deed of one task."""
+    """One action of one task."""
 
     task: TaskId
-    deed: Deed
+    action: Action
     number: int
     """Counted from 1 for each task of a batch."""
 
 
 def do(work: Work, step: Step) -> None:
-    """Carry out one deed. Raises what the command of it would be refused with."""
-    at_once = AT_ONCE.get(step.deed)
+    """Carry out one action. Raises what the command of it would be refused with."""
+    at_once = AT_ONCE.get(step.action)
     if at_once is not None:
         at_once(work, step)
         return
@@ -77,12 +89,12 @@ def do(work: Work, step: Step) -> None:
 
 
 def request_of(work: Work, step: Step) -> Request:
-    """Return the call that a deed is."""
-    return REQUESTS[step.deed](work, step)
+    """Return the call that an action is."""
+    return REQUESTS[step.action](work, step)
 
 
 def _part(work: Work, step: Step) -> BatchPart:
-    return BatchPart(work.batch.id, step.number, step.deed)
+    return BatchPart(work.batch.id, step.number, step.action)
 
 
 def _spawn(work: Work, step: Step) -> Request:
@@ -218,7 +230,7 @@ def _is_to_be_corrected(task: Task) -> bool:
 def _withdraw(work: Work, step: Step) -> None:
     """Take a task's first job out of the queue that has never begun."""
     job = jobs.live_job(work.database, work.batch.project_id, step.task)
-    if job is not None and (job.batch, job.batch_deed) == (work.batch.id, Deed.SPAWN):
+    if job is not None and (job.batch, job.batch_deed) == (work.batch.id, Action.SPAWN):
         now = work.caller.now()
         withdraw(work.caller.workspace, work.database, job, reason=STOPPED, now=now)
 
@@ -256,24 +268,24 @@ def _complete(work: Work, step: Step) -> None:
     change_task(work.caller.workspace, step.task, change, now=now)
 
 
-REQUESTS: Mapping[Deed, Callable[[Work, Step], Request]] = {
-    Deed.SPAWN: _spawn,
-    Deed.GO_ON: _go_on,
-    Deed.CHECK: _check,
-    Deed.CHECK_BASE: _check_base,
-    Deed.REVIEW: _review,
-    Deed.CORRECT: _correct,
-    Deed.MEND: _mend,
-    Deed.ASK_FOR_CHANGE: _ask_for_change,
-    Deed.SOLVE: _solve,
-    Deed.UPDATE: _update,
-    Deed.MERGE: _merge,
+REQUESTS: Mapping[Action, Callable[[Work, Step], Request]] = {
+    Action.SPAWN: _spawn,
+    Action.GO_ON: _go_on,
+    Action.CHECK: _check,
+    Action.CHECK_BASE: _check_base,
+    Action.REVIEW: _review,
+    Action.CORRECT: _correct,
+    Action.MEND: _mend,
+    Action.ASK_FOR_CHANGE: _ask_for_change,
+    Action.SOLVE: _solve,
+    Action.UPDATE: _update,
+    Action.MERGE: _merge,
 }
-"""The deeds that are jobs."""
-AT_ONCE: Mapping[Deed, Callable[[Work, Step], None]] = {
-    Deed.ACCEPT: _accept,
-    Deed.COMPLETE: _complete,
-    Deed.TAKE_UP: _take_up,
-    Deed.WITHDRAW: _withdraw,
+"""The actions that are jobs."""
+AT_ONCE: Mapping[Action, Callable[[Work, Step], None]] = {
+    Action.ACCEPT: _accept,
+    Action.COMPLETE: _complete,
+    Action.TAKE_UP: _take_up,
+    Action.WITHDRAW: _withdraw,
 }
 """Those that are none; done twice, they change nothing more."""

@@ -1,10 +1,12 @@
-"""What is known of a batch and its items, as plain values: all that the next deeds follow from.
+"""What is known of a batch and its items, and where an item stands, as plain values.
 
-Owns their shape. Who gathers them is `gathering`, what follows from them `deeds`.
+Owns their shape. `gathering` fills in what is known; where an item stands follows from that in
+`item`, and what the batch does next in `planning`.
 """
 
 import msgspec
 
+from sow.schema.batch import Action, ItemState
 from sow.schema.budget import ReachedBudget
 from sow.schema.job import JobState, Verb
 from sow.schema.task import ReviewVerdict, TaskStatus
@@ -49,7 +51,7 @@ class LiveJob(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it waits for a person's word (`sow trust`)."""
     waits_for_tasks: bool = False
     """Whether it is held until those that its task depends on are done."""
-    deed: str | None = None
+    action: str | None = None
     """What the batch wanted by it; None of another call's."""
     has_begun: bool = True
     put_off: str = ""
@@ -122,9 +124,27 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     forgiven: int = -1
     """The newest job whose failure a person has forgiven; -1 where none was."""
     refusal: str = ""
-    """Why the next deed could not be done."""
+    """Why the next action could not be done."""
     refused_by: ReachedBudget | None = None
     """The budget that has refused it."""
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an item stands, and what moves it on."""
+
+    task: str
+    state: ItemState
+    action: Action | None = None
+    reason: str = ""
+    command: str = ""
+    """What a person can do about it, as a command."""
+    has_job: bool = False
+    awaits: bool = False
+    """Whether it waits for tasks that are no items, and somebody is at work on all of them."""
+    step: int = 0
+    """The number under which an action of it is placed."""
+    in_turn: bool = False
+    """Whether it is on the way into the project's branch, where one goes at a time."""
 
 
 class BatchFacts(msgspec.Struct, frozen=True, kw_only=True):

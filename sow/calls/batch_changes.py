@@ -1,0 +1,223 @@
+"""Finding a batch on record, and changing it: its tasks, its budget, whether it is paused."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from sow.calls.batch_selection import named_task
+from sow.calls.caller import Caller
+from sow.calls.plan_gate import refuse_before_approval
+from sow.errors import StateError
+from sow.ids import JobId, ProjectId, TaskId
+from sow.jobs import batch_news, batches, jobs, workers
+from sow.jobs.batches import UnknownBatch
+from sow.jobs.database import Database, open_existing_queue
+from sow.schema.batch import PAUSED_BY_PERSON, Batch, BatchState, ItemState
+from sow.schema.budget import Amounts, Budgets
+from sow.schema.job import JobState
+from sow.schema.kinds import KINDS
+from sow.state.projects import read_project
+from sow.state.tasks import read_task
+
+UNHAPPY = frozenset({ItemState.FAILED, ItemState.NEEDS_PERSON})
+"""What an item may have come to, as was told of it last."""
+CAME_TO_NOTHING = frozenset({JobState.FAILED, JobState.CANCELLED})
+"""How an agent's last job has ended, be that told of its item yet or not."""
+
+
+class BatchHasEnded(StateError):
+    """A batch that has ended cannot be changed."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__(
+            f"batch {batch.id} is {batch.state.value}",
+            hint=f"`sow batch show {batch.id}` shows how it ended;"
+            " `sow batch run` makes a new one of what is not finished.",
+        )
+
+
+class OtherProjectsBatch(StateError):
+    """A batch belongs to a project that is not checked out: its tasks are not those here."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__(
+            f"batch {batch.id} belongs to another project, which is not checked out",
+            hint="`sow batch list` shows the batches of this one.",
+        )
+
+
+class NotInBatch(StateError):
+    """A task is no item of a batch."""
+
+    def __init__(self, task_id: str, batch: Batch) -> None:
+        super().__init__(
+            f"task {task_id} is not in batch {batch.id}",
+            hint=f"`sow batch show {batch.id}` shows its tasks.",
+        )
+
+
+def open_records(caller: Caller) -> Database | None:
+    """Open the queue; None where there is none, and so no batch."""
+    return open_existing_queue(caller.workspace)
+
+
+def find(caller: Caller, database: Database | None, name: str | None) -> Batch:
+    """Return the batch of a number or name; without one the newest. Raises UnknownBatch."""
+    project_id = ProjectId(read_project(caller.workspace).id)
+    if database is None:
+        raise UnknownBatch(name or "on record")
+    if name is not None:
+        return batches.find_batch(database, project_id, name)
+    newest = batches.all_batches(database, project_id, limit=1)
+    if not newest:
+        raise UnknownBatch("on record")
+    return newest[0]
+
+
+def add(
+    caller: Caller,
+    database: Database,
+    batch: Batch,
+    task_ids: Sequence[TaskId],
+    *,
+    before_approval: bool = False,
+) -> None:
+    """Add tasks to a batch that goes on; a person may say that they begin before the plan.
+
+    Raises BatchHasEnded, OtherProjectsBatch, UnknownTask, TaskInBatch, WaitsForItself,
+    BeforeApproval.
+    """
+    _refuse_ended(batch)
+    if read_project(caller.workspace).id != batch.project_id:
+        raise OtherProjectsBatch(batch)
+    meant = [named_task(caller, database, batch.project_id, task_id) for task_id in task_ids]
+    known = {item.task_id for item in batches.items_of(database, batch.id)}
+    new = [task_id for task_id in dict.fromkeys(meant) if task_id not in known]
+    if not new:
+        return
+    if not before_approval:
+        refuse_unplanned(caller, new, "sow batch run")
+    with database.transaction():
+        current = batches.get_batch(database, batch.id)
+        _refuse_ended(current)
+        add_items(database, batch, new)
+        if before_approval and not current.policy.before_approval:
+            policy = msgspec.structs.replace(current.policy, before_approval=True)
+            batches.change_batch(database, batch.id, policy=policy)
+    workers.wake(caller.workspace)
+
+
+def refuse_unplanned(caller: Caller, task_ids: Sequence[TaskId], override: str) -> None:
+    """Refuse tasks that may not begin before the project's plan. Raises BeforeApproval."""
+    refuse_before_approval(
+        caller.workspace,
+        lambda: [read_task(caller.workspace, task) for task in task_ids],
+        override=override,
+    )
+
+
+def add_items(database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> None:
+    """Add tasks; what they have failed with before is forgiven, for somebody asks for them now."""
+    batches.add_items(database, batch, task_ids)
+    for task_id in task_ids:
+        newest = jobs.newest_id(database)
+        batches.change_item(database, batch.id, task_id, forgiven=newest)
+
+
+def remove(caller: Caller, database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> None:
+    """Take tasks out of a batch; their jobs go on, and know its budget no more.
+
+    Raises BatchHasEnded, NotInBatch.
+    """
+    with database.transaction():
+        _refuse_ended(batches.get_batch(database, batch.id))
+        known = {item.task_id for item in batches.items_of(database, batch.id)}
+        for task_id in task_ids:
+            if task_id not in known:
+                raise NotInBatch(task_id, batch)
+        for found in batches.jobs_of(database, batch.id):
+            if found.task_id in task_ids and not found.state.is_final:
+                bound = jobs.get_job(database, found.id).budgets
+                if bound is not None:
+                    bound = msgspec.structs.replace(bound, batch=None)
+                    jobs.change_job(database, found.id, budgets=bound)
+        batches.remove_items(database, batch, task_ids)
+    workers.wake(caller.workspace)
+
+
+def pause(database: Database, batch: Batch) -> Batch:
+    """Begin nothing more of a batch; what runs goes on. Raises BatchHasEnded."""
+    with database.transaction():
+        batch = batches.get_batch(database, batch.id)
+        _refuse_ended(batch)
+        if batch.state is not BatchState.PAUSED:
+            changes = {"state": BatchState.PAUSED, "reason": PAUSED_BY_PERSON}
+            batches.change_batch(database, batch.id, **changes)
+    return batches.get_batch(database, batch.id)
+
+
+def resume(caller: Caller, database: Database, batch: Batch) -> Batch:
+    """Let a batch go on; its items that have failed, or were refused, are put to work again.
+
+    Raises BatchHasEnded.
+    """
+    with database.transaction():
+        batch = batches.get_batch(database, batch.id)
+        _refuse_ended(batch)
+        newest = jobs.newest_id(database)
+        _forgive(database, batch, newest)
+        changes = {"state": BatchState.RUNNING, "reason": "", "forgiven": newest, "seen": 0}
+        batches.change_batch(database, batch.id, **changes)
+        if batch.state is BatchState.RUNNING:
+            batch_news.tell_anew(database, batch.id)
+    workers.wake(caller.workspace)
+    return batches.get_batch(database, batch.id)
+
+
+def _forgive(database: Database, batch: Batch, newest: JobId) -> None:
+    """Forgive the items that have come to nothing, up to their last end.
+
+    A job that lives (one that is held, say) may fail yet: that is not forgiven beforehand,
+    or its task would be run once more than anybody has asked for.
+    """
+    last = {job.task_id: job for job in batches.jobs_of(database, batch.id)}
+    for item in batches.items_of(database, batch.id):
+        job = last.get(item.task_id)
+        has_failed = job is not None and KINDS[job.verb].is_agents and job.state in CAME_TO_NOTHING
+        if item.refusal or item.state in UNHAPPY or has_failed:
+            upto = newest if job is None or job.state.is_final else job.id - 1
+            forgiven = max(item.forgiven, upto)
+            batches.change_item(database, batch.id, item.task_id, forgiven=forgiven, refusal="")
+
+
+def give_budget(
+    database: Database, batch: Batch, budget: Amounts | None, *, unmetered: bool
+) -> None:
+    """Give a batch a new total, and its jobs that live; without one it keeps what it has.
+
+    What the old one has stopped goes on: workers look at the batch anew. Raises BatchHasEnded.
+    """
+    with database.transaction():
+        batch = batches.get_batch(database, batch.id)
+        _refuse_ended(batch)
+        policy = msgspec.structs.replace(
+            batch.policy,
+            budget=budget or batch.policy.budget,
+            unmetered=unmetered or batch.policy.unmetered,
+        )
+        if policy == batch.policy:
+            return
+        batches.change_batch(database, batch.id, policy=policy)
+        batches.forget_refusals(database, batch.id)
+        batch_news.tell_anew(database, batch.id)
+        for found in batches.jobs_of(database, batch.id):
+            if KINDS[found.verb].is_agents and not found.state.is_final:
+                bound = jobs.get_job(database, found.id).budgets or Budgets()
+                unmetered = bound.unmetered or policy.unmetered
+                bound = msgspec.structs.replace(bound, batch=policy.budget, unmetered=unmetered)
+                jobs.change_job(database, found.id, budgets=bound)
+
+
+def _refuse_ended(batch: Batch) -> None:
+    if batch.state.has_ended:
+        raise BatchHasEnded(batch)

@@ -1,0 +1,187 @@
+"""Making a batch, or finding the one that the same call has made.
+
+Owns what makes two calls the same: project and selection, while the batch goes on. What a
+batch does is the workers' matter.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from sow.agents.roles import get_agent
+from sow.calls.batch_changes import add, add_items, give_budget, refuse_unplanned
+from sow.calls.batch_selection import tasks_of
+from sow.calls.budgeting import CannotBeKept, unkept
+from sow.calls.caller import Caller
+from sow.calls.ended_project import refuse_without_project
+from sow.config.checks import checks_of, chosen, read_repository
+from sow.errors import StateError, UsageError
+from sow.ids import BatchId, ProjectId, TaskId
+from sow.jobs import batches, jobs, workers
+from sow.jobs.batches import SameBatchGoesOn
+from sow.jobs.database import Database
+from sow.schema.batch import (
+    Batch,
+    BatchPolicy,
+    Selection,
+)
+from sow.schema.budget import Budgets
+from sow.state.projects import read_project
+from sow.state.tasks import read_task
+
+
+class NumberForName(UsageError):
+    """A batch is to be called by a number, which other commands would take for another batch's."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"a batch cannot be called {name}: that would be the number of one",
+            hint=f"Add a letter: --name b{name}.",
+        )
+
+
+class NameIsTaken(StateError):
+    """A batch is to be called as another one that goes on."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__(
+            f"batch {batch.id}, which goes on, is called {batch.name} already",
+            hint=f"Give another --name; `sow batch add {batch.label} TASK` adds to that one.",
+        )
+
+
+class NothingToCheck(StateError):
+    """The checks of a batch are to accept work, and it runs none."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "--accept check needs --check", hint="Without checks only a person, or a reviewer, can."
+        )
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a call asks for."""
+
+    selection: Selection
+    policy: BatchPolicy
+    name: str = ""
+    has_budget: bool = False
+    """Whether the call itself gives the budget."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A batch on record, and how this call came to it."""
+
+    batch: Batch
+    attached: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def make_or_attach(caller: Caller, database: Database, wanted: Wanted) -> Made | None:
+    """Return the batch of a selection: the one that goes on, else a new one.
+
+    Where no task is left it is the last one of that selection, None where none was.
+
+    Raises NumberForName, NameIsTaken, UnknownPhase, UnknownTask, TaskInBatch, UnknownAgent,
+    UnknownCheck, NoChecks, NothingToCheck, BeforeApproval.
+    """
+    if wanted.name.isdecimal():
+        raise NumberForName(wanted.name)
+    project_id = ProjectId(read_project(caller.workspace).id)
+    found = batches.open_batch(database, project_id, wanted.selection)
+    if found is not None:
+        return _attached(caller, database, found, wanted)
+    for other in batches.going_on(database, project_id) if wanted.name else ():
+        if other.name == wanted.name:
+            raise NameIsTaken(other)
+    refuse_policy(caller, wanted.policy)
+    meant = tasks_of(caller, database, project_id, wanted.selection)
+    if not meant:
+        last = batches.last_batch(database, project_id, wanted.selection)
+        return None if last is None else Made(last, attached=True)
+    if not wanted.policy.before_approval:
+        refuse_unplanned(caller, meant, "sow batch run")
+    _refuse_unkept(caller, wanted.policy, meant)
+    try:
+        batch = _insert(caller, database, project_id, wanted, meant)
+    except SameBatchGoesOn:  # another call was first
+        return make_or_attach(caller, database, wanted)
+    workers.wake(caller.workspace)
+    return Made(batch)
+
+
+def _attached(caller: Caller, database: Database, batch: Batch, wanted: Wanted) -> Made:
+    """Return a batch that goes on, with what is meant and is not in it.
+
+    That was added to the project since, or taken out of the batch: it is asked for now.
+    """
+    policy = wanted.policy
+    meant = tasks_of(caller, database, batch.project_id, wanted.selection)
+    add(caller, database, batch, meant, before_approval=policy.before_approval)
+    notes = []
+    if wanted.name not in ("", batch.name):
+        known = f"is called {batch.name}" if batch.name else "has no name"
+        notes.append(f"batch {batch.id} {known}, as it was made")
+    if wanted.has_budget:
+        give_budget(database, batch, policy.budget, unmetered=policy.unmetered)
+        workers.wake(caller.workspace)
+    kept = {
+        "budget": policy.budget,
+        "unmetered": policy.unmetered,
+        "before_approval": policy.before_approval,
+    }
+    if policy != msgspec.structs.replace(batch.policy, **kept):
+        notes.append(f"batch {batch.id} goes on with the policy that it was made with")
+    return Made(batch, attached=True, notes=tuple(notes))
+
+
+def refuse_policy(caller: Caller, policy: BatchPolicy) -> None:
+    """Refuse what could only be refused in the middle of the night."""
+    get_agent(policy.reviewer)
+    if policy.accept == "check" and not policy.check:
+        raise NothingToCheck
+    if policy.check:
+        path = caller.workspace.repository_config
+        chosen(checks_of(read_repository(path)), (), path)
+
+
+def _refuse_unkept(caller: Caller, policy: BatchPolicy, task_ids: Sequence[TaskId]) -> None:
+    """Refuse a budget that an agent of the batch could not keep. Raises CannotBeKept."""
+    if policy.budget is None or policy.unmetered:
+        return
+    config = caller.load_configuration()
+    roles = {read_task(caller.workspace, task_id).assigned_agent for task_id in task_ids}
+    roles |= {policy.reviewer} if policy.review else set()
+    for role in sorted(roles & set(config.bindings)):
+        for words in unkept(config.binding(role).executor, Budgets(batch=policy.budget)):
+            raise CannotBeKept(words)
+
+
+def _insert(
+    caller: Caller,
+    database: Database,
+    project_id: ProjectId,
+    wanted: Wanted,
+    task_ids: Sequence[TaskId],
+) -> Batch:
+    with database.transaction():
+        refuse_without_project(caller.workspace, project_id)
+        batch = batches.insert_batch(
+            database,
+            Batch(
+                id=BatchId(0),
+                project_id=project_id,
+                name=wanted.name,
+                selection=wanted.selection,
+                policy=wanted.policy,
+                by_job=caller.job_id,
+                path_variable=caller.path_variable,
+                forgiven=jobs.newest_id(database),
+                made_at=caller.now(),
+            ),
+        )
+        add_items(database, batch, task_ids)
+    return batch
