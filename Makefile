@@ -16,13 +16,13 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --ed
 # assertions of all of them takes each process of pytest some ten seconds.
 unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-# The storms take minutes: CI runs them, with one seed each; `proof` with all their seeds,
+# The storms take minutes: CI runs them, each with a seed that the commit draws; `proof` with all,
 # and a worker in a container, where an engine answers.
 ifeq ($(CI),true)
 LEAVE_OUT := -m "not docker and not browser and not gh and not sshd"
-# A run of CI has a limit, and a shared machine may be slower than usual. What fails there is
-# tried once more, and the summary names it (docs/decisions.md, "A second try, in CI alone").
-ON_CI := -raR --begin-within 50 --reruns 1 --reruns-delay 2
+# A machine of CI may be slower than usual: what fails there is tried once more, and the
+# summary names it (docs/decisions.md, "A second try, in CI alone").
+ON_CI := -raR --reruns 1 --reruns-delay 2
 else
 LEAVE_OUT := -m "not storm and not docker and not browser and not gh and not sshd"
 ON_CI :=
@@ -83,7 +83,7 @@ test-browser: $(FOR_WORK) ## Look at the report's page in Chromium (apt-get inst
 bench: $(FOR_BENCH) ## Measure; print a table and write it to bench/results.
 	.bench/bin/python -m bench $(BENCH_OPTIONS)
 
-proof: $(FOR_WORK) ## Run all storms with all seeds and write docs/proof.md; about half an hour.
+proof: $(FOR_WORK) ## Run all storms and kill points with all seeds and write docs/proof.md; about half an hour.
 	$(BIN)/python -m proof $(PROOF_OPTIONS)
 
 # The same commit gives the same bytes: their times are the commit's (docs/releasing.md), or in an

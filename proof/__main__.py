@@ -1,4 +1,4 @@
-"""`python -m proof`: run every storm with all of its seeds, and write docs/proof.md.
+"""`python -m proof`: run every storm and kill point with all of its seeds, and write docs/proof.md.
 
 Owns the run and the facts of the place it was made in. The tests count their
 kills themselves (`tests/proving.py`); the page's form is `report`.
@@ -24,6 +24,13 @@ TESTS = (
     "tests/journeys/test_mcp_storm.py",
     "tests/journeys/test_power_loss.py",
     "tests/journeys/test_zero_context.py",
+    "tests/journeys/test_cancel_kills.py",
+    "tests/journeys/test_from_breakdown_kills.py",
+    "tests/journeys/test_worker_kills.py",
+    "tests/clones/test_inventory.py",
+    "tests/clones/test_make_killed.py",
+    "tests/clones/test_merge_tasks.py",
+    "tests/clones/test_rebasing.py",
     "tests/refs/test_refs_storm.py",
     "tests/refs/test_refs_swapped.py",
     "tests/fuzz",

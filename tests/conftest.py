@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from own_queue import give_secret
-from within_time import WithinTime, add_option, commit_of
 
 settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("anywhere"), max_examples=10)
@@ -32,15 +31,8 @@ GARBAGE = 50_000
 spent two thirds of the time on looking."""
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    add_option(parser)
-
-
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     gc.set_threshold(GARBAGE)
-    minutes = config.getoption("begin_within")
-    if minutes is not None:
-        config.pluginmanager.register(WithinTime(minutes, commit_of(config.rootpath)))
 
 
 def pytest_collection_finish() -> None:

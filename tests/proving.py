@@ -1,23 +1,43 @@
-"""What a proof asks of tests: all their seeds and rounds, and results that can be kept.
+"""What a proof runs and each commit draws from, and results that can be kept.
 
-`make proof` names a folder in SOW_PROOF. A test that belongs to it draws its
-seeds from `seeds`, is as long as `rounds` says, and hands in what it has come to by `hand_in`;
-the report is made from these files (`proof/report.py`). Without the variable
-one seed and fewer rounds are enough, and nothing is kept.
+`make proof` names a folder in SOW_PROOF. A test that belongs to it takes its seeds and its points
+of death from `drawn`, is as long as `rounds` says, and hands in what it has come to by `hand_in`;
+the report is made from these files (`proof/report.py`). Without the variable the commit draws one
+seed or point, rounds are fewer, and nothing is kept.
 """
 
 import json
 import os
+import subprocess
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 FOLDER = os.environ.get("SOW_PROOF")
 """Read once: a test's own environment has nothing of the user's."""
 
+T = TypeVar("T")
 
-def seeds(*every: int) -> tuple[int, ...]:
-    """Return all seeds for a proof, else the first."""
-    return every if FOLDER else every[:1]
+
+def drawn(*every: T) -> tuple[T, ...]:
+    """Return all for a proof, else the one that this commit draws: the next one draws another."""
+    return every if FOLDER else (every[place_of(commit(), len(every))],)
+
+
+def place_of(drawn_by: str, count: int) -> int:
+    """Return which of so many a commit draws, from 0."""
+    return int(sha256(f"{drawn_by} {count}".encode()).hexdigest(), 16) % count
+
+
+@cache
+def commit() -> str:
+    """Return the commit that is checked out; nothing where there is none."""
+    words = ("git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD")
+    try:
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def rounds(of_a_proof: int, else_so_many: int) -> int:

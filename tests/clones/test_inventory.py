@@ -8,7 +8,7 @@ import pytest
 from clones.clone_site import make_hostile, plain, traces
 from clones.lost_work import FORMS, add_submodule, initialise, repository
 from clones.making_site import bring, commit, make_home
-from proving import seeds
+from proving import drawn
 
 from sow.clones.listing import standing_of
 from sow.clones.made_by_setup import ready_clone
@@ -300,7 +300,7 @@ APART = {"submodule_removed_again", "file_in_an_empty_submodule"}
 """Forms that do away with what others have made, or need that it is not there."""
 
 
-@pytest.mark.parametrize("seed", seeds(7, 2024, 31, 8))
+@pytest.mark.parametrize("seed", drawn(7, 2024, 31, 8))
 def test_whatever_a_clone_holds_no_removal_loses_what_it_does_not_name(home, seed):
     path = home.place().path
     commit(path, "new", "work\n")

@@ -10,6 +10,7 @@ import pytest
 from capabilities import skip_or_fail
 from clones.clone_site import plain
 from clones.making_site import beside, make_home
+from proving import drawn
 
 from sow.clones.locks import CloneLocked, locked_place
 from sow.clones.make import STEPS
@@ -63,7 +64,7 @@ def ended(process: subprocess.Popen) -> str:
     return output
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", drawn(*STEPS))
 def test_killed_after_each_step(home, step):
     killed = start(home, step)
     ended(killed)

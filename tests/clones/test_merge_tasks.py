@@ -1,16 +1,12 @@
 """Tasks merged into the project's branch: all that are named, or none; refusals; a second try."""
 
-import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from clones.clone_site import plain
+from clones.killed import killed_at
 from clones.making_site import beside, commit
 from clones.merge_site import MergeSite, make_merge_site
 from msgspec import UNSET
+from proving import drawn
 
 from sow.clones.candidates import NoProjectBranch, NotMergeable
 from sow.clones.merge_tasks import MOST_TRIES, MergeConflict
@@ -21,8 +17,6 @@ from sow.schema.job_terms import MergeWay
 from sow.schema.task import TaskStatus
 
 pytestmark = pytest.mark.slow  # process after process
-
-TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -272,20 +266,6 @@ def test_merging_again_changes_nothing(site):
     assert (site.tip(), site.task()) == (before, state)
 
 
-MERGER = """
-import os, signal, sys
-from pathlib import Path
-from clones.making_site import Home
-from clones.merge_site import MergeSite
-from sow.paths import Workspace
-
-def step(name):
-    if name == sys.argv[2]:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-MergeSite(Home(Workspace(Path(sys.argv[1])))).merge("010", "020", step=step)
-"""
-
 STEPS = (
     "branches brought in",
     "computed",
@@ -310,16 +290,11 @@ def test_these_are_all_the_steps(site):
     assert tuple(seen) == STEPS
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", drawn(*STEPS))
 def test_killed_after_each_step(site, step):
     site.accept(site.work("new", "new\n", "010"), "010")
     site.work("file", "two\n", "020")
-    killed = subprocess.run(
-        [sys.executable, "-c", MERGER, str(site.home.workspace.root), step],
-        env={**os.environ, "PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent}"},
-        check=False,
-    )
-    assert killed.returncode == -signal.SIGKILL
+    killed_at(step, lambda at: site.merge("010", "020", step=at))
 
     site.merge("010", "020")
 

@@ -6,6 +6,7 @@ from clones.killed import killed_at
 from clones.making_site import commit
 from clones.merge_site import MergeSite, make_merge_site
 from clones.test_merge_tasks import STEPS, status
+from proving import drawn
 
 from sow.clones.merge_tasks import MergeConflict
 from sow.clones.rebasing import NotOneByOne
@@ -249,7 +250,7 @@ def test_an_author_without_a_name_and_words_in_another_encoding(site):
     assert lines(site, 1, "%s|%an|%ad") == ["Grün|A Person|Tue Nov 14 23:43:20 2023 +0130"]
 
 
-@pytest.mark.parametrize("window", STEPS)
+@pytest.mark.parametrize("window", drawn(*STEPS))
 def test_killed_after_each_step(site, window):
     site.accept(site.work("new", "new\n", "010"), "010")
     site.work("file", "two\n", "020")

@@ -27,6 +27,7 @@ from journeys.staff import (
     start_worker,
     write_program,
 )
+from proving import drawn
 
 from sow.jobs import jobs
 from sow.schema.job import Cause, JobState
@@ -114,7 +115,7 @@ WAITING = [JobState.PREPARING, JobState.QUEUED, JobState.BACKOFF, JobState.PARKE
 
 
 @pytest.mark.parametrize("state", WAITING)
-@pytest.mark.parametrize("point", [AFTER_THE_JOB, AFTER_THE_TASK])
+@pytest.mark.parametrize("point", drawn(AFTER_THE_JOB, AFTER_THE_TASK))
 def test_a_worker_gives_back_what_a_killed_cancel_did_not(
     site: Site, state: JobState, point: tuple[str, str]
 ) -> None:
@@ -282,7 +283,8 @@ def meddled_with(site: Site, point: str, *words: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "point", ["before start", "before write_files", "after write_files", "before record_attempt"]
+    "point",
+    drawn("before start", "before write_files", "after write_files", "before record_attempt"),
 )
 def test_a_cancel_between_claim_and_start_is_heeded(site: Site, point: str) -> None:
     """No agent is started, and the task stands as before."""
@@ -298,7 +300,7 @@ def test_a_cancel_between_claim_and_start_is_heeded(site: Site, point: str) -> N
 SETTLING = ["before record_ending", "after record_ending", "before change_task"]
 
 
-@pytest.mark.parametrize("point", SETTLING)
+@pytest.mark.parametrize("point", drawn(*SETTLING))
 @pytest.mark.parametrize("retries", [3, 0])
 def test_a_cancel_while_its_job_is_settled_is_heeded(site: Site, point: str, retries: int) -> None:
     """The agent has crashed; its job would be queued again, or have failed."""

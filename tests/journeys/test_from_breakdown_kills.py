@@ -7,6 +7,7 @@ import time
 
 import pytest
 from journeys.site import DEADLINE_SECONDS, Site
+from proving import drawn
 
 from sow.ids import ProjectId
 from sow.jobs.database import open_queue
@@ -114,7 +115,7 @@ def is_begun_once(site: Site) -> None:
     assert sorted(noted) == ["010", "020", "030"], "each on record once"
 
 
-@pytest.mark.parametrize("point", NOTHING)
+@pytest.mark.parametrize("point", drawn(*NOTHING))
 def test_killed_before_it_is_in_place_there_is_none_and_the_same_call_begins_it(
     site: Site, folder: str, point: str
 ) -> None:
@@ -124,7 +125,7 @@ def test_killed_before_it_is_in_place_there_is_none_and_the_same_call_begins_it(
     is_begun_once(site)
 
 
-@pytest.mark.parametrize("point", WHOLE)
+@pytest.mark.parametrize("point", drawn(*WHOLE))
 def test_killed_after_that_it_is_whole_and_the_same_call_changes_nothing(
     site: Site, folder: str, point: str
 ) -> None:

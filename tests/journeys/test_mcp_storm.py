@@ -17,7 +17,7 @@ import pytest
 from journeys.callers import await_end, good, job_of, queue
 from journeys.mcp_clients import ask, calls_of, greeted, hear, say
 from journeys.site import Site, wait_until
-from proving import hand_in, rounds, seeds
+from proving import drawn, hand_in, rounds
 
 from sow.ids import JobId
 from sow.jobs import jobs, waiters
@@ -146,7 +146,7 @@ def storm(site: Site, seed: int, calls: int) -> Counter[str]:
 
 @pytest.mark.storm
 @pytest.mark.xdist_group("storms")
-@pytest.mark.parametrize("seed", seeds(4, 19, 31, 52))
+@pytest.mark.parametrize("seed", drawn(4, 19, 31, 52))
 def test_no_outcome_is_lost_to_a_client_and_none_told_twice(site: Site, seed: int) -> None:
     fates = storm(site, seed, rounds(24, 12))
     print(f"calls of seed {seed}: {dict(fates)}")

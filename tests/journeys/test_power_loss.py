@@ -15,7 +15,7 @@ import pytest
 from journeys.callers import Step, all_jobs, exists, gate, good, open_gate, queue
 from journeys.site import Site, wait_until
 from journeys.staff import nothing_is_taken, start_worker
-from proving import hand_in, seeds
+from proving import drawn, hand_in
 from standins import overlapping, read_runs
 
 from sow.config.defaults import DEFAULT_RETRY_WORKER_DEATHS
@@ -34,7 +34,7 @@ SECONDS = 300.0
 
 @pytest.mark.storm
 @pytest.mark.xdist_group("storms")
-@pytest.mark.parametrize("seed", seeds(5, 6, 7))
+@pytest.mark.parametrize("seed", drawn(5, 6, 7))
 def test_forty_jobs_outlive_twenty_losses_of_power(site: Site, seed: int) -> None:
     """ "Those that cannot be the job's fault … do not count"."""
     chance = random.Random(seed)

@@ -33,6 +33,7 @@ from journeys.storm_lives import Lives
 from journeys.storm_staff import PROGRAM
 from journeys.storm_verdict import carriers
 from journeys.storm_worker import STOPPED, Fate
+from proving import drawn
 
 from sow.ids import JobId
 from sow.paths import Workspace
@@ -100,7 +101,7 @@ BEFORE_THE_RECORD = [
 ]
 
 
-@pytest.mark.parametrize("point", BEFORE_THE_RECORD)
+@pytest.mark.parametrize("point", drawn(*BEFORE_THE_RECORD))
 def test_after_the_claim_and_before_the_attempt_is_on_record(site: Site, point: str) -> None:
     agents(site)
     dies(site, point)
@@ -148,7 +149,7 @@ RETRIES = [
 ]
 
 
-@pytest.mark.parametrize("point", COMMITS)
+@pytest.mark.parametrize("point", drawn(*COMMITS))
 def test_between_the_commits_that_store_a_result(site: Site, point: str) -> None:
     agents(site)
     dies(site, point)
@@ -157,7 +158,7 @@ def test_between_the_commits_that_store_a_result(site: Site, point: str) -> None
     assert attempt_of(site, 1).cause is Cause.REPORTED
 
 
-@pytest.mark.parametrize("point", RETRIES)
+@pytest.mark.parametrize("point", drawn(*RETRIES))
 def test_between_the_commits_that_queue_a_job_again(site: Site, point: str) -> None:
     agents(site, CRASHES_ONCE)
     dies(site, point)
@@ -168,7 +169,7 @@ def test_between_the_commits_that_queue_a_job_again(site: Site, point: str) -> N
     assert (job.retries, job.worker_deaths, attempt_of(site, job.id).number) == (1, 0, 2)
 
 
-@pytest.mark.parametrize("point", ["before log_failure", "after log_failure", "before settle"])
+@pytest.mark.parametrize("point", drawn("before log_failure", "after log_failure", "before settle"))
 def test_between_the_commits_that_store_a_failure(site: Site, point: str) -> None:
     agents(site, "say end; exit 3", retries=0)
     dies(site, point)

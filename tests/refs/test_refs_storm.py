@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 from journeys.site import wait_until
-from proving import hand_in, seeds
+from proving import drawn, hand_in
 from refs.ref_site import RefSite, cached_folders
 from refs.refs_storm import BOTH, RefsStorm
 from refs.remotes import Remote
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.storm, pytest.mark.xdist_group("storms")]
 KILLS, ENDS = 40, 30
 
 
-@pytest.mark.parametrize("seed", seeds(7, 19, 31, 53))
+@pytest.mark.parametrize("seed", drawn(7, 19, 31, 53))
 def test_a_storm_of_kills_breaks_no_clone_and_loses_no_entry(tmp_path: Path, seed: int) -> None:
     remotes = [Remote.begun(tmp_path / "remotes" / name) for name in ("one", "two")]
     for remote in remotes:

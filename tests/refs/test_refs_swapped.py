@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from proving import hand_in, rounds, seeds
+from proving import drawn, hand_in, rounds
 from refs.ref_site import RefSite
 from refs.refs_storm import forked
 from refs.refs_swapped import SwapStorm, without_links
@@ -51,7 +51,7 @@ def test_links_put_in_the_way_lead_nothing_outside(tmp_path: Path, poisoned_home
 
 @pytest.mark.storm
 @pytest.mark.xdist_group("storms")
-@pytest.mark.parametrize("seed", seeds(3, 17, 29, 43))
+@pytest.mark.parametrize("seed", drawn(3, 17, 29, 43))
 def test_a_storm_of_links_leads_nothing_outside(
     tmp_path: Path, poisoned_home: Path, seed: int
 ) -> None:
@@ -62,7 +62,7 @@ def test_a_storm_of_links_leads_nothing_outside(
 @pytest.mark.slow
 @pytest.mark.parametrize("makes_links", [True, False], ids=["linked", "copied"])
 @pytest.mark.parametrize("verb", ["add", "update", "init", "remove"])
-@pytest.mark.parametrize("seed", seeds(2, 13, 37))
+@pytest.mark.parametrize("seed", drawn(2, 13, 37))
 def test_a_link_put_in_the_way_at_any_step_leads_nothing_outside(
     tmp_path: Path, poisoned_home: Path, verb: str, makes_links: bool, seed: int
 ) -> None:
