@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from forked import is_forkable, put_shim, run_forked, server
 from own_queue import give_secret
 from standins import install_standins
 
@@ -74,19 +75,29 @@ class Site:
         stdin: str | None = None,
         expect: int | None = 0,
     ) -> Result:
-        """Run the true command to its end; `expect=None` takes any exit code."""
-        done = subprocess.run(
-            [str(SOW), *words],
-            cwd=cwd or self.root,
-            env=self.environment(env),
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_SECONDS,
-            check=False,
-        )
-        result = Result(done.returncode, done.stdout, done.stderr)
+        """Run the true command to its end; `expect=None` takes any exit code.
+
+        It is a process that is forked, unless its variables change how an interpreter starts.
+        """
+        around, folder = self.environment(env), cwd or self.root
+        if is_forkable(around):
+            ended = run_forked(
+                *words, env=around, cwd=folder, stdin=stdin, seconds=DEADLINE_SECONDS
+            )
+            result = Result(*ended)
+        else:
+            done = subprocess.run(
+                [str(SOW), *words],
+                cwd=folder,
+                env=around,
+                input=stdin,
+                stdin=subprocess.DEVNULL if stdin is None else None,
+                capture_output=True,
+                text=True,
+                timeout=DEADLINE_SECONDS,
+                check=False,
+            )
+            result = Result(done.returncode, done.stdout, done.stderr)
         if expect is not None:
             assert result.code == expect, f"sow {' '.join(words)}: {result}\n{self.worker_logs()}"
         return result
@@ -202,6 +213,7 @@ def make_site(base: Path) -> Site:
     for name in ("repo", "home", "bin"):
         (base / name).mkdir()
     install_standins(base / "bin", sys.executable)
+    put_shim(base / "bin/sow", server())
     give_secret(base / "home")
     path = os.pathsep.join([str(base / "bin"), str(SOW.parent), "/usr/bin", "/bin"])
     env = {"PATH": path, "HOME": str(base / "home"), "LANG": "C.UTF-8"}

@@ -102,6 +102,8 @@ def test_prompt_and_secrets_stand_in_no_command_line(site: Site) -> None:
     script(site, [[{"wait_for": str(go)}, *REPORT]])
     prompt = site.base / "prompt.md"
     prompt.write_text(WORDS)
+    site.start("worker", env=ENVIRON)
+    wait_until(site.workers, "the worker is on record")
     site.sow("agent", "spawn", "implementer", "010", "--prompt", WORDS, "--detach", env=ENVIRON)
     run = wait_until(lambda: (read_runs(site.root) or [None])[0], "the agent runs")
     supervisor = parent_of(run.pid)

@@ -88,6 +88,7 @@ IN_RUN = {
     "sow/calls/wait.py",
     "sow/jobs/attempt_evidence.py",
     "sow/jobs/doorbell.py",
+    "sow/jobs/giving_back.py",
     "sow/jobs/making.py",
     "sow/jobs/private_folders.py",
     "sow/jobs/pruning.py",
