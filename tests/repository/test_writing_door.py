@@ -94,7 +94,6 @@ IN_RUN = {
     "sow/jobs/pruning.py",
     "sow/jobs/queue_files.py",
     "sow/jobs/queue_owner.py",
-    "sow/jobs/unproven_queue.py",
     "sow/jobs/waiters.py",
     "sow/knowledge/text_index.py",
     "sow/cli/worker.py",
