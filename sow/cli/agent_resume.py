@@ -1,22 +1,44 @@
-"""`sow agent resume`."""
+"""`sow agent resume` and `sow agent answer`: both continue the session of a task with some words.
 
+Owns how the words are read: as an argument, on standard input, or from a file.
+"""
+
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
 
 import click
+from msgspec import Struct
 
+from sow.calls.caller import Caller
 from sow.calls.request import Request
 from sow.cli import completing
-from sow.cli.agent_words import Kind, read_words, split_words
 from sow.cli.arguments import named_task
 from sow.cli.budget_options import budget_options, given_budget
 from sow.cli.calling import place_and_wait
+from sow.cli.given import read_given
 from sow.cli.output import json_option
 from sow.cli.task_options import id_option, priority_option
 from sow.cli.this_caller import this_caller
 from sow.cli.wait_options import call_options, wait_option
 from sow.errors import UsageError
-from sow.ids import parse_task_id
+from sow.ids import TaskId, parse_task_id
 from sow.schema.job import Verb
+from sow.terminal_text import readable
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Kind(NamedTuple):
+    """What the words of a command are called, and the messages if they are missing."""
+
+    noun: str
+    command: str
+    example: str
+    missing: str
+    empty: str
+
 
 PROMPT = Kind(
     noun="prompt",
@@ -25,46 +47,77 @@ PROMPT = Kind(
     missing="a resume needs one prompt",
     empty="Say what the agent should do next.",
 )
+ANSWER = Kind(
+    noun="answer",
+    command="sow agent answer",
+    example="Use RS256.",
+    missing="an answer is needed, given once",
+    empty="Say what the agent has asked for: `sow task log` has its question.",
+)
+
+
+class Given(Struct, frozen=True):
+    """The values of the options that both commands have."""
+
+    again: bool
+    priority: int | None
+    budget: str | None
+    unmetered: bool
+    wait: str | None
+    detach: bool
+    dry_run: bool
+    verbose: bool
+    as_json: bool
+
+
+def _options(function: F) -> F:
+    """Give a command the options of both, passed to it as `given`."""
+
+    @wraps(function)
+    def with_options(**values: Any) -> Any:
+        given = Given(**{name: values.pop(name) for name in Given.__struct_fields__})
+        return function(given=given, **values)
+
+    decorators = (
+        click.option(
+            "--again", is_flag=True, help="Run again even if an earlier result was not shown."
+        ),
+        priority_option,
+        budget_options,
+        wait_option,
+        click.option("--detach", is_flag=True, help="Queue it and return at once."),
+        click.option("--dry-run", is_flag=True, help="Show what would be started; start nothing."),
+        click.option("-v", "--verbose", is_flag=True, help="Show how the executor was chosen."),
+        json_option,
+    )
+    command: Any = with_options
+    for decorator in reversed(decorators):
+        command = decorator(command)
+    return cast("F", command)
+
+
+def _file_option(noun: str) -> Callable[[F], F]:
+    return click.option(
+        "--file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help=f"Read the {noun} from a file.",
+    )
 
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[TASK] PROMPT", shell_complete=completing.first_task)
 @id_option
-@click.option(
-    "--file",
-    "file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Read the prompt from a file.",
-)
-@click.option(
-    "--feedback", is_flag=True, help="Hand over the corrections that a review has asked for."
-)
-@click.option(
-    "--conflict", is_flag=True, help="Have it solve the conflict that is in the task's clone."
-)
-@click.option("--again", is_flag=True, help="Run anew even where an outcome is owed to you.")
-@priority_option
-@budget_options
-@wait_option
-@click.option("--detach", is_flag=True, help="Queue it and return at once.")
-@click.option("--dry-run", is_flag=True, help="Show what would be started; start nothing.")
-@click.option("-v", "--verbose", is_flag=True, help="Show how the executor was chosen.")
-@json_option
+@_file_option("prompt")
+@click.option("--feedback", is_flag=True, help="Give it the corrections from a review.")
+@click.option("--conflict", is_flag=True, help="Let it resolve the conflict in the task's clone.")
+@_options
 def resume(
     words: tuple[str, ...],
     task_option: str | None,
     file: Path | None,
     feedback: bool,
     conflict: bool,
-    again: bool,
-    priority: int | None,
-    budget: str | None,
-    unmetered: bool,
-    wait: str | None,
-    detach: bool,
-    dry_run: bool,
-    verbose: bool,
-    as_json: bool,
+    given: Given,
 ) -> int:
     """Continue the session of TASK with PROMPT (an answer, corrections), and wait.
 
@@ -98,24 +151,99 @@ def resume(
         from sow.calls.conflict_call import conflict_prompt
 
         text = conflict_prompt(caller, task_id, text)
+    return _resume(caller, task_id, text, given)
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="[TASK] ANSWER", shell_complete=completing.first_task)
+@id_option
+@_file_option("answer")
+@_options
+def answer(
+    words: tuple[str, ...],
+    task_option: str | None,
+    file: Path | None,
+    given: Given,
+) -> int:
+    """Answer the question of TASK, which is paused: resume it with ANSWER, and wait.
+
+    ANSWER - reads standard input. It is written into the task's log first. A
+    task that is not paused asks nothing; the refusal names what it takes instead.
+
+    Exit: as for spawn; 4 where nothing is asked, 5 where the executor cannot resume.
+    """
+    argument, text = split_words(
+        ANSWER, words, task_is_named=task_option is not None, has_text=file is not None
+    )
+    caller = this_caller()
+    task_id = parse_task_id(named_task(argument, task_option, caller.environ))
+    return _resume(caller, task_id, read_words(ANSWER, text, file), given, answers=True)
+
+
+def _resume(
+    caller: Caller, task_id: TaskId, text: str, given: Given, *, answers: bool = False
+) -> int:
     request = Request(
         verb=Verb.RESUME,
         task_id=task_id,
         prompt=text,
-        again=again,
-        budget=given_budget(budget),
-        unmetered=unmetered,
-        priority=priority,
+        answers=answers,
+        again=given.again,
+        budget=given_budget(given.budget),
+        unmetered=given.unmetered,
+        priority=given.priority,
     )
-    if verbose or dry_run:
+    if given.verbose or given.dry_run:
         # Few calls ask for a preview.
         from sow.cli.preview import show_dry_run, show_resolution
 
-        if verbose:
+        if given.verbose:
             show_resolution(caller, request)
-        if dry_run:
-            show_dry_run(caller, request, as_json=as_json, detach=detach)
+        if given.dry_run:
+            show_dry_run(caller, request, as_json=given.as_json, detach=given.detach)
             return 0
-    return place_and_wait(
-        caller, [request], call_options(as_json=as_json, detach=detach, wait=wait)
-    )
+    options = call_options(as_json=given.as_json, detach=given.detach, wait=given.wait)
+    return place_and_wait(caller, [request], options)
+
+
+def split_words(
+    kind: Kind, words: tuple[str, ...], *, task_is_named: bool, has_text: bool
+) -> tuple[str | None, str | None]:
+    """Return task and text of the command line's words; either may stand elsewhere."""
+    match words:
+        case ():
+            return None, None
+        case (word,) if task_is_named or not (word.isdecimal() or has_text):
+            return None, word
+        case (task_id,):
+            return task_id, None
+        case (task_id, text):
+            return task_id, text
+        case _:
+            raise UsageError(
+                f"`{kind.command}` takes [TASK] {kind.noun.upper()}, not {len(words)} words",
+                hint=f'Quote the {kind.noun}: {kind.command} 010 "{kind.example}"',
+            )
+
+
+def read_words(kind: Kind, words: str | None, file: Path | None) -> str:
+    """Return the text from the argument, standard input or a file. Raises UsageError."""
+    if (words is None) == (file is None):
+        raise UsageError(
+            kind.missing,
+            hint='Give it as an argument ("…"), as - for standard input, or with --file.',
+        )
+    try:
+        if file is not None:
+            text = read_given(file, "--file").decode("utf-8")
+        elif words == "-":
+            text = read_given(None, kind.noun).decode("utf-8")
+        else:
+            text = readable(words or "")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"the {kind.noun} is not UTF-8: {error}", hint="Save it as UTF-8."
+        ) from error
+    if not text.strip():
+        raise UsageError(f"the {kind.noun} is empty", hint=kind.empty)
+    return text

@@ -1,21 +1,25 @@
-"""`sow job logs`."""
+"""`sow job logs` and `sow task output`: what jobs' agents said and did."""
 
+import os
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import wraps
 from typing import Any, TypeVar, cast
 
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import here
+from sow.cli.arguments import here, named_task
 from sow.cli.attempt_logs import AttemptLogs, LogOptions
 from sow.cli.following import LOOK_SECONDS, wait_for_more
 from sow.cli.job_record import find_job, open_jobs
 from sow.cli.output import COUNT, json_option
 from sow.cli.shown import outcome_is_shown
 from sow.cli.since import moment_of
+from sow.cli.task_options import id_option
 from sow.clock import utc_now
 from sow.errors import UsageError
+from sow.ids import parse_task_id
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
@@ -26,7 +30,7 @@ from sow.schema.job import Job
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def log_options(function: F) -> F:
+def _log_options(function: F) -> F:
     """Give a command the options of `sow job logs`, passed to it as `options`."""
 
     @wraps(function)
@@ -49,7 +53,7 @@ def log_options(function: F) -> F:
         return function(options=options, **others)
 
     decorators = (
-        click.option("-f", "--follow", is_flag=True, help="Go on until every job has ended."),
+        click.option("-f", "--follow", is_flag=True, help="Follow until every job has ended."),
         click.option(
             "--since",
             metavar="D",
@@ -70,7 +74,7 @@ def log_options(function: F) -> F:
 @click.argument(
     "job_ids", metavar="JOB...", nargs=-1, required=True, shell_complete=completing.jobs
 )
-@log_options
+@_log_options
 def logs(job_ids: tuple[str, ...], options: LogOptions) -> None:
     """Print what the agent of each JOB said and did, attempt by attempt.
 
@@ -92,10 +96,30 @@ def logs(job_ids: tuple[str, ...], options: LogOptions) -> None:
     database = open_jobs(workspace)
     found = [find_job(database, job_id) for job_id in dict.fromkeys(job_ids)]
     assert database is not None  # noqa: S101 - a job was found in it
-    print_logs(workspace, database, found, options)
+    _print_logs(workspace, database, found, options)
 
 
-def print_logs(
+@click.command()
+@click.argument("task", required=False, shell_complete=completing.tasks)
+@id_option
+@_log_options
+def output(task: str | None, task_option: str | None, options: LogOptions) -> None:
+    """Print what the agent of TASK said and did in its last job, attempt by attempt.
+
+    The last line, on standard error, says how the job ended. `sow job logs`
+    does the same for a job by its number.
+    """
+    # Of tasks alone: it asks for agents that no record names.
+    from sow.calls.last_job import open_last_job
+
+    workspace = here()
+    task_id = parse_task_id(named_task(task, task_option, os.environ))
+    database, job = open_last_job(workspace, task_id)
+    with closing(database):
+        _print_logs(workspace, database, [job], options)
+
+
+def _print_logs(
     workspace: Workspace, database: Database, found: Sequence[Job], options: LogOptions
 ) -> None:
     """Print what jobs' agents said and did, and how each job ended, if it has.
