@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from sow.cli.colour import coloured
+from sow.cli.output import terminal_size as size_of
 from sow.cli.streams import steer
 from sow.terminal_text import cells, without_sequences, without_steering
 
@@ -92,12 +93,8 @@ def leave_when_stopped(drawer: Leaving) -> None:
 
 def terminal_size() -> tuple[int, int]:
     """Return the columns and lines of the terminal that standard error is; variables go first."""
-    try:
-        size = os.get_terminal_size(sys.stderr.fileno())
-        columns, lines = size.columns, size.lines
-    except (OSError, ValueError):
-        columns = lines = 0
-    return _set("COLUMNS") or columns or WIDTH, _set("LINES") or lines or HEIGHT
+    size = size_of(sys.stderr)
+    return _set("COLUMNS") or size.columns or WIDTH, _set("LINES") or size.lines or HEIGHT
 
 
 def _set(variable: str) -> int:

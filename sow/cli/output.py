@@ -8,7 +8,7 @@ nothing of what is shown.
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
@@ -92,12 +92,17 @@ def columns_within(
     return shown
 
 
+def terminal_size(stream: TextIO) -> os.terminal_size:
+    """Return the columns and lines of a stream's terminal; 0 for what nobody knows."""
+    try:
+        return os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):
+        return os.terminal_size((0, 0))
+
+
 def terminal_width() -> int | None:
     """Return how many characters a line of stdout has; None where it is no terminal."""
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None
-    except (OSError, ValueError):
-        return None
+    return terminal_size(sys.stdout).columns or None
 
 
 def shown_state(word: str, text: str | None = None) -> str:

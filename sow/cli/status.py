@@ -1,18 +1,14 @@
 """`sow status`: one screen that tells where the project stands, and what to do next."""
 
-import os
 import sys
 
 import click
 
-from sow.cli.output import echo_json, json_option, shown_state
+from sow.cli.output import echo_json, json_option, shown_state, terminal_size
 from sow.cli.situated import look_here, steps_here
 from sow.cli.status_screen import Room, screen
 from sow.clock import utc_now
 from sow.situation.view import status_of
-
-WIDE = Room(columns=None, lines=None)
-"""What is no terminal has room for all."""
 
 
 @click.command()
@@ -33,9 +29,6 @@ def status(as_json: bool) -> None:
 
 
 def _room() -> Room:
-    """Return how much fits on the terminal."""
-    try:
-        size = os.get_terminal_size(sys.stdout.fileno())
-    except (OSError, ValueError):
-        return WIDE
+    """Return how much fits on the terminal; what is no terminal has room for all."""
+    size = terminal_size(sys.stdout)
     return Room(columns=size.columns or None, lines=size.lines or None)
