@@ -65,10 +65,10 @@ class IsCompleted(StateError):
 @click.command()
 @click.argument("event", required=False, shell_complete=completing_names.events)
 @click.option("--list", "lists", is_flag=True, help="Show what may happen, and what is missing.")
-@click.option("--dry-run", is_flag=True, help="Say what would happen; change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen; change nothing.")
 @json_option
 def advance(event: str | None, lists: bool, dry_run: bool, as_json: bool) -> None:
-    """Take the project to its next state by EVENT, or by the one that is due.
+    """Move the project to its next state by EVENT, or by the event that is due.
 
     Each event has guards: what must be true first. A refusal names each that is
     not met, and the command that meets it. Checks, reviews and merges are jobs

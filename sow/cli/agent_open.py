@@ -26,7 +26,7 @@ from sow.state.tasks import read_task
 @id_option
 @json_option
 def open_task(task: str | None, task_option: str | None, as_json: bool) -> int:
-    """Take the session of TASK over: its CLI, interactive, on this terminal, in its folder.
+    """Continue the session of TASK yourself: its CLI, interactive, on this terminal.
 
     The task is held meanwhile: nobody else can spawn, resume or end it. A
     status that is set in the session stays; if none is, the task is left as

@@ -35,7 +35,7 @@ from sow.terminal_text import printable, readable
     "--agent", help="The role that reviews (default: reviewer).", shell_complete=completing.roles
 )
 @click.option("--prompt", default="", help="More words for the reviewer.")
-@click.option("--again", is_flag=True, help="Run anew even where an outcome is owed to you.")
+@click.option("--again", is_flag=True, help="Run again even if an earlier result was not shown.")
 @budget_options
 @wait_option
 @click.option("--detach", is_flag=True, help="Queue it and return at once.")

@@ -42,12 +42,12 @@ class SpawnCommand(click.Command):
 )
 @ids_option
 @click.option("--prompt", default="", help="More words for the agent, after the task's own.")
-@click.option("--fresh", is_flag=True, help="Start over with a new session.")
-@click.option("--reassign", is_flag=True, help="Give to AGENT a task that was for another one.")
-@click.option("--again", is_flag=True, help="Run anew even where an outcome is owed to you.")
-@click.option("--ignore-deps", is_flag=True, help="Run it though depends_on is not completed.")
+@click.option("--fresh", is_flag=True, help="Start again with a new session.")
+@click.option("--reassign", is_flag=True, help="Give AGENT a task that names another role.")
+@click.option("--again", is_flag=True, help="Run again even if an earlier result was not shown.")
+@click.option("--ignore-deps", is_flag=True, help="Run it even if depends_on is not completed.")
 @click.option(
-    "--when-ready", is_flag=True, help="Queue it; it begins once depends_on is completed."
+    "--when-ready", is_flag=True, help="Queue it now; start it when depends_on is completed."
 )
 @before_approval_option
 @priority_option
@@ -57,7 +57,7 @@ class SpawnCommand(click.Command):
 @click.option(
     "--clone/--no-clone",
     default=None,
-    help="Have it work in a clone of its own, or in the root (default: clones.use).",
+    help="Run it in a clone of its own, or in the root (default: clones.use).",
 )
 @budget_options
 @wait_option
@@ -86,7 +86,7 @@ def spawn(
     verbose: bool,
     as_json: bool,
 ) -> int:
-    """Spawn AGENT for each TASK, wait, and print how each ended.
+    """Start AGENT for each TASK, wait, and print each result.
 
     AGENT is a role, such as implementer. It may be left out: each task names
     the role that it is for, and another one is refused without --reassign.

@@ -50,7 +50,7 @@ def add(name: str, tasks: tuple[str, ...], as_json: bool) -> int:
 @tasks_argument
 @json_option
 def remove(name: str, tasks: tuple[str, ...], as_json: bool) -> int:
-    """Take each TASK out of BATCH; a job of it that runs goes on."""
+    """Remove each TASK from BATCH; its running job goes on."""
     about_tasks(*tasks)
     named = [parse_task_id(task) for task in tasks]
 
@@ -67,7 +67,7 @@ def remove(name: str, tasks: tuple[str, ...], as_json: bool) -> int:
 @click.argument("name", metavar="[BATCH]", required=False, shell_complete=completing_names.batches)
 @json_option
 def pause(name: str | None, as_json: bool) -> int:
-    """Begin nothing more of BATCH; what runs goes on."""
+    """Start no more jobs of BATCH; running jobs go on."""
 
     def change(_: Caller, database: Database, batch: Batch) -> str:
         paused = batch_changes.pause(database, batch)
@@ -81,7 +81,7 @@ def pause(name: str | None, as_json: bool) -> int:
 @budget_options
 @json_option
 def resume(name: str | None, budget: str | None, unmetered: bool, as_json: bool) -> int:
-    """Let BATCH go on; what has failed in it is tried again. A --budget is its new total."""
+    """Continue BATCH, and try its failed tasks again. A --budget is its new total."""
     amounts = given_budget(budget)
 
     def change(caller: Caller, database: Database, batch: Batch) -> str:
@@ -97,7 +97,7 @@ def resume(name: str | None, budget: str | None, unmetered: bool, as_json: bool)
 @click.argument("name", metavar="[BATCH]", required=False, shell_complete=completing_names.batches)
 @json_option
 def cancel(name: str | None, as_json: bool) -> int:
-    """End BATCH and the jobs of it that live. What is done stays done."""
+    """Cancel BATCH and its jobs that have not ended. Finished tasks stay finished."""
 
     def change(caller: Caller, database: Database, batch: Batch) -> str:
         left = cancel_batch(caller, database, batch)

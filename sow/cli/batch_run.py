@@ -29,24 +29,28 @@ from sow.terminal_text import readable
 @click.command()
 @click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=completing.tasks)
 @click.option("--phase", help="Only the tasks of this phase.", shell_complete=completing.phases)
-@click.option("--name", default="", help="What to call it; other commands take it for the number.")
-@click.option("--max-parallel", type=COUNT, help="How many agents of it work at once.")
-@click.option("--keep-going", is_flag=True, help="When a task has failed, the others go on.")
-@click.option("--fail-fast", is_flag=True, help="When a task has failed, no other one begins.")
-@click.option("--clone/--no-clone", default=None, help="Do each task in a clone of its own.")
-@click.option("--check/--no-check", default=None, help="Run the checks on what an author leaves.")
-@click.option("--review/--no-review", default=None, help="Have an agent review it.")
+@click.option(
+    "--name", default="", help="Its name; other commands accept it in place of the number."
+)
+@click.option("--max-parallel", type=COUNT, help="How many of its agents may run at once.")
+@click.option(
+    "--keep-going", is_flag=True, help="Continue with other tasks when a task has failed."
+)
+@click.option("--fail-fast", is_flag=True, help="Start no other task when a task has failed.")
+@click.option("--clone/--no-clone", default=None, help="Run each task in a clone of its own.")
+@click.option("--check/--no-check", default=None, help="Run the checks after each author's job.")
+@click.option("--review/--no-review", default=None, help="Let an agent review each task.")
 @click.option("--reviewer", help="The role that reviews.", shell_complete=completing.roles)
 @click.option(
     "--max-iterations",
     type=click.IntRange(0, 1000),
     help="How often work goes back to its author before a person is asked (default: 3).",
 )
-@click.option("--merge/--no-merge", default=None, help="Merge what is accepted.")
+@click.option("--merge/--no-merge", default=None, help="Merge accepted tasks.")
 @click.option(
     "--accept",
     type=click.Choice(["person", "check"]),
-    help="Who accepts what no reviewer judges (default: person).",
+    help="Who accepts tasks without a reviewer (default: person).",
 )
 @before_approval_option
 @budget_options
@@ -66,7 +70,7 @@ def run(
     as_json: bool,
     **policy: Any,
 ) -> int:
-    """Have each TASK done in the order of their dependencies, and wait.
+    """Run each TASK in the order of the dependencies, and wait.
 
     Without a TASK: all that are not finished. The workers drive it, whatever
     becomes of this command; the same command again waits again. It returns when

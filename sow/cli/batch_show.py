@@ -30,12 +30,12 @@ batch_argument = click.argument(
 
 
 @click.command("list")
-@click.option("-n", "--limit", default=20, show_default=True, type=COUNT, help="How many, at most.")
+@click.option("-n", "--limit", default=20, show_default=True, type=COUNT, help="At most this many.")
 @json_option
 def list_batches(limit: int, as_json: bool) -> None:
     """List the batches of the project, the newest first.
 
-    It tells what is on record of them; `sow batch show` looks at the tasks' files.
+    It shows the records; `sow batch show` reads the tasks' files too.
     """
     caller = this_caller()
     database = open_records(caller)
@@ -73,7 +73,7 @@ def _say_none(*, as_json: bool) -> None:
 @batch_argument
 @json_option
 def show(name: str | None, as_json: bool) -> None:
-    """Show where each task of BATCH stands, and what it wants; without BATCH, of the newest."""
+    """Show the state of each task of BATCH, and what it needs; default: the newest batch."""
     caller = this_caller()
     database = open_records(caller)
     if database is None:

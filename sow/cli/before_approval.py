@@ -8,7 +8,7 @@ from sow.cli.confirming import is_somebody_there
 before_approval_option = click.option(
     "--before-approval",
     is_flag=True,
-    help="Begin it though the plan is not approved; for a person at a terminal.",
+    help="Start it before the plan is approved; for a person at a terminal.",
 )
 
 

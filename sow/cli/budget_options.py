@@ -21,7 +21,7 @@ def budget_options(function: F) -> F:
         help="What the task, or the batch, may cost in all: usd=5,tokens=2M,time=3h.",
     )
     unmetered = click.option(
-        "--unmetered", is_flag=True, help="Run it though a budget cannot be kept by its executor."
+        "--unmetered", is_flag=True, help="Run it even if its executor cannot keep a budget."
     )
     return budget(unmetered(function))
 

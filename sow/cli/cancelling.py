@@ -25,11 +25,11 @@ from sow.schema.output.jobs import Cancelled as CancelledView
 from sow.state.projects import read_project
 
 keep_children_option = click.option(
-    "--keep-children", is_flag=True, help="Leave the jobs that its agent has queued."
+    "--keep-children", is_flag=True, help="Do not cancel the jobs that its agent has queued."
 )
 
 with_batches_option = click.option(
-    "--with-batches", is_flag=True, help="End the batches that its agent has made as well."
+    "--with-batches", is_flag=True, help="Cancel the batches that its agent has started, too."
 )
 
 

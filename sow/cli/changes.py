@@ -39,12 +39,12 @@ WITH_REASON: dict[str, str] = {
 @click.option(
     "--since",
     metavar="CURSOR",
-    help="Only what came after this line's cursor; 0 is the beginning.",
+    help="Only changes after this cursor; 0 is the beginning.",
 )
-@click.option("-f", "--follow", is_flag=True, help="Go on until you end it (Ctrl-C).")
-@click.option("--task", help="Only of this task.", shell_complete=completing.tasks)
-@click.option("--job", help="Only of this job.", shell_complete=completing.jobs)
-@click.option("-n", "--limit", type=click.IntRange(0, MOST), help="Only the last so many.")
+@click.option("-f", "--follow", is_flag=True, help="Follow until Ctrl-C.")
+@click.option("--task", help="Only changes of this task.", shell_complete=completing.tasks)
+@click.option("--job", help="Only changes of this job.", shell_complete=completing.jobs)
+@click.option("-n", "--limit", type=click.IntRange(0, MOST), help="Only this many, the newest.")
 @json_option
 def changes(
     since: str | None,
@@ -57,10 +57,9 @@ def changes(
     """Show what has changed: jobs, their attempts, and the statuses of tasks.
 
     The oldest comes first. With --json each line has a cursor, which --since
-    takes to go on from there: nothing is missed between two calls, and nothing
-    is told twice. Where the record was pruned meanwhile, or the queue's file is
-    another one, a line says so. Changes are kept as long as old jobs are
-    (worker.keep_for).
+    takes to continue from there: each change is printed exactly once. If the
+    record was pruned meanwhile, or the queue's file was replaced, a line says
+    so. Changes are kept as long as old jobs are (worker.keep_for).
     """
     if since and limit is not None:
         raise click.UsageError("--limit counts from the end, --since from a cursor: give one")

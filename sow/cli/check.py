@@ -26,7 +26,7 @@ from sow.state.tasks import read_task
 from sow.terminal_text import readable
 
 again_option = click.option(
-    "--again", is_flag=True, help="Run anew even where an outcome is owed to you."
+    "--again", is_flag=True, help="Run again even if an earlier result was not shown."
 )
 detach_option = click.option("--detach", is_flag=True, help="Queue it and return at once.")
 
@@ -52,7 +52,7 @@ def task_check(
 
     CHECK is a name below `checks` in .sow/config.yaml. Without one the task's
     own checks are run (`sow task set TASK checks …`), else the default ones.
-    The outcome stands in the task's record; its status stays as it is.
+    The result is recorded with the task; its status does not change.
 
     Exit: 0 passed, 1 a check is red, 3 the settings cannot be used, 4 refused,
     7 cancelled, 75 still running or held (`sow trust`), 130 interrupted.

@@ -37,7 +37,9 @@ SHOWN = 12
 
 @click.command()
 @click.argument("task", shell_complete=completing.tasks)
-@click.option("--discard", is_flag=True, help="Remove it with work that is nowhere else.")
+@click.option(
+    "--discard", is_flag=True, help="Remove it even if it holds the only copy of some work."
+)
 @click.option("--project", metavar="ID", help="Of another project: how its id begins, 8 digits.")
 @json_option
 def remove(task: str, discard: bool, project: str | None, as_json: bool) -> None:
@@ -122,7 +124,7 @@ def _refuse_while_live(main: MainCheckout) -> Callable[[str], None]:
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Show what would go; remove nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed; remove nothing.")
 @all_projects_option
 @json_option
 def prune(dry_run: bool, all_projects: bool, as_json: bool) -> None:

@@ -30,7 +30,7 @@ from sow.terminal_text import printable, readable
 @id_option
 @json_option
 def update(task: str | None, task_option: str | None, as_json: bool) -> int:
-    """Bring the project's branch into the clone of a task.
+    """Merge the project's branch into the clone of a task.
 
     Without a conflict the merge is committed on the task's branch. Submodules
     that are initialised there move along where their commit is on this machine;

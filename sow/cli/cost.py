@@ -48,10 +48,10 @@ class NotATime(UsageError):
 def cost(by: str, since: str | None, as_json: bool) -> None:
     """Show what the agents of this project have used: tokens, money, time.
 
-    The money is what each agent's CLI tells. Where it tells tokens and no
-    price, the price table of your configuration (`prices:`) counts them, and
-    the sum is marked ~. What nobody can tell is counted in runs, and said
-    below. All this is kept when the records of old jobs are pruned.
+    The money is what each agent's CLI reports. If it reports tokens and no
+    price, the price table of your configuration (`prices:`) gives the price,
+    and the sum is marked ~. Runs with unknown cost are listed below the table.
+    These figures stay when the records of old jobs are pruned.
     """
     now = utc_now()
     workspace = here()

@@ -93,11 +93,11 @@ class DemoFailed(SowError):
 @click.option(
     "--keep",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Use this folder, and leave it (it must be new or empty).",
+    help="Use this new or empty folder, and keep it.",
 )
 @json_option
 def demo(keep: Path | None, as_json: bool) -> None:
-    """Run the main job once, end to end, in a folder of its own.
+    """Run a whole example in a folder of its own.
 
     Two agents work in parallel, one is paused and resumed, one is reviewed
     and resumed with corrections; all are completed. Nothing outside the

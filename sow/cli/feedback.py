@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 @click.option(
     "--file",
     type=click.Path(path_type=Path, allow_dash=True),
-    help="A file with the words instead; - is standard input.",
+    help="A file with the text instead; - is standard input.",
 )
 @json_option
 def add(text: str | None, file: Path | None, as_json: bool) -> None:
-    """Put TEXT on record: what is to be changed."""
+    """Record TEXT: what should change."""
     from sow.state.project_feedback import add_feedback
 
     if (text is None) == (file is None):
@@ -48,7 +48,7 @@ def add(text: str | None, file: Path | None, as_json: bool) -> None:
 
 
 @click.command("list")
-@click.option("--all", "with_settled", is_flag=True, help="What is settled, too.")
+@click.option("--all", "with_settled", is_flag=True, help="Also settled feedback.")
 @json_option
 def list_all(with_settled: bool, as_json: bool) -> None:
     """List the feedback that is open."""
@@ -78,7 +78,7 @@ def list_all(with_settled: bool, as_json: bool) -> None:
 )
 @json_option
 def settle(numbers: tuple[str, ...], as_json: bool) -> None:
-    """Mark feedback as settled: it was met, or it is not wanted any more."""
+    """Mark feedback as settled: it was addressed, or it no longer applies."""
     from sow.state.project_feedback import settle_feedback
 
     workspace = here()

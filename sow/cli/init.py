@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @click.command()
 @json_option
 def init(as_json: bool) -> None:
-    """Make a .sow folder here, or complete the one of this repository.
+    """Create a .sow folder here, or complete an existing one.
 
-    What stands already is left as it is. In a fresh clone the references of
+    Existing files do not change. In a fresh clone the references of
     the index are linked, as `sow refs init` does it.
     """
     root = _root(working_folder(), os.environ)

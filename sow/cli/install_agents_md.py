@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sow.install.documents import Written
 
 force_option = click.option(
-    "--force", is_flag=True, help="Though the text was edited; what is there is kept in a backup."
+    "--force", is_flag=True, help="Replace an edited text too; a backup is kept."
 )
 
 
@@ -27,7 +27,7 @@ force_option = click.option(
 @dry_run_option
 @json_option
 def install(force: bool, dry_run: bool, as_json: bool) -> None:
-    """Write into AGENTS.md how sow is used, for the CLIs that read that file.
+    """Describe in AGENTS.md how to use sow, for the CLIs that read that file.
 
     The text stands between two markers. The same command brings it up to date;
     a text that was edited is left as it is, and the difference is shown.
@@ -43,7 +43,7 @@ def install(force: bool, dry_run: bool, as_json: bool) -> None:
 @dry_run_option
 @json_option
 def uninstall(force: bool, dry_run: bool, as_json: bool) -> None:
-    """Take sow's text out of AGENTS.md; a file that has nothing else goes."""
+    """Remove sow's text from AGENTS.md; remove the file if it has nothing else."""
     folder = _folder()
     written = remove_from_agents_md(folder, force=force, dry_run=dry_run)
     verb = "Would take" if dry_run else "Took"

@@ -47,7 +47,7 @@ dry_run_option = click.option(
 @dry_run_option
 @json_option
 def install(scope: str, move_agents: bool, dry_run: bool, as_json: bool) -> None:
-    """Install sow's plugin into Claude Code, or bring it up to date.
+    """Install sow's plugin into Claude Code, or update it.
 
     It brings commands (/sow:start, /sow:status, /sow:review, ...), a skill, a
     hook that tells at each turn what has ended or waits, and the permission to
@@ -84,7 +84,7 @@ def install(scope: str, move_agents: bool, dry_run: bool, as_json: bool) -> None
 @dry_run_option
 @json_option
 def uninstall(scope: str, dry_run: bool, as_json: bool) -> None:
-    """Take out of Claude Code what `sow install claude` has brought.
+    """Remove from Claude Code what `sow install claude` has installed.
 
     What was there before, and what you have changed since, stays.
     """

@@ -16,7 +16,7 @@ from sow.install.standing import examine_installed
 @click.command()
 @json_option
 def status(as_json: bool) -> int:
-    """Show what `sow install` has brought, where, and whether it is of this sow.
+    """Show what `sow install` has installed, where, and whether it is of this version.
 
     Exit: 0 all that is installed is current; 1 something is amiss.
     """

@@ -25,7 +25,7 @@ SPARE = ("EXECUTOR", "VERB", "QUEUED")
 @click.command("list")
 @click.option(
     "--task",
-    help="Only the jobs of this task of the present project.",
+    help="Only jobs of this task of the current project.",
     shell_complete=completing.tasks,
 )
 @click.option("--active", is_flag=True, help="Only jobs that have not ended.")
@@ -35,7 +35,7 @@ SPARE = ("EXECUTOR", "VERB", "QUEUED")
     default=20,
     show_default=True,
     type=COUNT,
-    help="How many, at most.",
+    help="At most this many.",
 )
 @json_option
 def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None:

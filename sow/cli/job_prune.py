@@ -17,9 +17,9 @@ from sow.jobs.pruning import prune as prune_now
 
 
 @click.command()
-@click.option("--keep-for", metavar="TIME", help="Keep what ended less long ago (30d).")
+@click.option("--keep-for", metavar="TIME", help="Keep jobs that ended within this time (30d).")
 @click.option("--keep-size", metavar="SIZE", help="Keep no more output than this (2GB).")
-@click.option("--dry-run", is_flag=True, help="Show what would go; remove nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed; remove nothing.")
 @json_option
 def prune(keep_for: str | None, keep_size: str | None, dry_run: bool, as_json: bool) -> None:
     """Remove the records and output of old jobs, and the logs of workers long gone.

@@ -16,10 +16,12 @@ from sow.reports.views import read_views
 
 @click.command()
 @click.argument("job_id", metavar="JOB", shell_complete=completing.active_jobs)
-@click.option("--gone", is_flag=True, required=True, help="I know that nothing of it runs.")
+@click.option(
+    "--gone", is_flag=True, required=True, help="Confirm that none of its processes runs."
+)
 @json_option
 def resolve(job_id: str, gone: bool, as_json: bool) -> None:  # noqa: ARG001 - its being there says it
-    """Decide by hand about JOB where sow cannot tell whether its agent still runs.
+    """Declare that the agent of JOB has ended, if sow cannot find out.
 
     That is so where the agent ran in another pid namespace, such as a
     container that was removed: sow never calls it dead and never signals it.

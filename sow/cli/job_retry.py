@@ -18,7 +18,7 @@ from sow.jobs.database import open_queue
 
 @click.command()
 @click.argument("job_id", metavar="JOB", shell_complete=completing.jobs)
-@click.option("--fresh", is_flag=True, help="Start over with a new session, where it began one.")
+@click.option("--fresh", is_flag=True, help="Start again with a new session, if it had one.")
 @priority_option
 @wait_option
 @detach_option
@@ -26,7 +26,7 @@ from sow.jobs.database import open_queue
 def retry(
     job_id: str, fresh: bool, priority: int | None, wait: str | None, detach: bool, as_json: bool
 ) -> int:
-    """Make JOB, which has ended, again: the same verb and words, as a new job.
+    """Run JOB, which has ended, again: the same verb and text, as a new job.
 
     Refused where its task has moved on: another job came after it, or the task
     no longer stands as the job left it. What the task itself does not allow, such

@@ -52,7 +52,7 @@ def list_all(kind: str | None, as_json: bool) -> None:
     "--limit",
     type=click.IntRange(min=1, max=1000),
     default=MOST_HITS,
-    help=f"No more hits than that. Default: {MOST_HITS}.",
+    help=f"At most this many results. Default: {MOST_HITS}.",
 )
 @json_option
 def search(words: tuple[str, ...], kind: str | None, limit: int, as_json: bool) -> None:

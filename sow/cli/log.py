@@ -26,14 +26,14 @@ PROJECT = "-"
 @click.option("--task", help="Only this task's log.", shell_complete=completing.tasks)
 @click.option(
     "--agent",
-    help="Only what this role has logged, and what sow tells of its jobs.",
+    help="Only entries of this role, and entries of sow about its jobs.",
     shell_complete=completing.roles,
 )
 @click.option(
-    "--since", metavar="D", help="Only what is no older: 30m, 2h, 1d, or a time (ISO 8601)."
+    "--since", metavar="D", help="Only entries since then: 30m, 2h or 1d ago, or a time (ISO 8601)."
 )
-@click.option("-n", "--last", type=click.IntRange(1, MOST), help="Only the last so many.")
-@click.option("-f", "--follow", is_flag=True, help="Go on until you end it (Ctrl-C).")
+@click.option("-n", "--last", type=click.IntRange(1, MOST), help="Only this many, the newest.")
+@click.option("-f", "--follow", is_flag=True, help="Follow until Ctrl-C.")
 @json_option
 def show_log(
     task: str | None,

@@ -42,7 +42,7 @@ class NoSdk(ConfigurationError):
     metavar="TIME",
     default=BOUND,
     show_default=True,
-    help="How long a tool waits at most: less than your client lets a call take.",
+    help="The longest wait of a tool; less than your client's time limit for a call.",
 )
 @click.option(
     "--tools",
@@ -52,7 +52,7 @@ class NoSdk(ConfigurationError):
     show_default=True,
     help="What is offered: what leads a project from its beginning to its end, or all.",
 )
-@click.option("--list", "lists", is_flag=True, help="Print the tools, and serve nobody.")
+@click.option("--list", "lists", is_flag=True, help="Print the tools, and exit.")
 @json_option
 @click.pass_context
 def mcp(context: click.Context, bound: str, which: str, lists: bool, as_json: bool) -> None:

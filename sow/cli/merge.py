@@ -19,8 +19,8 @@ from sow.schema.job_terms import MergeWay
 @click.argument(
     "tasks", metavar="TASK...", nargs=-1, required=True, shell_complete=completing.tasks
 )
-@click.option("--squash", is_flag=True, help="Make one commit of each task's work.")
-@click.option("--rebase", is_flag=True, help="Make each task's own commits anew, one by one.")
+@click.option("--squash", is_flag=True, help="Make one commit for each task.")
+@click.option("--rebase", is_flag=True, help="Rebase the commits of each task.")
 @again_option
 @wait_option
 @detach_option

@@ -25,7 +25,7 @@ BEGINNING = "SessionStart"
 @click.option("--hook", is_flag=True, help="Read the session from a hook's JSON on standard input.")
 @json_option
 def news(session: str, hook: bool, as_json: bool) -> None:
-    """Print what has ended or waits for you since the last call for this session.
+    """Print what has ended, or waits for you, since the last call for this session.
 
     At first it prints all that waits. Without anything new it prints nothing;
     inside an agent that sow has started it never prints anything.

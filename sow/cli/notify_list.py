@@ -15,13 +15,13 @@ HEADER = ("CHANGE", "EVENT", "TASK", "JOB", "STATE", "WHEN", "WHY")
 
 
 @click.command("list")
-@click.option("-n", "--limit", default=20, show_default=True, type=COUNT, help="How many, at most.")
+@click.option("-n", "--limit", default=20, show_default=True, type=COUNT, help="At most this many.")
 @json_option
 def list_notifications(limit: int, as_json: bool) -> None:
-    """List the events that your commands were told of, the newest first.
+    """List the notifications of your commands, the newest first.
 
-    Nothing is told twice. One whose worker died while the command ran is
-    uncertain: nobody knows whether you were told.
+    Each event is sent at most once. If the worker died while the command ran,
+    the result is unknown, and the state is `uncertain`.
     """
     database = open_existing_queue(here())
     found = notifications.recent(database, limit) if database is not None else []

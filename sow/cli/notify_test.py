@@ -34,9 +34,9 @@ class NothingToTest(ConfigurationError):
 @click.argument("event", required=False, type=click.Choice([event.value for event in NotifyEvent]))
 @json_option
 def test(event: str | None, as_json: bool) -> int:
-    """Run the command of EVENT, or each of your commands, with a made-up event.
+    """Run the command of EVENT, or each of your commands, with an invented event.
 
-    The JSON on their standard input has `test: true`. Nothing goes on record.
+    The JSON on their standard input has `test: true`. Nothing is recorded.
     Exit code 1: a command has failed.
     """
     caller = this_caller()

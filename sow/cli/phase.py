@@ -62,7 +62,7 @@ def finish(name: str, as_json: bool) -> None:
 @click.argument("name", shell_complete=completing.phases)
 @json_option
 def reopen(name: str, as_json: bool) -> None:
-    """Take back that the phase NAME is finished."""
+    """Mark the finished phase NAME as open again."""
     _mark(name, is_finished=False, as_json=as_json)
 
 

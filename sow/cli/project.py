@@ -64,7 +64,7 @@ def new(
     repository: str | None,
     as_json: bool,
 ) -> None:
-    """Begin the project NAME on this branch.
+    """Start the project NAME on this branch.
 
     With --from-issue NAME may be left out: it is the issue's title then. What
     the issue says is quoted behind the description.
@@ -135,7 +135,7 @@ def _first_command(kind: "ProjectType", *, has_tasks: bool) -> str:
 @click.command()
 @json_option
 def status(as_json: bool) -> None:
-    """Show the project, its phases, and how many tasks stand where."""
+    """Show the project, its phases, and how many tasks have each status."""
     from sow.reports.project_views import project_standing, tasks_by_phase
     from sow.state.projects import read_project
     from sow.state.tasks import scan_tasks

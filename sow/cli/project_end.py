@@ -36,7 +36,7 @@ remove_option = click.option(
 @remove_option
 @json_option
 def finish(remove: bool, as_json: bool) -> None:
-    """End the completed project: its folder goes to .sow/knowledge/projects/.
+    """End the completed project, and move its folder to .sow/knowledge/projects/.
 
     The branch is free for the next one. Called by an agent of the project's
     own, the end is recorded, and a worker carries it out once that job has ended.
@@ -50,7 +50,7 @@ def finish(remove: bool, as_json: bool) -> None:
 @remove_option
 @json_option
 def abandon(remove: bool, as_json: bool) -> None:
-    """End an unwanted project, wherever it stands; it is archived as abandoned.
+    """End a project in any state; it is archived as abandoned.
 
     Branches and clones of its tasks stay, and are named: `sow clone prune --all-projects`.
 

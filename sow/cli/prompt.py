@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 @click.argument("path", required=False, shell_complete=completing.prompts)
 @click.option("--list", "as_list", is_flag=True, help="List the names of all prompts.")
 @click.option("--where", is_flag=True, help="Print the files that a prompt, or each, is made of.")
-@click.option("--check", is_flag=True, help="Check the team's own prompts. Exit 3: not usable.")
+@click.option(
+    "--check", is_flag=True, help="Check the team's own prompts. Exit 3: some cannot be used."
+)
 @json_option
 def prompt(path: str | None, as_list: bool, where: bool, check: bool, as_json: bool) -> int:
     """Print what you need to know now, or the prompt called PATH.

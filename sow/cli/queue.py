@@ -59,7 +59,7 @@ def status(as_json: bool) -> None:
 @click.command()
 @json_option
 def pause(as_json: bool) -> None:
-    """Let workers take nothing more. Agents that run go on; calls wait."""
+    """Let workers start no more jobs. Running agents go on; calls wait."""
     caller = this_caller()
     database = open_queue(caller.workspace)
     was_paused = control.paused_since(database) is not None
@@ -73,7 +73,7 @@ def pause(as_json: bool) -> None:
 @click.command()
 @json_option
 def resume(as_json: bool) -> None:
-    """Let workers take jobs again."""
+    """Let workers start jobs again."""
     caller = this_caller()
     database = open_queue(caller.workspace)
     was_paused = control.unpause(database)

@@ -23,7 +23,7 @@ from sow.terminal_text import readable
 @click.option("--id", "name", metavar="ID", help="Its id. Default: from the repository's name.")
 @click.option("--link", metavar="NAME", help="Its name in .sow/refs. Default: the id.")
 @click.option("--branch", metavar="BRANCH", help="Follow this branch. Default: the remote's own.")
-@click.option("--tag", metavar="TAG", help="Stand at this tag.")
+@click.option("--tag", metavar="TAG", help="Use this tag.")
 @click.option("--path", metavar="FOLDER", help="Link this folder of it only.")
 @click.option(
     "--kind",
@@ -32,9 +32,9 @@ from sow.terminal_text import readable
     show_default=True,
     help="Whether it says how to do something, or is code to look at.",
 )
-@click.option("--tags", multiple=True, metavar="WORD", help="Find it by these: style,python.")
-@click.option("--description", default="", help="What it is for; agents are told.")
-@click.option("--summary", default="", help="What stands in it.")
+@click.option("--tags", multiple=True, metavar="WORD", help="Words to find it by: style,python.")
+@click.option("--description", default="", help="What it is for; agents see this.")
+@click.option("--summary", default="", help="What it contains.")
 @json_option
 def add(
     *,

@@ -23,7 +23,7 @@ Act = Callable[[Workspace, Reference], Updated]
 @click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=completing.references)
 @json_option
 def update(ids: tuple[str, ...], as_json: bool) -> int:
-    """Set all references, or these, to what their remotes have now.
+    """Update all references, or these, to their remotes.
 
     One that has diverged is set to the remote, and that is said.
 

@@ -24,7 +24,7 @@ ENDED = (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
 @click.argument("name", metavar="ID", shell_complete=completing.references)
 @json_option
 def remove(name: str, as_json: bool) -> None:
-    """Take the reference ID out of the index, and its link away.
+    """Remove the reference ID from the index, and its link.
 
     What other repositories of this machine use stays in the cache.
     """
@@ -49,7 +49,7 @@ def remove(name: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Remove nothing, and say what would be.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed; remove nothing.")
 @json_option
 def prune(dry_run: bool, as_json: bool) -> None:
     """Remove from the cache what no repository of this machine uses any more.

@@ -39,7 +39,7 @@ WIDTH = 80
     "--html",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write it as one page, which needs no other file and asks no server.",
+    help="Write it as one page that needs no other file and no server.",
 )
 @click.option(
     "--open", "opens", is_flag=True, help="Show the page in your browser; without --html a new one."

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 whole_option = click.option(
-    "--project", "whole", is_flag=True, help="Judge the project as a whole, and no task."
+    "--project", "whole", is_flag=True, help="Review the project as a whole."
 )
 
 
@@ -35,7 +35,7 @@ whole_option = click.option(
 @click.argument("task", required=False, shell_complete=completing.tasks)
 @id_option
 @click.option("--summary", required=True, help="What you think of the work, in a sentence or two.")
-@click.option("--complete", is_flag=True, help="Complete the task with it.")
+@click.option("--complete", is_flag=True, help="Also complete the task.")
 @whole_option
 @json_option
 def accept(

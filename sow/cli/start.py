@@ -59,7 +59,7 @@ def start(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Begin an orchestrator's session on this terminal, where the project stands.
+    """Start an orchestrator's session for this project on this terminal.
 
     It opens the CLI that is bound to the role `orchestrator`, tells it what
     `sow next` says, and lets it run the commands that an orchestrator needs;

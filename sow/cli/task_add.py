@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 @click.option(
     "--description-file",
     type=click.Path(path_type=Path, allow_dash=True),
-    help="Where that stands; - is standard input.",
+    help="A file with the description; - is standard input.",
 )
 @click.option(
     "--phase",
     help="One of the project's phases. Default: its first.",
     shell_complete=completing.phases,
 )
-@click.option("--new-phase", is_flag=True, help="Make the phase if the project does not have it.")
+@click.option("--new-phase", is_flag=True, help="Create the phase if the project does not have it.")
 @click.option(
     "--depends-on",
     multiple=True,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     "checks",
     multiple=True,
     metavar="CHECK",
-    help="A check of .sow/config.yaml that it is judged by; repeat it, or write unit,lint.",
+    help="A check of .sow/config.yaml for it; repeat it, or write unit,lint.",
     shell_complete=completing_names.checks,
 )
 @click.option(
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     "references",
     multiple=True,
     metavar="ID",
-    help="A reference (sow refs list) that its agent is to read; repeat it, or write a,b.",
+    help="A reference (sow refs list) for its agent to read; repeat it, or write a,b.",
     shell_complete=completing.references,
 )
 @click.option(

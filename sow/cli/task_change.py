@@ -72,7 +72,7 @@ def set_status(status: str, task_option: str | None, cancel_job: bool, as_json: 
 @cancel_option
 @json_option
 def abandon(task: str | None, task_option: str | None, cancel_job: bool, as_json: bool) -> None:
-    """Give a TASK up. `sow task reopen` takes that back."""
+    """Abandon a TASK. `sow task reopen` reverses this."""
     task_id = named_task(task, task_option, os.environ)
     _set(task_id, "status", "abandoned", cancel_job=cancel_job, as_json=as_json)
 

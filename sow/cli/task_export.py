@@ -15,7 +15,7 @@ from sow.yamlfile.rendering import render_entries
 def export(as_json: bool) -> None:
     """Print the tasks of the project as YAML, or with --json as an object a line.
 
-    `sow task import` takes both, and changes nothing where nothing was changed.
+    `sow task import` reads both. An unchanged file changes nothing.
     """
     entries = entries_of([(place, read_task_at(place)) for place in all_places(here())])
     if as_json:

@@ -25,12 +25,12 @@ from sow.terminal_text import printable
 
 @click.command("import")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--new-phase", is_flag=True, help="Make phases that the project does not have.")
+@click.option("--new-phase", is_flag=True, help="Create phases that the project does not have.")
 @click.option(
     "--priority",
     type=click.IntRange(-MOST_PRIORITY, MOST_PRIORITY),
     metavar="N",
-    help="That of the tasks for which FILE names none.",
+    help="The priority of tasks for which FILE names none.",
 )
 @json_option
 def import_file(file: Path, new_phase: bool, priority: int | None, as_json: bool) -> None:

@@ -30,7 +30,7 @@ SPARE = ("ITERATION", "PHASE", "UPDATED")
 @click.option(
     "--blocked",
     is_flag=True,
-    help="Only tasks that wait for one that failed, was given up or is not there.",
+    help="Only tasks that wait for a task that failed, was abandoned or does not exist.",
 )
 @json_option
 def list_all(

@@ -22,7 +22,7 @@ from sow.state.bulk.removing import remove_task
 def remove(tasks: tuple[str, ...], task_options: tuple[str, ...], as_json: bool) -> int:
     """Remove each TASK, with its folder, if it never ran and no other depends on it.
 
-    What has begun is given up with `sow task abandon`, and stays on record.
+    A task that has begun is not removed: use `sow task abandon`.
     """
     workspace = here()
     named = named_tasks(tasks, task_options, os.environ)

@@ -36,7 +36,7 @@ LEAST_COLUMNS = 40
 @click.command()
 @click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=completing.tasks)
 @ids_option
-@click.option("--description", is_flag=True, help="Print its description.md, and nothing else.")
+@click.option("--description", is_flag=True, help="Print only its description.md.")
 @json_option
 def show(
     tasks: tuple[str, ...], task_options: tuple[str, ...], description: bool, as_json: bool

@@ -22,7 +22,7 @@ from sow.trust.command_lines import CommandLine, command_lines, text_of
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Accept them without being asked.")
+@click.option("--yes", is_flag=True, help="Accept them without a question.")
 @json_option
 def trust(yes: bool, as_json: bool) -> int:
     """Show the command lines in .sow/config.yaml that sow would run, and accept them.

@@ -28,7 +28,7 @@ README = "README.md"
 
 @click.command()
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--fix", is_flag=True, help="Mend what has one right answer, and tell each thing.")
+@click.option("--fix", is_flag=True, help="Fix unambiguous problems and list each fix.")
 @json_option
 def validate(paths: tuple[Path, ...], fix: bool, as_json: bool) -> int:
     """Check the whole of .sow, or what lies at PATH in it: each file, and what refers to others.

@@ -25,7 +25,9 @@ SCREENLESS = ("", "dumb", "unknown")
 
 @click.command()
 @click.option("--plain", is_flag=True, help="A line for each change that matters, until Ctrl-C.")
-@click.option("--since", metavar="CURSOR", help="Lines of what came after it; 0 is the beginning.")
+@click.option(
+    "--since", metavar="CURSOR", help="Print only changes after this cursor; 0 is the beginning."
+)
 @click.option(
     "--wait",
     metavar="TIME",

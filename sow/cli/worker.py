@@ -22,14 +22,14 @@ from sow.paths import Workspace
 @click.option(
     "--drain",
     is_flag=True,
-    help="Leave when the queue is empty; when told to stop, wait for running agents first.",
+    help="Exit when the queue is empty; on a stop, wait for running agents first.",
 )
 @click.option(
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Read the user's configuration from this file (as SOW_CONFIG does).",
 )
-@click.option("--background", is_flag=True, help="Cut loose from the terminal; leave when idle.")
+@click.option("--background", is_flag=True, help="Run without the terminal; exit when idle.")
 @json_option
 @click.pass_context
 def worker(

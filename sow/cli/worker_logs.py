@@ -20,12 +20,12 @@ SHOWN_WORKERS = 5
     default=50,
     show_default=True,
     type=click.IntRange(0, MOST),
-    help="How many lines of each.",
+    help="How many lines of each log.",
 )
-@click.option("-f", "--follow", is_flag=True, help="Go on printing what is added.")
+@click.option("-f", "--follow", is_flag=True, help="Print new lines as they are written.")
 @json_option
 def logs(lines: int, follow: bool, as_json: bool) -> None:
-    """Print what background workers have said, the newest worker last."""
+    """Print the logs of background workers, the newest worker last."""
     folder = here().workers
     show = _show_json if as_json else _Headed().show
 
