@@ -20,7 +20,7 @@ from sow.environment import worker_environment
 from sow.errors import QueueError, SowError
 from sow.faults import passing_fault, reason_of, words_of_bug
 from sow.ids import ProjectId
-from sow.jobs import batch_news, changes, statuses, told_batches
+from sow.jobs import batch_news, batch_summaries, changes, statuses
 from sow.jobs.faults import QueueChanged
 from sow.schema.batch import Batch
 from sow.state.kept.store import project_id_at
@@ -61,7 +61,7 @@ class BatchDriver:
         if (upto, project) == (self._looked_up_to, self._project):
             return
         for _ in range(MOST_ROUNDS):
-            waiting = batch_news.unheeded(database, ProjectId(project), self._context.skipped.skip)
+            waiting = batch_news.pending(database, ProjectId(project), self._context.skipped.skip)
             if not waiting:
                 batch_news.pass_over(database, ProjectId(project), upto)
                 self._settle_ended(ProjectId(project))
@@ -77,7 +77,7 @@ class BatchDriver:
     def _settle_ended(self, project_id: ProjectId) -> None:
         """Put on record how batches have ended whose canceller did not live to say it."""
         database = self._context.database
-        for batch in told_batches.unsettled(database, project_id, self._context.skipped.skip):
+        for batch in batch_summaries.unsettled(database, project_id, self._context.skipped.skip):
             work = self._work(batch)
             if work is not None:
                 settle(work, self._seen)
@@ -123,7 +123,7 @@ class BatchDriver:
     def _pause(self, work: Work, reason: str) -> None:
         """Leave a batch to a person that nobody can drive as things stand."""
         pause(work, reason.strip())
-        batch_news.heed(work.database, work.batch.id, changes.newest(work.database).seq)
+        batch_news.acknowledge(work.database, work.batch.id, changes.newest(work.database).seq)
         logger.warning("batch %s is paused: %s", work.batch.id, reason.partition("\n")[0])
 
     @contextmanager

@@ -15,7 +15,7 @@ from sow.batches.planning import Plan
 from sow.clock import format_time
 from sow.errors import ExitCode, StateError
 from sow.ids import ProjectId, TaskId
-from sow.jobs import batch_news, batches, jobs, told_batches
+from sow.jobs import batch_news, batch_summaries, batches, jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.agents_words import agents_words, words_without_job
@@ -61,8 +61,8 @@ def listed(database: Database, project_id: ProjectId, found: Sequence[Batch]) ->
     One that something has happened to since a worker looked at it is said to be behind; so it
     goes on, whatever it did before.
     """
-    counts = told_batches.counts_of(database, [batch.id for batch in found])
-    behind = {batch.id for batch in batch_news.unheeded(database, project_id, lambda _: None)}
+    counts = batch_summaries.counts_of(database, [batch.id for batch in found])
+    behind = {batch.id for batch in batch_news.pending(database, project_id, lambda _: None)}
     return [
         msgspec.structs.replace(
             view_of(

@@ -202,7 +202,7 @@ def _pay(database: Database, job: Job, **left: Any) -> None:
 
     with database.transaction():
         if jobs.pay_task(database, job.id, **left) and job.batch is not None:
-            batch_news.tell_anew(database, job.batch)
+            batch_news.reopen(database, job.batch)
 
 
 def _owed(database: Database, job: Job, task: Task, now: float) -> transitions.FieldChanges:

@@ -81,7 +81,7 @@ def judge_of_whole(caller: Caller, config: Configuration, *, at_terminal: bool) 
 def is_reviewer_of_whole(caller: Caller) -> bool:
     """Whether the caller is the agent of a task that is a review of the whole."""
     # Only a verdict on the whole asks.
-    from sow.calls.whole_review import is_review_of_whole
+    from sow.calls.project_review import is_review_of_whole
     from sow.errors import SowError
     from sow.state.tasks import read_task
 

@@ -169,7 +169,7 @@ def resume(caller: Caller, database: Database, batch: Batch) -> Batch:
         changes = {"state": BatchState.RUNNING, "reason": "", "forgiven": newest, "seen": 0}
         batches.change_batch(database, batch.id, **changes)
         if batch.state is BatchState.RUNNING:
-            batch_news.tell_anew(database, batch.id)
+            batch_news.reopen(database, batch.id)
     workers.wake(caller.workspace)
     return batches.get_batch(database, batch.id)
 
@@ -209,7 +209,7 @@ def give_budget(
             return
         batches.change_batch(database, batch.id, policy=policy)
         batches.forget_refusals(database, batch.id)
-        batch_news.tell_anew(database, batch.id)
+        batch_news.reopen(database, batch.id)
         for found in batches.jobs_of(database, batch.id):
             if KINDS[found.verb].is_agents and not found.state.is_final:
                 bound = jobs.get_job(database, found.id).budgets or Budgets()

@@ -22,7 +22,7 @@ from sow.errors import QueueError, SowError
 from sow.executors.resuming import can_resume
 from sow.faults import passing_fault
 from sow.ids import TaskId
-from sow.jobs import batch_news, batches, changes, doorbell_of_batches, told_batches
+from sow.jobs import batch_news, batch_summaries, batches, changes, doorbell_of_batches
 from sow.jobs.faults import QueueChanged
 from sow.reports.budgets import reached_budget
 from sow.schema.batch import AT_WORK, Action, BatchState, ItemState
@@ -53,7 +53,7 @@ def take_turn(work: Work, seen: Seen) -> None:
         is_sure = _put_on_record(work, plan, upto)
         has_changed = _carry_out(work, plan.actions, seen)
         if is_sure and not has_changed:
-            batch_news.heed(work.database, work.batch.id, upto)
+            batch_news.acknowledge(work.database, work.batch.id, upto)
             doorbell_of_batches.ring(work.caller.workspace, work.batch.id)
             return
         done = _named(plan.actions) if has_changed else set()
@@ -78,7 +78,7 @@ def _put_on_record(work: Work, plan: Plan, upto: int) -> bool:
             return False
         _keep_turn(work, plan)
         tell(work, plan.standings)
-        told_batches.note_rest(work.database, work.batch.id, rests=plan.rests)
+        batch_summaries.note_rest(work.database, work.batch.id, rests=plan.rests)
         if plan.pause:
             pause(work, plan.pause)
         elif plan.is_over:

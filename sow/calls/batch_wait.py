@@ -131,7 +131,7 @@ def tell_of_files(caller: Caller, database: Database, found: BatchLook) -> None:
     """
     if found.plan is None or not found.plan.actions:
         return
-    heeded = all(batch.id != found.batch.id for batch in batch_news.unheeded(database))
+    heeded = all(batch.id != found.batch.id for batch in batch_news.pending(database))
     if heeded:
-        batch_news.tell_anew(database, found.batch.id)
+        batch_news.reopen(database, found.batch.id)
         workers.wake(caller.workspace)

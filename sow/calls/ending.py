@@ -32,7 +32,7 @@ from sow.files import (
 )
 from sow.git.checked_out import branch_at
 from sow.ids import BatchId, JobId, ProjectId
-from sow.jobs import batches, doorbell_of_batches, jobs, told_batches
+from sow.jobs import batch_summaries, batches, doorbell_of_batches, jobs
 from sow.jobs.database import Database, open_queue
 from sow.jobs.end_entries import log_ends
 from sow.knowledge.filling import fill_index, take_back
@@ -191,7 +191,7 @@ def _cancel_batches(
         for batch_id in meant:
             fields = {"state": BatchState.CANCELLED, "ended_at": now}
             batches.change_batch(database, batch_id, **fields)
-            told_batches.stop_items(database, batch_id, "its project has ended")
+            batch_summaries.stop_items(database, batch_id, "its project has ended")
     return meant
 
 

@@ -95,9 +95,9 @@ def advance(event: str | None, lists: bool, dry_run: bool, as_json: bool) -> Non
         project = enter_state(caller.workspace, project, now.tasks, chosen, by=by, now=at)
         if PLAN_APPROVED in chosen.guards:
             # A project's plan begins once in an iteration.
-            from sow.calls.batch_stir import stir_all
+            from sow.calls.batch_touch import touch_all_batches
 
-            stir_all(caller)
+            touch_all_batches(caller)
     if as_json:
         echo_json(
             Advanced(

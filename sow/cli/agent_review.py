@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
 from sow.calls.caller import Caller
+from sow.calls.project_review import review_task as task_of_review
 from sow.calls.request import Request
 from sow.calls.review_placement import REVIEWER
-from sow.calls.whole_review import review_task as task_of_review
 from sow.cli import completing
 from sow.cli.arguments import named_tasks
 from sow.cli.budget_options import budget_options, given_budget
@@ -17,7 +17,7 @@ from sow.cli.output import json_option
 from sow.cli.task_options import ids_option
 from sow.cli.this_caller import this_caller
 from sow.cli.wait_options import WaitOptions, call_options, wait_option
-from sow.clones.whole_work import work_of
+from sow.clones.project_work import work_of
 from sow.errors import ExitCode, UsageError
 from sow.ids import TaskId
 from sow.schema.job import Verb

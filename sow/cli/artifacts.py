@@ -125,7 +125,7 @@ def _with_verdict(workspace: "Workspace", project: "Project") -> "Also":
     if project.review is UNSET and project.check is UNSET:
         return nothing_else
     # Few projects are judged when their documents move.
-    from sow.clones.whole_work import work_in
+    from sow.clones.project_work import work_in
     from sow.state.lifecycle import carried_over
 
     work = work_in(workspace.root)

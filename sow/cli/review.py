@@ -50,12 +50,12 @@ def accept(
 
     The task keeps its status, unless --complete completes it.
     """
-    from sow.calls.batch_stir import stir_batch
+    from sow.calls.batch_touch import touch_batch
 
     if whole:
         _refuse_task(task, task_option, is_completed=complete)
         # Few verdicts are on the whole.
-        from sow.cli.whole_verdict import accept_whole
+        from sow.cli.project_verdict import accept_whole
 
         accept_whole(_one_text(summary, "--summary"), as_json=as_json)
         return
@@ -74,7 +74,7 @@ def accept(
         from sow.cli.releasing import release_and_say
 
         release_and_say()
-    stir_batch(caller, judged)
+    touch_batch(caller, judged)
     line = f"Task {task_id}: accepted by {judgement.by}; it is {shown_state(judged.status)}"
     _print(judged, line, as_json=as_json)
 
@@ -105,7 +105,7 @@ def correct(
     `sow agent resume TASK --feedback` hands them to its author. With --project
     they are of the whole, and become feedback on the project.
     """
-    from sow.calls.batch_stir import stir_batch
+    from sow.calls.batch_touch import touch_batch
     from sow.calls.judging import judgement_of
     from sow.cli.this_caller import this_caller
     from sow.state import verdicts
@@ -116,7 +116,7 @@ def correct(
     if whole:
         _refuse_task(task, task_option)
         # Few verdicts are on the whole.
-        from sow.cli.whole_verdict import correct_whole
+        from sow.cli.project_verdict import correct_whole
 
         correct_whole(findings, readable(summary).strip(), as_json=as_json)
         return
@@ -126,7 +126,7 @@ def correct(
     judged, written = verdicts.correct(
         caller.workspace, task_id, judgement, findings, now=caller.now()
     )
-    stir_batch(caller, judged)
+    touch_batch(caller, judged)
     line = (
         f"Task {task_id}: corrections asked for by {judgement.by}, in feedback/{written.name}\n"
         f"  sow agent resume {task_id} --feedback"

@@ -144,10 +144,10 @@ def _stir_batch(workspace: "Workspace", task: "Task") -> None:
     """Have the batch that a task belongs to, if any, heed what was set; no queue, no batch."""
     if not workspace.queue_db.exists():
         return
-    from sow.calls.batch_stir import stir_from_here
+    from sow.calls.batch_touch import touch_from_here
     from sow.cli.arguments import working_folder
 
-    stir_from_here(os.environ, working_folder(), task)
+    touch_from_here(os.environ, working_folder(), task)
 
 
 def _as_authors_word(workspace: "Workspace", task_id: str) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """What has happened to a batch since somebody saw to it, and telling that something has.
 
-Owns which changes a batch has to heed, and their SQL.
+Owns which changes are pending for a batch, and their SQL.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ FAILED = f"(kind = 'failed' or kind = 'done' and {_SAID.format('status')} = 'fai
 NEWEST = "coalesce((select seq from sqlite_sequence where name = 'change'), 0)"
 
 
-def unheeded(
+def pending(
     database: Database,
     project_id: ProjectId | None = None,
     on_damaged: Callable[[records.DamagedRecord], None] = records.refuse,
@@ -60,7 +60,7 @@ def unheeded(
     return records.readable(rows, Batch, on_damaged)
 
 
-def heed(database: Database, batch_id: BatchId, seq: int) -> None:
+def acknowledge(database: Database, batch_id: BatchId, seq: int) -> None:
     """Note that all that has happened up to a change has led to whatever it leads to."""
     database.run("update batch set seen = max(seen, ?) where id = ?", (seq, batch_id))
 
@@ -75,10 +75,10 @@ def pass_over(database: Database, project_id: ProjectId, upto: int) -> None:
     if database.row(f"select 1 from batch where {behind} limit 1", limits) is None:  # noqa: S608
         return
     with database.transaction():
-        waiting = {batch.id for batch in unheeded(database, project_id, lambda _: None)}
+        waiting = {batch.id for batch in pending(database, project_id, lambda _: None)}
         for row in database.rows(f"select id from batch where {behind}", limits):  # noqa: S608
             if row["id"] not in waiting:
-                heed(database, BatchId(row["id"]), upto)
+                acknowledge(database, BatchId(row["id"]), upto)
 
 
 def has_new_failure(database: Database) -> bool:
@@ -100,7 +100,7 @@ def has_new_failure(database: Database) -> bool:
     )
 
 
-def tell_anew(database: Database, batch_id: BatchId) -> None:
+def reopen(database: Database, batch_id: BatchId) -> None:
     """Record that there is news for a batch which stays as it is: workers look at it once more.
 
     Somebody has resumed it or paid for it, or a task was given back that counted as at work.
@@ -113,7 +113,7 @@ def tell_anew(database: Database, batch_id: BatchId) -> None:
     )
 
 
-def stir(
+def touch(
     database: Database, project_id: ProjectId, task_id: TaskId, status: str, *, forgives: bool
 ) -> bool:
     """Record that somebody has judged a task of a batch; tell whether one goes on with it.

@@ -111,7 +111,7 @@ BATCHES: tuple[str, ...] = (
 )
 """In the order in which they are run."""
 
-TOLD_BATCHES: tuple[str, ...] = (
+BATCH_SUMMARIES: tuple[str, ...] = (
     # What a list of batches tells is on record: whether one rests, beside where its items stand.
     "alter table batch add column rests integer not null default 0",
     # Of those that an older sow has seen to it is not: they are looked at once more.

@@ -9,7 +9,7 @@ one is said by `queue_form`.
 
 import sqlite3
 
-from sow.jobs.batch_tables import BATCHES, TOLD_BATCHES
+from sow.jobs.batch_tables import BATCH_SUMMARIES, BATCHES
 from sow.jobs.history_tables import HISTORY
 from sow.jobs.spent_tables import SPENT
 
@@ -397,7 +397,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         *SPENT,
     ),
     3: HISTORY,
-    4: TOLD_BATCHES,
+    4: BATCH_SUMMARIES,
     5: (
         # Which budget has stopped a job, or refused an item's next action.
         "alter table job add column reached text",

@@ -73,9 +73,9 @@ def has_work(database: Database, project_id: ProjectId) -> bool:
     `project_id` is the project that is checked out; the batches of others wait for theirs.
     """
     # Large, and only workers ask: of callers, who import this module too, none waits for it.
-    from sow.jobs.batch_news import unheeded
+    from sow.jobs.batch_news import pending
 
-    return has_active_jobs(database) or bool(unheeded(database, project_id, lambda _: None))
+    return has_active_jobs(database) or bool(pending(database, project_id, lambda _: None))
 
 
 def registered(

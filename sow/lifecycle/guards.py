@@ -11,9 +11,9 @@ from msgspec import Struct
 from sow.lifecycle import merge_ways, task_ways
 from sow.lifecycle.circles import circle_broken, in_circles
 from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
+from sow.lifecycle.project_verdict import CORRECT, review_accepts, review_corrects
 from sow.lifecycle.remedy import Remedy
 from sow.lifecycle.stages import ProjectType
-from sow.lifecycle.whole_verdict import CORRECT, review_accepts, review_corrects
 
 
 class Guard(Struct, frozen=True):

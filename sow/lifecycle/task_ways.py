@@ -17,8 +17,8 @@ from sow.lifecycle.merge_ways import (
     merges,
     updated,
 )
+from sow.lifecycle.project_verdict import ENOUGH
 from sow.lifecycle.remedy import Remedy
-from sow.lifecycle.whole_verdict import ENOUGH
 
 SOLVE = "Solve the conflicts of the merge that is under way in your clone, and commit it."
 GO_ON = '"Go on."'

@@ -12,9 +12,9 @@ from msgspec import UNSET
 
 from sow.lifecycle.remedy import Remedy
 from sow.schema.budget import ScopeKind
+from sow.situation.project_steps import LEADS
 from sow.situation.situation import Situation
 from sow.situation.step import EDITOR
-from sow.situation.whole_steps import LEADS
 
 if TYPE_CHECKING:  # of projects that have a budget
     from sow.jobs.budgets import Account

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from sow.lifecycle import guards, task_ways
 from sow.lifecycle.facts import Facts
+from sow.lifecycle.project_verdict import REVIEW
 from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.remedy import WAY_TO_PLAN, Remedy
 from sow.lifecycle.stages import WHOLE_PHASE
-from sow.lifecycle.whole_verdict import REVIEW
+from sow.situation.project_steps import LEADS, is_review
 from sow.situation.situation import BatchNow, Situation
 from sow.situation.step import By, Step
-from sow.situation.whole_steps import LEADS, is_review
 
 if TYPE_CHECKING:  # of projects that have a queue
     from sow.batches.item_facts import Standing

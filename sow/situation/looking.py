@@ -26,10 +26,10 @@ from sow.schema.task import Task
 from sow.situation.branches import Branches
 from sow.situation.program_steps import missing_programs
 from sow.situation.project_facts import counted, project_facts
+from sow.situation.project_steps import is_review
 from sow.situation.refused_now import refused_now
 from sow.situation.situation import Ended, Queue, Reader, Situation
 from sow.situation.task_facts import TaskLook, is_left
-from sow.situation.whole_steps import is_review
 from sow.state.places import has_project
 from sow.state.projects import read_project
 from sow.state.tasks import scan_tasks

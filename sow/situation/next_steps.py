@@ -13,20 +13,20 @@ from sow.ids import TaskId
 from sow.lifecycle import guards, merge_ways, task_ways
 from sow.lifecycle.facts import Facts
 from sow.lifecycle.machine import Refusal, awaited_event, obvious_event, refusals
+from sow.lifecycle.project_verdict import REVIEW
 from sow.lifecycle.refusal_steps import renamed_branch
 from sow.lifecycle.remedy import Remedy
 from sow.lifecycle.stages import COMPLETED
-from sow.lifecycle.whole_verdict import REVIEW
 from sow.schema.config import ApproveRule
 from sow.schema.project import Ending, EndingWord
 from sow.situation import job_steps
 from sow.situation.budget_steps import within_budgets
 from sow.situation.program_steps import with_programs
+from sow.situation.project_steps import answers_about_whole, ends_with_job, leader, of_leader
 from sow.situation.refused_now import instead
 from sow.situation.repairs import repairs
 from sow.situation.situation import Ended, Situation
 from sow.situation.step import PERSONS_WORD, Step, addressed
-from sow.situation.whole_steps import answers_about_whole, ends_with_job, leader, of_leader
 
 ABOUT_TASKS = (guards.TASKS_ENDED, guards.MERGED)
 READ_ALL = (*PERSONS_WORD, REVIEW, guards.CHECK)

@@ -4,8 +4,8 @@ Pure. Owns what such an agent may do by `sow`.
 """
 
 from sow.schema.task import Task, TaskStatus
+from sow.situation.project_steps import is_review
 from sow.situation.step import Step
-from sow.situation.whole_steps import is_review
 
 SUMMARY = '--summary "<what you think of it>"'
 FINDINGS = '--file "<file with what to correct>"'

@@ -30,7 +30,7 @@ JUDGED = ("reviewing", "finalizing")
 """The states in which it matters whether the work is still what was judged, or checked; of a quick
 project, which is checked alone, it always matters."""
 REVIEW_OF = "review_of"
-"""The key of a task's metadata that names the work under review (`sow.calls.whole_review`)."""
+"""The key of a task's metadata that names the work under review (`sow.calls.project_review`)."""
 
 
 def counted(tasks: Sequence[Task]) -> list[Task]:
@@ -115,7 +115,7 @@ def _work(workspace: Workspace, project: Project, tell: Callable[[SowError], Non
     is_judged = project.review is not UNSET or project.check is not UNSET
     if not is_judged or not (project.standing in JUDGED or project.kind is ProjectType.QUICK):
         return ""
-    from sow.clones.whole_work import work_of  # git reads the whole checkout
+    from sow.clones.project_work import work_of  # git reads the whole checkout
 
     try:
         return work_of(workspace.root)

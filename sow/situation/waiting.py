@@ -13,9 +13,9 @@ from sow.schema.causes import Cause
 from sow.schema.output.situation import Wait
 from sow.schema.task import Task, TaskStatus
 from sow.situation.job_steps import is_led_by_agent, wants_person
+from sow.situation.project_steps import asking_about_whole, leader
 from sow.situation.situation import BatchNow, Situation
 from sow.situation.step import PERSONS_WORD
-from sow.situation.whole_steps import asking_about_whole, leader
 
 YOU, PERSON, TRUST, BUDGET, DEPENDENCY = "you", "person", "trust", "budget", "dependency"
 ORDER = (YOU, PERSON, TRUST, BUDGET, "queue", "worker", "machine", "slot", "limit", "time")

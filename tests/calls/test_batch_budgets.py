@@ -69,9 +69,9 @@ def test_the_same_call_with_another_figure_puts_back_to_work_what_was_stopped(
     refuse(desk)
     turn(work)
     assert items(work) == {"010": ItemState.NEEDS_PERSON}
-    assert batch_news.unheeded(desk.database) == []
+    assert batch_news.pending(desk.database) == []
     pay(work)
-    assert len(batch_news.unheeded(desk.database)) == 1
+    assert len(batch_news.pending(desk.database)) == 1
     turn(work)
     assert placed(work) == [("010", "spawn", 1), ("010", "spawn", 2)]
     refuse(desk, 2)
@@ -158,10 +158,10 @@ def test_a_budget_that_is_raised_in_its_file_frees_what_it_has_stopped_when_some
     assert (items(work), wait(work)) == ({"010": ItemState.NEEDS_PERSON}, True)
     (found,) = look(work).standings
     assert (found.reason, found.command) == (words, command)
-    assert batch_news.unheeded(desk.database) == [], "the file is as it was"
+    assert batch_news.pending(desk.database) == [], "the file is as it was"
     budget_in_file(desk, configured, "2m")
     assert not wait(work)
-    assert [found.id for found in batch_news.unheeded(desk.database)] == [work.batch.id]
+    assert [found.id for found in batch_news.pending(desk.database)] == [work.batch.id]
     turn(anew(work))
     assert placed(work)[1:] == [("010", "spawn", 2)]
 

@@ -44,7 +44,7 @@ def test_a_green_check_accepts_work_that_ended_before_the_clock_was_set_back(
     """By the times alone the verdict was older than the work, and was given again and again."""
     turn(checked)
     assert desk.read().status is TaskStatus.COMPLETED
-    assert batch_news.unheeded(desk.database, PROJECT) == []
+    assert batch_news.pending(desk.database, PROJECT) == []
 
 
 def test_a_verdict_of_a_check_is_not_about_what_its_author_has_done_since(
@@ -74,7 +74,7 @@ def test_a_turn_that_would_go_on_for_ever_pauses_its_batch_as_a_bug(
     assert batch(checked).state is BatchState.PAUSED
     assert "`accept` of task 010" in batch(checked).reason
     assert "This is a bug" in batch(checked).reason
-    assert batch_news.unheeded(desk.database, PROJECT) == []
+    assert batch_news.pending(desk.database, PROJECT) == []
 
 
 def test_a_shortage_of_memory_is_no_bug_and_pauses_no_batch(
@@ -89,7 +89,7 @@ def test_a_shortage_of_memory_is_no_bug_and_pauses_no_batch(
         context = WorkerContext(desk.workspace, desk.database, WORKER, desk.config, environ)
         BatchDriver(context).drive()
     assert batch(checked).state is BatchState.RUNNING
-    assert batch_news.unheeded(desk.database, PROJECT) != [], "its turn is taken later"
+    assert batch_news.pending(desk.database, PROJECT) != [], "its turn is taken later"
 
 
 def test_changes_without_end_are_no_endless_turn(
@@ -101,7 +101,7 @@ def test_changes_without_end_are_no_endless_turn(
     looks = batch_turn.look
 
     def busy(*given: Work) -> object:
-        batch_news.tell_anew(desk.database, work.batch.id)
+        batch_news.reopen(desk.database, work.batch.id)
         return looks(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(batch_turn, "look", busy)
@@ -117,7 +117,7 @@ def ended_without_its_task(desk: Desk, work: Work) -> Job:
     ends = {"state": JobState.FAILED, "owes_task": True, "started_at": NOW, "ended_at": NOW}
     jobs.change_job(desk.database, job.id, **ends)
     turn(work)
-    assert batch_news.unheeded(desk.database, PROJECT) == []
+    assert batch_news.pending(desk.database, PROJECT) == []
     assert look(work).standings[0].has_job
     return job
 
@@ -136,7 +136,7 @@ def test_a_task_that_is_given_back_as_it_stands_is_news_to_its_batch(
         folder.rename(desk.base / "gone")
     seq = changes.newest(desk.database).seq
     conclude(desk.workspace, desk.database, job, now=NOW)
-    assert [found.id for found in batch_news.unheeded(desk.database, PROJECT)] == [work.batch.id]
+    assert [found.id for found in batch_news.pending(desk.database, PROJECT)] == [work.batch.id]
     assert changes.newest(desk.database).seq > seq, "a worker looks at the newest number first"
     turn(work)
     assert not look(work).standings[0].has_job

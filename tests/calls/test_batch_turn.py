@@ -15,7 +15,7 @@ from sow.calls.batch_actions import Step
 from sow.calls.batch_changes import BatchHasEnded, NotInBatch
 from sow.calls.batch_making import NothingToCheck, Wanted
 from sow.calls.batch_selection import selection_of
-from sow.calls.batch_stir import stir_batch
+from sow.calls.batch_touch import touch_batch
 from sow.git.git_errors import GitKilled
 from sow.git.run import git_answer
 from sow.ids import JobId, TaskId
@@ -42,11 +42,11 @@ def test_what_is_ready_is_spawned_and_the_rest_waits(desk: Desk) -> None:
     turn(work)
     assert placed(work) == [("010", "spawn", 1), ("030", "spawn", 1)]
     assert items(work) == dict.fromkeys(("010", "020", "030"), ItemState.WAITING)
-    assert batch_news.unheeded(desk.database) == [], "there is nothing more to do"
+    assert batch_news.pending(desk.database) == [], "there is nothing more to do"
     turn(work)
     assert len(placed(work)) == 2
     desk.end(1, TaskStatus.COMPLETED)
-    assert [found.id for found in batch_news.unheeded(desk.database, PROJECT)] == [work.batch.id]
+    assert [found.id for found in batch_news.pending(desk.database, PROJECT)] == [work.batch.id]
     turn(work)
     assert placed(work)[-1] == ("020", "spawn", 1)
 
@@ -189,11 +189,11 @@ def test_a_person_s_verdict_is_a_change_that_the_batch_heeds(desk: Desk) -> None
     turn(work)
     desk.end(1)
     turn(work)
-    assert batch_news.unheeded(desk.database) == []
-    stir_batch(desk.caller, desk.read())
-    assert len(batch_news.unheeded(desk.database)) == 1
+    assert batch_news.pending(desk.database) == []
+    touch_batch(desk.caller, desk.read())
+    assert len(batch_news.pending(desk.database)) == 1
     other = desk.task("020")
-    stir_batch(desk.caller, other)
+    touch_batch(desk.caller, other)
     assert [c.task for c in changes.read_after(desk.database, 0) if c.kind == "verdict"] == ["010"]
 
 
@@ -204,7 +204,7 @@ def test_one_item_at_a_time_has_the_turn_to_merge(desk: Desk) -> None:
     assert batches.take_turn(desk.database, first.batch, TaskId("010"))
     assert batches.take_turn(desk.database, first.batch, TaskId("010")), "it has it already"
     assert not batches.take_turn(desk.database, second.batch, TaskId("020"))
-    batch_news.heed(desk.database, second.batch.id, 10**6)
+    batch_news.acknowledge(desk.database, second.batch.id, 10**6)
     turn(first)
     assert batches.turn_of(desk.database, PROJECT) is None, "it is not on its way"
     assert batch(second).seen == 0, "the other looks again"
@@ -285,7 +285,7 @@ def test_a_worker_s_idle_look_at_many_batches_is_one_query(desk: Desk) -> None:
         task = f"{number + 1:03d}"
         desk.task(task, TaskStatus.PAUSED)
         turn(begin(desk, task))
-    assert batch_news.unheeded(desk.database, PROJECT) == []
+    assert batch_news.pending(desk.database, PROJECT) == []
     assert replace(begin(desk, "001")).batch.id == 1
 
 
@@ -374,16 +374,16 @@ def test_a_batch_at_rest_heeds_what_is_added_and_what_is_taken_out(desk: Desk) -
     desk.task("020")
     work = begin(desk, "010")
     turn(work)
-    assert batch_news.unheeded(desk.database) == []
+    assert batch_news.pending(desk.database) == []
     batch_changes.add(desk.caller, desk.database, work.batch, [TaskId("020")])
-    assert len(batch_news.unheeded(desk.database)) == 1
+    assert len(batch_news.pending(desk.database)) == 1
     turn(work)
     assert placed(work) == [("020", "spawn", 1)]
     desk.end(1, TaskStatus.COMPLETED)
     turn(work)
-    assert batch_news.unheeded(desk.database) == []
+    assert batch_news.pending(desk.database) == []
     batch_changes.remove(desk.caller, desk.database, work.batch, [TaskId("010")])
-    assert len(batch_news.unheeded(desk.database)) == 1
+    assert len(batch_news.pending(desk.database)) == 1
     turn(work)
     assert batch(work).state is BatchState.OVER
 
@@ -394,7 +394,7 @@ def test_a_batch_whose_last_task_was_taken_out_takes_one_and_is_not_over(desk: D
     batch_changes.remove(desk.caller, desk.database, work.batch, [TaskId("010")])
     turn(work)
     assert batch(work).state is BatchState.RUNNING
-    assert batch_news.unheeded(desk.database) == []
+    assert batch_news.pending(desk.database) == []
     batch_changes.add(desk.caller, desk.database, work.batch, [TaskId("010")])
     turn(work)
     assert placed(work) == [("010", "spawn", 1)]
@@ -420,10 +420,10 @@ def test_a_batch_looks_again_when_another_one_leaves_the_turn(
     first, second = begin(desk, "010"), begin(desk, "020")
     turn(second)
     assert batches.take_turn(desk.database, first.batch, TaskId("010"))
-    assert second.batch.id not in [found.id for found in batch_news.unheeded(desk.database)]
+    assert second.batch.id not in [found.id for found in batch_news.pending(desk.database)]
     ended_at = 1.0 if state.has_ended else None
     batches.change_batch(desk.database, first.batch.id, state=state, ended_at=ended_at)
-    assert second.batch.id in [found.id for found in batch_news.unheeded(desk.database)]
+    assert second.batch.id in [found.id for found in batch_news.pending(desk.database)]
 
 
 def test_a_worker_s_late_word_on_a_cancelled_batch_changes_nothing(desk: Desk) -> None:
@@ -487,9 +487,9 @@ def test_a_look_at_a_batch_that_rests_reads_no_long_record_again(desk: Desk) -> 
     resting, going = begin(desk, "010"), begin(desk, "020")
     for work in (resting, going, resting):
         turn(work)
-    stir_batch(desk.caller, desk.read("020"))
+    touch_batch(desk.caller, desk.read("020"))
     turn(resting)
-    batch_news.heed(desk.database, resting.batch.id, changes.newest(desk.database).seq)
+    batch_news.acknowledge(desk.database, resting.batch.id, changes.newest(desk.database).seq)
     seen = batch(resting).seen
     upto = seen + batch_news.MOST_BEHIND
     batch_news.pass_over(desk.database, PROJECT, upto)

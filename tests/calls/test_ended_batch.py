@@ -12,7 +12,7 @@ from sow.calls.batch_cancel import cancel_batch
 from sow.calls.ending import end_project
 from sow.calls.placement import place
 from sow.ids import JobId, TaskId
-from sow.jobs import batches, jobs, told_batches
+from sow.jobs import batch_summaries, batches, jobs
 from sow.schema.batch import BatchState, ItemState
 from sow.schema.budget import Amounts, ReachedBudget, ScopeKind
 from sow.schema.causes import Cause
@@ -104,7 +104,7 @@ def test_whoever_cancels_and_dies_is_followed_by_a_worker_that_says_how_the_item
 
 
 def unsettled(work: Work) -> list[int]:
-    return [found.id for found in told_batches.unsettled(work.database, work.batch.project_id)]
+    return [found.id for found in batch_summaries.unsettled(work.database, work.batch.project_id)]
 
 
 def test_what_nobody_goes_on_with_is_no_work_of_an_ended_batch(desk: Desk) -> None:

@@ -29,12 +29,12 @@ def two(desk: Desk) -> tuple[Work, Work]:
     for _ in range(2):
         turn(first)
         turn(second)
-    assert batch_news.unheeded(desk.database) == []
+    assert batch_news.pending(desk.database) == []
     return first, second
 
 
-def unheeded(desk: Desk) -> list[BatchId]:
-    return [found.id for found in batch_news.unheeded(desk.database, PROJECT)]
+def pending(desk: Desk) -> list[BatchId]:
+    return [found.id for found in batch_news.pending(desk.database, PROJECT)]
 
 
 def takes(desk: Desk, batch: Batch, task: str) -> bool:
@@ -53,7 +53,7 @@ def test_a_task_that_is_taken_out_leaves_the_turn_to_another_batch(
     assert takes(desk, second.batch, "020")
     assert not takes(desk, first.batch, "010")
     batch_changes.remove(desk.caller, desk.database, second.batch, [TaskId("020")])
-    assert first.batch.id in unheeded(desk)
+    assert first.batch.id in pending(desk)
     assert takes(desk, first.batch, "010")
 
 
@@ -96,7 +96,7 @@ def test_one_worker_alone_looks_again_at_who_waits_for_a_turn_that_is_given_back
     mine.drive()
     assert batches.turn_of(desk.database, PROJECT) is None
     mine.drive()
-    assert unheeded(desk) == []
+    assert pending(desk) == []
     assert batch(first).seen > 0
 
 
@@ -105,7 +105,7 @@ def test_what_a_killed_worker_has_taken_is_given_back_by_the_next_one(
 ) -> None:
     first, second = two
     assert takes(desk, second.batch, "020")
-    batch_news.tell_anew(desk.database, second.batch.id)
+    batch_news.reopen(desk.database, second.batch.id)
     driver(desk).drive()
     assert batches.turn_of(desk.database, PROJECT) is None, "it is not on its way"
     assert takes(desk, first.batch, "010")

@@ -10,7 +10,7 @@ from calls.desk import NOW, PROJECT, SESSION, Desk
 from in_process import Ended, run_in_process
 
 from sow.calls.approving import NotToOverride, refuse_override
-from sow.calls.batch_stir import stir_all
+from sow.calls.batch_touch import touch_all_batches
 from sow.calls.caller import Caller
 from sow.calls.open import open_session
 from sow.calls.placement import place
@@ -194,15 +194,15 @@ def test_a_batch_waits_at_the_gate_and_goes_on_behind_it(desk: Desk) -> None:
     commands = [line.partition("  # ")[0] for line in sow(desk, "next").out.splitlines()]
     assert commands == ["sow approve plan"]
     assert sow(desk, "approve plan").code == 0
-    assert batch_news.unheeded(desk.database) == []
+    assert batch_news.pending(desk.database) == []
     assert sow(desk, "advance").code == 0
-    assert [found.id for found in batch_news.unheeded(desk.database, PROJECT)] == [work.batch.id]
+    assert [found.id for found in batch_news.pending(desk.database, PROJECT)] == [work.batch.id]
     turn(work)
     assert placed(work) == [("010", "spawn", 1)]
 
 
 def test_stirring_needs_no_queue_and_no_batch(desk: Desk) -> None:
-    stir_all(desk.caller)
+    touch_all_batches(desk.caller)
 
 
 def test_what_was_placed_before_goes_on(desk: Desk) -> None:

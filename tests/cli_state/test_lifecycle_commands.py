@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sow.clones.whole_work import work_of
+from sow.clones.project_work import work_of
 from sow.config.checks import hash_of
 from sow.lifecycle import guards
 from sow.paths import Workspace
@@ -419,7 +419,7 @@ def test_work_that_git_was_told_not_to_look_at_is_other_work(git, tmp_path, flag
 def test_a_file_that_is_larger_than_the_memory_is_told_apart(git, tmp_path):
     (tmp_path / "core").touch()
     os.truncate(tmp_path / "core", 300 << 20)
-    program = "import sys; from pathlib import Path; from sow.clones.whole_work import work_of"
+    program = "import sys; from pathlib import Path; from sow.clones.project_work import work_of"
     program = f"{program}; print(work_of(Path(sys.argv[1])))"
     done = subprocess.run(
         ["sh", "-c", 'ulimit -v 250000 && exec "$@"', "-", sys.executable, "-c", program, tmp_path],

@@ -9,13 +9,13 @@ from queue_cases import NOW, PROJECT, WORKER, make_job
 from sow.ids import AttemptId, BatchId, TaskId
 from sow.jobs import (
     batch_news,
+    batch_summaries,
     batches,
     budgets,
     jobs,
     leases,
     notifications,
     spending,
-    told_batches,
 )
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
@@ -91,7 +91,7 @@ class Queue:
                 ended_job(database, number)
         leases.enqueue(database, self.job.id, now=NOW)
         notifications.begin(database)
-        batch_news.heed(database, self.batch.id, 10**9)
+        batch_news.acknowledge(database, self.batch.id, 10**9)
 
     def steps_of(self, asks: Callable[["Queue"], object]) -> int:
         count = 0
@@ -134,19 +134,19 @@ ASKED: dict[str, Callable[[Queue], object]] = {
     ),
     "job list --active": lambda q: jobs.recent_jobs(q.database, limit=20, active_only=True),
     "last job of a task": lambda q: jobs.last_job(q.database, PROJECT, MINE),
-    "batch list": lambda q: told_batches.counts_of(
+    "batch list": lambda q: batch_summaries.counts_of(
         q.database, [found.id for found in batches.all_batches(q.database, PROJECT, limit=3)]
     ),
     "batch show": lambda q: [
         batches.items_of(q.database, q.batch.id),
         batches.jobs_of(q.database, q.batch.id),
-        batches.totals_of(q.database, q.batch.id),
+        batches.totals_of(q.database, q.batch.id, now=1.0),
         batches.used_in(q.database, q.batch.id),
         batches.carried_by(q.database, PROJECT),
         batches.open_tasks(q.database, PROJECT),
         batches.turn_of(q.database, PROJECT),
     ],
-    "the batches that have something to heed": lambda q: batch_news.unheeded(q.database, PROJECT),
+    "the batches that have something to heed": lambda q: batch_news.pending(q.database, PROJECT),
     "a failure that is to be heeded": lambda q: batch_news.has_new_failure(q.database),
     "budgets": lambda q: budgets.accounts_of(q.database, q.job, now=NOW),
     "warnings of a job": lambda q: budgets.warnings_of(q.database, q.job),

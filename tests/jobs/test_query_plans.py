@@ -8,7 +8,7 @@ import pytest
 from queue_cases import make_job
 
 from sow.ids import BatchId, JobId, ProjectId, TaskId, WorkerId
-from sow.jobs import batch_news, batches, budgets, changes, jobs, leases, told_batches, waiters
+from sow.jobs import batch_news, batch_summaries, batches, budgets, changes, jobs, leases, waiters
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.schema.job import HeldFor
@@ -74,17 +74,17 @@ QUERIES: dict[str, Callable[[Noting, Workspace], object]] = {
     "stop_lending": lambda db, _: waiters.stop_lending(db, "c1"),
     "in_escrow": lambda db, _: waiters.in_escrow(db, "m1"),
     "owe_again": lambda db, _: waiters.owe_again(db, "m1", JOB, now=1.0),
-    "unheeded": lambda db, _: batch_news.unheeded(db, PROJECT),
-    "a failure that is unheeded": lambda db, _: batch_news.has_new_failure(db),
+    "pending": lambda db, _: batch_news.pending(db, PROJECT),
+    "a failure that is pending": lambda db, _: batch_news.has_new_failure(db),
     "jobs_of batch": lambda db, _: batches.jobs_of(db, BatchId(1)),
-    "totals_of batch": lambda db, _: batches.totals_of(db, BatchId(1)),
+    "totals_of batch": lambda db, _: batches.totals_of(db, BatchId(1), now=1.0),
     "used_in batch": lambda db, _: batches.used_in(db, BatchId(1)),
     "items_of batch": lambda db, _: batches.items_of(db, BatchId(1)),
     "batch_of_task": lambda db, _: jobs.batch_of_task(db, PROJECT, TASK),
     "under_way": lambda db, _: batches.under_way(db, PROJECT),
     "projects_going_on": lambda db, _: batches.projects_going_on(db),
     "carried_by": lambda db, _: batches.carried_by(db, PROJECT),
-    "counts_of batches": lambda db, _: told_batches.counts_of(db, [BatchId(1), BatchId(2)]),
+    "counts_of batches": lambda db, _: batch_summaries.counts_of(db, [BatchId(1), BatchId(2)]),
     "recent_jobs of task": lambda db, _: jobs.recent_jobs(
         db, limit=20, project_id=PROJECT, task_id=TASK
     ),

@@ -222,6 +222,6 @@ def test_a_resume_tries_again_what_was_refused_though_nothing_else_changes(site:
         "echo done > work; sed -i 's/status: in_progress/status: completed/' \"$1/state.yaml\"",
     )
     with closing(queue(site)) as database:
-        wait_until(lambda: not batch_news.unheeded(database), "its worker has nothing more to do")
+        wait_until(lambda: not batch_news.pending(database), "its worker has nothing more to do")
     site.sow("batch", "resume")
     assert "1 done" in site.sow("batch", "wait", "--wait", "60s").out

@@ -27,7 +27,7 @@ REFUSED = (2, 3, 4, 5, 6)
 """The exit codes of a command that was refused, or could not be carried out."""
 AT_TERMINAL = (
     "sow.cli.approve.is_somebody_there",
-    "sow.cli.whole_verdict.is_somebody_there",
+    "sow.cli.project_verdict.is_somebody_there",
     "sow.cli.confirming.is_somebody_there",
 )
 MOST_STEPS = 250

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from sow.calls.caller import Caller
-from sow.clones.whole_work import work_of
+from sow.clones.project_work import work_of
 from sow.config.checks import hash_of
 from sow.lifecycle.stages import STAGES, ProjectType
 from sow.lifecycle.types import LIFECYCLES, Event

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from sow.batches.gathering import Seen
 from sow.calls.batch_actions import Work
 from sow.calls.batch_turn import take_turn
-from sow.calls.whole_review import is_review_of_whole, work_under_review
+from sow.calls.project_review import is_review_of_whole, work_under_review
 from sow.config.checks import hash_of
 from sow.ids import ProjectId
 from sow.jobs import batches, jobs, leases, waiters
@@ -180,7 +180,7 @@ class StandInWorker:
 
     def _check(self, job: Job) -> None:
         """End a check of the whole: it is green, or red."""
-        from sow.clones.whole_work import work_of
+        from sow.clones.project_work import work_of
 
         passed = self.chance.random() < 0.6
         names = list(job.terms.names) if isinstance(job.terms, CheckTerms) else []

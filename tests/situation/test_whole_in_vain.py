@@ -7,8 +7,8 @@ import pytest
 from calls.desk import Desk, make_desk
 from clones.clone_site import name_author, plain
 
-from sow.calls.whole_review import review_task
-from sow.clones.whole_work import work_of
+from sow.calls.project_review import review_task
+from sow.clones.project_work import work_of
 from sow.jobs.database import open_queue
 from sow.lifecycle.stages import ProjectType
 from sow.schema.job import JobState

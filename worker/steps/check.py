@@ -65,7 +65,7 @@ def _work_of(whole: str) -> str:
     """Return what a check of the whole judges; empty for a check of a task."""
     if not whole:
         return ""
-    from sow.clones.whole_work import work_of  # a task's check does without it
+    from sow.clones.project_work import work_of  # a task's check does without it
 
     return work_of(Path(whole))
 

@@ -6,12 +6,12 @@ from msgspec import UNSET
 from sow import own_variables
 from sow.calls.approving import is_reviewer_of_whole, judge_of_whole
 from sow.calls.caller import Caller
-from sow.calls.whole_review import refuse_changed, refuse_unjudged
+from sow.calls.project_review import refuse_changed, refuse_unjudged
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json
 from sow.cli.this_caller import this_caller
 from sow.clock import format_time
-from sow.clones.whole_work import work_of
+from sow.clones.project_work import work_of
 from sow.schema.output.projects import WholeJudged
 from sow.schema.project import Project
 from sow.schema.task import TaskStatus

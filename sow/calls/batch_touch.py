@@ -18,7 +18,7 @@ from sow.schema.task import Task, TaskStatus
 from sow.state.projects import read_project
 
 
-def stir_batch(caller: Caller, task: Task) -> None:
+def touch_batch(caller: Caller, task: Task) -> None:
     """Have the batch of a task, if one goes on, see how the task stands now.
 
     A person's verdict on work that is not completed by it forgives what has kept that from going
@@ -30,12 +30,12 @@ def stir_batch(caller: Caller, task: Task) -> None:
     with closing(database), suppress(NoWorker):
         project_id, status = ProjectId(read_project(caller.workspace).id), task.status
         forgives = caller.job_id is None and status is TaskStatus.NEEDS_REVIEW
-        if batch_news.stir(database, project_id, TaskId(task.id), status.value, forgives=forgives):
+        if batch_news.touch(database, project_id, TaskId(task.id), status.value, forgives=forgives):
             workers.wake(caller.workspace)
             Staffing(caller, caller.load_configuration(), database).ensure()
 
 
-def stir_all(caller: Caller) -> None:
+def touch_all_batches(caller: Caller) -> None:
     """Have each batch that goes on look at its items again: the project's plan has begun.
 
     What keeps a worker from starting is not the caller's failure.
@@ -49,13 +49,13 @@ def stir_all(caller: Caller) -> None:
             found = batches.going_on(database, project_id)
             for batch in found:
                 batches.forget_refusals(database, batch.id)
-                batch_news.tell_anew(database, batch.id)
+                batch_news.reopen(database, batch.id)
             if found:
                 workers.wake(caller.workspace)
                 Staffing(caller, caller.load_configuration(), database).ensure()
 
 
-def stir_from_here(environ: Mapping[str, str], folder: Path, task: Task) -> None:
+def touch_from_here(environ: Mapping[str, str], folder: Path, task: Task) -> None:
     """Do so for a command that needs nothing else of the queue; its faults stop nothing."""
     with suppress(QueueError):
-        stir_batch(find_caller(environ, folder), task)
+        touch_batch(find_caller(environ, folder), task)

@@ -11,9 +11,9 @@ from reports.job_cases import EXECUTORS, make_job
 
 from sow.attempts.launch import location_for, task_folder
 from sow.attempts.plan import plan_attempt
-from sow.calls.whole_review import review_task
+from sow.calls.project_review import review_task
 from sow.cli.named_commands import commands_of
-from sow.clones.whole_work import work_of
+from sow.clones.project_work import work_of
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
