@@ -38,13 +38,13 @@ logger = logging.getLogger("sow.worker")
 def install(database: Database) -> None:
     """Answer for this process whether a job lives, and tell what was put back in its log."""
 
-    def who_lives(root: Path, project_id: str) -> str:
+    def live_job_label(root: Path, project_id: str) -> str:
         try:
             return named(jobs.any_live_job(database, ProjectId(project_id)))
         except QueueError:  # a file that was written over in place, say
             return among_processes(root)
 
-    keeper_hooks.install(who_lives, logger.warning)
+    keeper_hooks.install(live_job_label, logger.warning)
 
 
 class StateGuard:

@@ -21,7 +21,7 @@ from sow.state.kept import keeper_hooks
 from sow.state.kept.guard import see_to_project
 
 
-def who_lives(root: Path, project_id: str) -> str:
+def live_job_label(root: Path, project_id: str) -> str:
     """Return who of a project's jobs has not ended, as `job 12`; empty for nobody."""
     with suppress(QueueError):  # who cannot ask the queue still sees the processes
         database = open_existing_queue(Workspace(root))

@@ -6,7 +6,7 @@ import click
 
 from sow.cli import completing
 from sow.cli.arguments import here
-from sow.cli.job_record import note_on, open_jobs, took
+from sow.cli.job_record import duration_text, note_on, open_jobs
 from sow.cli.output import COUNT, echo_json_lines, echo_table, json_option
 from sow.clock import ago, utc_now
 from sow.ids import JobId, ProjectId, parse_task_id
@@ -111,6 +111,6 @@ def _row(job: Job, now: float, note: str) -> tuple[str, ...]:
         job.state.value,
         job.outcome_status.value if job.outcome_status else "-",
         ago(job.created_at, now),
-        took(job, now),
+        duration_text(job, now),
         note,
     )

@@ -65,7 +65,7 @@ def _not_a_job_id(text: str) -> StateError:
     )
 
 
-def took(job: Job, now: float) -> str:
+def duration_text(job: Job, now: float) -> str:
     """Return how long a job has run or has taken, for people."""
     if job.started_at is None:
         return "-"

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from sow.cli.live_block import LiveBlock, paint, terminal_size
-from sow.cli.live_rows import Row, block_of, fitted, row_of, seen_from_afar
+from sow.cli.live_rows import Row, block_of, fitted, row_of, summary_row
 from sow.jobs.database import Database
 from sow.jobs.jobs import get_job
 from sow.paths import Workspace
@@ -37,7 +37,7 @@ class JobRows:
         most = max(1, min(MOST_ROWS, height - KEPT_LINES))
         live = [job for job in jobs if not job.state.is_final]
         live.sort(key=lambda job: job.state is not JobState.RUNNING)
-        rows = [*self._looked_at(live[:most]), *map(seen_from_afar, live[most:])]
+        rows = [*self._looked_at(live[:most]), *map(summary_row, live[most:])]
         above = [fitted(heading, width - 1)] if heading else []
         self._block.draw([*above, *block_of(rows, width - 1, most, paint)])
 

@@ -6,7 +6,7 @@ import click
 
 from sow.cli import completing
 from sow.cli.arguments import here
-from sow.cli.job_record import echo_facts, find_job, note_on, open_jobs, took
+from sow.cli.job_record import duration_text, echo_facts, find_job, note_on, open_jobs
 from sow.cli.output import echo_json, json_option, shown_state
 from sow.cli.shown import outcome_is_shown
 from sow.clock import Times, utc_now
@@ -52,7 +52,7 @@ def _print(job: Job, view: JobDetail, *, note: str, now: float) -> None:
             ("note", note),
             ("status", shown_state(job.outcome_status) if job.outcome_status else None),
             ("cause", view.cause),
-            ("took", took(job, now)),
+            ("took", duration_text(job, now)),
             ("cost", _cost(view)),
             ("tokens", token_words(view.used)),
             ("denied tools", ", ".join(job.denied_tools)),

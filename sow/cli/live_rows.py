@@ -42,7 +42,7 @@ class Row(NamedTuple):
     """The state as whose word the last column is coloured."""
 
 
-def seen_from_afar(job: Job) -> Row:
+def summary_row(job: Job) -> Row:
     """Return a job as its own record tells it, for one that is only counted."""
     return Row(job.task_id or "project", job.agent or job.verb.value, "", job.state.value, "")
 

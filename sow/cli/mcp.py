@@ -110,7 +110,7 @@ def _seconds(bound: str) -> float:
 def _print(tools: "Sequence[Tool]", *, as_json: bool) -> None:
     if as_json:
         # A person's table needs no forms.
-        from sow.schema.output.house import ToolView
+        from sow.schema.output.guidance import ToolView
 
         echo_json_lines(
             ToolView(

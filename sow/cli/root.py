@@ -65,7 +65,7 @@ def run(arguments: Sequence[str]) -> int:
     # The answer to a shell that completes a word needs none of it.
     from sow.state.kept import keeper_hooks
 
-    keeper_hooks.install(_who_lives, _tell)
+    keeper_hooks.install(_live_job_label, _tell)
     as_json = wants_json(arguments)
     about: set[str] = set()
     try:
@@ -100,11 +100,11 @@ def _main(arguments: Sequence[str], about: set[str], *, as_json: bool) -> object
         return _show_usage(error, as_json=as_json)
 
 
-def _who_lives(root_folder: Path, project_id: str) -> str:
+def _live_job_label(root_folder: Path, project_id: str) -> str:
     # It reads the queue, and is asked only where git took something.
-    from sow.calls.state_witness import who_lives
+    from sow.calls.state_witness import live_job_label
 
-    return who_lives(root_folder, project_id)
+    return live_job_label(root_folder, project_id)
 
 
 def _tell(words: str) -> None:

@@ -26,7 +26,7 @@ from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import open_existing_queue
 from sow.paths import Workspace
-from sow.schema.output.house import SessionEnded, StartPreview
+from sow.schema.output.sessions import SessionEnded, StartPreview
 from sow.state.projects import read_project
 from sow.terminal_text import readable
 

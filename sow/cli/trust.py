@@ -15,7 +15,7 @@ from sow.config.checks import checks_of, read_repository
 from sow.ids import JobId
 from sow.jobs import workers
 from sow.jobs.database import open_existing_queue
-from sow.schema.output.house import Trusted, TrustedLine
+from sow.schema.output.settings import Trusted, TrustedLine
 from sow.terminal_text import printable
 from sow.trust.accepted import accept, is_accepted
 from sow.trust.command_lines import CommandLine, command_lines, text_of

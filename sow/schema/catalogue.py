@@ -17,7 +17,7 @@ from sow.schema.config import RepositoryConfigFile, UserConfigFile
 from sow.schema.knowledge import KnowledgeEntry
 from sow.schema.log_entry import LogFrontmatter
 from sow.schema.notification import Notification
-from sow.schema.output.house import ErrorView
+from sow.schema.output.error_view import ErrorView
 from sow.schema.project import ProjectState
 from sow.schema.references import ReferenceIndex
 from sow.schema.task import TaskState

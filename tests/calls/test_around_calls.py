@@ -21,7 +21,7 @@ from sow.calls.last_job import NoJobOnRecord, NoJobYet, find_last_job, open_last
 from sow.calls.placement_after_report import AgentIsEnding, place_when_settled
 from sow.calls.request import Placed
 from sow.calls.same_call import TaskHasJob
-from sow.calls.state_witness import who_lives
+from sow.calls.state_witness import live_job_label
 from sow.calls.wait import Progress, Waiter
 from sow.errors import QueueError
 from sow.ids import TaskId, WorkerId
@@ -327,11 +327,13 @@ def test_a_task_whose_job_died_before_it_was_given_back_is_given_back_by_who_wai
 def test_whose_job_lives_is_asked_of_the_queue_then_of_the_processes(desk: Desk) -> None:
     desk.task()
     root, project = desk.workspace.root, desk.job(desk.queue().id).project_id
-    assert who_lives(root, project) == "job 1"
-    assert who_lives(root, "another") == ""
+    assert live_job_label(root, project) == "job 1"
+    assert live_job_label(root, "another") == ""
     desk.database.close()
     desk.workspace.queue_db.write_text("no database at all")
-    assert who_lives(root, project) == "", "nobody can ask the queue, and no process carries it"
+    assert live_job_label(root, project) == "", (
+        "nobody can ask the queue, and no process carries it"
+    )
 
 
 def test_a_caller_is_an_agent_of_this_workspace_only(tmp_path: Path, desk: Desk) -> None:

@@ -12,7 +12,7 @@ from calls.desk import WORKER, Desk, a_dead_process
 from sow.calls.autostart import start_in_background
 from sow.calls.caller import Caller
 from sow.calls.declare_gone import declare_gone
-from sow.calls.state_witness import among_processes, see_to_what_went, who_lives
+from sow.calls.state_witness import among_processes, live_job_label, see_to_what_went
 from sow.calls.unrecorded_agents import TaskIsCarried, find_strays, refuse_strays
 from sow.errors import QueueError
 from sow.ids import TaskId
@@ -84,17 +84,17 @@ def test_whose_agent_runs_is_told_by_its_processes_where_the_queue_is_gone(
     root = desk.workspace.root
     assert among_processes(root) == ""
     carry("9.1.abc")
-    assert who_lives(root, "any project") == "", "its job is on no record"
+    assert live_job_label(root, "any project") == "", "its job is on no record"
     desk.workspace.queue_db.unlink()
-    assert who_lives(root, "any project") == "job 9"
+    assert live_job_label(root, "any project") == "job 9"
 
 
 def test_a_call_alone_that_carries_an_attempt_is_no_agent_at_work(desk: Desk) -> None:
     """Its variables may be anybody's; an agent's own processes carry them as well."""
     root = str(desk.workspace.root)
     program = (
-        "import sys; from pathlib import Path; from sow.calls.state_witness import who_lives; "
-        "print(who_lives(Path(sys.argv[1]), ''))"
+        "import sys; from pathlib import Path; from sow.calls.state_witness import live_job_label; "
+        "print(live_job_label(Path(sys.argv[1]), ''))"
     )
     env = {**os.environ, "SOW_ATTEMPT_ID": "9.1.abc", "SOW_ROOT": root}
     desk.workspace.queue_db.unlink()
@@ -113,7 +113,7 @@ def test_a_process_of_a_job_that_has_ended_is_no_reason_to_put_anything_back(
     if state is JobState.DONE:
         jobs.change_job(desk.database, job.id, state=state)
     carry("1.1.abc")
-    lives = who_lives(desk.workspace.root, job.project_id)
+    lives = live_job_label(desk.workspace.root, job.project_id)
     assert lives == ("" if state is JobState.DONE else "job 1")
 
 

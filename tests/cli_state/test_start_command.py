@@ -10,7 +10,7 @@ from sow.calls.start import OPENING
 from sow.cli.named_commands import commands_of, fault_of
 from sow.cli.root import root
 from sow.commands import CALLABLE
-from sow.schema.output.house import StartPreview
+from sow.schema.output.sessions import StartPreview
 
 
 @pytest.fixture

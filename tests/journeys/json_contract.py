@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from sow.schema.catalogue import printed_by
-from sow.schema.output.house import ErrorView
+from sow.schema.output.error_view import ErrorView
 
 
 def hold(command: str, lines: Sequence[Any]) -> None:

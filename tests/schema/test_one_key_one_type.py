@@ -12,7 +12,7 @@ import msgspec
 from msgspec import inspect
 
 from sow.schema.catalogue import outputs, printed_by
-from sow.schema.output.house import ErrorView
+from sow.schema.output.error_view import ErrorView
 
 NUMBERS, TEXTS = (
     (inspect.IntType, inspect.FloatType),

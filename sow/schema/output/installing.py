@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from sow.schema.output import fields
-from sow.schema.output.house import FindingView
+from sow.schema.output.findings import FindingView
 
 
 class MovedPrompt(msgspec.Struct, frozen=True, kw_only=True):
