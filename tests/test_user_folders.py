@@ -4,6 +4,7 @@ import os
 import pwd
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,22 +14,22 @@ from sow.executors.claude_folders import is_trusted
 from sow.install.places import Scope, target_of
 from sow.user_folders import BaseFolder, home_in, user_folder
 
+HOMES = ("/home/ada", "/home/ada/", "/", "relative", "", None)
+CHOSEN = (None, "", "/elsewhere", "relative", " ")
+
 
 @pytest.mark.parametrize("base", BaseFolder)
-@pytest.mark.parametrize("home", ["/home/ada", "/home/ada/", "/", "relative", "", None])
-@pytest.mark.parametrize("chosen", [None, "", "/elsewhere", "relative", " "])
-def test_it_is_platformdirs_answer(
-    base: BaseFolder, home: str | None, chosen: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_platformdirs_answer(base: BaseFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     variable, _, attribute = base.value
-    monkeypatch.delenv("HOME")
-    if home is not None:
-        monkeypatch.setenv("HOME", home)
-    monkeypatch.delenv(variable, raising=False)
-    if chosen is not None:
-        monkeypatch.setenv(variable, chosen)
-    answer = os.path.normpath(user_folder(base)).replace("//", "/")
-    assert answer == os.path.normpath(getattr(Unix("sow"), attribute)).replace("//", "/")
+    for home, chosen in product(HOMES, CHOSEN):
+        for name, value in (("HOME", home), (variable, chosen)):
+            if value is None:
+                monkeypatch.delenv(name, raising=False)
+            else:
+                monkeypatch.setenv(name, value)
+        answer = os.path.normpath(user_folder(base)).replace("//", "/")
+        expected = os.path.normpath(getattr(Unix("sow"), attribute)).replace("//", "/")
+        assert answer == expected, (home, chosen)
 
 
 @pytest.mark.slow

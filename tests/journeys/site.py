@@ -182,8 +182,10 @@ class Site:
             if process.poll() is None:
                 process.kill()
             process.communicate()
-        if (self.root / ".sow/run/queue.db").exists():
+        workspace = Workspace(self.root)
+        if any(workspace.workers.glob("*.lock")):
             self.sow("worker", "stop", expect=None)
+        if any(workspace.jobs.glob("*/*")):
             self._end_agents()
 
     def _end_agents(self) -> None:

@@ -67,17 +67,17 @@ def test_every_state_of_every_type_has_its_text_and_no_other_has_any():
     assert {name for name in list_prompts() if name.startswith("states/")} == states
 
 
-@pytest.mark.parametrize("name", [*list_prompts(), *list_templates()])
-def test_a_text_is_whole(name):
-    text = raw(name)
-    assert text.startswith("You are " if name.startswith("templates/") else "#")
-    assert text.endswith("\n")
-    assert not text.endswith("\n\n")
-    if not variables_of(text):
-        loaded = load_prompt(name)
-        assert "{{include" not in loaded
-        if not includes_of(text):
-            assert loaded == text.replace("\\{{", "{{")
+def test_each_text_is_whole():
+    for name in (*list_prompts(), *list_templates()):
+        text = raw(name)
+        assert text.startswith("You are " if name.startswith("templates/") else "#"), name
+        assert text.endswith("\n"), name
+        assert not text.endswith("\n\n"), name
+        if not variables_of(text):
+            loaded = load_prompt(name)
+            assert "{{include" not in loaded, name
+            if not includes_of(text):
+                assert loaded == text.replace("\\{{", "{{"), name
 
 
 def test_what_greets_begins_with_a_heading_and_guidance_with_its_roles_name():
@@ -85,17 +85,20 @@ def test_what_greets_begins_with_a_heading_and_guidance_with_its_roles_name():
         assert raw(f"guidance/{role}/base").startswith(f"# {role.capitalize().replace('-', ' ')}\n")
 
 
-@pytest.mark.parametrize("name", [name for name in list_prompts() if name.startswith("guidance/")])
-def test_every_guidance_is_named_by_a_template_or_by_another_prompt(name):
-    others = [raw(other) for other in (*list_prompts(), *list_templates()) if other != name]
-    assert any(name in text for text in others), "no agent would ever load it"
+def test_every_guidance_is_named_by_a_template_or_by_another_prompt():
+    texts = {name: raw(name) for name in (*list_prompts(), *list_templates())}
+    guidance = {name for name in list_prompts() if name.startswith("guidance/")}
+    named = {
+        name for name in guidance if any(name in texts[other] for other in texts if other != name)
+    }
+    assert guidance - named == set(), "no agent would ever load these"
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_a_base_names_each_of_its_roles_specialities(role):
-    text = raw(f"guidance/{role}/base")
-    missing = {topic for topic in SPECIALITIES[role] if f"guidance/{role}/{topic}" not in text}
-    assert not missing
+def test_a_base_names_each_of_its_roles_specialities():
+    for role in ROLES:
+        text = raw(f"guidance/{role}/base")
+        missing = {topic for topic in SPECIALITIES[role] if f"guidance/{role}/{topic}" not in text}
+        assert not missing, role
 
 
 def test_the_workers_protocol_stands_once_and_is_part_of_every_workers_base():
