@@ -1,9 +1,13 @@
 """A repository with a project, and a task's clone of it, made by plain git."""
 
+import atexit
 import subprocess
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from shutil import copytree, rmtree
+from tempfile import mkdtemp
 
 from sow.clones.facts import CloneFacts
 from sow.clones.main_checkout import main_checkout
@@ -58,6 +62,27 @@ def name_author(folder: Path, name: str = "A Person") -> None:
 def make_site(folder: Path, *, branch: str = BRANCH, sparse: bool = True) -> Site:
     """Make a repository, and a clone of it without `.sow/project`."""
     main = folder / "main"
+    copy_repository(_prepared(), main)
+    return add_clone(main, folder / "clone", branch, sparse=sparse)
+
+
+def copy_repository(source: Path, target: Path) -> None:
+    """Copy a repository with a clean working tree. What is new there is known to its index."""
+    copytree(source, target, symlinks=True)
+    plain(target, "update-index", "-q", "--refresh")
+
+
+def folder_of_this_process() -> Path:
+    """Return a new folder that lies there until this process ends."""
+    folder = Path(mkdtemp(prefix="prepared-"))
+    atexit.register(rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@cache
+def _prepared() -> Path:
+    """Make the repository of `make_site`, once in each process."""
+    main = folder_of_this_process() / "main"
     main.mkdir()
     plain(main, "init", "-q", "-b", "main")
     name_author(main)
@@ -72,7 +97,7 @@ def make_site(folder: Path, *, branch: str = BRANCH, sparse: bool = True) -> Sit
         (main / path).write_text(text)
     plain(main, "add", "-A")
     plain(main, "commit", "-q", "-m", "First")
-    return add_clone(main, folder / "clone", branch, sparse=sparse)
+    return main
 
 
 def add_clone(main: Path, clone: Path, branch: str, *, sparse: bool = True) -> Site:

@@ -1,9 +1,10 @@
 """A real repository with a workspace, a project and tasks in it, whose tasks get clones."""
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
-from clones.clone_site import name_author, plain
+from clones.clone_site import copy_repository, folder_of_this_process, name_author, plain
 from msgspec import structs
 
 from sow.clones.base import project_commit
@@ -69,9 +70,17 @@ class Home:
 
 
 def make_home(folder: Path, *, inside: str = "", tasks: int = 3) -> Home:
-    """Make a repository with files, a workspace `inside` it, and tasks 010, 020, …"""
+    """Copy a repository with files, a workspace `inside` it, and tasks 010, 020, …"""
     top = folder / "A Shop"
-    top.mkdir(parents=True)
+    copy_repository(_prepared(inside, tasks), top)
+    return Home(Workspace(top / inside))
+
+
+@cache
+def _prepared(inside: str, tasks: int) -> Path:
+    """Make such a repository, once in each process."""
+    top = folder_of_this_process() / "shop"
+    top.mkdir()
     plain(top, "init", "-q", "-b", "main")
     name_author(top)
     workspace = Workspace(top / inside)
@@ -86,7 +95,7 @@ def make_home(folder: Path, *, inside: str = "", tasks: int = 3) -> Home:
     (top / ".gitignore").write_text(".env\n*.local\n")
     plain(top, "add", "-A")
     plain(top, "commit", "-q", "-m", "First")
-    return Home(workspace)
+    return top
 
 
 def commit(folder: Path, path: str, text: str, message: str = "More") -> str:
