@@ -1,6 +1,6 @@
 """What a running agent does now, or what keeps it: read from the end of what it has printed.
 
-Owns the looking; what the lines come to is `last_deed`'s, which is imported only where
+Owns the looking; what the lines come to is `last_activity`'s, which is imported only where
 an agent runs: executors read them, and a list of ended jobs needs none. Nothing is
 stored for it: whoever asks reads the last lines that lie on disk anyway. So it is
 never out of date, costs the worker nothing, and is known of an agent that no worker
@@ -65,7 +65,7 @@ def activity_of(workspace: Workspace, job: Job, now: float) -> Activity | None:
         descriptor = open_regular(paths.output)
     except (OSError, StateError):
         return Activity("", stalled, stalled_seconds=stalled) if stalled is not None else None
-    from sow.reports.last_deed import last_deed, last_line  # only for what runs
+    from sow.reports.last_activity import last_activity, last_line  # only for what runs
 
     try:
         quiet = max(0.0, now - os.fstat(descriptor).st_mtime)
@@ -73,14 +73,14 @@ def activity_of(workspace: Workspace, job: Job, now: float) -> Activity | None:
             logs = paths.folder.glob("check-*.log")
             written = max((log.stat().st_mtime for log in logs), default=now - quiet)
             return Activity(last_line(descriptor), min(quiet, max(0.0, now - written)))
-        deed = last_deed(descriptor, job.executor)
+        last = last_activity(descriptor, job.executor)
         return Activity(
-            deed.words,
+            last.words,
             quiet,
-            is_hindered=deed.is_hindered,
-            failures=deed.failures,
+            is_hindered=last.is_hindered,
+            failures=last.failures,
             stalled_seconds=stalled,
-            has_ended=deed.has_ended,
+            has_ended=last.has_ended,
         )
     finally:
         os.close(descriptor)

@@ -21,7 +21,7 @@ from sow.executors.lines import WholeLines, read_every
 from sow.executors.plain import read_text_line
 from sow.executors.registry import make_executor
 from sow.files import open_regular, unreadable
-from sow.reports.last_deed import retry_words
+from sow.reports.last_activity import retry_words
 from sow.schema.executor import ExecutorConfig
 from sow.terminal_text import printable_lines, without_sequences
 

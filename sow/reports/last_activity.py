@@ -1,6 +1,6 @@
-"""What an agent has last done, as its executor reads the end of its output.
+"""What an agent did last, as its executor reads the end of its output.
 
-Owns the words of it. Opens no file, and never raises for what an agent has printed.
+Owns its words. Opens no file, and never raises for what an agent has printed.
 """
 
 import os
@@ -17,7 +17,7 @@ the second, behind an answer of a mebibyte, nobody looks."""
 LONGEST_WORDS = 200
 
 
-class Deed(NamedTuple):
+class LastActivity(NamedTuple):
     """What an agent's output ends with."""
 
     words: str = ""
@@ -30,19 +30,19 @@ class Deed(NamedTuple):
     """Whether it has printed its result."""
 
 
-def last_deed(descriptor: int, config: ExecutorConfig) -> Deed:
+def last_activity(descriptor: int, config: ExecutorConfig) -> LastActivity:
     """Return what an agent's output ends with."""
     executor = make_executor(config)
     size = os.fstat(descriptor).st_size
-    deed = Deed()
+    found = LastActivity()
     for length in TAILS_BYTES:
         start = max(0, size - length)
         data = os.pread(descriptor, length, start)
         whole = data if not start else data[data.find(b"\n") + 1 :]
-        deed = _of_events(executor, whole)
-        if deed.words or not start:
+        found = _of_events(executor, whole)
+        if found.words or not start:
             break
-    return deed
+    return found
 
 
 def last_line(descriptor: int) -> str:
@@ -53,9 +53,9 @@ def last_line(descriptor: int) -> str:
     return _shortened(printable(without_sequences(lines[-1]))) if lines else ""
 
 
-def _of_events(executor: Executor, data: bytes) -> Deed:
+def _of_events(executor: Executor, data: bytes) -> LastActivity:
     """Return what these lines come to: the last call, or what keeps it."""
-    deed = speech = background = hindrance = ""
+    call = speech = background = hindrance = ""
     ended, failures = False, 0
     for event in executor.skim(data):
         match event.kind:
@@ -64,7 +64,7 @@ def _of_events(executor: Executor, data: bytes) -> Deed:
             case EventKind.RATE_LIMIT:
                 hindrance, failures = "a usage limit was reached" if event.is_error else "", 0
             case EventKind.TOOL_USE:
-                deed, hindrance, ended = event.text or event.tool or "", "", False
+                call, hindrance, ended = event.text or event.tool or "", "", False
             case EventKind.TEXT:
                 speech, hindrance, ended = f"says: {event.text}", "", False
             case EventKind.BACKGROUND:
@@ -72,9 +72,9 @@ def _of_events(executor: Executor, data: bytes) -> Deed:
             case EventKind.RESULT:
                 hindrance, ended = "", True
     if ended:
-        deed = f"waits for what runs {background}" if background else "has said its last word"
-    shown = _shortened(printable(without_sequences(hindrance or deed or speech)))
-    return Deed(shown, bool(hindrance), failures if hindrance else 0, ended)
+        call = f"waits for what runs {background}" if background else "has said its last word"
+    shown = _shortened(printable(without_sequences(hindrance or call or speech)))
+    return LastActivity(shown, bool(hindrance), failures if hindrance else 0, ended)
 
 
 def retry_words(event: Event) -> str:
