@@ -11,7 +11,7 @@ from sow.cli.arguments import working_folder
 from sow.cli.output import echo_json, json_option
 from sow.errors import StateError, UsageError
 from sow.paths import find_workspace
-from sow.situation.told import is_name, read_told, signs_of, write_told
+from sow.situation.session_cursors import is_name, read_cursor, signs_of, write_cursor
 
 MOST_INPUT = 1 << 20
 HEADING = "sow, in this repository:"
@@ -57,7 +57,7 @@ def _look(session: str, *, begins: bool, hook: bool) -> tuple[list[str], str | N
         if hook:
             return [], None
         raise
-    before, signs = read_told(workspace, session), signs_of(workspace)
+    before, signs = read_cursor(workspace, session), signs_of(workspace)
     if before is not None and not begins and before[1] == signs:
         return [], before[0]
     # Only where something has happened: it reads the queue, and the project.
@@ -67,7 +67,7 @@ def _look(session: str, *, begins: bool, hook: bool) -> tuple[list[str], str | N
     caller = find_caller(os.environ, working_folder())
     found = how_it_stands(caller) if begins or before is None else since(caller, before[0])
     if workspace.run.is_dir() or found.lines:
-        write_told(workspace, session, found.cursor, signs)
+        write_cursor(workspace, session, found.cursor, signs)
     return list(found.lines), found.cursor
 
 

@@ -17,7 +17,7 @@ from sow.jobs.database import open_queue
 from sow.paths import Workspace
 from sow.schema.job import Cause, JobState
 from sow.schema.task import TaskStatus
-from sow.situation.told import MOST, read_told, signs_of, write_told
+from sow.situation.session_cursors import MOST, read_cursor, signs_of, write_cursor
 
 
 @pytest.fixture
@@ -114,8 +114,8 @@ def test_a_session_s_name_is_no_path(place: Path) -> None:
 def test_a_damaged_note_begins_anew_and_old_ones_go(place: Path) -> None:
     workspace = Workspace(place)
     for number in range(MOST + 5):
-        write_told(workspace, f"s{number}", "0", signs_of(workspace))
+        write_cursor(workspace, f"s{number}", "0", signs_of(workspace))
     assert len(list(workspace.sessions.iterdir())) == MOST
     (workspace.sessions / "odd.json").write_text('{"cursor": 3}')
-    assert read_told(workspace, "odd") is None
+    assert read_cursor(workspace, "odd") is None
     assert "plan: " in sow(place, "news", "--session", "odd")

@@ -1,4 +1,4 @@
-"""Up to where a session was told what has changed: a small file for each, in the run folder.
+"""The cursor of each session: up to which change it was shown the news, in a small file each.
 
 Owns these files, and the signs by which nothing at all has happened since: the queue's file and
 the notes of statuses are as they were. Imports nothing heavy, for a hook asks at every turn.
@@ -16,7 +16,7 @@ from sow.paths import Workspace
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 MOST = 200
-"""So many sessions are remembered; of more, those that were told last."""
+"""How many sessions are remembered: those that asked last."""
 LIMIT = 1 << 16
 
 Signs = list[list[int]]
@@ -42,7 +42,7 @@ def is_name(text: str) -> bool:
     return NAME.fullmatch(text) is not None
 
 
-def read_told(workspace: Workspace, session: str) -> tuple[str, Signs] | None:
+def read_cursor(workspace: Workspace, session: str) -> tuple[str, Signs] | None:
     """Return the cursor of a session and the signs at that time; None for one that is new."""
     try:
         found = json.loads(read_regular(workspace.sessions / f"{session}.json", LIMIT))
@@ -52,8 +52,8 @@ def read_told(workspace: Workspace, session: str) -> tuple[str, Signs] | None:
     return (cursor, signs) if isinstance(cursor, str) and isinstance(signs, list) else None
 
 
-def write_told(workspace: Workspace, session: str, cursor: str, signs: Signs) -> None:
-    """Remember up to where a session was told, in a folder for its owner alone."""
+def write_cursor(workspace: Workspace, session: str, cursor: str, signs: Signs) -> None:
+    """Write the cursor of a session, in a folder that only its owner can read."""
     folder = workspace.sessions
     make_private(folder, below=workspace.sow)
     data = json.dumps({"cursor": cursor, "signs": signs}).encode()
