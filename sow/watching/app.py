@@ -21,6 +21,7 @@ from textual.worker import WorkerFailed
 from sow.calls.caller import Caller
 from sow.errors import ExitCode
 from sow.situation.situation import Doing
+from sow.watching.command_output import CommandOutput
 from sow.watching.contents import Tab
 from sow.watching.dialogs import AskWords, Confirm, Help
 from sow.watching.drawing import MARKDOWN
@@ -31,7 +32,6 @@ from sow.watching.listing import Listing
 from sow.watching.looking import NOT_LOOKED, Looks
 from sow.watching.palette import BAD
 from sow.watching.pane import Pane
-from sow.watching.said import Said
 from sow.watching.terminal import Terminal, is_closed
 
 TICK_SECONDS = 0.5
@@ -70,7 +70,7 @@ class WatchApp(App[None]):
     ]
 
     def __init__(self, caller: Caller, styles: Mapping[str, Style]) -> None:
-        # Said at once: without colours Textual chooses here how it does without them.
+        # Asked here: without colours Textual chooses here how it does without them.
         super().__init__(driver_class=Terminal, ansi_color=True)
         self.theme = "ansi-dark"
         self._caller = caller
@@ -85,7 +85,7 @@ class WatchApp(App[None]):
         yield Static(id="faults")
         yield Listing(self._styles)
         yield Pane(self._caller, self._looks)
-        yield Said(self._caller)
+        yield CommandOutput(self._caller)
         yield Filter()
         yield Static(id="keys")
 
@@ -184,7 +184,7 @@ class WatchApp(App[None]):
         """Put away what was opened last: the filter, what a command has said, the pane."""
         if self.query_one(Filter).leave():
             self._listing.focus()
-        elif not self.query_one(Said).leave():
+        elif not self.query_one(CommandOutput).leave():
             self._open_pane(None)
 
     def action_fold(self) -> None:
@@ -212,7 +212,7 @@ class WatchApp(App[None]):
 
     def action_queue(self) -> None:
         """Pause the queue, or let it go on."""
-        self.query_one(Said).run(queue_argv(self._snapshot.crew))
+        self.query_one(CommandOutput).run(queue_argv(self._snapshot.crew))
 
     @work
     async def action_deed(self, key: str) -> None:
@@ -232,7 +232,7 @@ class WatchApp(App[None]):
         argv = deed.argv(row, words)
         if deed.asks and not await self.push_screen_wait(Confirm(title, deed.asks, argv)):
             return
-        shell = self.query_one(Said)
+        shell = self.query_one(CommandOutput)
         if deed.takes_terminal:
             shell.run_on_terminal(argv)
         else:

@@ -20,11 +20,11 @@ from sow.state.projects import new_project
 from sow.state.tasks import add_task
 from sow.state.workspace_init import init_workspace
 from sow.watching.app import WatchApp
+from sow.watching.command_output import CommandOutput
 from sow.watching.contents import Tab
 from sow.watching.filtering import Filter
 from sow.watching.listing import Listing
 from sow.watching.pane import Pane
-from sow.watching.said import Said
 
 HOSTILE = "[bold red]not markup[/] [@click=app.quit]x[/]"
 
@@ -215,7 +215,7 @@ def test_a_key_that_does_not_fit_the_row_does_nothing(caller: Caller) -> None:
         await pilot.press("a", "c", "y")
         await pilot.pause()
         assert len(app.screen_stack) == 1
-        assert not app.query_one(Said).has_class("shown")
+        assert not app.query_one(CommandOutput).has_class("shown")
 
     drive(caller, steps)
 
@@ -227,10 +227,10 @@ def test_what_a_command_refuses_is_told_in_its_words(
         (caller.workspace.project / "phases/implementation/tasks/010/state.yaml").write_text("x")
         await pilot.press("s")
         await until(pilot, lambda: "(exit 4)" in text_of(app))
-        shown = app.query_one(Said).render()
+        shown = app.query_one(CommandOutput).render()
         assert isinstance(shown, Text) or "state.yaml" in str(shown)
         await pilot.press("escape")
-        assert not app.query_one(Said).has_class("shown")
+        assert not app.query_one(CommandOutput).has_class("shown")
 
     drive(caller, steps)
 

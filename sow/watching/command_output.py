@@ -1,4 +1,4 @@
-"""The lines that show which command was run, and what it has said.
+"""The lines that show which command was run, and what it printed.
 
 Owns how a command runs: beside the view, or on the terminal in its place.
 """
@@ -20,16 +20,16 @@ from sow.watching.commands import Ran, cannot_start, run_command
 from sow.watching.keys import command_line
 from sow.watching.palette import BAD, BOLD, NOTE
 
-MOST_SAID = 4
-"""How many lines of what a command has said are shown."""
+MOST_LINES = 4
+"""How many lines of a command's output are shown."""
 
 
-class Said(Static):
-    """What the last command has said; hidden where that was put away."""
+class CommandOutput(Static):
+    """The output of the last command; hidden after Escape."""
 
     DEFAULT_CSS = """
-    Said { height: auto; max-height: 5; display: none; }
-    Said.shown { display: block; }
+    CommandOutput { height: auto; max-height: 5; display: none; }
+    CommandOutput.shown { display: block; }
     """
 
     class Ended(Message):
@@ -45,7 +45,7 @@ class Said(Static):
 
     def run(self, argv: Sequence[str]) -> None:
         """Run a command beside the view; it goes on if the view is left."""
-        self._say(Text(f"$ {command_line(argv)}  …", NOTE))
+        self._show(Text(f"$ {command_line(argv)}  …", NOTE))
 
         def run() -> None:
             self.post_message(self.Ended(run_command(argv, caller.cwd, caller.environ)))
@@ -59,17 +59,17 @@ class Said(Static):
             ran = _on_terminal(argv, self._caller)
         self.post_message(self.Ended(ran))
 
-    def on_said_ended(self, event: Ended) -> None:
+    def on_command_output_ended(self, event: Ended) -> None:
         """Show how a command has ended, and its first lines."""
         ran = event.ran
         text = Text(f"$ {command_line(ran.argv)}", BOLD)
         if ran.code:
             text.append(f"  (exit {ran.code})", BAD)
-        for line in ran.lines[:MOST_SAID]:
+        for line in ran.lines[:MOST_LINES]:
             text.append(f"\n{line}", BAD if ran.code else "")
-        if len(ran.lines) > MOST_SAID:
-            text.append(f"\n… and {len(ran.lines) - MOST_SAID} lines more", NOTE)
-        self._say(text)
+        if len(ran.lines) > MOST_LINES:
+            text.append(f"\n… and {len(ran.lines) - MOST_LINES} lines more", NOTE)
+        self._show(text)
 
     def leave(self) -> bool:
         """Put it away; return whether it was there."""
@@ -77,7 +77,7 @@ class Said(Static):
         self.remove_class("shown")
         return is_shown
 
-    def _say(self, text: Text) -> None:
+    def _show(self, text: Text) -> None:
         self.update(text)
         self.add_class("shown")
 
