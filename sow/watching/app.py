@@ -27,7 +27,7 @@ from sow.watching.dialogs import AskWords, Confirm, Help
 from sow.watching.drawing import MARKDOWN
 from sow.watching.filtering import Filter, filtered
 from sow.watching.head import crew_text, keys_text, title_text
-from sow.watching.keys import DEEDS, deed_of, help_lines, queue_argv
+from sow.watching.keys import KEY_COMMANDS, command_of, help_lines, queue_argv
 from sow.watching.listing import Listing
 from sow.watching.looking import NOT_LOOKED, Looks
 from sow.watching.palette import BAD
@@ -66,7 +66,7 @@ class WatchApp(App[None]):
         Binding("left", "next_tab(-1)", show=False),
         Binding("right", "next_tab(1)", show=False),
         *(Binding(str(n), f"tab('{tab.value}')", show=False) for n, tab in enumerate(Tab, 1)),
-        *(Binding(deed.key, f"deed('{deed.key}')", show=False) for deed in DEEDS),
+        *(Binding(each.key, f"command('{each.key}')", show=False) for each in KEY_COMMANDS),
     ]
 
     def __init__(self, caller: Caller, styles: Mapping[str, Style]) -> None:
@@ -218,22 +218,22 @@ class WatchApp(App[None]):
     async def action_deed(self, key: str) -> None:
         """Do with the chosen row what a key stands for, after what is to be asked."""
         row = self._listing.chosen
-        deed = deed_of(key, row)
-        if deed is None or row is None:
+        command = command_of(key, row)
+        if command is None or row is None:
             return
-        title, words = f"{deed.name} {row.key}", ""
-        if deed.asks_words:
+        title, words = f"{command.name} {row.key}", ""
+        if command.asks_words:
             typed = await self.push_screen_wait(
-                AskWords(f"{title}: {deed.asks_words}", row.note, partial(deed.argv, row))
+                AskWords(f"{title}: {command.asks_words}", row.note, partial(command.argv, row))
             )
             if typed is None:
                 return
             words = typed
-        argv = deed.argv(row, words)
-        if deed.asks and not await self.push_screen_wait(Confirm(title, deed.asks, argv)):
+        argv = command.argv(row, words)
+        if command.asks and not await self.push_screen_wait(Confirm(title, command.asks, argv)):
             return
         shell = self.query_one(CommandOutput)
-        if deed.takes_terminal:
+        if command.takes_terminal:
             shell.run_on_terminal(argv)
         else:
             shell.run(argv)

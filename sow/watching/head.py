@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.style import Style
 from rich.text import Text
 
-from sow.watching.keys import deeds_for, queue_argv
+from sow.watching.keys import commands_for, queue_argv
 from sow.watching.lines import count_words, money_words
 from sow.watching.palette import BAD, BOLD, NOTE
 from sow.watching.snapshot import Crew, Row, Snapshot
@@ -48,7 +48,7 @@ def _crew_parts(crew: Crew) -> Iterator[tuple[str, Style | str]]:
 def keys_text(row: Row | None, crew: Crew) -> Text:
     """Return the keys that fit a row, each with its word."""
     text = Text()
-    words = [("enter", "follow"), *((deed.key, deed.name) for deed in deeds_for(row))]
+    words = [("enter", "follow"), *((command.key, command.name) for command in commands_for(row))]
     queue = queue_argv(crew)[1]
     for key, name in [*words, ("p", f"{queue} queue"), ("/", "filter"), ("?", "help")]:
         text.append(f"{key} ", BOLD)

@@ -25,8 +25,8 @@ MOVES = (
 """The keys that run no command."""
 
 
-class Deed(Struct, frozen=True, kw_only=True):
-    """Something that a key does with a row."""
+class KeyCommand(Struct, frozen=True, kw_only=True):
+    """A command that a key runs for a row."""
 
     key: str
     name: str
@@ -49,14 +49,14 @@ def command_line(argv: Sequence[str]) -> str:
     return shlex.join(("sow", *argv))
 
 
-def deeds_for(row: Row | None) -> Sequence[Deed]:
+def commands_for(row: Row | None) -> Sequence[KeyCommand]:
     """Return what can be done with a row."""
-    return [] if row is None else [deed for deed in DEEDS if deed.fits(row)]
+    return [] if row is None else [command for command in KEY_COMMANDS if command.fits(row)]
 
 
-def deed_of(key: str, row: Row | None) -> Deed | None:
+def command_of(key: str, row: Row | None) -> KeyCommand | None:
     """Return what a key does with a row; None where it does nothing."""
-    return next((deed for deed in deeds_for(row) if deed.key == key), None)
+    return next((command for command in commands_for(row) if command.key == key), None)
 
 
 def queue_argv(crew: Crew) -> Words:
@@ -88,15 +88,15 @@ def _has_ended_badly(row: Row) -> bool:
     return row.job is not None and row.job_state in (JobState.FAILED, JobState.CANCELLED)
 
 
-DEEDS: Sequence[Deed] = (
-    Deed(
+KEY_COMMANDS: Sequence[KeyCommand] = (
+    KeyCommand(
         key="s",
         name="spawn",
         about="Have a pending task begun by its agent.",
         fits=lambda row: _rests(row) and row.status is TaskStatus.PENDING and bool(row.who),
         argv=lambda row, _: ("agent", "spawn", row.who, row.task, "--detach"),
     ),
-    Deed(
+    KeyCommand(
         key="a",
         name="answer",
         about="Answer the question of a paused task.",
@@ -104,7 +104,7 @@ DEEDS: Sequence[Deed] = (
         asks_words="Your answer",
         argv=lambda row, words: ("agent", "answer", "--id", row.task, "--detach", "--", words),
     ),
-    Deed(
+    KeyCommand(
         key="r",
         name="resume",
         about="Have a task's agent go on, with words of yours.",
@@ -112,7 +112,7 @@ DEEDS: Sequence[Deed] = (
         asks_words="What its agent is to do next",
         argv=lambda row, words: ("agent", "resume", "--id", row.task, "--detach", "--", words),
     ),
-    Deed(
+    KeyCommand(
         key="y",
         name="accept",
         about="Accept a task's work and complete it.",
@@ -123,7 +123,7 @@ DEEDS: Sequence[Deed] = (
             f"--summary={words}",
         ),
     ),
-    Deed(
+    KeyCommand(
         key="c",
         name="cancel",
         about="End the job, with all that its agent has started.",
@@ -131,14 +131,14 @@ DEEDS: Sequence[Deed] = (
         asks="End it? What its agent has not written down is lost.",
         argv=lambda row, _: ("job", "cancel", str(row.job)),
     ),
-    Deed(
+    KeyCommand(
         key="t",
         name="retry",
         about="Make a job again that failed or was cancelled.",
         fits=_has_ended_badly,
         argv=lambda row, _: ("job", "retry", str(row.job), "--detach"),
     ),
-    Deed(
+    KeyCommand(
         key="o",
         name="open",
         about="Take the agent's session over, on this terminal.",
@@ -154,9 +154,9 @@ def help_lines(row: Row | None, crew: Crew) -> Iterator[tuple[str, str, str]]:
     """Yield each key, what it does, and the command that it would run now, if any."""
     for key, about in MOVES:
         yield key, about, ""
-    for deed in DEEDS:
-        fits = row is not None and deed.fits(row)
-        command = command_line(deed.argv(row, "…")) if row and fits else ""
-        yield deed.key, deed.about, command
+    for command in KEY_COMMANDS:
+        fits = row is not None and command.fits(row)
+        words = command_line(command.argv(row, "…")) if row and fits else ""
+        yield command.key, command.about, words
     yield "p", "Pause the queue, or let it go on.", command_line(queue_argv(crew))
     yield "q", "Leave. Agents, workers and commands go on.", ""

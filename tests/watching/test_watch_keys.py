@@ -8,7 +8,14 @@ from sow.cli.root import root
 from sow.schema.job import JobState
 from sow.schema.task import TaskStatus
 from sow.watching.contents import Tab, tab_command
-from sow.watching.keys import DEEDS, Deed, command_line, deed_of, deeds_for, queue_argv
+from sow.watching.keys import (
+    KEY_COMMANDS,
+    KeyCommand,
+    command_line,
+    command_of,
+    commands_for,
+    queue_argv,
+)
 from sow.watching.snapshot import Crew, Row
 
 PENDING = resting(TaskStatus.PENDING)
@@ -37,12 +44,12 @@ KEYS: dict[str, tuple[Row, str]] = {
 
 @pytest.mark.parametrize(("row", "keys"), KEYS.values(), ids=KEYS)
 def test_a_row_has_the_keys_of_what_can_be_done_with_it(row: Row, keys: str) -> None:
-    assert {deed.key for deed in deeds_for(row)} == set(keys)
+    assert {command.key for command in commands_for(row)} == set(keys)
 
 
 def test_nothing_is_done_where_no_row_is_chosen() -> None:
-    assert list(deeds_for(None)) == []
-    assert deed_of("c", None) is None
+    assert list(commands_for(None)) == []
+    assert command_of("c", None) is None
 
 
 def is_understood(argv: tuple[str, ...]) -> bool:
@@ -66,18 +73,18 @@ WORDS = "-v $(rm) 'a'"
 """What somebody may type: it begins like an option, and a shell would run it."""
 
 
-@pytest.mark.parametrize("deed", DEEDS, ids=lambda deed: deed.name)
-def test_each_key_runs_a_command_that_sow_has(deed: Deed) -> None:
-    row = next(row for row, _ in KEYS.values() if deed.fits(row))
-    argv = deed.argv(row, WORDS)
+@pytest.mark.parametrize("command", KEY_COMMANDS, ids=lambda command: command.name)
+def test_each_key_runs_a_command_that_sow_has(command: KeyCommand) -> None:
+    row = next(row for row, _ in KEYS.values() if command.fits(row))
+    argv = command.argv(row, WORDS)
     assert is_understood(argv)
     assert not is_understood((*argv[:2], "--no-such-option", *argv[2:]))
-    if deed.asks_words:
+    if command.asks_words:
         assert any(word.endswith(WORDS) for word in argv)
 
 
 def test_only_what_cannot_be_undone_asks() -> None:
-    assert [deed.name for deed in DEEDS if deed.asks] == ["cancel"]
+    assert [command.name for command in KEY_COMMANDS if command.asks] == ["cancel"]
 
 
 def test_the_queue_is_paused_or_let_go_on() -> None:
