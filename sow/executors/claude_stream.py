@@ -28,8 +28,8 @@ from sow.executors.stream import (
     decode_line,
     excerpt,
     finite,
+    parse_time,
     plausible_time,
-    told_time,
 )
 
 ANSWER_LIMIT = 2_000
@@ -170,10 +170,10 @@ def _events(line: Line) -> Iterator[Event]:
         case SystemLine(subtype="background_tasks_changed"):
             yield _background(line.tasks)
         case AssistantLine():
-            yield from _spoken(line.message, told_time(line.timestamp))
+            yield from _spoken(line.message, parse_time(line.timestamp))
             yield from message_usage(line.message.id, line.message.model, line.message.usage)
         case UserLine():
-            yield from _answers(line.message, told_time(line.timestamp))
+            yield from _answers(line.message, parse_time(line.timestamp))
         case RateLimitLine():
             yield _rate_limit(line.rate_limit_info)
         case ResultLine():

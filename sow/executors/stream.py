@@ -74,11 +74,11 @@ def clean_session_id(text: str | None) -> str | None:
     return None
 
 
-def told_time(text: object) -> float | None:
-    """Return when something was, as a line says: `2026-11-22T00:55:31.115Z`; else None."""
+def parse_time(text: object) -> float | None:
+    """Return the time that a line names, as `2026-11-22T00:55:31.115Z`, in seconds since the epoch; else None."""
     if not isinstance(text, str):
         return None
-    from datetime import datetime  # only a line that tells its time has it read
+    from datetime import datetime  # only where a line has a time
 
     try:
         return plausible_time(datetime.fromisoformat(text).timestamp())
