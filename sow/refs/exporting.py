@@ -20,7 +20,7 @@ from sow.git.run import LONG_SECONDS
 from sow.refs.cache import DRAFT, FILES, FOLDER_MODE, Cached, delete_tree, tree_name
 from sow.refs.git_names import heads_of_bare, is_git_folder
 from sow.refs.inner_links import leading_out
-from sow.refs.placing import made_folder, told_of_name, write_links
+from sow.refs.placing import made_folder, name_error, write_links
 from sow.refs.refs_errors import NoSuchFolder, TooMuch
 from sow.refs.repository import bring_contents
 from sow.schema.references import Reference
@@ -239,7 +239,7 @@ def _write_file(
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:
-        left_out.append(told_of_name(entry.path, error))
+        left_out.append(name_error(entry.path, error))
     try:
         while left:
             data = contents.piece(min(left, PIECE))

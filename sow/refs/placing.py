@@ -35,7 +35,7 @@ def made_folder(top: Path, path: str, folders: set[Path]) -> Path:
     return target
 
 
-def told_of_name(path: str, error: OSError) -> str:
+def name_error(path: str, error: OSError) -> str:
     """Return why the disk has no such name, or has it already; a full disk is raised anew."""
     if error.errno not in ABOUT_NAMES:
         raise error
@@ -51,7 +51,7 @@ def write_links(
         try:
             places[path] = made_folder(top, path, folders)
         except OSError as error:
-            left_out.append(told_of_name(path, error))
+            left_out.append(name_error(path, error))
     made = [path for path, place in places.items() if _is_made(place, path, links, left_out)]
     faults = {path: _fault_there(top, path) for path in made}
     for path, fault in faults.items():
@@ -64,7 +64,7 @@ def _is_made(place: Path, path: str, links: Mapping[str, str], left_out: list[st
     try:
         place.symlink_to(links[path])
     except OSError as error:
-        left_out.append(told_of_name(path, error))
+        left_out.append(name_error(path, error))
         return False
     return True
 
