@@ -22,7 +22,7 @@ from sow.clones.locks import FOLDER_MODE, draft_path, unfinished
 from sow.clones.mark import Stage, mark_for, own_mark, write_mark
 from sow.clones.place import Place, refuse_branch_in_the_way
 from sow.clones.steps import no_step
-from sow.clones.taken_over import keep_out_of_commits, settle_in
+from sow.clones.taken_over import copy_settings, keep_out_of_commits
 from sow.errors import StateError
 from sow.files import NotWritten
 from sow.git.git_errors import GitRefused
@@ -205,8 +205,8 @@ def _run_clone(making: Making, *more: str) -> None:
     )
 
 
-def _settle_in(making: Making) -> None:
-    settle_in(making.draft, making.order.repository)
+def _copy_settings(making: Making) -> None:
+    copy_settings(making.draft, making.order.repository)
 
 
 def _begin_branch(making: Making) -> None:
@@ -273,7 +273,7 @@ def _copy(making: Making) -> None:
 STEPS: dict[str, Callable[[Making], None]] = {
     "draft begun": _begin,
     "objects cloned": _clone,
-    "settings taken": _settle_in,
+    "settings taken": _copy_settings,
     "branch begun": _begin_branch,
     "checked out": _check_out,
     "mark written": _write_mark,

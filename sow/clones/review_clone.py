@@ -22,7 +22,7 @@ from sow.clones.make import leave_out, sweep
 from sow.clones.mark import Stage, mark_for, own_mark, write_mark
 from sow.clones.place import Place
 from sow.clones.steps import no_step
-from sow.clones.taken_over import keep_out_of_commits, settle_in
+from sow.clones.taken_over import copy_settings, keep_out_of_commits
 from sow.files import NotWritten
 from sow.git.inert_refs import UnsafeClone
 from sow.git.repository import Repository
@@ -110,8 +110,8 @@ def _borrow(making: Making) -> None:
         (making.draft / ".git" / "shallow").write_bytes(shallow)
 
 
-def _settle_in(making: Making) -> None:
-    settle_in(making.draft, making.main)
+def _copy_settings(making: Making) -> None:
+    copy_settings(making.draft, making.main)
 
 
 def _check_out(making: Making) -> None:
@@ -137,7 +137,7 @@ def _put_in_place(making: Making) -> None:
 STEPS: dict[str, Callable[[Making], None]] = {
     "draft begun": _begin,
     "objects borrowed": _borrow,
-    "settings taken": _settle_in,
+    "settings taken": _copy_settings,
     "checked out": _check_out,
     "files copied": _copy,
     "put in place": _put_in_place,

@@ -29,7 +29,7 @@ REMOTE = re.compile(r"remote\..+\.[^.]+$", re.DOTALL)
 EXCLUDE_LIMIT = 1 << 20
 
 
-def settle_in(draft: Path, repository: Repository) -> None:
+def copy_settings(draft: Path, repository: Repository) -> None:
     """Give a fresh clone the settings, the remote and the large files of its repository.
 
     `origin` is the repository's own remote then, and every ref that came with

@@ -15,7 +15,7 @@ from sow.clones.locks import FOLDER_MODE, draft_path, locked_place
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.make import leave_out, sweep
 from sow.clones.place import Place
-from sow.clones.taken_over import settle_in
+from sow.clones.taken_over import copy_settings
 from sow.git.run import LONG_SECONDS, git
 
 
@@ -45,6 +45,6 @@ def _check_out(main: MainCheckout, place: Place, folder: Path, commit: str) -> N
     source = os.fsdecode(main.repository.common_dir)
     words = ("clone", "--quiet", "--shared", "--no-tags", "--no-checkout", "--", source, ".")
     git(folder, *words, seconds=LONG_SECONDS)
-    settle_in(folder, main.repository)
+    copy_settings(folder, main.repository)
     leave_out(folder, [place.facts("").absent_folders[1]])
     git(folder, "checkout", "--quiet", "--force", "--detach", commit, "--", seconds=LONG_SECONDS)
