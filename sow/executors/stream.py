@@ -75,7 +75,10 @@ def clean_session_id(text: str | None) -> str | None:
 
 
 def parse_time(text: object) -> float | None:
-    """Return the time that a line names, as `2026-11-22T00:55:31.115Z`, in seconds since the epoch; else None."""
+    """Return the time that a line names, in seconds since the epoch, or None.
+
+    It is written as `2026-11-22T00:55:31.115Z`.
+    """
     if not isinstance(text, str):
         return None
     from datetime import datetime  # only where a line has a time

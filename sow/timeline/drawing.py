@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sow.schema.output.report import WORKING, PathStep, Report, Run, Span
 from sow.timeline.markup import Content, Markup, tag
 from sow.timeline.scale import Scale
-from sow.timeline.words import NAMES, NO_TASK, duration, percent, what
+from sow.timeline.words import NAMES, NO_TASK, duration, percent, step_label
 
 LANE = 24
 """The height of a lane, in pixels."""
@@ -158,7 +158,7 @@ def _stretch(span: Span, scale: Scale) -> Markup:
     high = span.kind in WORKING
     return tag(
         "rect",
-        tag("title", f"{what(span)}, {duration(span.end - span.begin)}"),
+        tag("title", f"{step_label(span)}, {duration(span.end - span.begin)}"),
         class_=f"k-{span.kind}",
         x=x,
         width=width,
@@ -180,7 +180,7 @@ def _path_bar(step: PathStep, scale: Scale, height: int) -> Markup:
     x, width = place(scale, step.begin, step.end)
     name = step.task or NO_TASK
     top, tall = (2, height - 6) if step.kind in WORKING else (9, height - 20)
-    words = f"{name}: {what(step)}, {duration(step.end - step.begin)}"
+    words = f"{name}: {step_label(step)}, {duration(step.end - step.begin)}"
     bar = tag(
         "rect", class_=f"k-{step.kind}", x=x, width=width, y=str(top), height=str(tall), rx="2"
     )

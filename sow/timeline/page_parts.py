@@ -9,7 +9,7 @@ from sow.timeline.markup import Content, Markup, tag
 from sow.timeline.page_tasks import task_row
 from sow.timeline.plots import plots_of
 from sow.timeline.scale import Scale
-from sow.timeline.words import NAMES, NO_TASK, duration, percent, plural, what
+from sow.timeline.words import NAMES, NO_TASK, duration, percent, plural, step_label
 
 FEW_TASKS = 20
 """So many stories are printed whole; of more those that are open."""
@@ -83,7 +83,7 @@ def path_section(report: Report, scale: Scale) -> Iterator[Markup]:
             tag("td", duration(step.end - step.begin), class_="number"),
             tag("td", percent(step.end - step.begin, report.totals.seconds), class_="number"),
             tag("td", step.task or NO_TASK),
-            tag("td", swatch(step.kind), " ", what(step)),
+            tag("td", swatch(step.kind), " ", step_label(step)),
         )
         for step in steps
         if step in longest

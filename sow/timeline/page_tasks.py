@@ -6,7 +6,16 @@ from sow.schema.output.report import LogNote, PathStep, Span, TaskStory
 from sow.timeline.drawing import anchor_of, strip, swatch
 from sow.timeline.markup import Content, Markup, tag
 from sow.timeline.scale import Scale
-from sow.timeline.words import NO_TASK, UNKNOWN, duration, money, plural, status_word, tokens, what
+from sow.timeline.words import (
+    NO_TASK,
+    UNKNOWN,
+    duration,
+    money,
+    plural,
+    status_word,
+    step_label,
+    tokens,
+)
 
 MOST_SPANS = 40
 """Of more stretches of a task's time the longest so many are told."""
@@ -78,7 +87,7 @@ def _spans(spans: Sequence[Span]) -> Markup:
             "tr",
             tag("td", duration(span.begin), class_="number"),
             tag("td", duration(span.end - span.begin), class_="number"),
-            tag("td", swatch(span.kind), " ", what(span)),
+            tag("td", swatch(span.kind), " ", step_label(span)),
             tag("td", _which(span)),
         )
         for span in spans

@@ -17,10 +17,10 @@ from sow.timeline.words import (
     percent,
     plural,
     status_word,
+    step_label,
     title,
     tokens,
     verdict,
-    what,
 )
 
 Paint = Callable[[str, str], str]
@@ -127,7 +127,7 @@ def _path(report: Report, width: int) -> Iterator[str]:
 
 def _step(step: PathStep) -> str:
     took = duration(step.end - step.begin)
-    words = printable(what(step))
+    words = printable(step_label(step))
     return f"  {duration(step.begin):>7} {took:>7}  {_id(step.task):<4} {words}"
 
 

@@ -46,8 +46,8 @@ def percent(part: float, whole: float) -> str:
     return "< 1 %" if share < 1 else f"{share:.0f} %"
 
 
-def what(step: PathStep | Span) -> str:
-    """Return what becomes of a stretch of time, in words."""
+def step_label(step: PathStep | Span) -> str:
+    """Return the name of a stretch of time: what was done, or what was waited for."""
     match step.kind:
         case SpanKind.WORK | SpanKind.REVIEW | SpanKind.STEP | SpanKind.OPEN | SpanKind.PLACING:
             return step.why
