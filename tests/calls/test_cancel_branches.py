@@ -21,7 +21,7 @@ from sow.calls.cancel import (
 from sow.calls.cancel_to_end import EndIsUnverifiable, NotEnded, cancel_to_end, not_ended
 from sow.calls.live_jobs import TaskIsRunning, end_live_job, refuse_while_live
 from sow.calls.wait import Progress
-from sow.cli.cancelling import cancel_tasks
+from sow.cli.cancel import cancel_tasks
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, leases
 from sow.processes import facts

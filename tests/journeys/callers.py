@@ -237,8 +237,8 @@ def cancelled_without_a_word(site: Site, task: str = "010") -> None:
     program = f"""
 import os, sys
 from sow.__main__ import main
-from sow.cli import cancelling
-cancelling._show = lambda *_, **__: os._exit(9)
+from sow.cli import cancel
+cancel._show = lambda *_, **__: os._exit(9)
 sys.argv = ["sow", "agent", "cancel", "{task}"]
 main()
 """

@@ -1,4 +1,4 @@
-"""`sow task import`: many tasks by one file."""
+"""`sow task import` and `sow task export`: many tasks in one file."""
 
 import time
 from collections import Counter
@@ -16,11 +16,15 @@ from sow.config.checks import checks_of, read_repository
 from sow.paths import Workspace
 from sow.schema.output.tasks import ImportedTask
 from sow.schema.task import MOST_PRIORITY
+from sow.schema.task_entry import FIELDS
 from sow.state.bulk.entries import STDIN, read_entries, with_priority
+from sow.state.bulk.exporting import entries_of
 from sow.state.bulk.importing import import_tasks
 from sow.state.bulk.plan import Known, Planned
 from sow.state.projects import read_project
+from sow.state.tasks import all_places, read_task_at
 from sow.terminal_text import printable
+from sow.yamlfile.rendering import render_entries
 
 
 @click.command("import")
@@ -107,3 +111,22 @@ def _print(planned: Sequence[Planned]) -> None:
     count = Counter(map(_result, planned))
     words = {"added": "added", "changed": "changed", "unchanged": "unchanged", "kept": "left"}
     click.echo(", ".join(f"{count[word]} {shown}" for word, shown in words.items() if count[word]))
+
+
+@click.command()
+@json_option
+def export(as_json: bool) -> None:
+    """Print the tasks of the project as YAML, or with --json as an object a line.
+
+    `sow task import` reads both. An unchanged file changes nothing.
+    """
+    entries = entries_of([(place, read_task_at(place)) for place in all_places(here())])
+    if as_json:
+        echo_json_lines(entries)
+        return
+    present = [{name: getattr(entry, name) for name in FIELDS} for entry in entries]
+    plain = [{name: value for name, value in each.items() if value is not None} for each in present]
+    if plain:
+        click.echo(render_entries(plain), nl=False)
+    else:
+        click.echo("No tasks. Add one: sow task add NAME --agent implementer", err=True)

@@ -1,4 +1,4 @@
-"""Cancelling from the command line, by task or by job: ask, wait for the end, say how it went."""
+"""`sow agent cancel` and `sow job cancel`: end jobs, by their tasks or their numbers."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -10,9 +10,14 @@ from sow.calls.batch_cancel import cancel_batch
 from sow.calls.caller import Caller
 from sow.calls.cancel import Cancelled, NothingToCancel, TooLate, job_to_cancel
 from sow.calls.cancel_to_end import cancel_to_end, not_ended
+from sow.cli import completing
+from sow.cli.arguments import all_or_named
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
 from sow.cli.failure import for_each
-from sow.cli.output import echo_json, shown_state
+from sow.cli.job_record import find_job
+from sow.cli.output import echo_json, json_option, shown_state
+from sow.cli.task_options import ids_option
+from sow.cli.this_caller import this_caller
 from sow.errors import ExitCode
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import batches, jobs, waiters
@@ -24,16 +29,16 @@ from sow.schema.kinds import kind_of
 from sow.schema.output.jobs import Cancelled as CancelledView
 from sow.state.projects import read_project
 
-keep_children_option = click.option(
+_keep_children_option = click.option(
     "--keep-children", is_flag=True, help="Do not cancel the jobs that its agent has queued."
 )
 
-with_batches_option = click.option(
+_with_batches_option = click.option(
     "--with-batches", is_flag=True, help="Cancel the batches that its agent has started, too."
 )
 
 
-def cancel_and_wait(
+def _cancel_and_wait(
     caller: Caller,
     find: Callable[[Database], Job],
     *,
@@ -76,7 +81,7 @@ def cancel_and_wait(
     return int(ExitCode.OK)
 
 
-def cancel_tasks(
+def _cancel_tasks(
     caller: Caller,
     task_ids: Sequence[TaskId],
     *,
@@ -94,7 +99,7 @@ def cancel_tasks(
     def cancel(task_id: TaskId) -> int:
         if _newest(caller, task_id) in ended:
             return int(ExitCode.OK)
-        return cancel_and_wait(
+        return _cancel_and_wait(
             caller,
             lambda database: job_to_cancel(caller, database, task_id),
             keep_children=keep_children,
@@ -165,3 +170,61 @@ def _view(caller: Caller, database: Database, cancelled: Cancelled) -> Cancelled
         for some in (cancelled.children, cancelled.kept)
     )
     return cancelled_view(job, jobs.attempts(database, job.id), children, kept)
+
+
+@click.command()
+@click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=completing.tasks)
+@ids_option
+@click.option(
+    "--all",
+    "all_live",
+    is_flag=True,
+    help="Every task of the project with a live job, and the project itself.",
+)
+@_keep_children_option
+@_with_batches_option
+@json_option
+def cancel_agent(
+    tasks: tuple[str, ...],
+    task_options: tuple[str, ...],
+    all_live: bool,
+    keep_children: bool,
+    with_batches: bool,
+    as_json: bool,
+) -> int:
+    """End the job of each TASK: at once if it waits, with its whole process tree if it runs.
+
+    Waits up to a minute for each to end. The task is left paused, or as it
+    was if the agent never ran. The jobs that its agent has queued are ended
+    with it, and theirs, each named; not a session that somebody has open on
+    a terminal. A batch that it has made goes on, unless --with-batches ends it. Exit 0 when all are
+    cancelled, 4 when there is nothing to cancel or the agent has reported.
+    """
+    caller = this_caller()
+    task_ids = all_or_named(caller, tasks, task_options, all_live=all_live, and_project=True)
+    return _cancel_tasks(
+        caller, task_ids, keep_children=keep_children, with_batches=with_batches, as_json=as_json
+    )
+
+
+@click.command()
+@click.argument("job_id", metavar="JOB", shell_complete=completing.active_jobs)
+@_keep_children_option
+@_with_batches_option
+@json_option
+def cancel_job(job_id: str, keep_children: bool, with_batches: bool, as_json: bool) -> int:
+    """End JOB: at once if it waits, with its whole process tree if it runs.
+
+    Waits up to a minute for its end. The same as `sow agent cancel`, for a
+    job by its number; also for one of a project that is not checked out,
+    whose task is given back when it is.
+    Exit 0 when it is cancelled, 4 when it has ended or its agent has reported.
+    """
+    caller = this_caller()
+    return _cancel_and_wait(
+        caller,
+        lambda database: find_job(database, job_id),
+        keep_children=keep_children,
+        with_batches=with_batches,
+        as_json=as_json,
+    )
