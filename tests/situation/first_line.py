@@ -22,7 +22,15 @@ from sow.jobs import jobs
 BLANK = re.compile(r"<[^<>]+>")
 PERSON = "# a person has to, in a terminal: "
 OVER = "is finished: commit "
-JOBS = ("agent spawn", "agent resume", "agent answer", "agent review", "project check", "batch run")
+JOBS = (
+    "agent spawn",
+    "agent resume",
+    "agent answer",
+    "agent review",
+    "project check",
+    "batch run",
+    "task check",
+)
 REFUSED = (2, 3, 4, 5, 6)
 """The exit codes of a command that was refused, or could not be carried out."""
 AT_TERMINAL = (
