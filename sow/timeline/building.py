@@ -27,7 +27,7 @@ def report_of(facts: Facts) -> Report:
     runs, lanes = _runs(facts, zero)
     tasks = stories_of(facts, zero)
     path = critical_path(tasks)
-    is_live = any(not job.state.is_final for job in facts.past.jobs)
+    is_live = any(not job.state.is_final for job in facts.records.jobs)
     last = max([0.0, *(task.end for task in tasks), *(run.end for run in runs)])
     return Report(
         project=facts.project_id,
@@ -36,7 +36,7 @@ def report_of(facts: Facts) -> Report:
         batch_name=facts.batch.name if facts.batch is not None else "",
         made_at=format_time(facts.now),
         began_at=format_time(zero),
-        ended_at=None if is_live or not facts.past.jobs else format_time(zero + last),
+        ended_at=None if is_live or not facts.records.jobs else format_time(zero + last),
         totals=_totals(facts, tasks, runs, lanes, _lengths(path), last),
         critical_path=path,
         lanes=lanes,
@@ -55,7 +55,7 @@ def _runs(facts: Facts, zero: float) -> tuple[tuple[Run, ...], tuple[Lane, ...]]
     placed, workers = lanes_of(bars)
     times = {bar.key: (bar.begin, bar.end) for bar in bars}
     runs = [
-        _run(job, attempt, placed[key], times[key], zero, facts.past.costs.get(key))
+        _run(job, attempt, placed[key], times[key], zero, facts.records.costs.get(key))
         for job, attempt in _attempts(facts)
         if (key := (int(job.id), attempt.number)) in placed
     ]
@@ -70,8 +70,8 @@ def _runs(facts: Facts, zero: float) -> tuple[tuple[Run, ...], tuple[Lane, ...]]
 
 
 def _attempts(facts: Facts) -> Iterable[tuple[Job, Attempt]]:
-    for job in facts.past.jobs:
-        for attempt in facts.past.attempts.get(job.id, ()):
+    for job in facts.records.jobs:
+        for attempt in facts.records.attempts.get(job.id, ()):
             yield job, attempt
 
 
@@ -122,13 +122,13 @@ def _totals(
                 waited[kind] += seconds
     retries: Counter[str] = Counter()
     denied: Counter[str] = Counter()
-    for job in facts.past.jobs:
-        retries.update(retries_of(facts.past.attempts.get(job.id, ())))
+    for job in facts.records.jobs:
+        retries.update(retries_of(facts.records.attempts.get(job.id, ())))
         denied.update(set(job.denied_tools))
     return Totals(
         tasks=sum(1 for task in tasks if task.task),
         by_status=dict(Counter(task.status or UNKNOWN for task in tasks if task.task)),
-        jobs=len(facts.past.jobs),
+        jobs=len(facts.records.jobs),
         attempts=len(runs),
         failed_attempts=sum(run.outcome == "failed" for run in runs),
         retries_by_cause=dict(retries.most_common()),
@@ -138,7 +138,7 @@ def _totals(
         waited_seconds=_rounded(waited),
         path_seconds=path,
         unlimited_seconds=round(longest_chain(tasks), 3),
-        used=used_or_none(facts.past.total),
+        used=used_or_none(facts.records.total),
         denials_by_tool=dict(denied.most_common()),
     )
 
@@ -158,8 +158,8 @@ def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
 
 def _notes(facts: Facts) -> tuple[str, ...]:
     notes = list(facts.notes)
-    if facts.past.left_out:
+    if facts.records.left_out:
         notes.append(
-            f"{facts.past.left_out} older jobs are on record besides; these are the newest."
+            f"{facts.records.left_out} older jobs are on record besides; these are the newest."
         )
     return tuple(notes)

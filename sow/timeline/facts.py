@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from sow.ids import ProjectId
-from sow.jobs.past import Past
+from sow.jobs.report_queries import JobRecords
 from sow.schema.batch import Batch
 from sow.schema.output.report import LogNote
 from sow.schema.task import Task
@@ -30,7 +30,7 @@ class Facts(Struct, frozen=True):
     """When each batch of the project was made."""
     tasks: Sequence[Task]
     """Those that can be read; the others are known by their jobs alone."""
-    past: Past
+    records: JobRecords
     logs: Mapping[str, Log]
     stats: Mapping[str, str]
     """What each task has changed, a line for each file, as far as that is known."""

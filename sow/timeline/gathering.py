@@ -9,8 +9,8 @@ from sow.errors import SowError
 from sow.files import NotAFile
 from sow.jobs import batches
 from sow.jobs.database import Database
-from sow.jobs.past import Past, read_past
 from sow.jobs.records import DamagedRecord
+from sow.jobs.report_queries import JobRecords, read_records
 from sow.paths import Workspace
 from sow.schema.batch import Batch
 from sow.schema.output.report import LogNote
@@ -27,7 +27,7 @@ LONGEST_TEXT = 2000
 """Of a longer text, in characters, the beginning is told."""
 MOST_TEXT = 2_000_000
 """When so many characters of logs were told, the other tasks' entries are told without text."""
-NOTHING = Past(jobs=(), attempts={}, changes=(), used={}, costs={}, total=None, left_out=0)
+NOTHING = JobRecords(jobs=(), attempts={}, changes=(), used={}, costs={}, total=None, left_out=0)
 
 
 def gather(
@@ -44,11 +44,11 @@ def gather(
     def tell(error: DamagedRecord) -> None:
         notes.append(error.message)
 
-    past, items, made = NOTHING, frozenset[str](), dict[int, float]()
+    found, items, made = NOTHING, frozenset[str](), dict[int, float]()
     if database is not None:
         made = batches.beginnings(database, shown.id)
         number = batch.id if batch is not None else None
-        past = read_past(database, shown.id, number, now=now, on_damaged=tell)
+        found = read_records(database, shown.id, number, now=now, on_damaged=tell)
         if batch is not None:
             items = frozenset(item.task_id for item in batches.items_of(database, batch.id))
     notes += [fault.message for fault in shown.faults]
@@ -60,7 +60,7 @@ def gather(
         items=items,
         batches=made,
         tasks=shown.tasks,
-        past=past,
+        records=found,
         logs=_logs(shown.places, [task.id for task in wanted], notes),
         stats=_stats(workspace, shown, wanted, notes),
         notes=tuple(dict.fromkeys(notes)),

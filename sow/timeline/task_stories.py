@@ -44,15 +44,15 @@ class _Known:
         self.facts = facts
         self.tasks = {task.id: task for task in facts.tasks}
         self.jobs: dict[str, list[Job]] = defaultdict(list)
-        for job in facts.past.jobs:
+        for job in facts.records.jobs:
             for task in job.tasks or ("",):
                 self.jobs[task].append(job)
         own: dict[JobId, list[Change]] = defaultdict(list)
         self.statuses: dict[str, list[Change]] = defaultdict(list)
         items: dict[str, list[Change]] = defaultdict(list)
         paused: dict[int | None, list[Change]] = defaultdict(list)
-        first_of = {job.id: job.task_id for job in facts.past.jobs}
-        for change in facts.past.changes:
+        first_of = {job.id: job.task_id for job in facts.records.jobs}
+        for change in facts.records.changes:
             if change.kind == ChangeKind.STATUS:
                 self.statuses[change.task].append(change)
             elif change.kind == ChangeKind.ITEM:
@@ -61,10 +61,10 @@ class _Known:
                 paused[change.batch].append(change)
             elif change.job is not None and first_of.get(change.job) == change.task:
                 own[change.job].append(change)
-        self.turns = {job.id: turns_of(job, own[job.id]) for job in facts.past.jobs}
+        self.turns = {job.id: turns_of(job, own[job.id]) for job in facts.records.jobs}
         self.of_items = {task: list(item_waits(own)) for task, own in items.items()}
         self.of_batches = {number: list(batch_waits(own)) for number, own in paused.items()}
-        self.is_live = any(not job.state.is_final for job in facts.past.jobs)
+        self.is_live = any(not job.state.is_final for job in facts.records.jobs)
         self.busy = _busy(facts)
 
     def ended_at(self, task: str) -> float | None:
@@ -90,9 +90,9 @@ class _Known:
 
 def beginning(facts: Facts) -> float:
     """Return the first moment of all, in seconds since the epoch."""
-    moments = [job.created_at for job in facts.past.jobs]
-    moments += [change.at for change in facts.past.changes if change.kind == ChangeKind.PLACED]
-    used = {job.batch for job in facts.past.jobs}
+    moments = [job.created_at for job in facts.records.jobs]
+    moments += [change.at for change in facts.records.changes if change.kind == ChangeKind.PLACED]
+    used = {job.batch for job in facts.records.jobs}
     moments += [at for number, at in facts.batches.items() if number in used]
     return max(min(moments, default=facts.now), 0.0)
 
@@ -111,14 +111,14 @@ def stories_of(facts: Facts, zero: float) -> tuple[TaskStory, ...]:
 def _story(known: _Known, task_id: str, zero: float) -> TaskStory:
     facts, task = known.facts, known.tasks.get(task_id)
     jobs = known.jobs.get(task_id, [])
-    attempts = [each for job in jobs for each in facts.past.attempts.get(job.id, ())]
+    attempts = [each for job in jobs for each in facts.records.attempts.get(job.id, ())]
     spans = tuple(as_span(stay, zero) for stay in _time_of(known, task_id, jobs))
     seconds: dict[str, float] = {}
     for span in spans:
         seconds[span.kind] = round(seconds.get(span.kind, 0.0) + span.end - span.begin, 3)
     retries: Counter[str] = Counter()
     for job in jobs:
-        retries.update(retries_of(facts.past.attempts.get(job.id, ())))
+        retries.update(retries_of(facts.records.attempts.get(job.id, ())))
     log = facts.logs.get(task_id, Log())
     return TaskStory(
         task=task_id,
@@ -138,7 +138,7 @@ def _story(known: _Known, task_id: str, zero: float) -> TaskStory:
         end=spans[-1].end if spans else 0.0,
         spans=spans,
         seconds_in=seconds,
-        used=used_or_none(facts.past.used.get(task_id)),
+        used=used_or_none(facts.records.used.get(task_id)),
         denied_tools=tuple(sorted({tool for job in jobs for tool in job.denied_tools})),
         faults=tuple(_faults(facts, jobs)),
         diff_stat=facts.stats.get(task_id),
@@ -154,7 +154,7 @@ def _time_of(known: _Known, task_id: str, jobs: Sequence[Job]) -> Sequence[Stay]
         _with_reason(stay, known.busy)
         for job in jobs
         for stay in job_stays(
-            job, known.turns[job.id], facts.past.attempts.get(job.id, ()), now=facts.now
+            job, known.turns[job.id], facts.records.attempts.get(job.id, ()), now=facts.now
         )
     ]
     if not stays:
@@ -245,7 +245,7 @@ def _busy(facts: Facts) -> list[tuple[float, float]]:
     """Return the stretches in which any attempt ran, in order, apart from each other."""
     runs = sorted(
         (each.started_at or each.created_at, each.ended_at or facts.now)
-        for several in facts.past.attempts.values()
+        for several in facts.records.attempts.values()
         for each in several
     )
     merged: list[tuple[float, float]] = []
@@ -282,7 +282,7 @@ def _faults(facts: Facts, jobs: Sequence[Job]) -> list[str]:
     """Return why attempts went wrong, the last few of them."""
     found = []
     for job in jobs:
-        for attempt in facts.past.attempts.get(job.id, ()):
+        for attempt in facts.records.attempts.get(job.id, ()):
             if outcome_of(job, attempt) == FAILED:
                 reason = printable(attempt.reason.strip().partition("\n")[0])[:LONGEST_FAULT]
                 words = f"job {job.id}, attempt {attempt.number}: {attempt.cause or 'unknown'}"

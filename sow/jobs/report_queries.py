@@ -1,4 +1,4 @@
-"""What is on record of a project's or a batch's jobs, read at once for whoever tells of it.
+"""The queries of a report: the records of the jobs of a project or a batch, read at once.
 
 Owns the SQL of these rows. Reads only; a damaged row hides no other.
 """
@@ -18,8 +18,8 @@ from sow.schema.job import Attempt, Job
 from sow.schema.spending import Used
 
 MOST_JOBS = 5000
-"""Of more than so many jobs only the newest are told of."""
-TOLD = records.among(
+"""A report shows at most this many jobs: the newest."""
+OF_TIMELINE = records.among(
     "kind",
     (
         *(ChangeKind(word) for word in ("placed", "queued", "running", "backoff", "parked")),
@@ -33,7 +33,7 @@ OF_NO_JOB = records.among("kind", OF_TASKS)
 Tell = Callable[[DamagedRecord], None]
 
 
-class Past(Struct, frozen=True):
+class JobRecords(Struct, frozen=True):
     """The records of some jobs."""
 
     jobs: Sequence[Job]
@@ -50,14 +50,14 @@ class Past(Struct, frozen=True):
     """How many older jobs are on record besides."""
 
 
-def read_past(
+def read_records(
     database: Database,
     project_id: ProjectId,
     batch_id: BatchId | None,
     *,
     now: float,
     on_damaged: Tell,
-) -> Past:
+) -> JobRecords:
     """Return what is on record of a project's jobs, or of a batch's.
 
     No lock is taken: what is written meanwhile is told in part, as anything that still runs is.
@@ -74,7 +74,7 @@ def read_past(
         values,
     )
     changed = database.rows(
-        f"select * from change where project = :project and {TOLD}"  # noqa: S608
+        f"select * from change where project = :project and {OF_TIMELINE}"  # noqa: S608
         f" and ({OF_NO_JOB} or job in ({chosen})) order by seq",
         values,
     )
@@ -82,7 +82,7 @@ def read_past(
     attempts: dict[JobId, list[Attempt]] = defaultdict(list)
     for attempt in records.readable(tries, Attempt, on_damaged):
         attempts[attempt.job_id].append(attempt)
-    return Past(
+    return JobRecords(
         jobs=records.readable(rows, Job, on_damaged),
         attempts=attempts,
         changes=list(_changes(changed, on_damaged)),
