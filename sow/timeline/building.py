@@ -10,10 +10,10 @@ from sow.clock import format_time
 from sow.schema.job import Attempt, Job
 from sow.schema.output.report import WORKING, Lane, PathStep, Report, Run, TaskStory, Totals
 from sow.timeline.critical_path import critical_path
-from sow.timeline.facts import Facts
 from sow.timeline.lanes import Bar, lanes_of
 from sow.timeline.longest_chain import longest_chain
 from sow.timeline.outcomes import outcome_of, retries_of
+from sow.timeline.report_facts import Facts
 from sow.timeline.task_stories import beginning, stories_of
 from sow.timeline.used import used_or_none
 from sow.timeline.words import UNKNOWN

@@ -18,7 +18,7 @@ from sow.schema.task import Task
 from sow.state.places import TaskPlace
 from sow.state.task_log import read_entries
 from sow.timeline.changed_files import stats_of
-from sow.timeline.facts import Facts, Log
+from sow.timeline.report_facts import Facts, Log
 from sow.timeline.shown_project import ShownProject
 
 MOST_ENTRIES = 30
