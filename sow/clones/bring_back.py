@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from sow.clones.facts import CloneFacts
+from sow.clones.clone_facts import CloneFacts
 from sow.clones.large_files import bring_large_files
 from sow.clones.own_locks import locks_of_branch, own_locks
 from sow.clones.place import refuse_branch_in_the_way

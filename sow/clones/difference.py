@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from sow.clones.brought_otherwise import project_side
-from sow.clones.facts import CloneFacts
+from sow.clones.clone_facts import CloneFacts
 from sow.clones.steering import steering_files
 from sow.git.merge_tree import merge_trees
 from sow.git.run import LONG_SECONDS

@@ -11,7 +11,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from sow.clones.facts import CloneFacts
+from sow.clones.clone_facts import CloneFacts
 from sow.git.inert_refs import UnsafeClone
 from sow.git.private_view import real_git_dir
 from sow.git.repository import Repository

@@ -7,7 +7,7 @@ branch has it.
 from collections.abc import Sequence
 from shlex import quote
 
-from sow.clones.facts import CloneFacts
+from sow.clones.clone_facts import CloneFacts
 from sow.terminal_text import printable
 
 SHOWN = 12

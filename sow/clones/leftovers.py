@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sow.clones.facts import CloneFacts
+from sow.clones.clone_facts import CloneFacts
 from sow.clones.steps import no_step
 from sow.clones.unsolved import unsolved_paths
 from sow.clones.update import UNFINISHED, finish_update

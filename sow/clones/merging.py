@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from sow.clones.brought_otherwise import is_brought_otherwise, project_side
-from sow.clones.facts import CloneFacts
+from sow.clones.clone_facts import CloneFacts
 from sow.clones.merge_marks import mark_lines, marks_since
 from sow.clones.rebasing import Series, rebase
 from sow.files.scratch import scratch_folder

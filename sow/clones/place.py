@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import UNSET, Struct
 
-from sow.clones.facts import CloneFacts
+from sow.clones.clone_facts import CloneFacts
 from sow.clones.record import CloneRecord, noted_clone
 from sow.config.clones import CloneSettings
 from sow.errors import ConfigurationError, StateError

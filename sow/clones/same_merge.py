@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from sow.clones.brought_otherwise import project_side
-from sow.clones.facts import CloneFacts
+from sow.clones.clone_facts import CloneFacts
 from sow.files.scratch import scratch_folder
 from sow.git.identity import identity_of
 from sow.git.merge_tree import merge_trees, with_paths_of

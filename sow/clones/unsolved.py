@@ -1,7 +1,7 @@
 """Which conflicts of a merge that is under way in a clone nobody has solved yet."""
 
 from sow.clones.brought_otherwise import project_side
-from sow.clones.facts import CloneFacts
+from sow.clones.clone_facts import CloneFacts
 from sow.git.merge_tree import merge_trees
 from sow.git.view import View
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from sow.clones.facts import CloneFacts
+from sow.clones.clone_facts import CloneFacts
 from sow.clones.gitlinks import files_in_empty_links, gitlinks
 from sow.clones.staged import staged_versions
 from sow.files.scratch import scratch_folder

@@ -9,7 +9,7 @@ from pathlib import Path
 from shutil import copytree, rmtree
 from tempfile import mkdtemp
 
-from sow.clones.facts import CloneFacts
+from sow.clones.clone_facts import CloneFacts
 from sow.clones.main_checkout import main_checkout
 from sow.config.clones import CloneSettings
 from sow.git.repository import Repository, repository_of

@@ -7,8 +7,8 @@ from clones.clone_site import add_clone, make_hostile, make_site, plain, traces
 from msgspec import structs
 
 from sow.clones.bring_back import bring_back
+from sow.clones.clone_facts import CloneFacts
 from sow.clones.difference import difference, patch_of, stat_of, working_tree_files
-from sow.clones.facts import CloneFacts
 from sow.clones.steering import steering_files
 from sow.git.private_view import private_view
 from sow.git.view import view_of

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from sow.clones.facts import CloneFacts
+from sow.clones.clone_facts import CloneFacts
 from sow.clones.work_tree import work_tree
 from sow.git.git_errors import GitMissing, GitRefused, NoRepository
 from sow.git.inert_refs import UnsafeClone, read_head, read_ref
