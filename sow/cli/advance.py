@@ -10,8 +10,8 @@ from sow.cli.arguments import working_folder
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json, echo_json_lines, json_option
 from sow.errors import StateError, UsageError
-from sow.lifecycle.facts import Facts
 from sow.lifecycle.guards import PLAN_APPROVED
+from sow.lifecycle.lifecycle_facts import Facts
 from sow.lifecycle.machine import (
     Refusal,
     awaited_event,

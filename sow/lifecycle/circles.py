@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sow.lifecycle.facts import TaskFacts
+from sow.lifecycle.lifecycle_facts import TaskFacts
 from sow.lifecycle.remedy import Remedy
 
 

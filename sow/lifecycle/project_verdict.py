@@ -6,7 +6,7 @@ review came to no verdict may come to none the next time as well.
 
 from collections.abc import Sequence
 
-from sow.lifecycle.facts import Facts
+from sow.lifecycle.lifecycle_facts import Facts
 from sow.lifecycle.remedy import Remedy
 
 REVIEW = "sow agent review --project"

@@ -7,7 +7,7 @@ is right as long as the facts are; what a job is at, or a batch drives, has none
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from sow.lifecycle.circles import in_circles
-from sow.lifecycle.facts import TaskFacts
+from sow.lifecycle.lifecycle_facts import TaskFacts
 from sow.lifecycle.merge_ways import (
     MOST_NAMED,
     RED,

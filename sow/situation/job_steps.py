@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sow.lifecycle import guards, task_ways
-from sow.lifecycle.facts import Facts
+from sow.lifecycle.lifecycle_facts import Facts
 from sow.lifecycle.project_verdict import REVIEW
 from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.remedy import WAY_TO_PLAN, Remedy

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from sow.ids import TaskId
 from sow.lifecycle import guards, merge_ways, task_ways
-from sow.lifecycle.facts import Facts
+from sow.lifecycle.lifecycle_facts import Facts
 from sow.lifecycle.machine import Refusal, awaited_event, obvious_event, refusals
 from sow.lifecycle.project_verdict import REVIEW
 from sow.lifecycle.refusal_steps import renamed_branch

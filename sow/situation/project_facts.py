@@ -14,7 +14,7 @@ from sow.config.configuration import Configuration
 from sow.config.origin import REPOSITORY
 from sow.errors import SowError
 from sow.ids import TaskId
-from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
+from sow.lifecycle.lifecycle_facts import DocumentFacts, Facts, TaskFacts
 from sow.lifecycle.stages import WHOLE_PHASE, ProjectType
 from sow.paths import Workspace
 from sow.schema.config import ApproveRule

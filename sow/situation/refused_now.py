@@ -10,7 +10,7 @@ from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.errors import SowError
 from sow.ids import TaskId
-from sow.lifecycle.facts import Facts
+from sow.lifecycle.lifecycle_facts import Facts
 from sow.lifecycle.merge_ways import can_be_merged
 from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.remedy import Remedy

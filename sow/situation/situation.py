@@ -11,7 +11,7 @@ from msgspec import Struct
 from sow.config.configuration import Configuration
 from sow.errors import SowError
 from sow.ids import JobId, TaskId
-from sow.lifecycle.facts import Facts
+from sow.lifecycle.lifecycle_facts import Facts
 from sow.paths import Workspace
 from sow.schema.project import Project
 from sow.schema.task import Task

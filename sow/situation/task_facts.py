@@ -13,7 +13,7 @@ from msgspec import UNSET, structs
 
 from sow.config.configuration import Configuration
 from sow.ids import TaskId
-from sow.lifecycle.facts import TaskFacts
+from sow.lifecycle.lifecycle_facts import TaskFacts
 from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.stages import ProjectType
 from sow.paths import Workspace

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from sow.ids import TaskId
 from sow.lifecycle import guards, task_ways
-from sow.lifecycle.facts import Facts, TaskFacts
+from sow.lifecycle.lifecycle_facts import Facts, TaskFacts
 from sow.lifecycle.machine import awaited_event, refusals
 from sow.schema.causes import Cause
 from sow.schema.output.situation import Wait

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from msgspec import UNSET
 
 from sow.lifecycle import guards
-from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
+from sow.lifecycle.lifecycle_facts import DocumentFacts, Facts, TaskFacts
 from sow.lifecycle.machine import lifecycle_of, refusals
 from sow.lifecycle.stages import COMPLETED, WHOLE_PHASE
 from sow.lifecycle.types import Event

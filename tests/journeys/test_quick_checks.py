@@ -9,7 +9,7 @@ from journeys.site import Site
 from journeys.staff import shell_executor
 from journeys.zero_context import Newcomer, run_to_its_end
 
-from sow.lifecycle.facts import TaskFacts
+from sow.lifecycle.lifecycle_facts import TaskFacts
 from sow.lifecycle.task_ways import ways_on
 
 AUTHOR = """

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
+from sow.lifecycle.lifecycle_facts import DocumentFacts, Facts, TaskFacts
 from sow.lifecycle.machine import find_event, obvious_event, refusals
 from sow.lifecycle.types import Effect
 

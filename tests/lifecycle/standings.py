@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
+from sow.lifecycle.lifecycle_facts import DocumentFacts, Facts, TaskFacts
 from sow.lifecycle.stages import ProjectType
 from sow.lifecycle.types import LIFECYCLES
 

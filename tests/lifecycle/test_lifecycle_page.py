@@ -12,8 +12,8 @@ from repository.command_tree import COMMANDS
 
 from sow.cli import project
 from sow.lifecycle import guards
-from sow.lifecycle.facts import DocumentFacts, Facts, TaskFacts
 from sow.lifecycle.guards import Guard
+from sow.lifecycle.lifecycle_facts import DocumentFacts, Facts, TaskFacts
 from sow.lifecycle.stages import ProjectType, type_of_branch
 from sow.lifecycle.types import LIFECYCLES
 
