@@ -10,7 +10,7 @@ from sow.cli.config_places import workspace_here
 from sow.cli.findings import echo_findings, finding_record
 from sow.cli.output import echo_json, json_option
 from sow.findings import Level, count
-from sow.install.standing import examine_installed
+from sow.install.installed_findings import examine_installed
 
 
 @click.command()

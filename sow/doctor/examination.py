@@ -18,7 +18,7 @@ from sow.doctor.references import examine_references
 from sow.doctor.state import examine_state
 from sow.errors import QueueError
 from sow.findings import Finding, Level
-from sow.install.standing import examine_installed
+from sow.install.installed_findings import examine_installed
 from sow.paths import Workspace, display_path, user_config_path
 
 
