@@ -14,6 +14,7 @@ from sow.agents.roles import AGENTS
 from sow.files import NotAFile, read_inside
 from sow.paths import Workspace
 from sow.validation.archives import archive_defects
+from sow.validation.completion_defects import completion_defects
 from sow.validation.conflicts import (
     Added,
     Marked,
@@ -32,7 +33,6 @@ from sow.validation.records import record_defects
 from sow.validation.references import reference_defects
 from sow.validation.relations import relation_defects
 from sow.validation.same_ids import Pair, pairs_of, same_id_defects
-from sow.validation.standing import standing_defects
 from sow.validation.tree import Tree
 
 TEXT_LIMIT = 1 << 20
@@ -84,7 +84,7 @@ def _look(workspace: Workspace, user_config: Path, hold: Hold) -> Examined:
         found += relation_defects(project, roles, known_checks(workspace))
         found += same_id_defects(project, added, pairs)
         found += record_defects(workspace, project)
-        found += standing_defects(workspace, project)
+        found += completion_defects(workspace, project)
     for each in [*([project] if project is not None else []), *tree.archives]:
         for folder in (each.folder, *(task.folder for task in each.tasks)):
             with hold(folder):

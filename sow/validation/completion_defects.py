@@ -38,7 +38,7 @@ ASKED_OF_FILES = frozenset(
 """The guards that need nothing but the files of `.sow`."""
 
 
-def standing_defects(workspace: Workspace, tree: ProjectTree) -> Iterator[Defect]:
+def completion_defects(workspace: Workspace, tree: ProjectTree) -> Iterator[Defect]:
     """Yield what a completed project lacks. Nothing where a task of it cannot be read."""
     state = tree.state
     if state is None or state.content.standing != COMPLETED:
