@@ -11,7 +11,7 @@ from sow.cli.refs_words import name_of_commit, reference_view
 from sow.refs.cache import cached
 from sow.refs.index import read_index, references_named
 from sow.refs.linking import look
-from sow.refs.standing import Compared, Standing, commit_of, compare
+from sow.refs.reference_status import Compared, ReferenceStatus, commit_of, compare
 from sow.schema.output.references import ReferenceStanding, ReferenceView
 from sow.terminal_text import printable
 
@@ -89,11 +89,11 @@ def _view(compared: Compared) -> ReferenceStanding:
 def _words(compared: Compared) -> str:
     words = f"{compared.reference.id}: {compared.words}"
     match compared.standing:
-        case Standing.BEHIND | Standing.AHEAD | Standing.DIVERGED:
+        case ReferenceStatus.BEHIND | ReferenceStatus.AHEAD | ReferenceStatus.DIVERGED:
             return f"{words} (sow refs update {compared.reference.id})"
-        case Standing.MISSING:
+        case ReferenceStatus.MISSING:
             return f"{words} (sow refs init)"
-        case Standing.UNREACHABLE:
+        case ReferenceStatus.UNREACHABLE:
             return f"{words}: {printable(compared.reason)}"
         case _:
             return words

@@ -10,7 +10,7 @@ from sow.paths import Workspace
 from sow.refs.cache import cached
 from sow.refs.exporting import facts_of
 from sow.refs.linking import Found
-from sow.refs.standing import commit_of
+from sow.refs.reference_status import commit_of
 from sow.refs.updating import Deed, Updated
 from sow.schema.output.references import ReferenceUpdated
 from sow.schema.references import Reference

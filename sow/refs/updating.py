@@ -24,9 +24,9 @@ from sow.refs.folder import locked_refs, refuse_foreign
 from sow.refs.index import read_index, reference_named
 from sow.refs.linking import MakeLink, Presence, look, make_link, sweep_drafts
 from sow.refs.record import read_record
+from sow.refs.reference_status import Compared, ReferenceStatus, commit_of, from_distance
 from sow.refs.refs_errors import LinkPlaceTaken, NoSuchFolder, ReferenceChanged, Unreachable
 from sow.refs.repository import Tip, distance, is_kept, repository_in
-from sow.refs.standing import Compared, Standing, commit_of, from_distance
 from sow.schema.references import Reference
 
 
@@ -141,7 +141,7 @@ def _finish(
     elif compared is None:
         deed = Deed.STOOD
     else:
-        deed = Deed.UPDATED if compared.standing is Standing.BEHIND else Deed.RESET
+        deed = Deed.UPDATED if compared.standing is ReferenceStatus.BEHIND else Deed.RESET
     words = compared.words if compared is not None else ""
     return Updated(reference, deed, before, brought, is_copy, words)
 

@@ -1,4 +1,4 @@
-"""How a reference stands: what is linked here, and where its remote is.
+"""The status of a reference: what is linked here, and where its remote is.
 
 Owns the comparison. The remote is really asked, and commits are counted, not times compared.
 """
@@ -20,8 +20,8 @@ LOOK_SECONDS = 120.0
 """How long a look waits for another process that fetches the same repository."""
 
 
-class Standing(StrEnum):
-    """How a reference stands against its remote."""
+class ReferenceStatus(StrEnum):
+    """The status of a reference against its remote."""
 
     CURRENT = "current"
     BEHIND = "behind"
@@ -39,7 +39,7 @@ class Compared(Struct, frozen=True):
     """A reference held against its remote."""
 
     reference: Reference
-    standing: Standing
+    standing: ReferenceStatus
     commit: str | None = None
     """What is linked here."""
     remote: str | None = None
@@ -50,13 +50,13 @@ class Compared(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """How it stands, in words."""
+        """The status in words."""
         match self.standing:
-            case Standing.BEHIND:
+            case ReferenceStatus.BEHIND:
                 return f"behind by {self.behind}"
-            case Standing.AHEAD:
+            case ReferenceStatus.AHEAD:
                 return f"ahead by {self.ahead}"
-            case Standing.DIVERGED if self.ahead or self.behind:
+            case ReferenceStatus.DIVERGED if self.ahead or self.behind:
                 return f"diverged: {self.ahead} here, {self.behind} there"
             case _:
                 return self.standing.value
@@ -72,25 +72,25 @@ def compare(workspace: Workspace, reference: Reference, *, now: float) -> Compar
     place = cached(reference.source)
     found = look(workspace, reference, place)
     if found.presence is Presence.STRANGE:
-        return Compared(reference, Standing.STRANGE)
+        return Compared(reference, ReferenceStatus.STRANGE)
     commit = commit_of(found)
     with locked(place, timeout_seconds=LOOK_SECONDS):
         try:
             return _compared(place, reference, commit, now=now)
         except (Unreachable, NoSuchRef) as error:
             reason = getattr(error, "why", "") or error.message
-            return Compared(reference, Standing.UNREACHABLE, commit, reason=reason)
+            return Compared(reference, ReferenceStatus.UNREACHABLE, commit, reason=reason)
         except SowError as error:
-            return Compared(reference, Standing.UNREACHABLE, commit, reason=error.message)
+            return Compared(reference, ReferenceStatus.UNREACHABLE, commit, reason=error.message)
 
 
 def _compared(place: Cached, reference: Reference, commit: str | None, *, now: float) -> Compared:
     tip = tip_of(repository_in(place), reference)
     if commit is None:
-        return Compared(reference, Standing.MISSING, remote=tip.commit)
+        return Compared(reference, ReferenceStatus.MISSING, remote=tip.commit)
     note_head(place, reference, tip.commit, now=now)
     if tip.commit == commit:
-        return Compared(reference, Standing.CURRENT, commit, tip.commit)
+        return Compared(reference, ReferenceStatus.CURRENT, commit, tip.commit)
     mended(place, tip.commit, lambda there: bring(there, reference, tip))
     apart = distance(repository_in(place), commit, tip.commit)
     return from_distance(reference, commit, tip.commit, apart)
@@ -99,12 +99,12 @@ def _compared(place: Cached, reference: Reference, commit: str | None, *, now: f
 def from_distance(reference: Reference, ours: str, theirs: str, apart: Distance | None) -> Compared:
     """Return what the numbers of commits come to; with None nobody knows them any more."""
     if apart is None:
-        return Compared(reference, Standing.DIVERGED, ours, theirs)
+        return Compared(reference, ReferenceStatus.DIVERGED, ours, theirs)
     ahead, behind = apart
     if ahead and behind:
-        standing = Standing.DIVERGED
+        standing = ReferenceStatus.DIVERGED
     elif ahead:
-        standing = Standing.AHEAD
+        standing = ReferenceStatus.AHEAD
     else:
-        standing = Standing.BEHIND
+        standing = ReferenceStatus.BEHIND
     return Compared(reference, standing, ours, theirs, ahead, behind)
