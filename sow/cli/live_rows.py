@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from sow.clock import format_duration
+from sow.reports.live_job_words import words_of
 from sow.reports.prospects import Surroundings
-from sow.reports.standing import words_of
 from sow.schema.job import Job, JobState
 from sow.terminal_text import cells, printable
 

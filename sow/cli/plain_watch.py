@@ -26,8 +26,8 @@ from sow.jobs.changes import FROM_THE_BEGINNING, Cursor, parse_since
 from sow.jobs.database import open_existing_queue
 from sow.jobs.jobs import active_jobs
 from sow.paths import Workspace
+from sow.reports.live_job_words import words_of
 from sow.reports.prospects import look_around, look_at_staff
-from sow.reports.standing import words_of
 from sow.schema.job import Job
 from sow.terminal_text import printable
 

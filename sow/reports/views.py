@@ -13,9 +13,9 @@ from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.advice import advice
 from sow.reports.costs import cost_sum
+from sow.reports.live_job_words import words_of
 from sow.reports.outcome import exit_code_of, warnings_of
 from sow.reports.prospects import Staff, Surroundings, look_around, look_at_staff
-from sow.reports.standing import words_of
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
 from sow.reports.wait_commands import wait_for_job
 from sow.schema.job import Attempt, Job, JobState

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from sow.ids import JobId
 from sow.jobs.database import Database
 from sow.paths import Workspace
+from sow.reports.live_job_words import words_of
 from sow.reports.prospects import Obstacle, Surroundings, look_around, look_at_staff, obstacle_of
-from sow.reports.standing import words_of
 from sow.schema.job import HeldFor, Job, JobState
 from sow.situation.situation import Doing
 

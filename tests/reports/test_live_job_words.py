@@ -11,8 +11,8 @@ from sow.jobs import control, jobs, leases
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
 from sow.reports.activity import Activity
+from sow.reports.live_job_words import words_of
 from sow.reports.prospects import Obstacle, Surroundings, look_around, obstacle_of
-from sow.reports.standing import words_of
 from sow.schema.job import Job, JobState, Verb
 
 STAFFED = Surroundings(workers=1, capacity=4, running=1, running_alike=1)
