@@ -19,7 +19,7 @@ from sow.clones.bring_back import bring_back
 from sow.clones.clearing import clear_special_files
 from sow.clones.left_out import left_out_words
 from sow.clones.leftovers import Leftovers, commit_leftovers
-from sow.clones.listing import standing_of
+from sow.clones.listing import removal_risks_of
 from sow.clones.locks import locked_place
 from sow.clones.main_checkout import MainCheckout, known_settings, main_checkout
 from sow.clones.mark import Stage, own_mark
@@ -183,7 +183,7 @@ def _gather(main: MainCheckout, place: Place, task: Task, *, commits: bool) -> G
                 facts, main.repository, task=task.id, name=task.name, withheld=withheld
             )
             warnings += _warnings_of(left, place.path)
-        elif uncommitted := standing_of(main, place).uncommitted:
+        elif uncommitted := removal_risks_of(main, place).uncommitted:
             why = "clones.commit is false"
             warnings.append(f"not committed in {place.path}: {named(uncommitted)} ({why})")
         brought = bring_back(facts, main.repository)

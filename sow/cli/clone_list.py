@@ -69,9 +69,7 @@ def _list_all(*, as_json: bool) -> None:
     besides = main.project.id if main is not None else None
     past = past_clones(here, besides, ended)
     branches = past_branches(here, [clone.place for clone in past], besides)
-    others = [
-        FoundClone(clone.place, state_of(clone.place), clone.standing, None) for clone in past
-    ]
+    others = [FoundClone(clone.place, state_of(clone.place), clone.risks, None) for clone in past]
     found = [*own, *others]
     if as_json:
         echo_json_lines([*map(_view, found), *map(branch_view, branches)])
@@ -93,14 +91,14 @@ def _view(clone: FoundClone) -> CloneView:
         state=clone.state.value,
         branch=clone.place.branch,
         path=str(clone.place.path),
-        reasons=clone.standing.reasons,
-        goes_along=tuple(map(readable, clone.standing.goes_along)),
+        reasons=clone.risks.reasons,
+        goes_along=tuple(map(readable, clone.risks.goes_along)),
     )
 
 
 def _row(clone: FoundClone) -> tuple[str, ...]:
-    reasons = clone.standing.reasons or ("nothing to lose",)
-    holds = printable("; ".join((*reasons, *clone.standing.goes_along)))
+    reasons = clone.risks.reasons or ("nothing to lose",)
+    holds = printable("; ".join((*reasons, *clone.risks.goes_along)))
     if clone.task is not None and (note := steering_note(clone.task)):
         holds += f"; {note}"
     status = clone.task.status.value if clone.task else "gone"

@@ -20,7 +20,7 @@ from sow.clones.inner_work import text_of
 from sow.clones.listing import all_clone_places
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.past_branches import PastBranch
-from sow.clones.past_projects import find_past_clone, past_standing, prune_past
+from sow.clones.past_projects import find_past_clone, past_removal_risks, prune_past
 from sow.clones.place import ID_DIGITS, Place
 from sow.clones.removal import Pruned, Removed, prune_clones, remove_clone, remove_clone_at
 from sow.errors import StateError, UsageError
@@ -89,7 +89,7 @@ def _remove_past(project: str, task: str, *, discard: bool) -> tuple[Place, Remo
         here.settings,
         here.repository,
         place,
-        lambda: past_standing(here, place, ended),
+        lambda: past_removal_risks(here, place, ended),
         discard=discard,
         ask=ask,
         is_past=True,

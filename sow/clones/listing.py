@@ -18,7 +18,7 @@ from sow.clones.main_checkout import MainCheckout
 from sow.clones.mark import Stage, own_mark
 from sow.clones.place import Place, branch_name, inside_of, is_own_branch
 from sow.clones.record import noted_clone
-from sow.clones.standing import Standing, standing, unmerged
+from sow.clones.removal_risks import RemovalRisks, removal_risks, unmerged
 from sow.errors import StateError
 from sow.ids import TASK_ID_PATTERN, TaskId
 from sow.schema.task import Task, TaskStatus
@@ -67,7 +67,7 @@ class FoundClone(Struct, frozen=True):
 
     place: Place
     state: CloneState
-    standing: Standing
+    risks: RemovalRisks
     task: Task | None
     """None where the task is gone."""
 
@@ -84,9 +84,9 @@ def found_clones(main: MainCheckout, tasks: Sequence[Task]) -> list[FoundClone]:
         state = state_of(place)
         was_made = task is not None and task.clone is not UNSET and task.status not in ENDED
         if state is not CloneState.MISSING:
-            found.append(FoundClone(place, state, standing_of(main, place), task))
+            found.append(FoundClone(place, state, removal_risks_of(main, place), task))
         elif was_made and main.place(known[place.task]) == place:
-            left = Standing(unmerged=unmerged(place, main.repository, main.project_commit))
+            left = RemovalRisks(unmerged=unmerged(place, main.repository, main.project_commit))
             found.append(FoundClone(place, state, left, task))
     return found
 
@@ -99,10 +99,10 @@ def state_of(place: Place) -> CloneState:
     return CloneState.STRANGE if os.path.lexists(place.path) else CloneState.MISSING
 
 
-def standing_of(main: MainCheckout, place: Place) -> Standing:
+def removal_risks_of(main: MainCheckout, place: Place) -> RemovalRisks:
     """Return what stands against removing the clone of a task. Raises ProjectBranchGone."""
     noted = noted_clone(main.repository, place.project, place.task)
-    return standing(
+    return removal_risks(
         place,
         main.repository,
         main.project_commit,

@@ -26,8 +26,8 @@ from sow.clones.place import ID_DIGITS, Place, clones_folder, inside_of, is_own_
 from sow.clones.record import FOLDER as RECORDS
 from sow.clones.record import noted_clone
 from sow.clones.removal import Removed, forget_lock, sweep_beside, take_away
+from sow.clones.removal_risks import RemovalRisks, removal_risks
 from sow.clones.review_clone import sweep_reviews
-from sow.clones.standing import Standing, standing
 from sow.errors import StateError
 from sow.git.view import view_of
 from sow.ids import TaskId
@@ -37,7 +37,7 @@ class PastClone(Struct, frozen=True):
     """A clone of another project than the one that is here."""
 
     place: Place
-    standing: Standing
+    risks: RemovalRisks
 
     @property
     def project(self) -> str:
@@ -59,7 +59,7 @@ def past_clones(here: Checkout, besides: str | None, ended: set[str]) -> list[Pa
     """Return the clones of all projects but `besides`; `ended` are beginnings of ids."""
     places = past_places(here, besides)
     there = (place for place in places if os.path.lexists(place.path))
-    return [PastClone(place, past_standing(here, place, ended)) for place in there]
+    return [PastClone(place, past_removal_risks(here, place, ended)) for place in there]
 
 
 def past_places(here: Checkout, besides: str | None, only: str | None = None) -> list[Place]:
@@ -141,7 +141,7 @@ def find_past_clone(here: Checkout, project: str, task: str) -> Place | None:
 
 
 def _prune(here: Checkout, place: Place, ended: set[str], *, dry_run: bool) -> Removed:
-    found = past_standing(here, place, ended)
+    found = past_removal_risks(here, place, ended)
     if found.reasons:
         return Removed(place.task, place.path, found.reasons, project=place.project)
     try:
@@ -151,12 +151,12 @@ def _prune(here: Checkout, place: Place, ended: set[str], *, dry_run: bool) -> R
         return Removed(place.task, place.path, (error.message,), project=place.project)
 
 
-def past_standing(here: Checkout, place: Place, ended: set[str]) -> Standing:
+def past_removal_risks(here: Checkout, place: Place, ended: set[str]) -> RemovalRisks:
     """Return what stands against removing the clone of a task of another project."""
     noted = noted_clone(here.repository, place.project, place.task)
     mark = _mark_at(here, place.path)
     copied = mark.copied if mark is not None else ()
-    found = standing(
+    found = removal_risks(
         place,
         here.repository,
         here.repository.commit,

@@ -14,13 +14,13 @@ from msgspec import Struct
 
 from sow.clones.deleting import NotDeleted, delete_clone, delete_folder
 from sow.clones.keeping import Kept, keep, kept_folder, results_of
-from sow.clones.listing import ENDED, all_clone_places, standing_of
+from sow.clones.listing import ENDED, all_clone_places, removal_risks_of
 from sow.clones.locks import CloneLocked, lock_file, locked_place, unfinished
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.make import sweep
 from sow.clones.place import ID_DIGITS, Place
+from sow.clones.removal_risks import RemovalRisks
 from sow.clones.review_clone import sweep_reviews
-from sow.clones.standing import Standing
 from sow.config.clones import CloneSettings
 from sow.errors import StateError
 from sow.git.repository import Repository
@@ -35,8 +35,8 @@ Ask = Callable[[str], None]
 class WorkWouldBeLost(StateError):
     """A clone holds work that is uncommitted, not brought into the repository, or not merged."""
 
-    def __init__(self, place: Place, found: Standing, *, is_past: bool = False) -> None:
-        self.standing = found
+    def __init__(self, place: Place, found: RemovalRisks, *, is_past: bool = False) -> None:
+        self.risks = found
         of_project = f" --project {place.project[:ID_DIGITS]}" if is_past else ""
         remove = f"sow clone remove {place.task}{of_project} --discard"
         super().__init__(
@@ -85,7 +85,7 @@ def remove_clone(
         main.settings,
         main.repository,
         place,
-        lambda: standing_of(main, place),
+        lambda: removal_risks_of(main, place),
         discard=discard,
         ask=ask,
     )
@@ -95,7 +95,7 @@ def remove_clone_at(
     settings: CloneSettings,
     repository: Repository,
     place: Place,
-    judge: Callable[[], Standing],
+    judge: Callable[[], RemovalRisks],
     *,
     discard: bool,
     ask: Ask,
@@ -122,7 +122,7 @@ def take_away(
     settings: CloneSettings,
     repository: Repository,
     place: Place,
-    found: Standing,
+    found: RemovalRisks,
     *,
     keeps: bool = True,
     dry_run: bool = False,
@@ -142,7 +142,7 @@ def take_away(
     return _removed(place, left, kept)
 
 
-def _removed(place: Place, found: Standing, kept: Kept | None) -> Removed:
+def _removed(place: Place, found: RemovalRisks, kept: Kept | None) -> Removed:
     reasons, along = found.reasons, found.goes_along
     return Removed(place.task, place.path, reasons, along, kept)
 
@@ -190,12 +190,12 @@ def _prune(
     *,
     dry_run: bool,
 ) -> None:
-    standing = standing_of(main, place)
-    if standing.reasons:
-        kept.append(Removed(place.task, place.path, standing.reasons))
+    risks = removal_risks_of(main, place)
+    if risks.reasons:
+        kept.append(Removed(place.task, place.path, risks.reasons))
         return
     try:
-        removed.append(take_away(main.settings, main.repository, place, standing, dry_run=dry_run))
+        removed.append(take_away(main.settings, main.repository, place, risks, dry_run=dry_run))
     except StateError as error:
         kept.append(Removed(place.task, place.path, (error.message,)))
 

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from sow.clones.bring_back import bring_back
 from sow.clones.clearing import clear_special_files
 from sow.clones.leftovers import Leftovers, commit_leftovers
-from sow.clones.listing import CloneState, copied_to, standing_of, state_of
+from sow.clones.listing import CloneState, copied_to, removal_risks_of, state_of
 from sow.clones.locks import locked_place
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.mark import own_mark
@@ -48,7 +48,7 @@ def is_untaken(main: MainCheckout, task: Task, tip: str | None, *, was_prevented
         return False  # only a look by git could tell
     if task.clone is UNSET or there not in (None, tip):
         return True
-    return was_prevented and bool(standing_of(main, place).uncommitted)
+    return was_prevented and bool(removal_risks_of(main, place).uncommitted)
 
 
 def take_up(main: MainCheckout, task: Task, *, now: float) -> str:
@@ -85,7 +85,7 @@ def take_up(main: MainCheckout, task: Task, *, now: float) -> str:
 
 def _refuse_rest(main: MainCheckout, place: Place, left: Leftovers | None) -> None:
     """Raise NothingToTakeUp where all there is was taken, and something is left that cannot be."""
-    rest = standing_of(main, place).uncommitted
+    rest = removal_risks_of(main, place).uncommitted
     if rest:
         reasons = [untaken.reason for untaken in left.untaken] if left else ["clones.commit is off"]
         named = ", ".join(rest[:SHOWN])

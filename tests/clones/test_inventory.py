@@ -10,7 +10,7 @@ from clones.lost_work import FORMS, add_submodule, initialise, repository
 from clones.making_site import bring, commit, make_home
 from proving import drawn
 
-from sow.clones.listing import standing_of
+from sow.clones.listing import removal_risks_of
 from sow.clones.made_by_setup import ready_clone
 from sow.clones.main_checkout import main_checkout
 from sow.clones.mark import own_mark
@@ -69,10 +69,10 @@ def test_what_was_pushed_or_is_in_the_projects_own_submodule_is_kept(home, tmp_p
     pushed = commit(lib, "lib.txt", "pushed\n")
     plain(lib, "push", "-q", "origin", "HEAD:refs/heads/from-the-task")
     fetched = commit(lib, "lib.txt", "fetched\n")
-    assert standing_of(main_of(home), home.place()).losses
+    assert removal_risks_of(main_of(home), home.place()).losses
     plain(home.top / "lib", "fetch", "-q", str(lib), f"{fetched}:refs/heads/kept")
     plain(path, "checkout", "-q", "--", ".")
-    found = standing_of(main_of(home), home.place())
+    found = removal_risks_of(main_of(home), home.place())
     assert [work.files or work.commits for work in found.inventory.inner] == []
     assert pushed != fetched
 
@@ -87,7 +87,7 @@ def test_what_was_amended_rebased_or_squashed_keeps_no_clone(home):
     plain(path, "reset", "-q", "--soft", "HEAD~2")
     plain(path, "commit", "-q", "-m", "Both")
     merge(home)
-    assert standing_of(main_of(home), home.place()).reasons == ()
+    assert removal_risks_of(main_of(home), home.place()).reasons == ()
 
 
 def test_commits_that_were_reset_and_ignored_files_are_told_and_keep_no_clone(home):
@@ -98,7 +98,7 @@ def test_commits_that_were_reset_and_ignored_files_are_told_and_keep_no_clone(ho
     for name in ("one", "two"):
         (path / "out.local" / name).write_text(name)
     (path / "note.local").write_text("note\n")
-    found = standing_of(main_of(home), home.place())
+    found = removal_risks_of(main_of(home), home.place())
     assert found.reasons == ()
     assert found.goes_along == (
         "ignored files: note.local, out.local/ (2 files)",
@@ -124,7 +124,7 @@ def test_a_version_in_the_index_alone_is_told_and_keeps_no_clone(home):
         for name in ("replaced", "staged"):
             (top / name).unlink()
     plain(path, "config", "core.fsmonitor", "false")
-    found = standing_of(main_of(home), home.place())
+    found = removal_risks_of(main_of(home), home.place())
     assert found.uncommitted == ()
     assert [work.files for work in found.inventory.inner if work.files] == []
     names = ["removed", "replaced", "staged"]
@@ -138,7 +138,7 @@ def test_a_staged_file_that_is_there_or_was_committed_is_not_told_twice(home):
     path = home.place().path
     staged_and_replaced(path)
     plain(path, "mv", "file", "renamed")
-    found = standing_of(main_of(home), home.place())
+    found = removal_risks_of(main_of(home), home.place())
     assert found.inventory.staged == ("removed", "replaced")
     assert {"replaced", "staged", "renamed"} <= set(found.uncommitted)
 
@@ -147,7 +147,7 @@ def test_a_version_in_a_split_index_is_told(home):
     path = home.place().path
     plain(path, "update-index", "--split-index")
     staged_and_replaced(path)
-    assert standing_of(main_of(home), home.place()).inventory.staged == ("removed", "replaced")
+    assert removal_risks_of(main_of(home), home.place()).inventory.staged == ("removed", "replaced")
 
 
 def test_many_staged_files_are_looked_at_together(home, monkeypatch):
@@ -163,7 +163,7 @@ def test_many_staged_files_are_looked_at_together(home, monkeypatch):
         return ANSWER(view, *words, **more)
 
     monkeypatch.setattr(View, "answer", answer)
-    assert len(standing_of(main_of(home), home.place()).uncommitted) == 300
+    assert len(removal_risks_of(main_of(home), home.place()).uncommitted) == 300
     assert len(asked) < 100
 
 
@@ -173,7 +173,7 @@ def test_a_commit_before_a_reset_is_named_where_no_reflog_is_kept(home):
     shutil.rmtree(path / ".git" / "logs")
     gone = commit(path, "bad", "bad\n")
     plain(path, "reset", "-q", "--hard", "HEAD^")
-    found = standing_of(main_of(home), home.place())
+    found = removal_risks_of(main_of(home), home.place())
     assert (found.reasons, found.goes_along) == ((), (f"commits that were reset: {gone[:12]}",))
 
 
@@ -181,7 +181,7 @@ def test_a_damaged_index_hides_nothing_else(home):
     path = home.place().path
     (path / ".git" / "index").write_bytes(b"DIRC damaged")
     (path / "fresh").write_text("fresh\n")
-    found = standing_of(main_of(home), home.place())
+    found = removal_risks_of(main_of(home), home.place())
     assert (found.uncommitted, found.inventory.staged) == (("fresh",), ())
 
 
@@ -194,7 +194,7 @@ def test_nothing_of_a_hostile_repository_within_acts(home, tmp_path):
 
     folder = make_hostile(Site, tmp_path / "traps")
     (inner / "a.txt").write_text("text\n")
-    assert "evil.local/a.txt" in standing_of(main_of(home), home.place()).reasons[0]
+    assert "evil.local/a.txt" in removal_risks_of(main_of(home), home.place()).reasons[0]
     assert traces(folder) == []
 
 
@@ -210,7 +210,7 @@ def test_a_bare_repository_that_the_commit_has_as_files_is_a_part_of_the_work(ho
     plain(path, "add", "-f", "tests")
     plain(path, "commit", "-q", "-m", "A repository for tests")
     merge(home)
-    assert standing_of(main_of(home), home.place()).reasons == ()
+    assert removal_risks_of(main_of(home), home.place()).reasons == ()
 
 
 def test_more_repositories_than_are_looked_at_keep_the_clone(home, monkeypatch):
@@ -218,7 +218,7 @@ def test_more_repositories_than_are_looked_at_keep_the_clone(home, monkeypatch):
     path = home.place().path
     for number in range(3):
         repository(path / f"many.local/{number}")
-    reasons = standing_of(main_of(home), home.place()).reasons
+    reasons = removal_risks_of(main_of(home), home.place()).reasons
     assert "3 repositories lie in it, and 1 of them were not looked at" in reasons[0]
 
 
@@ -285,7 +285,7 @@ def test_what_the_setup_has_made_is_nobodys_work_and_what_came_since_is(home):
     note_clone(main, own_mark(place), ready_clone(place, main))
 
     def found():
-        return standing_of(main_of(home), place)
+        return removal_risks_of(main_of(home), place)
 
     assert (found().reasons, found().goes_along) == ((), ())
     commit(place.path / "vendor.local" / "tool", "mine", "mine\n")
@@ -307,7 +307,7 @@ def test_whatever_a_clone_holds_no_removal_loses_what_it_does_not_name(home, see
     chosen = Random(seed).sample([form for form in FORMS if form not in APART], k=9)
     words = {form: FORMS[form](path) for form in FORMS if form in chosen}
     merge(home)
-    found = standing_of(main_of(home), home.place())
+    found = removal_risks_of(main_of(home), home.place())
     named = "; ".join(found.losses_named(1000))
     for form, expected in words.items():
         assert all(name in named for name in expected.rpartition(": ")[2].split(", ")), form
@@ -315,5 +315,5 @@ def test_whatever_a_clone_holds_no_removal_loses_what_it_does_not_name(home, see
         remove_clone(main_of(home), home.place(), discard=False)
     abandon(home.workspace, "010", now=NOON)
     assert prune_clones(main_of(home), list_tasks(home.workspace)).removed == ()
-    assert standing_of(main_of(home), home.place()) == found
+    assert removal_risks_of(main_of(home), home.place()) == found
     assert remove_clone(main_of(home), home.place(), discard=True).reasons == found.reasons

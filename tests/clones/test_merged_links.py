@@ -11,7 +11,7 @@ from clones.making_site import commit
 from clones.merge_site import MergeSite, make_merge_site
 
 from sow.clones.candidates import NotMergeable
-from sow.clones.listing import standing_of
+from sow.clones.listing import removal_risks_of
 from sow.schema.task import TaskStatus
 
 pytestmark = pytest.mark.slow  # process after process
@@ -114,7 +114,7 @@ def test_a_commit_of_a_submodules_own_submodule_is_refused_until_it_is_pushed(de
     clone = deep.clone()
     lib = initialise(clone)
     made = commit(initialise(lib, "deep"), "deep.txt", "better\n")
-    found = standing_of(deep.main, deep.home.place())
+    found = removal_risks_of(deep.main, deep.home.place())
     assert "commits of lib/deep that only it has: what is checked out" in found.reasons
     plain(lib, "commit", "-q", "-am", "Take the deepest along")
     plain(lib, "push", "-q", "origin", "HEAD:refs/heads/from-the-task")

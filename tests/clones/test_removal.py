@@ -8,7 +8,7 @@ import pytest
 from clones.clone_site import make_hostile, plain, traces
 from clones.making_site import NOON, beside, bring, commit, make_home
 
-from sow.clones.listing import standing_of
+from sow.clones.listing import removal_risks_of
 from sow.clones.locks import LinkedFolder, draft_path, gone_path
 from sow.clones.main_checkout import main_checkout
 from sow.clones.removal import WorkWouldBeLost, prune_clones, remove_clone
@@ -31,7 +31,7 @@ def main_of(home):
 
 
 def reasons(home, task="010"):
-    return standing_of(main_of(home), home.place(task)).reasons
+    return removal_risks_of(main_of(home), home.place(task)).reasons
 
 
 def remove(home, task="010", **more):
@@ -96,7 +96,7 @@ def test_commits_that_were_not_brought_stand_against_it_on_every_branch(home):
     plain(place.path, "checkout", "-q", "-b", "aside")
     commit(place.path, "file", "aside\n")
     plain(place.path, "checkout", "-q", place.branch)
-    found = standing_of(main_of(home), place)
+    found = removal_risks_of(main_of(home), place)
     assert set(found.unbrought) == {"what is checked out", place.branch, "aside"}
     assert found.unmerged == tip
     merge(home)
@@ -111,7 +111,7 @@ def test_stashes_and_tags_stand_against_it(home):
         plain(path, "stash", "-q")
     plain(path, "tag", "-a", "-m", "kept", "kept", "stash@{1}")
     plain(path, "pack-refs", "--all")
-    found = standing_of(main_of(home), home.place())
+    found = removal_risks_of(main_of(home), home.place())
     stashes = [name for name in found.unbrought if name.startswith("stash ")]
     assert len(stashes) == 2
     assert {"stash", "tags/kept"} <= set(found.unbrought)

@@ -29,7 +29,7 @@ MOST_TOLD = 12
 """How many of those that go along."""
 
 
-class Standing(Struct, frozen=True):
+class RemovalRisks(Struct, frozen=True):
     """What would be lost with a clone, or is not merged. Without reasons it can go."""
 
     inventory: Inventory = Inventory()
@@ -48,7 +48,7 @@ class Standing(Struct, frozen=True):
         """The clone's own branches and stashes with commits that the repository does not have."""
         return self.inventory.unbrought
 
-    def after_keeping(self, clone: Path) -> "Standing":
+    def after_keeping(self, clone: Path) -> "RemovalRisks":
         """Return the same after results were moved out of the clone."""
         paths = [each.path for each in self.inventory.ignored]
         left = replace(self.inventory, ignored=still_there(clone, paths))
@@ -106,7 +106,7 @@ def _words_of(work: InnerWork, most: int) -> list[str]:
     return found
 
 
-def standing(
+def removal_risks(
     place: Place,
     main: Repository,
     project: str,
@@ -114,7 +114,7 @@ def standing(
     withheld: Sequence[str] = (),
     made: SetupMade | None = None,
     remembered: str | None = None,
-) -> Standing:
+) -> RemovalRisks:
     """Return what stands against removing the clone at a place.
 
     `project` is the commit of the project's branch, `withheld` what sow has
@@ -128,17 +128,17 @@ def standing(
         tip = read_ref(git_dir, f"refs/heads/{place.branch}") or tip
         found = inventory(place, main, withheld, made)
     except UnsafeClone as error:
-        return Standing(unknown=error.message)
+        return RemovalRisks(unknown=error.message)
     except GitRefused as error:
         if error.passes:
             raise
-        return Standing(unknown=error.message.splitlines()[-1])
+        return RemovalRisks(unknown=error.message.splitlines()[-1])
     except OSError as error:
         if passing_fault(error) is not None:
             raise
-        return Standing(unknown=f"{error.filename} cannot be read ({error.strerror})")
+        return RemovalRisks(unknown=f"{error.filename} cannot be read ({error.strerror})")
     merged = tip is None or _is_merged(main, project, tip, remembered)
-    return Standing(found, None if merged else tip)
+    return RemovalRisks(found, None if merged else tip)
 
 
 def unmerged(
