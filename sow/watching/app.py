@@ -66,7 +66,7 @@ class WatchApp(App[None]):
         Binding("left", "next_tab(-1)", show=False),
         Binding("right", "next_tab(1)", show=False),
         *(Binding(str(n), f"tab('{tab.value}')", show=False) for n, tab in enumerate(Tab, 1)),
-        *(Binding(each.key, f"command('{each.key}')", show=False) for each in KEY_COMMANDS),
+        *(Binding(each.key, f"command_of_key('{each.key}')", show=False) for each in KEY_COMMANDS),
     ]
 
     def __init__(self, caller: Caller, styles: Mapping[str, Style]) -> None:
@@ -215,7 +215,7 @@ class WatchApp(App[None]):
         self.query_one(CommandOutput).run(queue_argv(self._snapshot.crew))
 
     @work
-    async def action_deed(self, key: str) -> None:
+    async def action_command_of_key(self, key: str) -> None:
         """Do with the chosen row what a key stands for, after what is to be asked."""
         row = self._listing.chosen
         command = command_of(key, row)
