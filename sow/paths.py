@@ -228,10 +228,6 @@ class AttemptPaths:
     def last_valid_state(self) -> Path:
         return self.folder / "state.yaml"
 
-    @property
-    def supervisor_log(self) -> Path:
-        return self.folder / "supervisor.log"
-
 
 def attempt_id(job_id: JobId, number: int, token: str) -> AttemptId:
     """Return the machine-wide name of an attempt; `token` is random hex."""

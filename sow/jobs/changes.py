@@ -92,13 +92,6 @@ def forgotten(database: Database) -> int:
     return int(row["value"]) if row is not None else 0
 
 
-def read_after(
-    database: Database, seq: int, wanted: Filter = EVERYTHING, *, limit: int = AT_ONCE
-) -> list[Change]:
-    """Return the first changes after a number, oldest first. Raises DamagedRecord."""
-    return [change_of(row) for row in rows_after(database, seq, wanted, limit=limit)]
-
-
 def rows_after(
     database: Database, seq: int, wanted: Filter = EVERYTHING, *, limit: int = AT_ONCE
 ) -> list[sqlite3.Row]:

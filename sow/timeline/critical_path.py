@@ -149,7 +149,3 @@ def _joined(steps: Iterator[PathStep]) -> Iterator[PathStep]:
         held = step
     if held is not None:
         yield held
-
-
-def _goes_on(before: PathStep, after: PathStep) -> bool:
-    return (before.task, before.kind, before.why) == (after.task, after.kind, after.why)

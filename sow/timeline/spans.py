@@ -7,7 +7,6 @@ job's own record tell the rest.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from sow.schema.causes import Cause
 from sow.schema.change import Change, ChangeKind
 from sow.schema.job import Attempt, HeldFor, Job, JobState, Verb
 from sow.schema.kinds import KINDS
@@ -23,7 +22,6 @@ SPAN_KINDS = {
     Verb.UPDATE: SpanKind.STEP,
     Verb.MERGE: SpanKind.STEP,
 }
-LIMITS = frozenset({Cause.RATE_LIMITED, Cause.BUDGET_REACHED})
 
 
 class Turn(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from calls.batch_desk import batch, begin, items, look, placed, turn
 from calls.desk import Desk
+from recorded_changes import read_after
 from reports.job_cases import NOW
 
 from sow.batches.gathering import Seen
@@ -54,7 +55,7 @@ def test_a_call_that_is_placed_during_a_look_calls_nobody(
     between_its_halves(monkeypatch, lambda: place(desk.caller, desk.database, desk.config, again))
     turn(work)
     assert items(work)["010"] is ItemState.WAITING
-    told = [c.data.status for c in changes.read_after(desk.database, upto) if c.kind == "item"]
+    told = [c.data.status for c in read_after(desk.database, upto) if c.kind == "item"]
     assert ItemState.NEEDS_PERSON not in told
 
 

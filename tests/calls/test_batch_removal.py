@@ -3,13 +3,14 @@
 import pytest
 from calls.batch_desk import begin, placed, turn
 from calls.desk import WORKER, Desk
+from recorded_changes import read_after
 from reports.job_cases import NOW
 
 from sow.calls import batch_actions, batch_changes
 from sow.calls.batch_actions import Step
 from sow.calls.batch_cancel import cancel_batch
 from sow.ids import JobId, TaskId
-from sow.jobs import batches, changes, leases, messages
+from sow.jobs import batches, leases, messages
 from sow.jobs.events import event_of
 from sow.schema.batch import Action, BatchState
 from sow.schema.budget import Amounts
@@ -43,7 +44,7 @@ def test_its_end_is_told_as_that_of_a_single_call(desk: Desk) -> None:
     turn(work)
     batch_changes.remove(desk.caller, desk.database, work.batch, [TaskId("010")])
     desk.end(1, TaskStatus.NEEDS_REVIEW)
-    (ended,) = [c for c in changes.read_after(desk.database, 0) if c.kind == "done"]
+    (ended,) = [c for c in read_after(desk.database, 0) if c.kind == "done"]
     assert event_of(desk.database, ended) == "needs_review"
 
 

@@ -7,6 +7,7 @@ import pytest
 from calls.batch_desk import batch, begin, items, look, placed, turn
 from calls.desk import PROJECT, WORKER, Desk, a_dead_process
 from msgspec import UNSET
+from recorded_changes import read_after
 
 from sow.batches.gathering import Seen, gather
 from sow.calls import batch_actions, batch_changes, batch_making, batch_turn
@@ -58,7 +59,7 @@ def test_it_is_over_when_all_have_ended(desk: Desk) -> None:
     desk.end(1, TaskStatus.COMPLETED)
     turn(work)
     assert (batch(work).state, items(work)) == (BatchState.OVER, {"010": ItemState.DONE})
-    kinds = [(c.kind, c.data.status) for c in changes.read_after(desk.database, 0) if c.batch]
+    kinds = [(c.kind, c.data.status) for c in read_after(desk.database, 0) if c.batch]
     assert ("batch", "over") in kinds
     assert ("item", "done") in kinds
 
@@ -194,7 +195,7 @@ def test_a_person_s_verdict_is_a_change_that_the_batch_heeds(desk: Desk) -> None
     assert len(batch_news.pending(desk.database)) == 1
     other = desk.task("020")
     touch_batch(desk.caller, other)
-    assert [c.task for c in changes.read_after(desk.database, 0) if c.kind == "verdict"] == ["010"]
+    assert [c.task for c in read_after(desk.database, 0) if c.kind == "verdict"] == ["010"]
 
 
 def test_one_item_at_a_time_has_the_turn_to_merge(desk: Desk) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from queue_cases import NOW, OTHER_WORKER, PROJECT, WORKER, insert, leased_job
+from recorded_changes import read_after
 
 from sow.errors import ExitCode
 from sow.ids import AttemptId, JobId, TaskId
@@ -28,7 +29,7 @@ def told(database: Database, *, after: int = 0) -> list[tuple[str, str | None]]:
     """Return kind and cause (or what was before) of each change on record."""
     return [
         (change.kind, change.data.cause or change.data.before)
-        for change in changes.read_after(database, after)
+        for change in read_after(database, after)
     ]
 
 
@@ -76,7 +77,7 @@ def test_no_change_of_a_job_s_state_is_without_its_row(
         start = changes.newest(database).seq
         jobs.change_job(database, job.id, state=after, cause=Cause.CRASHED, reason="why")
         jobs.change_job(database, job.id, state=after, cost_usd=1.0, reason="another")
-        rows = changes.read_after(database, start)
+        rows = read_after(database, start)
         if before is after:
             assert rows == []
             continue
@@ -116,12 +117,10 @@ def test_a_job_s_way_is_told_step_by_step(database: Database) -> None:
         ("adopted", WORKER),
         ("cancelled", "cancelled"),
     ]
-    (parked,) = [row for row in changes.read_after(database, 0) if row.kind == "parked"]
+    (parked,) = [row for row in read_after(database, 0) if row.kind == "parked"]
     assert parked.data.reason == "a limit"
     assert parked.data.retry_at is not None, "what is written besides is known by then"
-    assert all(
-        row.project == PROJECT and row.job == job_id for row in changes.read_after(database, 0)
-    )
+    assert all(row.project == PROJECT and row.job == job_id for row in read_after(database, 0))
 
 
 def test_a_job_that_ends_while_it_waits_is_asked_first(database: Database) -> None:
@@ -176,7 +175,7 @@ def test_a_job_that_skips_a_number_is_told_under_its_own(
     job = insert(database)
     assert job.id == 7
     assert insert(database, "020").id == 8
-    assert [row.job for row in changes.read_after(database, 0)] == [7, 8]
+    assert [row.job for row in read_after(database, 0)] == [7, 8]
 
 
 @settings(
@@ -190,7 +189,7 @@ def test_any_words_are_told(database: Database, text: str) -> None:
         database.run("delete from job")
         job = insert(database)
         jobs.change_job(database, job.id, state=JobState.FAILED, reason=text)
-    (row,) = changes.read_after(database, changes.newest(database).seq - 1)
+    (row,) = read_after(database, changes.newest(database).seq - 1)
     assert (row.data.reason or "").startswith(text[:1000].partition("\0")[0])
 
 
@@ -201,7 +200,7 @@ def test_the_time_is_that_of_the_change(database: Database) -> None:
 
 
 def _rows_of(database: Database, job: Job) -> list[Change]:
-    return changes.read_after(database, 0, Filter(job=job.id))
+    return read_after(database, 0, Filter(job=job.id))
 
 
 def test_what_a_file_of_an_older_sow_holds_is_told_once(workspace: Workspace) -> None:
@@ -386,7 +385,7 @@ def test_a_time_that_is_still_to_come_keeps_no_old_changes(database: Database) -
     database.run("update change set at = ? where seq = 4", (NOW - 1,))
     assert changes.count_before(database, NOW - 50, now=NOW) == 3
     assert changes.forget_before(database, NOW - 50, now=NOW) == 3
-    assert [row.seq for row in changes.read_after(database, 0)] == [4]
+    assert [row.seq for row in read_after(database, 0)] == [4]
     database.run("update change set at = ?", (NOW + 1e9,))
     assert changes.forget_before(database, NOW - 50, now=NOW) == 0, "perhaps now is wrong"
 
@@ -397,14 +396,14 @@ def test_what_is_left_has_no_gap(database: Database) -> None:
         insert(database, task)
     database.run("update change set at = ? where seq <> 2", (NOW - 100,))
     assert changes.forget_before(database, NOW) == 1
-    assert [row.seq for row in changes.read_after(database, 0)] == [2, 3]
+    assert [row.seq for row in read_after(database, 0)] == [2, 3]
     assert changes.forgotten(database) == 1
 
 
 def test_a_job_that_is_pruned_leaves_its_changes(database: Database) -> None:
     job = insert(database, state=JobState.DONE, ended_at=NOW, outcome_status=TaskStatus.COMPLETED)
     history.forget(database, [job.id])
-    assert [row.job for row in changes.read_after(database, 0)] == [job.id]
+    assert [row.job for row in read_after(database, 0)] == [job.id]
 
 
 def test_many_changes_are_read_in_pieces(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from queue_cases import NOW, OTHER_WORKER, PROJECT, WORKER, insert, leased_job
+from recorded_changes import read_after
 
 from sow.ids import JobId, TaskId
 from sow.jobs import changes, jobs, leases, notifications
@@ -96,7 +97,7 @@ def test_a_job_about_several_tasks_is_told_once(database: Database) -> None:
     terms = MergeTerms(tasks=ids, squash=False)
     job = insert(database, verb=Verb.MERGE, executor=None, terms=terms)
     jobs.change_job(database, job.id, state=JobState.FAILED, cause=Cause.MERGE_CONFLICT)
-    rows = [row for row in changes.read_after(database, 0) if row.kind == "failed"]
+    rows = [row for row in read_after(database, 0) if row.kind == "failed"]
     assert [row.task for row in rows] == list(ids)
     assert [claim(database), claim(database)] == [job.id, None]
 

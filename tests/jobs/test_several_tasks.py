@@ -2,9 +2,10 @@
 
 import pytest
 from queue_cases import NOW, PROJECT, WORKER, make_job
+from recorded_changes import read_after
 
 from sow.ids import AttemptId, ProjectId, TaskId
-from sow.jobs import changes, history, jobs
+from sow.jobs import history, jobs
 from sow.jobs.changes import Filter
 from sow.jobs.database import Database
 from sow.jobs.jobs import TaskIsTaken
@@ -100,7 +101,7 @@ def test_what_befalls_it_is_on_record_under_each(database: Database) -> None:
     found = {}
     for task in ("010", "020", "030"):
         wanted = Filter(project=PROJECT, task=TaskId(task))
-        found[task] = changes.read_after(database, 0, wanted)
+        found[task] = read_after(database, 0, wanted)
         assert [(change.kind, change.job) for change in found[task]] == [
             (kind, job.id) for kind in kinds
         ]
@@ -113,7 +114,7 @@ def test_a_job_of_one_task_is_on_record_once(database: Database) -> None:
     job = jobs.insert_job(database, make_job("020"))
     jobs.change_job(database, job.id, state=JobState.CANCELLED, ended_at=NOW)
     merge(database, "010", "020")
-    assert [(change.task, change.kind) for change in changes.read_after(database, 0)] == [
+    assert [(change.task, change.kind) for change in read_after(database, 0)] == [
         ("020", "placed"),
         ("020", "cancelled"),
         ("010", "placed"),

@@ -3,9 +3,10 @@
 import os
 
 from queue_cases import OTHER_WORKER, WORKER
+from recorded_changes import read_after
 
 from sow.ids import WorkerId
-from sow.jobs import changes, workers
+from sow.jobs import workers
 from sow.jobs.database import Database
 from sow.processes import facts
 from sow.schema.job import WorkerRecord
@@ -31,7 +32,7 @@ def hire(database: Database, *names: WorkerId) -> None:
 
 
 def of_room(database: Database) -> list[tuple[str, str | None]]:
-    return [(row.kind, row.data.reason) for row in changes.read_after(database, 0)]
+    return [(row.kind, row.data.reason) for row in read_after(database, 0)]
 
 
 def test_two_workers_of_one_machine_make_one_change_of_it(database: Database) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from queue_cases import NOW, insert, make_job, start_python
+from recorded_changes import read_after
 
 from sow.errors import QueueError
 from sow.files import write_atomically
@@ -51,7 +52,7 @@ def database(workspace: Workspace) -> Iterator[Database]:
 
 def told(database: Database, after: int = 2) -> list[Told]:
     """Return each status on record after the first one of the two tasks."""
-    rows = changes.read_after(database, after)
+    rows = read_after(database, after)
     return [(row.task, row.data.before, row.data.status) for row in rows if row.kind == "status"]
 
 
@@ -96,7 +97,7 @@ def test_every_status_that_sow_writes_is_told_in_its_turn(
         ("010", "in_progress", "needs_review"),
         ("020", "pending", "failed"),
     ]
-    assert {row.at for row in changes.read_after(database, 2)} == {NOW}
+    assert {row.at for row in read_after(database, 2)} == {NOW}
 
 
 def test_another_iteration_is_told_and_another_name_is_not(
@@ -105,7 +106,7 @@ def test_another_iteration_is_told_and_another_name_is_not(
     change_task(workspace, "010", lambda _: {"iteration": 2}, now=NOW)
     change_task(workspace, "010", lambda _: {"name": "Another"}, now=NOW)
     statuses.catch_up(workspace, database, now=LATER)
-    (row,) = changes.read_after(database, 2)
+    (row,) = read_after(database, 2)
     assert (row.data.before, row.data.status, row.data.iteration) == ("pending", "pending", 2)
 
 
@@ -121,7 +122,7 @@ def test_an_edit_by_hand_is_found_once(workspace: Workspace, database: Database)
         statuses.catch_up(workspace, database, now=LATER)
     assert told(database) == [("010", "pending", "paused")]
     edited_at = find_task(workspace, "010").state.stat().st_mtime
-    assert [row.at for row in changes.read_after(database, 2)] == [edited_at]
+    assert [row.at for row in read_after(database, 2)] == [edited_at]
 
 
 def test_an_edit_with_a_time_before_all_times_is_told(
@@ -130,7 +131,7 @@ def test_an_edit_with_a_time_before_all_times_is_told(
     edit(workspace, "paused")
     os.utime(find_task(workspace, "010").state, (-5000, -5000))
     statuses.catch_up(workspace, database, now=LATER)
-    assert [row.at for row in changes.read_after(database, 2)] == [0.0]
+    assert [row.at for row in read_after(database, 2)] == [0.0]
 
 
 def test_a_command_that_was_killed_before_its_note_is_found_once(
@@ -235,7 +236,7 @@ def test_another_project_is_another_record(workspace: Workspace, database: Datab
     write_atomically(workspace.project_state, text)
     edit(workspace, "pending")
     statuses.catch_up(workspace, database, now=LATER)
-    rows = changes.read_after(database, 2)
+    rows = read_after(database, 2)
     assert {(row.project, row.task, row.data.before) for row in rows} == {
         (other, "010", None),
         (other, "020", None),
@@ -255,7 +256,7 @@ def test_a_status_names_the_job_that_lived_then(workspace: Workspace, database: 
     set_status(workspace, "paused")
     edit(workspace, "failed", "020")
     statuses.catch_up(workspace, database, now=LATER)
-    rows = {row.task: row.job for row in changes.read_after(database, 2) if row.kind == "status"}
+    rows = {row.task: row.job for row in read_after(database, 2) if row.kind == "status"}
     assert rows == {"010": job.id, "020": None}
 
 
@@ -267,7 +268,7 @@ def test_what_a_worker_settles_is_told_in_the_same_commit(
     with database.transaction():
         statuses.see(workspace, database, job, read_task(workspace, "010"), now=NOW)
         jobs.change_job(database, job.id, state=JobState.DONE)
-    assert [row.kind for row in changes.read_after(database, 2)] == ["placed", "status", "done"]
+    assert [row.kind for row in read_after(database, 2)] == ["placed", "status", "done"]
     statuses.catch_up(workspace, database, now=LATER)
     assert told(database) == [("010", "pending", "needs_review")]
 
@@ -319,7 +320,7 @@ def test_a_note_that_no_record_can_hold_bars_nobody(
     set_status(workspace, "paused")
     statuses.catch_up(workspace, database, now=LATER)
     assert told(database) == [("010", "pending", "paused")]
-    assert {row.project for row in changes.read_after(database, 0)} == {PROJECT}
+    assert {row.project for row in read_after(database, 0)} == {PROJECT}
 
 
 def test_of_endless_notes_only_the_last_are_read(workspace: Workspace, database: Database) -> None:
@@ -358,7 +359,7 @@ def test_a_time_that_cannot_be_is_put_right(
     text = workspace.status_notes.read_text()
     workspace.status_notes.write_text(text.replace(f'"at":{NOW}', f'"at":{at}'))
     statuses.take_notes(workspace, database, now=LATER)
-    (row,) = changes.read_after(database, 2)
+    (row,) = read_after(database, 2)
     assert row.at in (0.0, LATER)
 
 

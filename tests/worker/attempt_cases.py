@@ -167,7 +167,7 @@ class AttemptSite:
 
     def log(self) -> str:
         """Return what the supervisor has said; nothing before it has its orders."""
-        log = self.paths.supervisor_log
+        log = self.paths.folder / "supervisor.log"
         return log.read_text() if log.exists() else ""
 
     def agent_pid(self) -> int:

@@ -1,6 +1,7 @@
 """A job that waits until agents which run have left something of a budget."""
 
 import pytest
+from recorded_changes import read_after
 from test_budget_races import SMALL, TOTAL, first_attempt
 from watch_cases import ME, NOW, WatchSite
 
@@ -37,9 +38,7 @@ def claim(site: WatchSite) -> bytes | None:
 
 
 def told_of(site: WatchSite, job: Job, seq: int) -> list[ChangeKind]:
-    return [
-        change.kind for change in changes.read_after(site.database, seq, changes.Filter(job=job.id))
-    ]
+    return [change.kind for change in read_after(site.database, seq, changes.Filter(job=job.id))]
 
 
 def ends(site: WatchSite, job: Job, tokens: int) -> None:
