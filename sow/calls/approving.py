@@ -16,17 +16,6 @@ from sow.state.authors import Author, author_of
 ORCHESTRATOR = "orchestrator"
 
 
-class NotToApprove(StateError):
-    """Somebody has approved who may not."""
-
-    def __init__(self, who: str, config_path: str) -> None:
-        super().__init__(
-            f"a person at a terminal approves, and this is {who}",
-            hint="Ask the person whose project it is to run this command in a terminal; or they"
-            f" let orchestrating agents approve: `approve: agents` in {config_path}.",
-        )
-
-
 class NotToOverride(StateError):
     """Somebody would begin a task before the plan is approved who may not."""
 
@@ -39,12 +28,17 @@ class NotToOverride(StateError):
 
 
 def approver(caller: Caller, config: Configuration, *, at_terminal: bool) -> Author:
-    """Return who approves, as it is put on record. Raises NotToApprove."""
+    """Return who approves, as it is put on record. Raises StateError."""
     author = author_of(caller.environ)
     who = who_is_no_person(caller, at_terminal=at_terminal)
     is_other_agent = caller.job_id is not None and author.agent != ORCHESTRATOR
     if who and (is_other_agent or config.approve is not ApproveRule.AGENTS):
-        raise NotToApprove(who, display_path(config.path))
+        config_path = display_path(config.path)
+        raise StateError(
+            f"a person at a terminal approves, and this is {who}",
+            hint="Ask the person whose project it is to run this command in a terminal; or they"
+            f" let orchestrating agents approve: `approve: agents` in {config_path}.",
+        )
     if at_terminal or caller.job_id is not None:
         return author
     return author_of(caller.environ, otherwise=ORCHESTRATOR)
@@ -68,7 +62,7 @@ def refuse_override(caller: Caller, *, at_terminal: bool) -> None:
 
 
 def judge_of_whole(caller: Caller, config: Configuration, *, at_terminal: bool) -> Author:
-    """Return who judges the whole. Raises NotToApprove.
+    """Return who judges the whole. Raises StateError.
 
     An agent that was given the whole to review says what it thinks; whether
     that is enough, the guard asks.

@@ -18,32 +18,12 @@ from sow.schema.config import CloneUse
 from sow.schema.job_terms import AuthorTerms
 
 
-class HasItsClone(UsageError):
-    """A task that has a clone is asked to be done without."""
-
-    def __init__(self, task_id: str) -> None:
-        super().__init__(
-            f"task {task_id} has a clone of its own, in which its work lies",
-            hint=f"Spawn it without --no-clone. `sow clone path {task_id}` shows where that is.",
-        )
-
-
-class FolderOutside(UsageError):
-    """The agent is to run in a folder that no clone of the repository has."""
-
-    def __init__(self, cwd: str) -> None:
-        super().__init__(
-            f"--cwd names {cwd}, which lies outside the workspace, so no clone has that folder",
-            hint="Name a folder of the workspace, or spawn with --no-clone.",
-        )
-
-
 def with_clone(
     caller: Caller, database: Database | None, config: Configuration, resolved: Resolved
 ) -> bool:
     """Whether the call's agent is to work in a clone, which can be made then.
 
-    Raises HasItsClone, FolderOutside; NoRepository, GitMissing, GitTooOld, GitRefused,
+    Raises UsageError; NoRepository, GitMissing, GitTooOld, GitRefused,
     FolderInRepository, BranchInPlaceOfFolder, ProjectBranchGone and ClonedElsewhere where one is
     wanted and cannot be made.
     """
@@ -57,14 +37,23 @@ def with_clone(
         return True
     if resolved.task.clone is not UNSET:
         if request.clone is False:
-            raise HasItsClone(resolved.task.id)
+            task_id = resolved.task.id
+            raise UsageError(
+                f"task {task_id} has a clone of its own, in which its work lies",
+                hint="Spawn it without --no-clone."
+                f" `sow clone path {task_id}` shows where that is.",
+            )
         return True
     if not _is_wanted(database, config, resolved):
         return False
     if is_outside(resolved.cwd):
         if not request.clone:
             return False
-        raise FolderOutside(resolved.cwd)
+        cwd = resolved.cwd
+        raise UsageError(
+            f"--cwd names {cwd}, which lies outside the workspace, so no clone has that folder",
+            hint="Name a folder of the workspace, or spawn with --no-clone.",
+        )
     _refuse_impossible(caller, config, resolved)
     return True
 

@@ -23,27 +23,6 @@ from sow.state.tasks import read_task
 from sow.terminal_text import printable, readable
 
 
-class NoConflict(StateError):
-    """No merge is under way in the task's clone."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(
-            f"no merge is under way in the clone of task {task.id}",
-            hint=f"`sow clone update {task.id}` brings the project's branch into it.",
-        )
-
-
-class CompletedInConflict(StateError):
-    """The task is completed: its session is over, and another one has to be begun."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(
-            f"task {task.id} is completed, and its session is over",
-            hint="Reopen it, and a new session of its agent takes the work over:"
-            f" {solving(task.id, is_completed=True)}.",
-        )
-
-
 class SessionCannotSolve(StateError):
     """A conflict is to be solved in a session that the executor does not continue."""
 
@@ -64,7 +43,7 @@ def conflict_prompt(caller: Caller, task_id: TaskId, more: str, *, anew: bool = 
     `anew`: it is for another session, not for more of the one on record.
 
     Where one was handed over before, with the same words, and is still awaited,
-    it is that again. Raises NoConflict, CompletedInConflict, SessionCannotSolve, and what
+    it is that again. Raises StateError, SessionCannotSolve, and what
     `conflict_in` raises.
     """
     earlier = _awaited(caller, task_id, more)
@@ -76,9 +55,16 @@ def conflict_prompt(caller: Caller, task_id: TaskId, more: str, *, anew: bool = 
     place = main.place(task)
     found = conflict_in(main, place)
     if found is None:
-        raise NoConflict(task)
+        raise StateError(
+            f"no merge is under way in the clone of task {task.id}",
+            hint=f"`sow clone update {task.id}` brings the project's branch into it.",
+        )
     if task.status is TaskStatus.COMPLETED:
-        raise CompletedInConflict(task)
+        raise StateError(
+            f"task {task.id} is completed, and its session is over",
+            hint="Reopen it, and a new session of its agent takes the work over:"
+            f" {solving(task.id, is_completed=True)}.",
+        )
     if not anew and not can_resume(config, task):
         raise SessionCannotSolve(task, place.path, found)
     return conflict_message(found.branch, [_readable(path) for path in found.unsolved], more)

@@ -7,6 +7,7 @@ was open is addressed by then, and the outcome may still be owed.
 from contextlib import closing
 
 from sow.calls.caller import Caller
+from sow.errors import StateError
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import open_existing_queue
@@ -14,14 +15,14 @@ from sow.prompts.compose import feedback_message
 from sow.schema.task import FeedbackStatus
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
-from sow.state.verdicts import NothingIsOpen, feedback_in
+from sow.state.verdicts import feedback_in
 
 
 def feedback_prompt(caller: Caller, task_id: TaskId, more: str) -> str:
     """Return the open feedback of a task as a prompt, with `more` below it.
 
     Where the very same was handed over before and is still awaited, it is that
-    again. Raises NothingIsOpen.
+    again. Raises StateError.
     """
     task = read_task(caller.workspace, task_id)
     found = feedback_in(caller.workspace, task, FeedbackStatus.OPEN)
@@ -31,7 +32,11 @@ def feedback_prompt(caller: Caller, task_id: TaskId, more: str) -> str:
     prompt = feedback_message(handed_over, more)
     if handed_over and _is_awaited(caller, task_id, prompt):
         return prompt
-    raise NothingIsOpen(task)
+    raise StateError(
+        f"task {task.id} has no open feedback",
+        hint=f"`sow review correct {task.id} --file FILE` asks for corrections."
+        f' To say something else to its agent: `sow agent resume {task.id} "…"`.',
+    )
 
 
 def _is_awaited(caller: Caller, task_id: TaskId, prompt: str) -> bool:

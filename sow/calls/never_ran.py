@@ -7,24 +7,15 @@ from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs
 from sow.jobs.database import open_existing_queue
 from sow.paths import Workspace
-from sow.schema.job import Job
 from sow.schema.task import Task
 from sow.state.projects import read_project
 
 
-class HasJobs(StateError):
-    """A task to be removed has a job on record."""
-
-    def __init__(self, task: Task, job: Job) -> None:
-        end = "" if job.state.is_final else f"End it: `sow job cancel {job.id}`. "
-        super().__init__(
-            f"task {task.id} is not removed: job {job.id} of it is on record ({job.state})",
-            hint=f"{end}`sow task abandon {task.id}` gives the task up.",
-        )
-
-
 def refuse_after_jobs(workspace: Workspace, task: Task) -> None:
-    """Refuse what may be done to a task only that never had a job. Raises HasJobs, QueueError."""
+    """Refuse what may be done only to a task that never had a job.
+
+    Raises StateError, QueueError.
+    """
     database = open_existing_queue(workspace)
     if database is None:
         return
@@ -32,4 +23,9 @@ def refuse_after_jobs(workspace: Workspace, task: Task) -> None:
         project_id = ProjectId(read_project(workspace).id)
         last = jobs.last_job(database, project_id, TaskId(task.id))
     if last is not None:
-        raise HasJobs(task, last)
+        job = last
+        end = "" if job.state.is_final else f"End it: `sow job cancel {job.id}`. "
+        raise StateError(
+            f"task {task.id} is not removed: job {job.id} of it is on record ({job.state})",
+            hint=f"{end}`sow task abandon {task.id}` gives the task up.",
+        )

@@ -37,17 +37,6 @@ lies between them.
 """
 
 
-class NotToBeReviewed(StateError):
-    """The project is not where it is judged as a whole."""
-
-    def __init__(self, project: Project) -> None:
-        super().__init__(
-            f"the project is {project.standing}: it is not judged as a whole now",
-            hint="`sow advance --list` shows what comes next; a standard project is judged when all"
-            " its tasks have ended.",
-        )
-
-
 class WorkHasChanged(StateError):
     """A verdict on the whole is about other work than its reviewer began with."""
 
@@ -71,9 +60,13 @@ class ReviewIsVoid(StateError):
 
 
 def refuse_unjudged(project: Project) -> None:
-    """Raise NotToBeReviewed unless the project stands where the whole is judged."""
+    """Raise StateError unless the project stands where the whole is judged."""
     if project.kind is not ProjectType.STANDARD or project.standing not in JUDGED:
-        raise NotToBeReviewed(project)
+        raise StateError(
+            f"the project is {project.standing}: it is not judged as a whole now",
+            hint="`sow advance --list` shows what comes next; a standard project is judged when all"
+            " its tasks have ended.",
+        )
 
 
 def is_review_of_whole(task: Task) -> bool:

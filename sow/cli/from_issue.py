@@ -30,7 +30,7 @@ class Taken(NamedTuple):
 def taken_from(workspace: Workspace, text: str, repository: str | None) -> Taken:
     """Read an issue, by its number or address.
 
-    Raises NoIssueNumber, UsageError where two repositories are named, and what `gh` raises.
+    Raises UsageError where two repositories are named, and what `gh` raises.
     """
     named = issue_name(readable(text))
     if repository and named.repository and not _is_same(repository, named.repository):

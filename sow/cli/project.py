@@ -14,7 +14,7 @@ import click
 from sow.cli import completing_names
 from sow.cli.arguments import here
 from sow.cli.output import echo_json, echo_table, json_option
-from sow.errors import SowError
+from sow.errors import SowError, StateError
 from sow.terminal_text import printable, printable_lines, readable
 
 if TYPE_CHECKING:
@@ -180,13 +180,15 @@ def set_field(field: str, value: str, as_json: bool) -> None:
 
 
 def _refuse_no_branch(name: str) -> None:
-    """Refuse a branch that the repository does not have. Raises NoSuchBranch."""
+    """Refuse a branch that the repository does not have. Raises StateError."""
     from sow.git.checked_out import branch_at, lacks_branch
-    from sow.state.state_errors import NoSuchBranch
-
     root = here().root
     if name != branch_at(root) and (not name or lacks_branch(root, name)):
-        raise NoSuchBranch(name)
+        raise StateError(
+            f"the repository has no branch {name!r}",
+            hint="`git branch` lists its branches. Name one of them:"
+            ' `sow project set branch "<branch>"`.',
+        )
 
 
 def _show(current: "Project", counts: dict[str, dict[str, int]]) -> None:

@@ -25,7 +25,7 @@ from sow.state.transitions import enter
 def accept_whole(summary: str, *, as_json: bool) -> None:
     """Put on record that the whole is accepted.
 
-    Raises NotToApprove, WorkHasChanged, ReviewIsVoid.
+    Raises StateError, WorkHasChanged, ReviewIsVoid.
     """
     caller = this_caller()
     by = _judge(caller)
@@ -36,7 +36,7 @@ def accept_whole(summary: str, *, as_json: bool) -> None:
 
 
 def correct_whole(findings: bytes, summary: str, *, as_json: bool) -> None:
-    """Ask for corrections of the whole. Raises NotToApprove, WorkHasChanged, ReviewIsVoid."""
+    """Ask for corrections of the whole. Raises StateError, WorkHasChanged, ReviewIsVoid."""
     caller = this_caller()
     by = _judge(caller)
     work = _work(caller, by)

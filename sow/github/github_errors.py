@@ -1,6 +1,6 @@
 """What can go wrong with GitHub, in words that name the remedy."""
 
-from sow.errors import StateError, UsageError
+from sow.errors import StateError
 from sow.terminal_text import printable
 
 LONGEST_QUOTE = 400
@@ -131,17 +131,6 @@ class GhTookTooLong(StateError):
         )
 
 
-class GhPrintsTooMuch(StateError):
-    """`gh` has printed more than any answer that sow asks for, and was ended."""
-
-    def __init__(self, what: str, most: int) -> None:
-        super().__init__(
-            f"gh has printed more than {most >> 20} MB for {what}",
-            hint="See with `gh --version` that it is GitHub's gh that is on the PATH, and with"
-            " `gh api user` that it prints an answer and no more.",
-        )
-
-
 class GhKilled(StateError):
     """`gh` was ended by a signal, so that it has given no answer."""
 
@@ -151,27 +140,6 @@ class GhKilled(StateError):
         super().__init__(
             f"gh was ended by signal {number} during {what}",
             hint="See what ended it (the machine's memory, say), then call again.",
-        )
-
-
-class NoIssueNumber(UsageError):
-    """A word is neither the number nor the address of an issue."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(
-            f"{text!r} is no issue",
-            hint="Give its number, such as 12, or its address:"
-            " https://github.com/OWNER/NAME/issues/12",
-        )
-
-
-class NoRepositoryName(UsageError):
-    """A word is not the name of a repository."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(
-            f"{text!r} is no name of a repository of GitHub",
-            hint="Write OWNER/NAME, such as octo/app; of another host HOST/OWNER/NAME.",
         )
 
 

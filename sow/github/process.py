@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from sow.errors import StateError
 from sow.github.github_errors import (
     GhKilled,
     GhMissing,
     GhNotStarted,
-    GhPrintsTooMuch,
     GhTookTooLong,
 )
 
@@ -39,7 +39,7 @@ def run_gh(
     """Run `gh` in a process group of its own; return its exit code, output and complaint.
 
     Whatever ends the call ends also what `gh` has started. `what` is the request in words.
-    Raises GhMissing, GhNotStarted, GhTookTooLong, GhPrintsTooMuch and GhKilled.
+    Raises GhMissing, GhNotStarted, GhTookTooLong, StateError and GhKilled.
     """
     try:
         process = subprocess.Popen(
@@ -72,7 +72,7 @@ def _talk(
 ) -> tuple[bytes, bytes]:
     """Give a process its input and read both outputs to their ends, and wait for its own.
 
-    Raises TimeoutExpired at the deadline (monotonic), and GhPrintsTooMuch.
+    Raises TimeoutExpired at the deadline (monotonic), and StateError.
     """
     assert process.stdout is not None  # noqa: S101 - it was asked for
     assert process.stderr is not None  # noqa: S101 - it was asked for
@@ -109,11 +109,16 @@ def _write(fd: int, part: memoryview) -> int:
 
 
 def _read(fd: int, into: bytearray, what: str) -> bool:
-    """Read on; return whether there was more. Raises GhPrintsTooMuch."""
+    """Read on; return whether there was more. Raises StateError."""
     part = os.read(fd, CHUNK)
     into += part
     if len(into) > MOST_BYTES:
-        raise GhPrintsTooMuch(what, MOST_BYTES)
+        most = MOST_BYTES
+        raise StateError(
+            f"gh has printed more than {most >> 20} MB for {what}",
+            hint="See with `gh --version` that it is GitHub's gh that is on the PATH, and with"
+            " `gh api user` that it prints an answer and no more.",
+        )
     return bool(part)
 
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from sow.errors import UsageError
 from sow.github.answers import (
     Branch,
     CheckRuns,
@@ -23,7 +24,7 @@ from sow.github.answers import (
     read_answer,
     read_pages,
 )
-from sow.github.github_errors import GithubRefused, NoIssueNumber, NoRepositoryName, NotFound
+from sow.github.github_errors import GithubRefused, NotFound
 from sow.github.run import gh
 
 NAME = re.compile(
@@ -63,25 +64,32 @@ class IssueName(msgspec.Struct, frozen=True):
 
 
 def issue_name(text: str) -> IssueName:
-    """Return the issue that a word names: 12, #12, or its address. Raises NoIssueNumber."""
+    """Return the issue that a word names: 12, #12, or its address. Raises UsageError."""
     if found := ISSUE.fullmatch(text.strip()):
         return IssueName(int(found["number"]))
     if found := ADDRESS.fullmatch(text.strip()):
         host = "" if found["host"] == "github.com" else f"{found['host']}/"
         return IssueName(int(found["number"]), f"{host}{found['name']}")
-    raise NoIssueNumber(text)
+    raise UsageError(
+        f"{text!r} is no issue",
+        hint="Give its number, such as 12, or its address: https://github.com/OWNER/NAME/issues/12",
+    )
 
 
 def find_place(folder: Path, repository: str | None) -> Place:
     """Return the repository that is named, else the one that the folder's remotes lead to.
 
-    Raises NoRepositoryName, NoRemote, NotFound, and what `gh` raises.
+    Raises UsageError, NoRemote, NotFound, and what `gh` raises.
     """
     host, name = None, "{owner}/{repo}"
     if repository is not None:
         found = NAME.fullmatch(repository)
         if found is None or found["name"].endswith(("/.", "/..")):
-            raise NoRepositoryName(repository)
+            text = repository
+            raise UsageError(
+                f"{text!r} is no name of a repository of GitHub",
+                hint="Write OWNER/NAME, such as octo/app; of another host HOST/OWNER/NAME.",
+            )
         host, name = found["host"], found["name"]
     what = f"the repository {name}" if repository else "the repository of this folder's remotes"
     data = _get(folder, host, f"repos/{name}", what)

@@ -73,7 +73,7 @@ def gh(
     `environ` replaces `os.environ`. `holds` is a descriptor, of a lock say, that stays open as long
     as `gh` lives, though we do not. Raises GhMissing, GhNotStarted, GhTooOld,
     NotLoggedIn, NoRemote, NotFound, RateLimited, GithubUnreachable, GithubRefused, GhTookTooLong,
-    GhPrintsTooMuch and GhKilled.
+    StateError and GhKilled.
     """
     given = os.environ if environ is None else environ
     variables = gh_environment(given)

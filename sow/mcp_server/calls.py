@@ -54,27 +54,6 @@ class TooManyWaits(QueueError):
         )
 
 
-class NoTurn(QueueError):
-    """Others have run all the time for which a call may wait for its turn."""
-
-    def __init__(self, seconds: float, running: list[str]) -> None:
-        super().__init__(
-            f"{MOST_AT_ONCE} other calls run, and none of them has ended in {seconds:g} s:"
-            f" {', '.join(running)}",
-            hint="Nothing was done. Call again when one of them has ended, or cancel one.",
-        )
-
-
-class TooMuchPrinted(StateError):
-    """A command has printed more than is held in memory."""
-
-    def __init__(self, command: str, most_bytes: int) -> None:
-        super().__init__(
-            f"`{command}` prints more than {most_bytes} bytes",
-            hint="Ask for less at once: with `last`, `limit` or `since`, where the tool has them.",
-        )
-
-
 class TooLong(UsageError):
     """The arguments of a call are more than the system gives to a process."""
 
@@ -125,7 +104,7 @@ class Calls:
         """Run a command line to its end. Cancelled, it asks the process to leave first.
 
         Call it within a `turn`. `escrow` is where it puts the outcomes that it prints.
-        Raises TooLong, NotStarted and TooMuchPrinted.
+        Raises TooLong, NotStarted and StateError.
         """
         process = await self._start(line, escrow)
         self._live.add(process)
@@ -138,9 +117,10 @@ class Calls:
         return ended
 
     def turn(self, line: Line) -> AbstractAsyncContextManager[None]:
-        """Wait until a call may run; what it needs is taken then. Raises TooManyWaits and NoTurn.
+        """Wait until a call may run; what it needs is taken then.
 
         A client may have said a thousand things at once, and a process has as many open files.
+        Raises TooManyWaits and QueueError.
         """
         return self._turn(line) if line.seconds is None else self._wait()
 
@@ -150,7 +130,13 @@ class Calls:
         with anyio.move_on_after(self._limits.turn_seconds) as waiting:
             await self._turns.acquire()
         if waiting.cancelled_caught:
-            raise NoTurn(self._limits.turn_seconds, self._running)
+            seconds = self._limits.turn_seconds
+            running = self._running
+            raise QueueError(
+                f"{MOST_AT_ONCE} other calls run, and none of them has ended in {seconds:g} s:"
+                f" {', '.join(running)}",
+                hint="Nothing was done. Call again when one of them has ended, or cancel one.",
+            )
         self._running.append(line.command)
         try:
             yield
@@ -201,7 +187,12 @@ class Calls:
             for stream, into in ((process.stdout, output), (process.stderr, errors)):
                 group.start_soon(_read, stream, into, most, group.cancel_scope)
         if max(len(output), len(errors)) > most:
-            raise TooMuchPrinted(line.command, most)
+            command = line.command
+            raise StateError(
+                f"`{command}` prints more than {most} bytes",
+                hint="Ask for less at once: with `last`, `limit` or `since`,"
+                " where the tool has them.",
+            )
         exit_code = await process.wait()
         words = [bytes(each).decode(self._encoding, "replace") for each in (output, errors)]
         return Ended(exit_code if exit_code >= 0 else 128 - exit_code, *words)

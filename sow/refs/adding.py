@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from msgspec import Struct, ValidationError, convert
 
-from sow.errors import SowError
+from sow.errors import SowError, StateError
 from sow.paths import Workspace
 from sow.refs.cache import Cached, cached, forget, locked
 from sow.refs.fetching import Brought, bring_reference, link_here, note_use
@@ -17,7 +17,7 @@ from sow.refs.folder import locked_refs, refuse_foreign
 from sow.refs.index import change_index, read_index
 from sow.refs.linking import MakeLink, Presence, look, make_link, sweep_drafts
 from sow.refs.record import read_record
-from sow.refs.refs_errors import LinkPlaceTaken, ReferenceTaken, RefusedReference
+from sow.refs.refs_errors import LinkPlaceTaken, RefusedReference
 from sow.refs.sources import normalised
 from sow.schema.references import Reference, ReferenceIndex
 
@@ -55,7 +55,7 @@ def add_reference(
 ) -> Added:
     """Fetch a reference, put it into the index, and link it. The same one again is no error.
 
-    Raises ReferenceTaken, LinkPlaceTaken, RefsFolderTaken, NoSuchRef, NoSuchFolder, TooMuch,
+    Raises StateError, LinkPlaceTaken, RefsFolderTaken, NoSuchRef, NoSuchFolder, TooMuch,
     Unreachable, CacheLocked; the index is as it was then.
     """
     refuse_foreign(workspace)
@@ -80,14 +80,19 @@ def add_reference(
 
 
 def known_as(index: ReferenceIndex, reference: Reference) -> Reference | None:
-    """Return the reference that is the same one already; None for a new one. ReferenceTaken."""
+    """Return the reference that is the same one already; None for a new one. StateError."""
     for other in index.references:
         if other.id == reference.id and same(other, reference):
             return other
     for field in ("id", "link"):
         for other in index.references:
             if getattr(other, field) == getattr(reference, field):
-                raise ReferenceTaken(field, getattr(reference, field), other.source)
+                value = getattr(reference, field)
+                source = other.source
+                raise StateError(
+                    f"the {field} {value} belongs to another reference, to {source}",
+                    hint=f"Choose another: sow refs add URL --{field} {value}-2",
+                )
     return None
 
 

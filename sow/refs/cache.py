@@ -14,9 +14,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from sow.errors import StateError
 from sow.files import NotWritten
 from sow.files.trees import remove_tree
-from sow.refs.refs_errors import CacheLocked, CacheTaken
+from sow.refs.refs_errors import CacheLocked
 from sow.refs.sources import key_of
 from sow.user_folders import BaseFolder, user_folder
 
@@ -84,7 +85,7 @@ def locked(place: Cached, *, timeout_seconds: float = LOCK_SECONDS) -> Iterator[
     """Hold the lock of a cached repository for the length of the block; make the cache's folder.
 
     It ends with the process. It is not re-entrant. A link in the place of one of its folders is
-    refused. Raises CacheLocked, CacheTaken, NotWritten.
+    refused. Raises CacheLocked, StateError, NotWritten.
     """
     try:
         place.folder.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
@@ -94,7 +95,11 @@ def locked(place: Cached, *, timeout_seconds: float = LOCK_SECONDS) -> Iterator[
     try:
         for folder in (place.folder, place.repository, place.trees):
             if folder.is_symlink():
-                raise CacheTaken(folder)
+                raise StateError(
+                    f"{folder} is a link: nothing is fetched there",
+                    hint="Look at it, and move it away; then call `sow refs init` in each"
+                    " repository that uses it.",
+                )
         yield
     finally:
         os.close(descriptor)

@@ -48,7 +48,7 @@ class Brought(Struct, frozen=True):
 def bring_reference(place: Cached, reference: Reference, *, now: float) -> Brought:
     """Ask the remote, and have the tree of what it names in the cache. Holds nothing itself.
 
-    Raises NoSuchRef, NoCommit, Unreachable, NoSuchFolder, TooMuch, GitRefused, NotWritten.
+    Raises NoSuchRef, StateError, Unreachable, NoSuchFolder, TooMuch, GitRefused, NotWritten.
     """
     sweep(place)
     tip = tip_of(repository_in(place), reference)

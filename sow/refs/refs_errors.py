@@ -21,16 +21,6 @@ class UnknownReference(StateError):
         )
 
 
-class ReferenceTaken(StateError):
-    """Another reference has the id or the link already."""
-
-    def __init__(self, field: str, value: str, source: str) -> None:
-        super().__init__(
-            f"the {field} {value} belongs to another reference, to {source}",
-            hint=f"Choose another: sow refs add URL --{field} {value}-2",
-        )
-
-
 class ReferenceChanged(StateError):
     """The index has another address, folder, branch or link now than while it was fetched."""
 
@@ -83,17 +73,6 @@ class CacheLocked(StateError):
         )
 
 
-class CacheTaken(StateError):
-    """A part of the cache is a link: what is written there would land elsewhere."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(
-            f"{path} is a link: nothing is fetched there",
-            hint="Look at it, and move it away; then call `sow refs init` in each repository that"
-            " uses it.",
-        )
-
-
 class DamagedRecord(StateError):
     """What is on record of a cached repository cannot be read."""
 
@@ -118,16 +97,6 @@ class NoSuchRef(StateError):
         super().__init__(
             f"{source} {what}",
             hint="Name one that it has, by --branch or --tag; `git ls-remote` lists them.",
-        )
-
-
-class NoCommit(StateError):
-    """What a tag of the remote names is no commit: there are tags of a file or a folder alone."""
-
-    def __init__(self, source: str, ref: str) -> None:
-        super().__init__(
-            f"{source} has {ref.removeprefix('refs/tags/')}, which names no commit",
-            hint="Name a tag of a commit by --tag, or a branch by --branch.",
         )
 
 

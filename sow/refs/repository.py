@@ -9,12 +9,13 @@ import re
 from contextlib import suppress
 from typing import NamedTuple
 
+from sow.errors import StateError
 from sow.files import NotWritten, write_atomically
 from sow.git.git_errors import GitKilled, GitRefused, GitTookTooLong
 from sow.git.own_bare import ANSWER_SECONDS, REMOTE, SHA1, OwnBare, format_of, make_bare
 from sow.git.run import LONG_SECONDS
 from sow.refs.cache import DRAFT, FOLDER_MODE, Cached, delete_tree
-from sow.refs.refs_errors import NoCommit, NoSuchRef, Unreachable
+from sow.refs.refs_errors import NoSuchRef, Unreachable
 from sow.refs.sources import address_for_git
 from sow.schema.references import Reference
 
@@ -94,8 +95,8 @@ def tip_of(repository: OwnBare, reference: Reference) -> Tip:
 def bring(repository: OwnBare, reference: Reference, tip: Tip) -> None:
     """Have a commit of the remote here, and what leads to it.
 
-    Raises Unreachable, NoCommit, GitRefused. The caller holds the lock. Killed anywhere, it leaves
-    objects that the next call may use.
+    Raises Unreachable, StateError, GitRefused. The caller holds the lock. Killed anywhere, it
+    leaves objects that the next call may use.
     """
     if not is_kept(repository, tip.commit):
         if not repository.has_commit(tip.commit):
@@ -103,7 +104,12 @@ def bring(repository: OwnBare, reference: Reference, tip: Tip) -> None:
             _asked(repository, reference, *words, seconds=LONG_SECONDS)
             if not repository.has_commit(tip.commit):
                 if repository.answer("cat-file", "-e", tip.commit)[0] == 0:
-                    raise NoCommit(reference.source, reference.ref)
+                    source = reference.source
+                    ref = reference.ref
+                    raise StateError(
+                        f"{source} has {ref.removeprefix('refs/tags/')}, which names no commit",
+                        hint="Name a tag of a commit by --tag, or a branch by --branch.",
+                    )
                 raise GitRefused(repository.folder, words, -1, f"{tip.commit} did not come")
         keep(repository, tip.commit)
 

@@ -60,16 +60,6 @@ class NotListed(StateError):
         )
 
 
-class ListedAsOther(StateError):
-    """The file is listed already, as something else."""
-
-    def __init__(self, side: Side, artifact: Artifact) -> None:
-        super().__init__(
-            f"{artifact.path} is an {side} already, of the type {artifact.type}",
-            hint=f"`sow {side} remove {artifact.path}` takes it off the list first.",
-        )
-
-
 def listed(project: Project, side: Side) -> list[Artifact]:
     """Return the files on one side of a project."""
     found: list[Artifact] | msgspec.UnsetType = getattr(project, side.field)
@@ -124,7 +114,7 @@ def _is_text(path: str) -> bool:
 def add_artifact(
     workspace: Workspace, side: Side, path: str, kind: str, *, by: Author, now: float
 ) -> Artifact:
-    """List a file, once, and return how it is listed. Raises ListedAsOther, RefusedChange."""
+    """List a file, once, and return how it is listed. Raises StateError, RefusedChange."""
     added: Artifact | None = None
 
     def change(project: Project) -> Mapping[str, object]:
@@ -132,7 +122,10 @@ def add_artifact(
         there = listed(project, side)
         for artifact in there:
             if artifact.path == path and artifact.type != kind:
-                raise ListedAsOther(side, artifact)
+                raise StateError(
+                    f"{artifact.path} is an {side} already, of the type {artifact.type}",
+                    hint=f"`sow {side} remove {artifact.path}` takes it off the list first.",
+                )
             if artifact.path == path:
                 added = artifact
                 return {}

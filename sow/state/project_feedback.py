@@ -21,17 +21,6 @@ from sow.state.status_entries import FEEDBACK, change_entry
 from sow.state.transitions import moment
 
 
-class NoSuchFeedback(StateError):
-    """No feedback on the project has this number."""
-
-    def __init__(self, number: str, there: Sequence[ProjectFeedback]) -> None:
-        known = ", ".join(note.id for note in there) or "none yet"
-        super().__init__(
-            f"the project has no feedback {number}",
-            hint=f"There is: {known}. `sow feedback list --all` shows it.",
-        )
-
-
 def feedback_of(project: Project) -> list[ProjectFeedback]:
     """Return all feedback on a project, settled or not."""
     return [] if project.feedback is UNSET else project.feedback
@@ -74,14 +63,18 @@ def add_feedback(workspace: Workspace, words: bytes, *, by: Author, now: float) 
 def settle_feedback(
     workspace: Workspace, numbers: Sequence[str], *, by: Author, now: float
 ) -> list[ProjectFeedback]:
-    """Mark feedback as settled; what is so already stays. Raises NoSuchFeedback."""
+    """Mark feedback as settled; what is so already stays. Raises StateError."""
     settled: list[str] = []
 
     def change(project: Project) -> Mapping[str, object]:
         there = feedback_of(project)
         for number in numbers:
             if number not in {note.id for note in there}:
-                raise NoSuchFeedback(number, there)
+                known = ", ".join(note.id for note in there) or "none yet"
+                raise StateError(
+                    f"the project has no feedback {number}",
+                    hint=f"There is: {known}. `sow feedback list --all` shows it.",
+                )
         wanted = [note.id for note in open_feedback(project) if note.id in numbers]
         settled[:] = wanted
         changed = [_settled(note, by, now) if note.id in wanted else note for note in there]

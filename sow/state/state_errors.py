@@ -202,17 +202,6 @@ class RefusedTransition(StateError):
         super().__init__(f"task {task_id} cannot go from {status} to {wanted}", hint=way_on)
 
 
-class NoSuchBranch(StateError):
-    """The repository has no branch of this name."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"the repository has no branch {name!r}",
-            hint="`git branch` lists its branches. Name one of them:"
-            ' `sow project set branch "<branch>"`.',
-        )
-
-
 class RefusedField(StateError):
     """A field that is not set by hand."""
 

@@ -52,17 +52,6 @@ class NothingToJudge(StateError):
         )
 
 
-class NothingIsOpen(StateError):
-    """No feedback of the task waits for its author."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(
-            f"task {task.id} has no open feedback",
-            hint=f"`sow review correct {task.id} --file FILE` asks for corrections."
-            f' To say something else to its agent: `sow agent resume {task.id} "…"`.',
-        )
-
-
 @dataclass(frozen=True)
 class Judgement:
     """What a judge says, and of what."""

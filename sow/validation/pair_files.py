@@ -37,15 +37,8 @@ class Division(Struct, frozen=True):
     """The files of the shared folder that are theirs alone."""
 
 
-class NoFiles(StateError):
-    """A task's folder holds what cannot be moved."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"{path} is no file", hint="Move it away, then do it again.")
-
-
 def divide(pair: Pair, history: History) -> Division:
-    """Return what is whose. Raises NotAFile, NoFiles."""
+    """Return what is whose. Raises NotAFile, StateError."""
     present = _files_in(pair.their_folder)
     if not pair.is_in_conflict:
         return Division(present, {})
@@ -101,7 +94,7 @@ def _logs(
 
 
 def _files_in(folder: Path) -> dict[str, bytes]:
-    """Return all files below a folder, by their names. Raises NotAFile, NoFiles."""
+    """Return all files below a folder, by their names. Raises NotAFile, StateError."""
     found: dict[str, bytes] = {}
     for parent, _, files in os.walk(folder):
         for name in files:
@@ -109,6 +102,6 @@ def _files_in(folder: Path) -> dict[str, bytes]:
             if is_leftover(path, False):
                 continue
             if not stat.S_ISREG(path.lstat().st_mode):
-                raise NoFiles(path)
+                raise StateError(f"{path} is no file", hint="Move it away, then do it again.")
             found[path.relative_to(folder).as_posix()] = read_regular(path, LARGEST)
     return found
