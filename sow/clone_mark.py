@@ -48,42 +48,6 @@ class DamagedMark(StateError):
         )
 
 
-class StrayClone(StateError):
-    """A clone lies elsewhere than where it was made, so it may not act for its task."""
-
-    def __init__(self, folder: str, mark: CloneMark) -> None:
-        is_copy = os.path.isdir(mark.path)  # noqa: PTH112 - every command imports this
-        did = "is a copy of" if is_copy else "was moved away from its place; it is"
-        back = "" if is_copy else f" Move it back to {mark.path}, or"
-        super().__init__(
-            f"{folder} {did} the clone of task {mark.task} of {mark.workspace}",
-            hint=f"{back.strip()}{' set' if back else 'Set'} SOW_ROOT={mark.workspace} to act on"
-            f" that workspace from here; without {folder}/{MARK_PLACE} this is a repository of"
-            " its own.",
-        )
-
-
-class ForeignMark(StateError):
-    """A clone's mark names a workspace that has not made this clone."""
-
-    def __init__(self, folder: str, mark: CloneMark) -> None:
-        super().__init__(
-            f"{folder} says that it is the clone of task {mark.task} of {mark.workspace}, which has"
-            " made no clone there: its mark was changed, or another repository lies there now",
-            hint="Set SOW_ROOT to the folder that holds the .sow that you mean.",
-        )
-
-
-class WorkspaceOfCloneGone(StateError):
-    """The workspace that a clone belongs to is not where it was."""
-
-    def __init__(self, folder: str, mark: CloneMark) -> None:
-        super().__init__(
-            f"{folder} is the clone of task {mark.task} of {mark.workspace}, where no .sow is now",
-            hint="If that repository was moved, set SOW_ROOT to its new place.",
-        )
-
-
 def read_mark(top: str) -> CloneMark | None:
     """Return the mark of the clone whose top is `top`; None for any other folder.
 
@@ -129,7 +93,7 @@ def _parsed(data: bytes) -> CloneMark | None:
 def workspace_of_clone(cwd: str) -> str | None:
     """Return the root of the workspace that owns the clone in which `cwd` lies; None outside.
 
-    Raises DamagedMark, StrayClone, WorkspaceOfCloneGone, ForeignMark.
+    Raises DamagedMark, StateError.
     """
     folder = cwd
     while True:
@@ -148,11 +112,26 @@ def _owner(folder: str, mark: CloneMark) -> str:
     except (OSError, ValueError):
         in_place = False
     if not in_place:
-        raise StrayClone(folder, mark)
+        is_copy = os.path.isdir(mark.path)  # noqa: PTH112 - every command imports this
+        did = "is a copy of" if is_copy else "was moved away from its place; it is"
+        back = "" if is_copy else f" Move it back to {mark.path}, or"
+        raise StateError(
+            f"{folder} {did} the clone of task {mark.task} of {mark.workspace}",
+            hint=f"{back.strip()}{' set' if back else 'Set'} SOW_ROOT={mark.workspace} to act on"
+            f" that workspace from here; without {folder}/{MARK_PLACE} this is a repository of"
+            " its own.",
+        )
     if not os.path.isdir(f"{mark.workspace}/.sow"):  # noqa: PTH112
-        raise WorkspaceOfCloneGone(folder, mark)
+        raise StateError(
+            f"{folder} is the clone of task {mark.task} of {mark.workspace}, where no .sow is now",
+            hint="If that repository was moved, set SOW_ROOT to its new place.",
+        )
     if not _is_of_checkout(folder, _checkout_of(mark.workspace)):
-        raise ForeignMark(folder, mark)
+        raise StateError(
+            f"{folder} says that it is the clone of task {mark.task} of {mark.workspace}, which has"
+            " made no clone there: its mark was changed, or another repository lies there now",
+            hint="Set SOW_ROOT to the folder that holds the .sow that you mean.",
+        )
     return mark.workspace
 
 

@@ -63,43 +63,29 @@ class UnmetDependencies(StateError):
         self.unmet = tuple(task.id for task in unmet)
 
 
-class MadeForAnother(StateError):
-    """The task is to be done by another agent than the one named."""
-
-    def __init__(self, task: Task, agent: str, *, fresh: bool) -> None:
-        options = " --fresh --reassign" if fresh else " --reassign"
-        super().__init__(
-            f"task {task.id} is for {task.assigned_agent}, not for {agent}",
-            hint=f"As the task says: `sow agent spawn {task.id}`. To give it to {agent}: "
-            f"`sow agent spawn {agent} {task.id}{options}`.",
-        )
-
-
-class AssignedToAnother(StateError):
-    """The task's session belongs to the agent it was assigned to."""
-
-    def __init__(self, task: Task, agent: str) -> None:
-        super().__init__(
-            f"task {task.id} is assigned to {task.assigned_agent}, whose session has started",
-            hint=f'Resume it: `sow agent resume {task.id} "…"`. To start over as {agent}: '
-            f"`sow agent spawn {agent} {task.id} --fresh --reassign`.",
-        )
-
-
 def admit_spawn(
     task: Task, agent: str, executor: Executor, *, fresh: bool, reassign: bool = False
 ) -> None:
     """Refuse a spawn that the table does not allow.
 
-    Raises RefusedCall, AssignedToAnother, MadeForAnother.
+    Raises RefusedCall, StateError.
     """
     if task.status in ENDED:
         raise RefusedCall(task, "spawned", f"`sow task reopen {task.id}` makes it pending again.")
     if agent != task.assigned_agent:
         if task.session_started and not fresh:
-            raise AssignedToAnother(task, agent)
+            raise StateError(
+                f"task {task.id} is assigned to {task.assigned_agent}, whose session has started",
+                hint=f'Resume it: `sow agent resume {task.id} "…"`. To start over as {agent}: '
+                f"`sow agent spawn {agent} {task.id} --fresh --reassign`.",
+            )
         if not reassign:
-            raise MadeForAnother(task, agent, fresh=fresh)
+            options = " --fresh --reassign" if fresh else " --reassign"
+            raise StateError(
+                f"task {task.id} is for {task.assigned_agent}, not for {agent}",
+                hint=f"As the task says: `sow agent spawn {task.id}`. To give it to {agent}: "
+                f"`sow agent spawn {agent} {task.id}{options}`.",
+            )
     if task.status is TaskStatus.PENDING or fresh:
         return
     if task.session_started and not _always_respawns(task, executor):

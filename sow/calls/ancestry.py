@@ -40,22 +40,12 @@ class WouldEndItself(StateError):
         )
 
 
-class OwnJobEnds(StateError):
-    """The call comes from an agent whose own job somebody has cancelled."""
-
-    def __init__(self, job: Job) -> None:
-        super().__init__(
-            f"nothing is queued for job {job.id} (task {job.task_id}): it was cancelled",
-            hint="Its agent is being ended, and what it has queued with it.",
-        )
-
-
 def refuse_when_cancelled(caller: Caller, database: Database) -> None:
     """Refuse to queue a job for an agent whose own was cancelled: it cannot outrun that.
 
     Asked in the transaction that puts the new job on record. The request and
     the jobs that it takes along are one transaction too, so a new job is
-    either among those or refused here. Raises OwnJobEnds.
+    either among those or refused here. Raises StateError.
     """
     if caller.job_id is None:
         return
@@ -63,7 +53,11 @@ def refuse_when_cancelled(caller: Caller, database: Database) -> None:
         own = jobs.get_job(database, caller.job_id)
         over_by_itself = own.state in (JobState.DONE, JobState.FAILED)
         if own.cancel_requested_at is not None and not over_by_itself:
-            raise OwnJobEnds(own)
+            job = own
+            raise StateError(
+                f"nothing is queued for job {job.id} (task {job.task_id}): it was cancelled",
+                hint="Its agent is being ended, and what it has queued with it.",
+            )
 
 
 def refuse_ancestors(caller: Caller, database: Database, resolved: Resolved) -> None:

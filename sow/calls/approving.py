@@ -16,17 +16,6 @@ from sow.state.authors import Author, author_of
 ORCHESTRATOR = "orchestrator"
 
 
-class NotToOverride(StateError):
-    """Somebody would begin a task before the plan is approved who may not."""
-
-    def __init__(self, who: str) -> None:
-        super().__init__(
-            f"--before-approval is for a person at a terminal, and this is {who}",
-            hint="Call again without it. Where the plan is not approved yet, ask the person whose"
-            " project it is to run `sow approve plan && sow advance` in a terminal.",
-        )
-
-
 def approver(caller: Caller, config: Configuration, *, at_terminal: bool) -> Author:
     """Return who approves, as it is put on record. Raises StateError."""
     author = author_of(caller.environ)
@@ -55,10 +44,14 @@ def who_is_no_person(caller: Caller, *, at_terminal: bool) -> str:
 
 
 def refuse_override(caller: Caller, *, at_terminal: bool) -> None:
-    """Raise NotToOverride unless a person at a terminal calls."""
+    """Raise StateError unless a person at a terminal calls."""
     who = who_is_no_person(caller, at_terminal=at_terminal)
     if who:
-        raise NotToOverride(who)
+        raise StateError(
+            f"--before-approval is for a person at a terminal, and this is {who}",
+            hint="Call again without it. Where the plan is not approved yet, ask the person whose"
+            " project it is to run `sow approve plan && sow advance` in a terminal.",
+        )
 
 
 def judge_of_whole(caller: Caller, config: Configuration, *, at_terminal: bool) -> Author:

@@ -45,17 +45,6 @@ class NoWorker(QueueError):
         )
 
 
-class WorkerKeepsDying(QueueError):
-    """The workers that this call started have all ended at once."""
-
-    def __init__(self, log: Path | None) -> None:
-        where = f"Its log says why: {log}" if log else "Run `sow worker` to see why."
-        super().__init__(
-            f"the job is queued, but its worker has died {MOST_STARTS} times",
-            hint=f"{where}\nThe job is taken when a worker runs: `sow worker`.",
-        )
-
-
 class Staffing(Struct):
     """One call's care for the queue; `ensure` may be called as often as one likes."""
 
@@ -65,13 +54,18 @@ class Staffing(Struct):
     starts: int = field(default=0)
 
     def ensure(self) -> None:
-        """Start a worker in the background if none lives. Raises NoWorker, WorkerKeepsDying."""
+        """Start a worker in the background if none lives. Raises NoWorker, QueueError."""
         if self._is_staffed():
             return
         if not self.config.worker.autostart:
             raise NoWorker
         if self.starts >= MOST_STARTS:
-            raise WorkerKeepsDying(self._newest_log())
+            log = self._newest_log()
+            where = f"Its log says why: {log}" if log else "Run `sow worker` to see why."
+            raise QueueError(
+                f"the job is queued, but its worker has died {MOST_STARTS} times",
+                hint=f"{where}\nThe job is taken when a worker runs: `sow worker`.",
+            )
         with _one_at_a_time(self.caller.workspace) as ours:
             if ours and not self._is_staffed():
                 self.starts += 1

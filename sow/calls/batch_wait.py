@@ -89,7 +89,7 @@ def wait_for_batch(
 ) -> BatchLook:
     """Wait until a batch rests, at most `seconds`; return how it stands then.
 
-    `on_tick` is called before each sleep. Raises NoWorker, WorkerKeepsDying.
+    `on_tick` is called before each sleep. Raises NoWorker, QueueError.
     """
     begun, staffing = time.monotonic(), Staffing(caller, config, database)
     seen, looked_up_to = Seen(caller.workspace), -1

@@ -88,7 +88,7 @@ def call(
     """Place every request, see to a worker, wait, and deliver each outcome as it comes.
 
     Of several requests, one that is refused does not stop the others. Raises
-    what `place` raises for a single one, NoWorker and WorkerKeepsDying.
+    what `place` raises for a single one, NoWorker and QueueError.
     """
     begun = time.monotonic()
 
@@ -145,7 +145,7 @@ def wait_for_tasks(
     """Wait for the newest job of each task of the course, and deliver each outcome as it comes.
 
     Of several tasks, one that is refused does not stop the wait for the others. Raises
-    NoJobYet, NoJobOnRecord and WaitsForItself for a single one, NoWorker and WorkerKeepsDying.
+    NoJobYet, NoJobOnRecord and WaitsForItself for a single one, NoWorker and QueueError.
     """
 
     def newest(task_id: TaskId) -> Callable[[], Job]:
@@ -166,7 +166,7 @@ def wait_for_jobs(
     """Wait for each job that the course names, of whatever kind, task and project.
 
     One of several that is refused does not stop the wait for the others. Raises UnknownJob
-    and WaitsForItself for a single one, NoWorker and WorkerKeepsDying.
+    and WaitsForItself for a single one, NoWorker and QueueError.
     """
 
     def on_record(job_id: JobId) -> Callable[[], Job]:

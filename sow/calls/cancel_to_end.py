@@ -60,7 +60,7 @@ def cancel_to_end(
 
     Those that have not ended are in `Cancelled.ending`: time was up, or nobody
     can tell whether they run. What `on_tick` raises ends the wait, and the
-    request stands. Raises what `cancel_job` does, NoWorker and WorkerKeepsDying.
+    request stands. Raises what `cancel_job` does, NoWorker and QueueError.
     """
     cancelled = cancel_job(caller, database, job, keep_children=keep_children)
     _await_end(caller, database, cancelled, on_tick)

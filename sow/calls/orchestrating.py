@@ -41,17 +41,6 @@ BY_AGENTS = (Verb.SPAWN, Verb.RESUME)
 ENDED = (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
 
 
-class OtherGoal(StateError):
-    """An orchestrator is at work, and was given another goal."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(
-            f"task {task.id} orchestrates this project already, for another goal",
-            hint=f'To say more to it: `sow agent resume {task.id} "…"`. To begin another one:'
-            f" `sow task abandon {task.id}`.",
-        )
-
-
 def is_orchestrators(task: Task) -> bool:
     """Whether a task is that of an orchestrator of the whole project."""
     return task.phase == WHOLE_PHASE and task.assigned_agent == ORCHESTRATOR
@@ -66,7 +55,7 @@ def open_orchestration(tasks: Iterable[Task]) -> Task | None:
 def orchestrator_task(workspace: Workspace, goal: str, *, now: float) -> Task:
     """Return the orchestrator's task; it is added where none is open.
 
-    Raises OtherGoal where one is open that was given another goal, and what
+    Raises StateError where one is open that was given another goal, and what
     reading the project's state does.
     """
     project = read_project(workspace)
@@ -75,7 +64,11 @@ def orchestrator_task(workspace: Workspace, goal: str, *, now: float) -> Task:
         task = open_orchestration(list_tasks(workspace))
         if task is not None:
             if goal and task.metadata.get("goal") != goal:
-                raise OtherGoal(task)
+                raise StateError(
+                    f"task {task.id} orchestrates this project already, for another goal",
+                    hint=f'To say more to it: `sow agent resume {task.id} "…"`. To begin another'
+                    f" one: `sow task abandon {task.id}`.",
+                )
             return task
         return add_task(
             workspace,
@@ -97,34 +90,11 @@ def _description(project: Project, goal: str) -> str:
     return DESCRIPTION.format(name=project.name, goal=words)
 
 
-class AsksSomething(StateError):
-    """The orchestrator is paused."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(
-            f"task {task.id}, which orchestrates this project, is paused: it asks something",
-            hint=f"`sow task log {task.id}` has its question. Answer:"
-            f' `sow agent answer {task.id} "…"`.',
-        )
-
-
-class IsDone(StateError):
-    """The orchestrator has reported."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(
-            f"task {task.id}, which orchestrates this project, says that it is done",
-            hint=f"`sow task log {task.id}` tells what it did. To end it:"
-            f" `sow task set {task.id} status completed`; to have it go on:"
-            f' `sow agent resume {task.id} "…"`.',
-        )
-
-
 def request_for(task: Task, last: Job | None, *, is_owed: bool) -> Request:
     """Return the call that has the orchestrator go on, or that finds it at work.
 
     `last` is the task's newest job; `is_owed` says that its outcome was not
-    told to whoever asked. Raises AsksSomething, IsDone.
+    told to whoever asked. Raises StateError.
     """
     task_id = TaskId(task.id)
     is_news = is_owed and last is not None and last.outcome_status is task.status
@@ -132,9 +102,18 @@ def request_for(task: Task, last: Job | None, *, is_owed: bool) -> Request:
         return Request(verb=last.verb, task_id=task_id, prompt=last.prompt, fresh=last.fresh)
     match task.status:
         case TaskStatus.PAUSED if last is None or not last.was_cut_off:
-            raise AsksSomething(task)
+            raise StateError(
+                f"task {task.id}, which orchestrates this project, is paused: it asks something",
+                hint=f"`sow task log {task.id}` has its question. Answer:"
+                f' `sow agent answer {task.id} "…"`.',
+            )
         case TaskStatus.NEEDS_REVIEW:
-            raise IsDone(task)
+            raise StateError(
+                f"task {task.id}, which orchestrates this project, says that it is done",
+                hint=f"`sow task log {task.id}` tells what it did. To end it:"
+                f" `sow task set {task.id} status completed`; to have it go on:"
+                f' `sow agent resume {task.id} "…"`.',
+            )
         case status if status is not TaskStatus.PENDING and task.session_started:
             return Request(verb=Verb.RESUME, task_id=task_id, prompt=GO_ON)
         case _:

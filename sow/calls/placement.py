@@ -149,7 +149,7 @@ def insert(
     """Put the job on record as `preparing`; what callers of older jobs are owed lapses.
 
     A status that the last job still owes the task is this one's to give back.
-    Raises TaskIsTaken, OwnJobEnds.
+    Raises TaskIsTaken, StateError.
     """
     with database.transaction():
         refuse_when_cancelled(caller, database)

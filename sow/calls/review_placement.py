@@ -50,8 +50,8 @@ def place_review(
 ) -> Placed:
     """Put a review into the queue, or find the one that the same call put there.
 
-    Raises NothingToJudge, TaskHasJob, TaskIsCarried, NothingBroughtBack, ExecutorError,
-    OwnJobEnds; nothing is left behind then.
+    Raises StateError, TaskHasJob, TaskIsCarried, NothingBroughtBack, ExecutorError,
+    StateError; nothing is left behind then.
     """
     found = find_or_admit_review(caller, database, config, request)
     if isinstance(found, Placed):

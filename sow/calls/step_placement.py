@@ -37,7 +37,7 @@ def place_step(
 ) -> Placed:
     """Put the job of a step into the queue, or find the one that the same call put there.
 
-    Raises TaskHasJob, TaskIsCarried, OwnJobEnds, and what its kind's own admission
+    Raises TaskHasJob, TaskIsCarried, StateError, and what its kind's own admission
     raises; nothing is left behind then.
     """
     project_id = ProjectId(read_project(caller.workspace).id)
@@ -96,7 +96,7 @@ def _is_same(job: Job, request: Request) -> bool:
 def queue_unmarked(caller: Caller, database: Database, job: Job, waiter: Waiter | None) -> Job:
     """Put a job that leaves its task's status alone on record and into the queue.
 
-    What callers of older jobs are owed lapses. Raises TaskIsTaken, OwnJobEnds.
+    What callers of older jobs are owed lapses. Raises TaskIsTaken, StateError.
     """
     with database.transaction():
         refuse_when_cancelled(caller, database)

@@ -148,16 +148,9 @@ def _split(words: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
     try:
         return get_agent(words[0]).name, words[1:]
     except UnknownAgent as error:
-        raise NeitherAgentNorTask(error) from None
-
-
-class NeitherAgentNorTask(UsageError):
-    """The first word is no role, and is not written as a task's id."""
-
-    def __init__(self, error: UnknownAgent) -> None:
         guess = f"Did you mean {error.nearest}? " if error.nearest else ""
-        super().__init__(
+        raise UsageError(
             f"unknown agent: {error.name}",
             hint=f"{guess}The first word is an agent (`sow agent list` shows them all) or a "
             "task's id, such as 010.",
-        )
+        ) from None

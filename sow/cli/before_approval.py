@@ -13,7 +13,7 @@ before_approval_option = click.option(
 
 
 def refuse_override_here(caller: Caller, is_given: bool) -> None:
-    """Raise NotToOverride where the option is given by somebody else than a person."""
+    """Raise StateError where the option is given by somebody else than a person."""
     if is_given:
         # Few calls give it.
         from sow.calls.approving import refuse_override

@@ -78,17 +78,6 @@ STORY: Sequence[tuple[str, Sequence[Sequence[str]]]] = (
 )
 
 
-class DemoFailed(SowError):
-    """A command of the demo did not end well."""
-
-    def __init__(self, words: Sequence[str], code: int, folder: Path) -> None:
-        super().__init__(
-            f"`sow {shlex.join(words)}` ended with exit code {code}",
-            hint=f"Everything is left as it was in {folder}. Its worker: "
-            f"`cd {shlex.quote(str(folder))} && sow worker logs`.",
-        )
-
-
 @click.command()
 @click.option(
     "--keep",
@@ -159,7 +148,11 @@ def _run(
         own_process("sow", *words), cwd=folder, env=environ, stdout=stdout, check=False
     ).returncode
     if code != 0:
-        raise DemoFailed(words, code, folder)
+        raise SowError(
+            f"`sow {shlex.join(words)}` ended with exit code {code}",
+            hint=f"Everything is left as it was in {folder}. Its worker: "
+            f"`cd {shlex.quote(str(folder))} && sow worker logs`.",
+        )
 
 
 def _quietly(words: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:

@@ -7,7 +7,6 @@ of the queue, the tables and the configuration.
 """
 
 import os
-from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,18 +18,6 @@ from sow.errors import UsageError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-
-class UnknownCommand(UsageError):
-    """A group has no command of this name."""
-
-    def __init__(self, ctx: click.Context, name: str, nearest: Sequence[str]) -> None:
-        path = ctx.command_path
-        guess = " or ".join(f"`{path} {word}`" for word in nearest)
-        super().__init__(
-            f"no such command: {path} {name}",
-            hint=f"{f'Did you mean {guess}? ' if guess else ''}See `{path} --help`.",
-        )
 
 
 class LazyGroup(click.Group):
@@ -88,7 +75,13 @@ class LazyGroup(click.Group):
     def _refuse(self, ctx: click.Context, name: str) -> NoReturn:
         from difflib import get_close_matches
 
-        raise UnknownCommand(ctx, name, get_close_matches(name, self.list_commands(ctx), n=2))
+        nearest = get_close_matches(name, self.list_commands(ctx), n=2)
+        path = ctx.command_path
+        guess = " or ".join(f"`{path} {word}`" for word in nearest)
+        raise UsageError(
+            f"no such command: {path} {name}",
+            hint=f"{f'Did you mean {guess}? ' if guess else ''}See `{path} --help`.",
+        )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Return the names and options that begin so, without importing any command."""

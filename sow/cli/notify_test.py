@@ -18,18 +18,6 @@ from sow.reports.notices import example_of
 from sow.schema.notification import DeliveryState, NoticeResult, NotifyEvent
 
 
-class NothingToTest(ConfigurationError):
-    """No command is set for an event, or for any."""
-
-    def __init__(self, event: str | None, path: str) -> None:
-        what = f"notify.{event} is not set" if event else "no command is set under notify"
-        super().__init__(
-            f"{what} in {path}",
-            hint="Set one with `sow config edit`: under `notify`, an event and a command line."
-            " docs/notify.md has recipes.",
-        )
-
-
 @click.command()
 @click.argument("event", required=False, type=click.Choice([event.value for event in NotifyEvent]))
 @json_option
@@ -54,7 +42,13 @@ def _meant(caller: Caller, event: str | None) -> Mapping[NotifyEvent, NotifyComm
         if event is None or name == event
     }
     if not meant:
-        raise NothingToTest(event, display_path(configuration.path))
+        path = display_path(configuration.path)
+        what = f"notify.{event} is not set" if event else "no command is set under notify"
+        raise ConfigurationError(
+            f"{what} in {path}",
+            hint="Set one with `sow config edit`: under `notify`, an event and a command line."
+            " docs/notify.md has recipes.",
+        )
     return meant
 
 

@@ -182,6 +182,7 @@ def set_field(field: str, value: str, as_json: bool) -> None:
 def _refuse_no_branch(name: str) -> None:
     """Refuse a branch that the repository does not have. Raises StateError."""
     from sow.git.checked_out import branch_at, lacks_branch
+
     root = here().root
     if name != branch_at(root) and (not name or lacks_branch(root, name)):
         raise StateError(

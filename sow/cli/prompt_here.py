@@ -33,16 +33,6 @@ class Composed(NamedTuple):
     text: str
 
 
-class NoWorkOfIts(StateError):
-    """An agent asks for its prompt, and its variables name no task."""
-
-    def __init__(self, role: str) -> None:
-        super().__init__(
-            f"SOW_TASK_ID is not set, and the {role} that calls has no task without it",
-            hint=f"`sow prompt guidance/{role}/base` prints the role's guidance.",
-        )
-
-
 def composed_for(caller: Caller | None, team: Path | None, environ: Mapping[str, str]) -> Composed:
     """Return what whoever calls needs to know now; without a caller there is no workspace.
 
@@ -65,7 +55,10 @@ def names_for(workspace: Workspace | None, environ: Mapping[str, str]) -> tuple[
     if not environ.get(own_variables.TASK_ID):
         if role == ORCHESTRATOR and not environ.get(own_variables.JOB_ID):
             return _for_whoever_leads(workspace)  # a session on a terminal (`sow start`)
-        raise NoWorkOfIts(role)
+        raise StateError(
+            f"SOW_TASK_ID is not set, and the {role} that calls has no task without it",
+            hint=f"`sow prompt guidance/{role}/base` prints the role's guidance.",
+        )
     if review := environ.get(own_variables.REVIEW):
         of_whole = review == own_variables.REVIEWS_WHOLE
         judge = role if role in REVIEWING else REVIEWER  # another role's tells how to make work

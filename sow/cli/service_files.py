@@ -37,16 +37,6 @@ WantedBy=default.target
 """
 
 
-class PathNotForService(StateError):
-    """The workspace lies at a path that no service's file can hold."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(
-            f"no service can be made for {path!r}: it has a character that no such file can hold",
-            hint="Move the workspace to a path without line breaks and control characters.",
-        )
-
-
 def service_name(root: Path) -> str:
     """Return the name of the service of a workspace: no two workspaces share one."""
     plain = re.sub(r"[^a-z0-9]+", "-", root.name.lower()).strip("-")[:40] or "workspace"
@@ -65,7 +55,7 @@ def systemd_unit(
 ) -> str:
     """Return a systemd user unit; `how` says in its first lines what to do with it.
 
-    Raises PathNotForService.
+    Raises StateError.
     """
     for text in (str(root), *argv, *variables.values()):
         _refuse_unfit(text)
@@ -80,7 +70,7 @@ def systemd_unit(
 
 
 def launchd_list(root: Path, argv: Sequence[str], variables: Mapping[str, str], log: Path) -> str:
-    """Return a launchd property list. Raises PathNotForService."""
+    """Return a launchd property list. Raises StateError."""
     for text in (str(root), *argv, *variables.values()):
         _refuse_unfit(text)
     content = {
@@ -100,7 +90,11 @@ def launchd_list(root: Path, argv: Sequence[str], variables: Mapping[str, str], 
 
 def _refuse_unfit(text: str) -> None:
     if any(ord(char) < 32 or 0xD800 <= ord(char) <= 0xDFFF or ord(char) == 127 for char in text):
-        raise PathNotForService(text)
+        path = text
+        raise StateError(
+            f"no service can be made for {path!r}: it has a character that no such file can hold",
+            hint="Move the workspace to a path without line breaks and control characters.",
+        )
 
 
 def _escaped(text: str) -> str:

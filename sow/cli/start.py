@@ -31,16 +31,6 @@ from sow.state.projects import read_project
 from sow.terminal_text import readable
 
 
-class OrchestratesAlready(StateError):
-    """An agent of a job would begin another orchestrator."""
-
-    def __init__(self, job_id: int) -> None:
-        super().__init__(
-            f"the agent of job {job_id} begins no other orchestrator",
-            hint="What is to be done is a task: `sow task add`, then `sow agent spawn`.",
-        )
-
-
 @click.command()
 @click.argument("goal", required=False)
 @click.option("--headless", is_flag=True, help="Run it as a job, without a terminal, and wait.")
@@ -98,7 +88,11 @@ def start(
 
 def _refuse_agents(caller: Caller) -> None:
     if caller.job_id is not None:
-        raise OrchestratesAlready(caller.job_id)
+        job_id = caller.job_id
+        raise StateError(
+            f"the agent of job {job_id} begins no other orchestrator",
+            hint="What is to be done is a task: `sow task add`, then `sow agent spawn`.",
+        )
 
 
 def _caller_anywhere() -> Caller:

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from sow.config.userfile import copy_beside
-from sow.errors import SowError
+from sow.errors import ConfigurationError, SowError
 from sow.files import (
     locked_folder,
     open_folder,
@@ -25,7 +25,7 @@ from sow.files import (
     write_atomically,
 )
 from sow.files.inside import USUAL
-from sow.install.install_errors import KeepsChanging, ReadOnlyFile
+from sow.paths import display_path
 
 LIMIT = 16 << 20
 """The largest such file that is read, in bytes."""
@@ -70,7 +70,7 @@ def change_document(
 
     `change` gets None for a file that is not there, returns None for one that is to go, and may be
     asked more than once; what it raises leaves everything as it was. `root` is the repository
-    whose file it is. Raises ReadOnlyFile, KeepsChanging, NotAFile, NotWritten, LeadsOut.
+    whose file it is. Raises ConfigurationError, NotAFile, NotWritten, LeadsOut.
     """
     if root is not None:
         refuse_leading_out(path, root=root)
@@ -86,7 +86,10 @@ def change_document(
             if before == after or dry_run:
                 return Written(before, after)
             if before is not None and not _may_be_written(target):
-                raise ReadOnlyFile(path)
+                raise ConfigurationError(
+                    f"{display_path(path)} was left as it is: it may not be written",
+                    hint=f"If you mean it: chmod u+w {path}. Then run the same again.",
+                )
             backup = None
             if before is not None and after not in kept and _is_worth(before, keeps_backup):
                 backup = copy_beside(target, before)
@@ -95,7 +98,10 @@ def change_document(
                     return Written(before, after, backup)
             if backup is not None:
                 remove_file(backup)
-    raise KeepsChanging(path)
+    raise ConfigurationError(
+        f"{display_path(path)} was left as it is: another program keeps writing it",
+        hint="Close that program (an open session of Claude Code), and run the same again.",
+    )
 
 
 def _lock_of(folder: Path, root: Path | None) -> AbstractContextManager[int]:

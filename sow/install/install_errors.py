@@ -16,26 +16,6 @@ class UnfitFile(ConfigurationError):
         )
 
 
-class ReadOnlyFile(ConfigurationError):
-    """A file may not be written."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(
-            f"{display_path(path)} was left as it is: it may not be written",
-            hint=f"If you mean it: chmod u+w {path}. Then run the same again.",
-        )
-
-
-class KeepsChanging(ConfigurationError):
-    """A file was written by somebody else at each try."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(
-            f"{display_path(path)} was left as it is: another program keeps writing it",
-            hint="Close that program (an open session of Claude Code), and run the same again.",
-        )
-
-
 class EditedByHand(ConfigurationError):
     """What sow would replace is no longer what sow has written."""
 

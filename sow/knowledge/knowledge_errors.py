@@ -40,14 +40,3 @@ class NoWords(UsageError):
             "there is no word to look for",
             hint="Name some, such as: sow knowledge search session token",
         )
-
-
-class NoTextSearch(StateError):
-    """This Python's SQLite cannot search text."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(
-            f"SQLite cannot search here: {why}",
-            hint="Use a Python whose SQLite has FTS5, as those of Debian and python.org do;"
-            " `sow knowledge list` works without.",
-        )

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 from unicodedata import combining, normalize
 
+from sow.errors import StateError
 from sow.files import LeadsOut, open_folder
 from sow.files.inside import PRIVATE
 from sow.knowledge.items import Item, files_of, text_at
-from sow.knowledge.knowledge_errors import NoTextSearch, NoWords
+from sow.knowledge.knowledge_errors import NoWords
 from sow.paths import Workspace
 from sow.terminal_text import readable
 
@@ -60,7 +61,7 @@ class Hit(NamedTuple):
 def search(workspace: Workspace, items: Sequence[Item], words: Sequence[str]) -> list[Hit]:
     """Return the documents that hold all words, or words that begin so; the best first.
 
-    Raises NoWords, NoTextSearch.
+    Raises NoWords, StateError.
     """
     found = (term for word in words for term in WORD.findall(normalize("NFC", word)))
     terms = [term for term in found if term.strip("_")]
@@ -128,7 +129,12 @@ def _made_anew(
             _fill(workspace, connection, listing, fingerprint)
         except sqlite3.Error as error:
             connection.close()
-            raise NoTextSearch(str(error)) from error
+            why = str(error)
+            raise StateError(
+                f"SQLite cannot search here: {why}",
+                hint="Use a Python whose SQLite has FTS5, as those of Debian and python.org do;"
+                " `sow knowledge list` works without.",
+            ) from error
         return connection
     finally:
         for left in (draft, Path(f"{draft}-journal")):

@@ -58,15 +58,6 @@ OF_JOBS = (
 )
 
 
-class NoSuchResource(StateError):
-    """Nothing lies at an address."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__(
-            f"no resource: {cut_text(address)}", hint="The lists of resources name them all."
-        )
-
-
 def forms_for(*, own_task: str | None) -> Sequence[Resource]:
     """Return the addresses open to a client; an agent's own are those of its task."""
     if own_task is None:
@@ -87,14 +78,16 @@ def of_task(task_id: str) -> Iterator[Resource]:
 
 
 def line_of(address: str, forms: Sequence[Resource]) -> tuple[Line, Resource]:
-    """Return the command line that prints a resource. Raises NoSuchResource."""
+    """Return the command line that prints a resource. Raises StateError."""
     for form in forms:
         pattern = re.sub(r"\\\{\w+\\\}", r"([0-9]{1,18})", re.escape(form.address))
         found = re.fullmatch(pattern, address)
         if found is not None:
             last = found.groups() or _named(form)
             return Line((*form.words, "--json", "--", *last)), form
-    raise NoSuchResource(address)
+    raise StateError(
+        f"no resource: {cut_text(address)}", hint="The lists of resources name them all."
+    )
 
 
 def _named(form: Resource) -> tuple[str, ...]:

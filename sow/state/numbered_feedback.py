@@ -19,25 +19,19 @@ NUMBERED = re.compile(r"([0-9]{3,9})\.md")
 LAST = 999_999_999
 
 
-class FeedbackTooLong(StateError):
-    """Feedback has more words than anybody would be shown again."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__(
-            f"the feedback has {size} bytes, and at most {FEEDBACK_LIMIT >> 20} MiB is read again",
-            hint="Put it into a file of the repository, and name that file in the feedback.",
-        )
-
-
 def write_next(folder: Path, on_record: Collection[str], words: bytes) -> Path:
     """Write the next file of a folder and return it; whoever calls holds the lock above it.
 
     `on_record` are the names of files that count, whether or not they are there. The newest file,
     where a killed command has left it on no record, is taken up if it says the same. Raises
-    FeedbackTooLong, NotAFile where the folder leads elsewhere, LeadsOut, NotWritten.
+    StateError, NotAFile where the folder leads elsewhere, LeadsOut, NotWritten.
     """
     if len(words) > FEEDBACK_LIMIT:
-        raise FeedbackTooLong(len(words))
+        size = len(words)
+        raise StateError(
+            f"the feedback has {size} bytes, and at most {FEEDBACK_LIMIT >> 20} MiB is read again",
+            hint="Put it into a file of the repository, and name that file in the feedback.",
+        )
     if folder.is_symlink():
         refuse_leading_out(folder)
         raise NotAFile(folder, "it is a link, and nothing is written through it")

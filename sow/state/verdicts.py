@@ -42,16 +42,6 @@ HINTS: Mapping[TaskStatus, str] = {
 }
 
 
-class NothingToJudge(StateError):
-    """The task's status allows no verdict now."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(
-            f"task {task.id} is {task.status}: there is nothing to judge",
-            hint=HINTS[task.status].format(task=task.id),
-        )
-
-
 @dataclass(frozen=True)
 class Judgement:
     """What a judge says, and of what."""
@@ -74,7 +64,7 @@ def accept(
 ) -> Task:
     """Put on record that the task's work is accepted; `complete` completes the task with it.
 
-    Raises NothingToJudge, and what `change_task` does.
+    Raises StateError, and what `change_task` does.
     """
 
     def change(task: Task) -> FieldChanges:
@@ -94,7 +84,7 @@ def correct(
 
     The file comes first: a verdict on record has its words. One that a killed
     command has left without a verdict is taken up where it holds the same.
-    Raises NothingToJudge, and what `change_task` does.
+    Raises StateError, and what `change_task` does.
     """
     place = find_task(workspace, task_id)
     written = place.feedback
@@ -161,9 +151,12 @@ def words_of_feedback(workspace: Workspace, task: Task, name: str) -> str:
 
 
 def refuse_unjudged(task: Task) -> None:
-    """Refuse a task of which there is nothing to judge now. Raises NothingToJudge."""
+    """Refuse a task of which there is nothing to judge now. Raises StateError."""
     if task.status not in JUDGED:
-        raise NothingToJudge(task)
+        raise StateError(
+            f"task {task.id} is {task.status}: there is nothing to judge",
+            hint=HINTS[task.status].format(task=task.id),
+        )
 
 
 def _verdict(task: Task, verdict: ReviewVerdict, judgement: Judgement, now: float) -> FieldChanges:

@@ -12,15 +12,13 @@ import pytest
 from reports.job_cases import EXECUTORS, SessionState, make_task
 
 from sow.calls.admission import (
-    AssignedToAnother,
-    MadeForAnother,
     RefusedCall,
     UnmetDependencies,
     admit_resume,
     admit_spawn,
     refuse_unmet,
 )
-from sow.errors import ExitCode, SowError
+from sow.errors import ExitCode, SowError, StateError
 from sow.executors.executor_errors import ResumptionNotSupported, SessionMissing
 from sow.schema.task import TaskStatus
 
@@ -109,7 +107,7 @@ def test_a_session_of_another_executor_is_not_dropped_silently(executor: str) ->
 
 def test_another_agent_takes_an_unstarted_task_only_when_told_to() -> None:
     task = make_task(TaskStatus.FAILED, SessionState.UNSTARTED)
-    with pytest.raises(MadeForAnother) as refusal:
+    with pytest.raises(StateError, match=", not for") as refusal:
         admit_spawn(task, "architect", EXECUTORS["claude-code"], fresh=False)
     assert refusal.value.exit_code is ExitCode.STATE
     assert refusal.value.message == "task 010 is for implementer, not for architect"
@@ -119,13 +117,13 @@ def test_another_agent_takes_an_unstarted_task_only_when_told_to() -> None:
 
 def test_another_agent_cannot_take_a_started_session() -> None:
     task = make_task(TaskStatus.PAUSED, SessionState.STARTED)
-    with pytest.raises(AssignedToAnother) as refusal:
+    with pytest.raises(StateError, match=", whose session has started") as refusal:
         admit_spawn(task, "architect", EXECUTORS["claude-code"], fresh=False)
     assert refusal.value.exit_code is ExitCode.STATE
     assert "implementer" in refusal.value.message
-    with pytest.raises(AssignedToAnother):
+    with pytest.raises(StateError, match=", whose session has started"):
         admit_spawn(task, "architect", EXECUTORS["claude-code"], fresh=False, reassign=True)
-    with pytest.raises(MadeForAnother) as refused:
+    with pytest.raises(StateError, match=", not for") as refused:
         admit_spawn(task, "architect", EXECUTORS["claude-code"], fresh=True)
     assert "`sow agent spawn architect 010 --fresh --reassign`" in refused.value.hint
     admit_spawn(task, "architect", EXECUTORS["claude-code"], fresh=True, reassign=True)

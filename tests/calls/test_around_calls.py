@@ -12,7 +12,6 @@ from sow.calls.autostart import (
     MOST_STARTS,
     NoWorker,
     Staffing,
-    WorkerKeepsDying,
     without_executors_own,
 )
 from sow.calls.caller import Caller
@@ -118,7 +117,7 @@ def test_a_call_whose_workers_keep_dying_gives_up_and_names_the_log(desk: Desk) 
     desk.configure(CONFIG)
     care = staffing(desk)
     care.starts = MOST_STARTS
-    with pytest.raises(WorkerKeepsDying) as refusal:
+    with pytest.raises(QueueError, match="the job is queued, but its worker has died") as refusal:
         care.ensure()
     assert "Run `sow worker` to see why" in refusal.value.hint
     desk.workspace.workers.mkdir(parents=True, exist_ok=True)
@@ -127,7 +126,7 @@ def test_a_call_whose_workers_keep_dying_gives_up_and_names_the_log(desk: Desk) 
         path.touch()
         os.utime(path, (number, number))
     (desk.workspace.workers / "w3-gone.log").symlink_to("nowhere")
-    with pytest.raises(WorkerKeepsDying) as refusal:
+    with pytest.raises(QueueError, match="the job is queued, but its worker has died") as refusal:
         care.ensure()
     assert str(desk.workspace.workers / "w2-b.log") in refusal.value.hint
 

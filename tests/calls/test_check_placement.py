@@ -6,7 +6,7 @@ from clones.clone_site import name_author, plain
 from reports.job_cases import NOW
 
 from sow.calls.abandoned import give_back
-from sow.calls.ancestry import OwnJobEnds, WaitsForItself
+from sow.calls.ancestry import WaitsForItself
 from sow.calls.call import Listener, Terms, call
 from sow.calls.cancel import cancel_job
 from sow.calls.course import Course, begin
@@ -15,6 +15,7 @@ from sow.calls.request import Placed, Request
 from sow.calls.same_call import OutcomeIsOwed, TaskHasJob
 from sow.calls.step_admission import OtherBranch
 from sow.calls.wait import Progress
+from sow.errors import StateError
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases, waiters
 from sow.schema.causes import Cause
@@ -140,7 +141,7 @@ def test_an_agent_whose_end_was_asked_for_queues_no_check(desk: Desk) -> None:
     desk.task("020")
     job = desk.run(task_id=TaskId("020"))
     jobs.change_job(desk.database, job.id, cancel_requested_at=NOW)
-    with pytest.raises(OwnJobEnds):
+    with pytest.raises(StateError, match="nothing is queued for job"):
         place(desk.as_agent_of(job), desk.database, desk.config, check())
     assert jobs.newest_id(desk.database) == job.id
 

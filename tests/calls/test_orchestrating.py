@@ -10,13 +10,11 @@ from sow.calls.batch_selection import tasks_of
 from sow.calls.ending import end_project
 from sow.calls.orchestrating import (
     GO_ON,
-    AsksSomething,
-    IsDone,
-    OtherGoal,
     is_orchestrators,
     orchestrator_task,
     request_for,
 )
+from sow.errors import StateError
 from sow.ids import TaskId
 from sow.schema.batch import Selection
 from sow.schema.job import Job, JobState, Verb
@@ -50,7 +48,7 @@ def test_it_is_an_ordinary_task_that_no_guard_counts(desk: Desk) -> None:
 def test_there_is_one_at_a_time(desk: Desk) -> None:
     task = begin(desk)
     assert begin(desk) == begin(desk, "") == task
-    with pytest.raises(OtherGoal):
+    with pytest.raises(StateError, match="orchestrates this project already, for another"):
         begin(desk, "Sign out")
     desk.change(status=TaskStatus.COMPLETED)
     assert begin(desk, "Sign out").id == "020"
@@ -66,11 +64,13 @@ def test_the_same_call_goes_on_with_it(desk: Desk) -> None:
     task = desk.change(status=TaskStatus.FAILED)
     assert request_for(task, None, is_owed=False).verb is Verb.RESUME
     task = desk.change(status=TaskStatus.PAUSED)
-    with pytest.raises(AsksSomething) as asks:
+    with pytest.raises(
+        StateError, match=", which orchestrates this project, is paused: it"
+    ) as asks:
         request_for(task, None, is_owed=False)
     assert "sow agent answer 010" in (asks.value.hint or "")
     task = desk.change(status=TaskStatus.NEEDS_REVIEW)
-    with pytest.raises(IsDone) as done:
+    with pytest.raises(StateError, match=", which orchestrates this project, says that it") as done:
         request_for(task, None, is_owed=False)
     assert "sow task set 010 status completed" in (done.value.hint or "")
 
@@ -83,7 +83,7 @@ def test_one_that_is_at_work_is_found_and_one_that_was_missed_is_told(desk: Desk
     ended: Job = replace(job, state=JobState.DONE, outcome_status=TaskStatus.PAUSED)
     paused = replace(task, status=TaskStatus.PAUSED)
     assert request_for(paused, ended, is_owed=True).prompt == "Yes."
-    with pytest.raises(AsksSomething):
+    with pytest.raises(StateError, match=", which orchestrates this project, is paused: it"):
         request_for(paused, ended, is_owed=False)
 
 
@@ -101,7 +101,7 @@ def test_one_that_was_cancelled_asks_nothing_and_is_begun_again_by_the_same_call
     asked = desk.insert(
         task_id=TaskId("010"), prior_status=TaskStatus.PAUSED, state=JobState.CANCELLED
     )
-    with pytest.raises(AsksSomething):
+    with pytest.raises(StateError, match=", which orchestrates this project, is paused: it"):
         request_for(task, asked, is_owed=False)
 
 

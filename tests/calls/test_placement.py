@@ -12,7 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from reports.job_cases import NOW
 
-from sow.calls.ancestry import OwnJobEnds, WaitsForItself
+from sow.calls.ancestry import WaitsForItself
 from sow.calls.placement import JobWasCancelled, finish_abandoned, insert, place
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import resolve
@@ -316,7 +316,7 @@ def test_an_agent_whose_job_is_to_end_queues_nothing_more(
     own = desk.insert(task_id="010", state=state, cancel_requested_at=1.0)
     caller = desk.as_agent_of(own)
     if is_refused:
-        with pytest.raises(OwnJobEnds):
+        with pytest.raises(StateError, match="nothing is queued for job"):
             place(caller, desk.database, desk.config, desk.spawn("020"))
         assert desk.read("020").status is TaskStatus.PENDING
     else:

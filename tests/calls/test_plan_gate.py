@@ -9,14 +9,14 @@ from calls.batch_desk import begin, items, look, placed, turn
 from calls.desk import NOW, PROJECT, SESSION, Desk
 from in_process import Ended, run_in_process
 
-from sow.calls.approving import NotToOverride, refuse_override
+from sow.calls.approving import refuse_override
 from sow.calls.batch_touch import touch_all_batches
 from sow.calls.caller import Caller
 from sow.calls.open import open_session
 from sow.calls.placement import place
 from sow.calls.plan_gate import BeforeApproval
 from sow.calls.readiness import release_ready
-from sow.errors import ExitCode
+from sow.errors import ExitCode, StateError
 from sow.ids import TaskId
 from sow.jobs import batch_news
 from sow.lifecycle.guards import PLAN_APPROVED
@@ -157,7 +157,7 @@ def test_only_a_person_at_a_terminal_overrides(desk: Desk, environ, at_terminal,
     root = {"SOW_ROOT": str(desk.workspace.root)}
     environ = {**desk.caller.environ, **root, **environ}
     caller = Caller(desk.workspace, environ, desk.caller.cwd)
-    with pytest.raises(NotToOverride, match=re.escape(who)):
+    with pytest.raises(StateError, match=re.escape(who)):
         refuse_override(caller, at_terminal=at_terminal)
 
 

@@ -12,6 +12,7 @@ from sow.calls.cancel import cancel_job
 from sow.calls.placement import place
 from sow.calls.request import Placed, Request
 from sow.calls.same_call import TaskHasJob
+from sow.errors import StateError
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.ids import TaskId
 from sow.jobs import jobs, leases
@@ -19,7 +20,7 @@ from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.job_terms import ReviewTerms
 from sow.schema.task import TaskStatus
-from sow.state.verdicts import JUDGED, NothingToJudge
+from sow.state.verdicts import JUDGED
 
 
 def review(task: str = "010", **more: object) -> Request:
@@ -54,7 +55,7 @@ def test_what_there_is_to_judge_is_reviewed_and_stays_as_it_is(
     desk.task(status=status)
     before = desk.read()
     if status not in JUDGED:
-        with pytest.raises(NothingToJudge):
+        with pytest.raises(StateError, match=": there is nothing to judge"):
             put(desk, review())
         assert not jobs.newest_id(desk.database)
         return

@@ -10,9 +10,10 @@ from in_process import run_in_process
 from journeys.json_contract import hold
 from knowledge.knowledge_site import KnowledgeSite
 
+from sow.errors import StateError
 from sow.knowledge import text_index
 from sow.knowledge.items import known_items
-from sow.knowledge.knowledge_errors import NoTextSearch, NoWords
+from sow.knowledge.knowledge_errors import NoWords
 from sow.knowledge.text_index import search
 
 
@@ -154,7 +155,7 @@ def test_a_sqlite_that_cannot_search_is_told_in_words(
     filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(text_index, "TABLES", "create virtual table words using fts9 (body);")
-    with pytest.raises(NoTextSearch, match="no such module"):
+    with pytest.raises(StateError, match="no such module"):
         paths(filled, "session")
 
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from sow.mcp_server.resources import NoSuchResource, forms_for, line_of
+from sow.errors import StateError
+from sow.mcp_server.resources import forms_for, line_of
 from sow.mcp_server.room import MOST_CHARACTERS, fit_lines
 
 READ = {
@@ -42,13 +43,13 @@ def test_an_agent_reads_its_own_task(address: str) -> None:
     ],
 )
 def test_nothing_else_is_one(address: str) -> None:
-    with pytest.raises(NoSuchResource):
+    with pytest.raises(StateError, match="no resource:"):
         line_of(address, forms_for(own_task=None))
 
 
 def test_an_agent_reads_nothing_of_others() -> None:
     for address in ("sow://tasks/020/state", "sow://status", "sow://jobs/1/logs"):
-        with pytest.raises(NoSuchResource):
+        with pytest.raises(StateError, match="no resource:"):
             line_of(address, forms_for(own_task="010"))
 
 

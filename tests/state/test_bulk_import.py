@@ -12,14 +12,14 @@ import pytest
 from msgspec import UNSET
 from state.conftest import NOON
 
+from sow.errors import StateError
 from sow.files import locked_folder
 from sow.ids import TaskId
 from sow.paths import Workspace
 from sow.schema.task import Task, TaskStatus
 from sow.state.bulk.entries import InvalidEntry, read_entries
 from sow.state.bulk.exporting import entries_of
-from sow.state.bulk.importing import ForeignImport, import_tasks
-from sow.state.bulk.journal import DamagedImport
+from sow.state.bulk.importing import import_tasks
 from sow.state.bulk.plan import Known, Planned
 from sow.state.kept.store import kept_at
 from sow.state.projects import read_project
@@ -281,7 +281,7 @@ def test_a_killed_import_of_another_project_is_left_alone(begun: Workspace) -> N
     journal = {"project": "0" * 8, "at": NOON, "phases": [], "new": [], "changed": []}
     begun.import_journal.write_text(json.dumps(journal))
     assert [task.id for task in list_tasks(begun)] == ["010"]
-    with pytest.raises(ForeignImport):
+    with pytest.raises(StateError, match="is what a killed import has left to another"):
         bring(begun, LAYERS)
 
 
@@ -301,7 +301,7 @@ def test_a_forged_import_writes_nowhere_else(begun: Workspace, what: str) -> Non
     before = sorted(path for path in begun.root.rglob("*"))
     assert [task.id for task in list_tasks(begun)] == ["010"]
     assert sorted(path for path in begun.root.rglob("*")) == before
-    with pytest.raises(DamagedImport, match="no import that sow has begun"):
+    with pytest.raises(StateError, match="no import that sow has begun"):
         bring(begun, LAYERS)
 
 
@@ -309,7 +309,7 @@ def test_a_forged_import_writes_nowhere_else(begun: Workspace, what: str) -> Non
 def test_a_damaged_import_is_told_to_whoever_imports(begun: Workspace, data: bytes) -> None:
     begun.import_journal.write_bytes(data)
     assert [task.id for task in list_tasks(begun)] == ["010"]
-    with pytest.raises(DamagedImport):
+    with pytest.raises(StateError, match="is no import that sow has begun:"):
         bring(begun, LAYERS)
 
 

@@ -9,7 +9,7 @@ from state.conftest import NOON
 from sow.errors import StateError
 from sow.paths import Workspace
 from sow.schema.task import SessionFacts, Task, TaskStatus
-from sow.state.bulk.removing import HasBegun, IsWaitedFor, remove_task
+from sow.state.bulk.removing import IsWaitedFor, remove_task
 from sow.state.kept.store import kept_at
 from sow.state.state_errors import UnknownTask
 from sow.state.tasks import add_task, change_task, find_task, list_tasks, set_dependencies
@@ -54,7 +54,7 @@ def test_its_folder_and_its_copies_are_gone(project: Workspace) -> None:
 )
 def test_what_has_begun_stays(project: Workspace, changes: dict[str, object], hint: str) -> None:
     change_task(project, "010", lambda _: changes, now=NOON)
-    with pytest.raises(HasBegun) as caught:
+    with pytest.raises(StateError, match=r"\), so it is not removed") as caught:
         remove_task(project, "010", nothing_against_it)
     assert caught.value.hint.startswith(hint)
     assert len(list_tasks(project)) == 2

@@ -2,13 +2,14 @@
 
 import pytest
 
+from sow.errors import StateError
 from sow.files import LeadsOut
 from sow.schema.task import FeedbackStatus, ReviewVerdict, TaskStatus
 from sow.state import verdicts
-from sow.state.numbered_feedback import FEEDBACK_LIMIT, FeedbackTooLong
+from sow.state.numbered_feedback import FEEDBACK_LIMIT
 from sow.state.tasks import add_task, change_task, find_task, read_task
 from sow.state.transitions import enter
-from sow.state.verdicts import Judgement, NothingToJudge, addressed, feedback_in
+from sow.state.verdicts import Judgement, addressed, feedback_in
 
 NOON = 1_769_860_800.0
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -83,7 +84,7 @@ def test_a_file_that_a_killed_command_left_is_taken_up(workspace, place):
 
 
 def test_feedback_that_nobody_would_be_shown_again_is_refused(workspace, place):
-    with pytest.raises(FeedbackTooLong):
+    with pytest.raises(StateError, match="bytes, and at most"):
         correct(workspace, b"x" * (FEEDBACK_LIMIT + 1))
     assert statuses(workspace) == []
     assert list(place.feedback.iterdir()) == []
@@ -115,7 +116,7 @@ def test_where_there_is_nothing_to_judge_nothing_is_written(workspace, place, st
         lambda: verdicts.accept(workspace, "010", JUDGE, complete=True, now=NOON),
         lambda: correct(workspace),
     ):
-        with pytest.raises(NothingToJudge, match=status) as caught:
+        with pytest.raises(StateError, match=status) as caught:
             judge()
         assert "`sow" in caught.value.hint
     assert place.state.read_bytes() == before

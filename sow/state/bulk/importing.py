@@ -27,18 +27,6 @@ from sow.state.tasks import TaskPlace, all_places, read_task_at
 from sow.state.used_ids import ids_with_clones
 
 
-class ForeignImport(StateError):
-    """A killed import of another project lies in the project's folder."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        path = workspace.import_journal
-        super().__init__(
-            f"{path} is what a killed import has left to another project",
-            hint="Check that project's branch out and run `sow task list`, which completes it; or"
-            " remove the file.",
-        )
-
-
 class NotCompleted(StateError):
     """An import has happened, but not all of it could be written yet."""
 
@@ -77,7 +65,12 @@ def import_tasks(
 def _complete_earlier(workspace: Workspace) -> None:
     journal.complete(workspace)
     if workspace.import_journal.exists():
-        raise ForeignImport(workspace)
+        path = workspace.import_journal
+        raise StateError(
+            f"{path} is what a killed import has left to another project",
+            hint="Check that project's branch out and run `sow task list`, which completes it; or"
+            " remove the file.",
+        )
 
 
 def _standing(places: Sequence[TaskPlace]) -> list[Standing]:

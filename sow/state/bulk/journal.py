@@ -74,16 +74,6 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     changed: list[ChangedTask]
 
 
-class DamagedImport(StateError):
-    """What lies where an import keeps what it writes is none of sow's."""
-
-    def __init__(self, path: Path, error: Exception) -> None:
-        super().__init__(
-            f"{path} is no import that sow has begun: {error}",
-            hint="Remove the file; `sow task import` with the same file as then makes up for it.",
-        )
-
-
 def begin(workspace: Workspace, journal: Journal) -> None:
     """Have the import happen: what is left to do is done by `complete`, whoever calls it.
 
@@ -112,7 +102,10 @@ def complete(workspace: Workspace) -> None:
     except FileNotFoundError:
         return
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise DamagedImport(path, error) from error
+        raise StateError(
+            f"{path} is no import that sow has begun: {error}",
+            hint="Remove the file; `sow task import` with the same file as then makes up for it.",
+        ) from error
     if journal.project != project_id_at(workspace.root):
         return
     for new in journal.new:

@@ -15,21 +15,6 @@ from sow.state.bulk import journal
 from sow.state.tasks import all_places, find_task, read_task_at
 
 
-class HasBegun(StateError):
-    """A task to be removed has been worked on."""
-
-    def __init__(self, task: Task) -> None:
-        live = " --cancel-job" if task.status is TaskStatus.IN_PROGRESS else ""
-        give_up = {
-            TaskStatus.ABANDONED: "It is given up already",
-            TaskStatus.COMPLETED: "It is done",
-        }.get(task.status, f"`sow task abandon {task.id}{live}` gives it up")
-        super().__init__(
-            f"task {task.id} has begun (it is {task.status}), so it is not removed",
-            hint=f"{give_up}; what was done stays on record.",
-        )
-
-
 class IsWaitedFor(StateError):
     """Other tasks depend on one that is to be removed."""
 
@@ -50,7 +35,7 @@ def _command(task: Task, other: Task) -> str:
 def remove_task(workspace: Workspace, task_id: str, check: Callable[[Task], None]) -> Task:
     """Remove a task that never ran, and return it. `check` raises where its jobs forbid that.
 
-    Raises UnknownTask, HasBegun, IsWaitedFor, StateLocked, NotWritten; nothing is changed then.
+    Raises UnknownTask, StateError, IsWaitedFor, StateLocked, NotWritten; nothing is changed then.
     """
     place = find_task(workspace, task_id)
     with locked_folder(workspace.project):
@@ -59,7 +44,15 @@ def remove_task(workspace: Workspace, task_id: str, check: Callable[[Task], None
         with locked_folder(place.folder):
             task = read_task_at(place)
             if not task.never_ran:
-                raise HasBegun(task)
+                live = " --cancel-job" if task.status is TaskStatus.IN_PROGRESS else ""
+                give_up = {
+                    TaskStatus.ABANDONED: "It is given up already",
+                    TaskStatus.COMPLETED: "It is done",
+                }.get(task.status, f"`sow task abandon {task.id}{live}` gives it up")
+                raise StateError(
+                    f"task {task.id} has begun (it is {task.status}), so it is not removed",
+                    hint=f"{give_up}; what was done stays on record.",
+                )
             dependents = [other for other in others if task.id in other.depends_on]
             if dependents:
                 raise IsWaitedFor(task, dependents)
