@@ -22,7 +22,7 @@ from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.job_terms import CheckTerms
 from sow.schema.project import ProjectCheck
-from sow.schema.task import SessionFacts, Task, TaskStatus
+from sow.schema.task import CheckRecord, CommandResult, SessionFacts, Task, TaskStatus
 from sow.state import lifecycle
 from sow.state.authors import Author
 from sow.state.log_writing import LogEntry
@@ -84,6 +84,8 @@ class StandInWorker:
             return
         if not job.task_id:
             self._check(job)
+        elif job.verb is Verb.CHECK:
+            self._check_task(job)
         elif job.verb is Verb.REVIEW:
             self._review(job)
         else:
@@ -195,6 +197,20 @@ class StandInWorker:
         )
         lifecycle.record_check(self.desk.workspace, check, now=time.time())
         self._finish(job, None, None if passed else Cause.CHECK_FAILED)
+
+    def _check_task(self, job: Job) -> None:
+        """End a check of a task: it is green, or red; the task stays as it is."""
+        passed = self.chance.random() < 0.6
+        names = job.terms.names if isinstance(job.terms, CheckTerms) else []
+        checks = self.desk.config.checks.commands
+        results = [
+            CommandResult(name=name, passed=passed, command=hash_of(checks[name].run))
+            for name in names
+        ]
+        record = CheckRecord(passed=passed, at=moment(time.time()), results=results)
+        self._change(job, check=record)
+        status = read_task(self.desk.workspace, job.task_id).status
+        self._finish(job, status, None if passed else Cause.CHECK_FAILED)
 
 
 def _addressed(task: Task) -> dict[str, object]:
