@@ -9,10 +9,10 @@ import time
 from sow.errors import StateError
 from sow.jobs.leases import end_is_asked
 from sow.jobs.stalls import waits_for_others
-from worker.agent_end import persist_session
 from worker.attempt_over import ask_to_end
 from worker.budgeting import over_share, warn_if_due
 from worker.context import WorkerContext, tell
+from worker.kinds.work.end import persist_session
 from worker.metering import note_usage_so_far
 from worker.orphans import press
 from worker.quiet import note_quiet

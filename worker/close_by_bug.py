@@ -19,10 +19,10 @@ from sow.schema.job import NOT_BROUGHT_BACK, Job
 from sow.schema.job_terms import AuthorTerms
 from sow.schema.kinds import kind_of
 from sow.terminal_text import readable
-from worker.agent_end import take_back_words
 from worker.context import WorkerContext, logger
 from worker.decision import with_gathered
 from worker.job_end import end_unwritten
+from worker.kinds.work.end import take_back_words
 from worker.orphans import remove_fence
 from worker.postponing import is_checked_out
 from worker.running import Running

@@ -2,14 +2,14 @@
 
 Owns the order: what the process reads is on disk and the attempt on record,
 together with its supervisor, before that supervisor has its orders. What is
-started is `agent_start`, `review_start` or `step_start`, by the job's kind. What happens
+started is for the job's kind to say (`worker.kinds`). What happens
 afterwards is `monitor`; how a claim comes about is `broker`.
 """
 
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sow.calls.budgeting import BudgetIsReached
 from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
@@ -28,15 +28,15 @@ from sow.reports.budgets import reached_budget
 from sow.schema.budget import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
-from sow.schema.kinds import JobKind, kind_of
+from sow.schema.kinds import kind_of
 from sow.state.statefiles import read_bytes
 from sow.trust.accepted import NotTrusted
 from worker.adopt import adopt
-from worker.agent_start import prepare_agent
 from worker.budgeting import RestIsReserved, begin_with_share, share_for, within
 from worker.context import WorkerContext, tell
 from worker.holding import hold
 from worker.job_end import cancel_unstarted, fail_before_start
+from worker.kinds.registry import worker_kind
 from worker.next_supervisor import Standby
 from worker.output import OutputReader
 from worker.own_executor import note_executor, with_own_executor
@@ -48,9 +48,7 @@ from worker.postponing import (
     wait_for_stray,
 )
 from worker.prepared import Prepared
-from worker.review_start import prepare_review
 from worker.running import Running
-from worker.step_start import prepare_step
 from worker.supervisor.instructions import pack
 
 
@@ -177,7 +175,7 @@ def _start_attempt(
     number = history[-1].number + 1 if history else 1
     paths = context.workspace.attempt(job.id, number)
     share = share_for(context, job) if job.budgets is not None else Amounts()
-    prepared = _preparation(kind_of(job))(context, job, lease, history, paths)
+    prepared = worker_kind(job).prepare(context, job, lease, history, paths)
     prepared = within(prepared, share)
     attempt = _new_attempt(context, job, number, prepared, standby.prepare())
     environ = dict(prepared.environment(attempt.id))
@@ -202,19 +200,6 @@ def _start_attempt(
         process=process,
         environ=environ,
     )
-
-
-Preparation = Callable[
-    [WorkerContext, Job, Lease, Sequence[Attempt], AttemptPaths],
-    Prepared,
-]
-
-
-def _preparation(kind: JobKind) -> Preparation:
-    """Return what finds out what an attempt of a job of this kind starts."""
-    if not kind.is_agents:
-        return prepare_step
-    return prepare_agent if kind.makes_work else prepare_review
 
 
 def _new_attempt(

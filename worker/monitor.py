@@ -20,11 +20,11 @@ from sow.jobs.attempt_evidence import has_exit
 from sow.jobs.faults import QueueChanged
 from sow.jobs.leases import Fenced
 from sow.schema.causes import CAUSES, Cause
-from worker.after_attempt import gathering_of
 from worker.at_work import see_to
 from worker.attempt_over import ask_to_end, has_ended, supervisor_lives
 from worker.close_by_bug import close_by_bug
 from worker.context import WorkerContext, tell
+from worker.kinds.registry import worker_kind
 from worker.orphans import remove_fence
 from worker.running import Running
 from worker.settle import settle_attempt
@@ -258,7 +258,7 @@ class Monitor:
     def _is_gathered(self, running: Running) -> bool:
         """Whether what is to be found out of files is; begin with it if need be. Raises faults."""
         if running.gathering is None:
-            running.gathering = gathering_of(self.context, running)
+            running.gathering = worker_kind(running.job).gathering(self.context, running)
             if running.gathering is None:
                 return True
             running.gathering.start(self.wake)

@@ -18,7 +18,7 @@ from sow.errors import SowError
 from sow.files.scratch import sweep_scratch
 from sow.ids import TaskId
 from worker.context import WorkerContext, logger
-from worker.review_sweep import is_live
+from worker.kinds.review.sweep import is_live
 
 
 def in_background(work: Callable[[], None]) -> None:

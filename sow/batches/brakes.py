@@ -68,7 +68,7 @@ def first_line(text: str) -> str:
 
 
 def _is_check(job: JobInBatch) -> bool:
-    return KINDS[job.verb].step == "check"
+    return KINDS[job.verb].checks
 
 
 def _of_agents(ended: Sequence[JobInBatch]) -> str:

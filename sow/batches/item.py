@@ -275,7 +275,7 @@ def _is_conflict(last: EndedJob | None) -> bool:
 
 
 def _is_update(last: EndedJob | None) -> bool:
-    return last is not None and KINDS[last.verb].step == "update"
+    return last is not None and KINDS[last.verb].updates_clone
 
 
 def _to_be_judged(item: ItemFacts, policy: BatchPolicy) -> Standing:
@@ -361,7 +361,7 @@ def _merge_is_red(item: ItemFacts) -> bool:
     last = item.last
     return (
         last is not None
-        and KINDS[last.verb].step == "merge"
+        and KINDS[last.verb].merges
         and last.cause == Cause.CHECK_FAILED
         and last.id > item.forgiven
     )

@@ -73,7 +73,7 @@ class History:
     def was_checked(self) -> bool:
         """Return whether a check has come to a result since anybody worked on it."""
         worked = self.newest(job for job in self.ended if KINDS[job.verb].makes_work or _moved(job))
-        checks = (job for job in self.ended if KINDS[job.verb].step == "check" and _has_result(job))
+        checks = (job for job in self.ended if KINDS[job.verb].checks and _has_result(job))
         return self.newest(checks) > worked
 
 
@@ -87,7 +87,7 @@ def _is_undone(job: JobInBatch) -> bool:
 
 def _moved(job: JobInBatch) -> bool:
     """Whether a job may have moved the task's branch, without an agent."""
-    return KINDS[job.verb].step == "update"
+    return KINDS[job.verb].updates_clone
 
 
 def _has_result(job: JobInBatch) -> bool:

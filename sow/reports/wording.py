@@ -44,7 +44,7 @@ def call_of(job: Job) -> Sequence[str]:
         return ("sow", "agent", job.verb.value, job.task_id, "--agent", job.agent)
     if isinstance(job.terms, MergeTerms):
         return ("sow", job.verb.value, *job.tasks, *WAY_OPTIONS[job.terms.way])
-    if kind_of(job).step == "update":
+    if kind_of(job).updates_clone:
         return ("sow", "clone", "update", job.task_id)
     names = job.terms.names if isinstance(job.terms, CheckTerms) else ()
     about = ("task", job.verb.value, job.task_id) if job.task_id else ("project", job.verb.value)

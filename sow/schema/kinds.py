@@ -37,10 +37,10 @@ class JobKind(msgspec.Struct, frozen=True, kw_only=True):
     """What the jobs of one verb are made of."""
 
     verb: Verb
+    package: str
+    """The name of its packages, which say all else of it."""
     deed: str
     """What each of its attempts did, as a job's story tells it."""
-    step: str | None = None
-    """The program of ours that each of its attempts runs; None of an agent's job."""
     session: SessionUse | None
     """None where it has no agent."""
     marks_task: bool
@@ -56,13 +56,19 @@ class JobKind(msgspec.Struct, frozen=True, kw_only=True):
     in_persons_hands: bool
     """Whether a person sits before it: nobody else may end it, and what it queues is that
     person's, not part of the job that it was begun from."""
+    checks: bool = False
+    """Whether its result is a check of what stands there."""
+    updates_clone: bool = False
+    """Whether it brings the project's branch into a task's clone."""
+    merges: bool = False
+    """Whether it merges work into the project's branch."""
     well_ended: str = "passed"
     """How one without an agent is said to have ended well."""
 
     @property
     def is_agents(self) -> bool:
         """Whether an agent does it: with an executor, a session and a prompt."""
-        return self.step is None
+        return self.session is not None
 
     @property
     def judges(self) -> bool:
@@ -75,6 +81,7 @@ KINDS: Mapping[Verb, JobKind] = {
     for kind in (
         JobKind(
             verb=Verb.SPAWN,
+            package="work",
             deed="started the agent",
             session=SessionUse.BEGINS,
             marks_task=True,
@@ -85,6 +92,7 @@ KINDS: Mapping[Verb, JobKind] = {
         ),
         JobKind(
             verb=Verb.RESUME,
+            package="work",
             deed="resumed the session",
             session=SessionUse.CONTINUES,
             marks_task=True,
@@ -95,6 +103,7 @@ KINDS: Mapping[Verb, JobKind] = {
         ),
         JobKind(
             verb=Verb.OPEN,
+            package="open",
             deed="opened the session on a terminal",
             session=SessionUse.CONTINUES,
             marks_task=True,
@@ -105,6 +114,7 @@ KINDS: Mapping[Verb, JobKind] = {
         ),
         JobKind(
             verb=Verb.REVIEW,
+            package="review",
             deed="started the reviewer",
             session=SessionUse.OWN,
             marks_task=False,
@@ -115,37 +125,40 @@ KINDS: Mapping[Verb, JobKind] = {
         ),
         JobKind(
             verb=Verb.CHECK,
+            package="check",
             deed="began the checks",
-            step="check",
             session=None,
             marks_task=False,
             reports_status=False,
             is_leased=True,
             makes_work=False,
             in_persons_hands=False,
+            checks=True,
         ),
         JobKind(
             verb=Verb.UPDATE,
+            package="update",
             deed="began the update",
-            step="update",
             session=None,
             marks_task=False,
             reports_status=False,
             is_leased=True,
             makes_work=False,
             in_persons_hands=False,
+            updates_clone=True,
             well_ended="up to date",
         ),
         JobKind(
             verb=Verb.MERGE,
+            package="merge",
             deed="began the merge",
-            step="merge",
             session=None,
             marks_task=False,
             reports_status=False,
             is_leased=True,
             makes_work=False,
             in_persons_hands=False,
+            merges=True,
             well_ended="merged",
         ),
     )

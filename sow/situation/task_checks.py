@@ -16,7 +16,6 @@ from sow.schema.kinds import kind_of
 from sow.schema.task import CheckRecord, Task
 from sow.situation.branches import Branches
 
-CHECK = "check"
 """The step of a job that runs checks."""
 
 
@@ -37,13 +36,13 @@ def word_of_checks(task: Task, last: Job | None, checks: Checks, branches: Branc
         ran = {result.name: result.command for result in task.check.results}
         if all(checks.is_as_run(name, ran.get(name, "")) for name in names):
             return "green" if task.check.passed else "red"
-    is_vain = last is not None and kind_of(last).step == CHECK and last.state is JobState.FAILED
+    is_vain = last is not None and kind_of(last).checks and last.state is JobState.FAILED
     return "" if is_vain else "missing"
 
 
 def _stands(task: Task, check: CheckRecord, last: Job | None, branches: Branches) -> bool:
     """Whether the last check of a task was about its work as it is now."""
-    if last is not None and kind_of(last).step == CHECK:
+    if last is not None and kind_of(last).checks:
         return last.state is JobState.DONE or last.cause is Cause.CHECK_FAILED
     if task.clone is not UNSET:
         return check.commit == branches.tip(task)

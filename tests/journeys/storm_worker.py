@@ -28,15 +28,16 @@ from sow.jobs import leases, notifications
 from sow.jobs.database import Database
 from sow.schema.job import Attempt, Cause, Job, Lease, Verb
 from sow.schema.task import Task
-from worker import agent_end, housekeeping, launch, notifier, recovery, settle
+from worker import housekeeping, launch, notifier, recovery, settle
+from worker.kinds.work import end
 
 POINTS: dict[str, tuple[ModuleType, str]] = {
     "start": (launch, "start"),
     "write_files": (launch, "_write_files"),
     "record_attempt": (launch, "_record_attempt"),
     "record_ending": (settle, "_record_ending"),
-    "change_task": (agent_end, "change_under_lease"),
-    "log_failure": (agent_end, "log_failure"),
+    "change_task": (end, "change_under_lease"),
+    "log_failure": (end, "log_failure"),
     "settle": (leases, "settle"),
     "requeue": (leases, "requeue"),
     "release": (leases, "release"),

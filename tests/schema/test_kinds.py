@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,7 @@ from repository.sources import ROOT, SOURCES, nodes_of
 
 from sow.schema.job import Verb
 from sow.schema.kinds import KINDS, JobKind, SessionUse, verbs_of
-from worker.step_start import ORDERS
-from worker.steps.__main__ import PROGRAMS
+from worker.kinds.registry import WORKER_KINDS
 
 OF_EXECUTORS = {"sow/attempts/plan.py", "sow/attempts/launch.py"}
 """What an executor's CLI is told is its own matter: these choose between its two ways."""
@@ -42,10 +42,10 @@ def test_what_only_agents_have_only_agents_have(kind: JobKind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.verb)
-def test_a_step_has_its_program_and_its_orders(kind: JobKind) -> None:
-    if kind.step is not None:
-        assert kind.step in PROGRAMS
-        assert kind.step in ORDERS
+def test_what_a_worker_takes_has_a_package_and_a_step_its_program(kind: JobKind) -> None:
+    assert (kind.package in WORKER_KINDS) is kind.is_leased
+    if not kind.is_agents:
+        assert callable(import_module(f"worker.kinds.{kind.package}.program").run)
 
 
 @pytest.mark.xdist_group("sources")

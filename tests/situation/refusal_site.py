@@ -43,9 +43,9 @@ from sow.state.projects import change_project, read_project
 from sow.state.tasks import change_task, read_task
 from sow.state.transitions import enter
 from sow.state.verdicts import Judgement, accept
-from worker.steps.merge import merge
+from worker.kinds.merge.program import merge
+from worker.kinds.update.program import update
 from worker.steps.program_input import MergeOrders, UpdateOrders
-from worker.steps.update import update
 
 REFUSED = (2, 3, 4, 5, 6)
 BLANK = re.compile(r"<[^<>]+>")

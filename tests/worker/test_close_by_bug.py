@@ -20,6 +20,8 @@ from sow.schema.job_terms import AuthorTerms, CheckTerms, MergeTerms
 from sow.schema.task import TaskStatus
 from sow.state.task_log import read_entries
 from worker import close_by_bug, monitor, recovery, running, settle
+from worker.kinds.registry import WORKER_KINDS
+from worker.kinds.work.kind import WorkKind
 from worker.output import OutputReader
 from worker.recovery import recover
 from worker.renewal import is_kept
@@ -67,16 +69,15 @@ def in_ending(name: str) -> Callable[[Patch], None]:
     """Have a part of an ending fail, as it is for agents and for steps."""
 
     def break_it(patch: Patch) -> None:
-        for ending in ("AGENTS", "STEPS"):
-            broken = getattr(settle, ending)._replace(**{name: fail})
-            patch.setattr(settle, ending, broken)
+        for kind in WORKER_KINDS.values():
+            patch.setattr(type(kind), name, fail)
 
     return break_it
 
 
 BUGS: dict[str, Callable[[Patch], None]] = {
     "reading": lambda patch: patch.setattr(OutputReader, "read_for", fail),
-    "gathering": lambda patch: patch.setattr(monitor, "gathering_of", fail),
+    "gathering": lambda patch: patch.setattr(WorkKind, "gathering", fail),
     "judging": in_ending("judge"),
     "deciding": in_ending("decide"),
     "metering": lambda patch: patch.setattr(settle, "note_last_usage", fail),
@@ -144,7 +145,7 @@ def test_what_stays_in_a_clone_is_told_so_that_a_batch_asks(
     site: WatchSite, monkeypatch: Patch
 ) -> None:
     job = ended_attempt(site, terms=AuthorTerms(clone=True))
-    monkeypatch.setattr(monitor, "gathering_of", fail)
+    monkeypatch.setattr(WorkKind, "gathering", fail)
     (warning,) = watched(site, job).warnings
     assert warning.startswith(NOT_BROUGHT_BACK)
 
@@ -196,14 +197,14 @@ def test_an_error_of_ours_and_a_fault_that_passes_close_no_job(
         raise fault
 
     job = ended_attempt(site)
-    usual = settle.AGENTS
-    monkeypatch.setattr(settle, "AGENTS", usual._replace(judge=refuse))
+    usual = WorkKind.judge
+    monkeypatch.setattr(WorkKind, "judge", refuse)
     adopted = site.adopt(job)
     watch = site.start_monitor()
     watch.watch(adopted)
     wait_until(lambda: adopted.failures >= 30)
     assert site.get(job).state is JobState.RUNNING
-    monkeypatch.setattr(settle, "AGENTS", usual)
+    monkeypatch.setattr(WorkKind, "judge", usual)
     assert site.ended(job).cause is Cause.MISSING_BINARY
     watch.stop()
 

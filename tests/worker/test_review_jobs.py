@@ -30,8 +30,8 @@ from sow.schema.job import JobState, Verb
 from sow.schema.task import TaskStatus
 from sow.trust.accepted import accept
 from sow.trust.command_lines import command_lines
-from worker import after_attempt, review_sweep
 from worker.holding import release_if_trusted
+from worker.kinds.review import sweep, tree
 from worker.monitor import Monitor
 
 pytestmark = pytest.mark.slow  # process after process
@@ -366,13 +366,13 @@ def test_the_making_of_its_clone_keeps_no_other_job_from_its_start(site: ReviewS
 def test_a_slow_look_at_the_tree_keeps_no_other_job_from_its_end(
     rooted: ReviewSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look, may_look = after_attempt.look_at_tree, threading.Event()
+    look, may_look = tree.look_at_tree, threading.Event()
 
     def slow(root: Path) -> Look | None:
         assert may_look.wait(60.0)
         return look(root)
 
-    monkeypatch.setattr(after_attempt, "look_at_tree", slow)
+    monkeypatch.setattr(tree, "look_at_tree", slow)
     rooted.script([ACCEPT])
     review = rooted.place()
     running = rooted.start(review)
@@ -433,13 +433,13 @@ def test_a_review_is_started_though_what_others_have_left_cannot_be_swept_now(
 def test_a_slow_end_of_its_clone_keeps_no_other_job_from_its_end(
     site: ReviewSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    end, may_end = review_sweep.remove_review_clone, threading.Event()
+    end, may_end = sweep.remove_review_clone, threading.Event()
 
     def slow(place: Place) -> None:
         assert may_end.wait(60.0)
         end(place)
 
-    monkeypatch.setattr(review_sweep, "remove_review_clone", slow)
+    monkeypatch.setattr(sweep, "remove_review_clone", slow)
     worked(site)
     site.script([ACCEPT])
     job = site.place()

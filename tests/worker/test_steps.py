@@ -32,7 +32,7 @@ from sow.schema.task import TaskClone, TaskStatus
 from sow.state.tasks import add_task
 from worker.adopt import adopt
 from worker.holding import release_if_trusted
-from worker.step_end import result_of
+from worker.kinds.step_end import result_of
 
 pytestmark = pytest.mark.slow  # process after process
 

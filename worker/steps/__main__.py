@@ -1,13 +1,15 @@
-"""`python -m worker.steps NAME`: reads its orders, does the step, leaves `result.json` and ends.
+"""`python -m worker.steps KIND`: reads its orders, does the step, leaves `result.json` and ends.
 
 Owns the frame of such a program. It is run again from the beginning where it is
 killed, so each step may be begun a second time at any point. What keeps it from its
 work is its result too: a fault that passes is told from one that stays.
+The program of a kind is the module `program` of its package: its `run` takes the orders as they
+came, and returns the attempt's folder with the result. Only the wanted one is imported: it is most
+of what a check takes.
 """
 
 import sys
 import traceback
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -18,15 +20,6 @@ from sow.paths import AttemptPaths
 from sow.schema.causes import Cause
 from worker.steps.failed import failure_result
 from worker.steps.result_file import leave_result
-
-PROGRAMS: Mapping[str, str] = {
-    "check": "worker.steps.check",
-    "merge": "worker.steps.merge",
-    "update": "worker.steps.update",
-}
-"""By the step's name in `sow.schema.kinds`. The `run` of each takes its orders as they came, and
-returns the attempt's folder with its result. Only the wanted one is imported: it is most of
-what a check takes."""
 
 
 class Orders(msgspec.Struct):
@@ -41,7 +34,7 @@ def main(name: str) -> None:
     data = sys.stdin.buffer.read()
     folder = msgspec.json.decode(data, type=Orders).folder
     try:
-        _, result = import_module(PROGRAMS[name]).run(data)
+        _, result = import_module(f"worker.kinds.{name}.program").run(data)
     except Exception as error:  # the boundary of this program
         if not isinstance(error, SowError):
             traceback.print_exc()

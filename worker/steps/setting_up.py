@@ -12,7 +12,7 @@ from sow.config.clones import CloneSettings
 from sow.config.durations import write_duration
 from sow.errors import SowError
 from sow.paths import AttemptPaths
-from worker.steps.check import last_lines
+from worker.kinds.check.program import last_lines
 from worker.steps.command_line import Ended, Runner
 
 

@@ -33,9 +33,9 @@ from sow.state.tasks import read_task
 from sow.trust.accepted import refuse_untrusted
 from sow.trust.needed import needed_keys
 from worker.context import WorkerContext
+from worker.kinds.review.sweep import sweep_reviews_of
 from worker.prepared import Prepared
 from worker.renewal import create_session, lacks_session
-from worker.review_sweep import sweep_reviews_of
 from worker.steps.program_input import ReviewOrders
 from worker.sweeping import in_background
 

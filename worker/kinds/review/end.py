@@ -16,17 +16,14 @@ from sow.faults import passing_fault
 from sow.schema.causes import Cause
 from sow.schema.job import Job
 from sow.schema.task import Task
-from worker.agent_end import facts_of
 from worker.context import WorkerContext
-from worker.decision import decide_next, judge_ending, spent_by
+from worker.decision import spent_by
 from worker.following import Outdated, follow, refuse_cancelled, refuse_raised
 from worker.job_end import end_unwritten, tell_of_end
-from worker.review_sweep import end_review_clone
+from worker.kinds.review.sweep import end_review_clone
 from worker.running import Running
 from worker.sweeping import in_background
 from worker.task_state import change_under_lease, restore_state
-
-__all__ = ["decide_next", "facts_of", "judge_ending", "write_down"]
 
 
 def write_down(

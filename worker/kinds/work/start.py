@@ -20,8 +20,8 @@ from sow.executors.registry import make_executor
 from sow.ids import AttemptId
 from sow.paths import AttemptPaths
 from sow.schema.job import Attempt, Job, Lease
-from worker.clone_start import clone_of_attempt
 from worker.context import WorkerContext
+from worker.kinds.work.clone import clone_of_attempt
 from worker.prepared import Prepared
 from worker.renewal import lacks_session, lost_attempts, renew_session, take_again
 

@@ -1,27 +1,15 @@
-"""What is found out of files when an attempt is over, before it is settled: by its job's kind.
+"""What has changed in the root while a reviewer worked there, read before its attempt is settled.
 
-Owns that choice. It may take a while in a large repository, so it is done in a
+Owns that comparison. It may take a while in a large repository, so it is done in a
 thread of its own (`gathering`), and the monitor goes on.
 """
 
 from sow.clones.tree_watch import Look, changed_between, look_at_tree
-from sow.schema.kinds import kind_of
 from worker.context import WorkerContext
-from worker.gathering import Gathered, Gathering, gather, has_clone_to_gather, named
+from worker.gathering import Gathered, named
 from worker.running import Running, read_record
 
 LOOK_LIMIT = 1 << 24
-
-
-def gathering_of(context: WorkerContext, running: Running) -> Gathering | None:
-    """Return the work that is to be done before an attempt is settled; None where there is none."""
-    job = running.job
-    if has_clone_to_gather(context, job):
-        return Gathering(job, lambda: gather(context, job, running.task))
-    reviews = kind_of(job).is_agents and not kind_of(job).makes_work
-    if reviews and running.paths.tree_before.exists():
-        return Gathering(job, lambda: changed_meanwhile(context, running))
-    return None
 
 
 def changed_meanwhile(context: WorkerContext, running: Running) -> Gathered:

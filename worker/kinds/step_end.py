@@ -8,7 +8,7 @@ task keeps its status. The order of the writes is `settle`.
 
 import random
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sow.attempts.judge import CANCELLED
@@ -19,13 +19,10 @@ from sow.faults import passing_fault
 from sow.jobs import leases
 from sow.schema.causes import Cause
 from sow.schema.job import Job
-from sow.schema.job_terms import CheckTerms
-from sow.schema.project import ProjectCheck
 from sow.schema.step_result import RESULT_LIMIT, StepResult
 from sow.schema.task import Task
-from sow.state.lifecycle import record_check
 from worker.blame import NOT_COUNTED, excuse_of
-from worker.context import WorkerContext, tell
+from worker.context import WorkerContext
 from worker.decision import PROVES_NO_LIFE, prevented_before
 from worker.following import follow, refuse_cancelled
 from worker.job_end import end_unwritten, tell_of_end
@@ -91,13 +88,13 @@ def decide_next(context: WorkerContext, running: Running, job: Job, verdict: Ver
     )
 
 
-def facts_of(_running: Running) -> Mapping[str, Any]:
-    """Return what else goes on the attempt's record: nothing."""
-    return {}
-
-
 def write_down(
-    context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
+    context: WorkerContext,
+    running: Running,
+    job: Job,
+    verdict: Verdict,
+    following: Next,
+    record_in_project: Callable[[WorkerContext, Job, StepResult], None],
 ) -> None:
     """Put the result into the task's state, if there is a task, and write the job's end with it.
 
@@ -109,16 +106,17 @@ def write_down(
 
     def change(_task: Task) -> Mapping[str, Any]:
         _refuse_outdated(context, job, following)
-        result = result_of(running)
-        is_told = following.step in (Step.DONE, Step.FAIL) and result is not None
-        return result.fields if is_told and result is not None else {}
+        result = _final_result(running, following)
+        return result.fields if result is not None else {}
 
     def record(_task: Task | None) -> None:
         nonlocal is_final
         is_final = follow(context, job, running.lease, verdict, following, None, spent)
 
     if not job.task_id:
-        _record_of_whole(context, running, following)
+        result = _final_result(running, following)
+        if result is not None:
+            record_in_project(context, running.job, result)
         with leases.under(context.database, running.lease):
             _refuse_outdated(context, job, following)
             record(None)
@@ -135,26 +133,9 @@ def write_down(
         tell_of_end(context, job)
 
 
-def _record_of_whole(context: WorkerContext, running: Running, following: Next) -> None:
-    """Put the outcome of a check of the project into its state, before the job ends."""
-    result = result_of(running)
-    terms = running.job.terms
-    is_told = following.step in (Step.DONE, Step.FAIL) and result is not None
-    if not is_told or result is None or result.check is None or not isinstance(terms, CheckTerms):
-        return
-    check = ProjectCheck(
-        passed=result.check.passed,
-        at=result.check.at,
-        work=result.work,
-        names=list(terms.names),
-        commands={ran.name: ran.command for ran in result.check.results if ran.command},
-    )
-    try:
-        record_check(context.workspace, check, now=context.now())
-    except StateError as error:
-        if passing_fault(error) is not None:
-            raise
-        tell(running.job, f"its outcome is not in the project's state: {error.message}")
+def _final_result(running: Running, following: Next) -> StepResult | None:
+    """Return the result that is written down; None where the program is run again."""
+    return result_of(running) if following.step in (Step.DONE, Step.FAIL) else None
 
 
 def _refuse_outdated(context: WorkerContext, job: Job, following: Next) -> None:

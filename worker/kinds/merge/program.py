@@ -23,7 +23,7 @@ from sow.paths import AttemptPaths, Workspace
 from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
 from sow.terminal_text import printable_lines
-from worker.steps.check import run_command, words_of
+from worker.kinds.check.program import run_command, words_of
 from worker.steps.command_line import Runner
 from worker.steps.program_input import MergeOrders
 

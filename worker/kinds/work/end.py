@@ -25,7 +25,7 @@ from sow.state.transitions import NO_REPORTS
 from sow.state.verdicts import addressed
 from sow.yamlfile import REMOVE
 from worker.context import WorkerContext
-from worker.decision import decide_next, judge_ending, spent_by
+from worker.decision import spent_by
 from worker.following import Outdated, follow, refuse_cancelled, refuse_raised
 from worker.job_end import end_unwritten, tell_of_end
 from worker.judgements import puts_back_judgements
@@ -47,15 +47,6 @@ from worker.task_state import (
     session_seen,
 )
 from worker.unchanged import notes_on, tree_is_old
-
-__all__ = [
-    "decide_next",
-    "facts_of",
-    "judge_ending",
-    "persist_session",
-    "take_back_words",
-    "write_down",
-]
 
 NEEDS_REVIEW = TaskStatus.NEEDS_REVIEW
 

@@ -1,0 +1,1 @@
+"""The kind `merge`: the work of some tasks is merged into the project's branch."""

@@ -1,0 +1,1 @@
+"""The kind `work`: an agent does a task, in its first turn or in a further one."""
