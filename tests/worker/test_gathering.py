@@ -20,7 +20,7 @@ from watch_cases import ME
 
 from sow.agents.roles import AGENTS
 from sow.clones.clearing import DRAFT
-from sow.clones.listing import standing_of
+from sow.clones.listing import removal_risks_of
 from sow.clones.main_checkout import main_checkout
 from sow.clones.mark import write_mark
 from sow.clones.record import note_clone, record_clone
@@ -144,7 +144,7 @@ def test_what_an_agent_calls_copied_is_its_own_work_all_the_same(site: GatherSit
     (site.clone / "later").write_text("more\n")
     write_mark(site.clone, site.mark._replace(copied=("later",)))
     main = main_checkout(site.home.workspace, site.home.settings)
-    assert standing_of(main, site.home.place("010")).uncommitted == ("later",)
+    assert removal_risks_of(main, site.home.place("010")).uncommitted == ("later",)
 
 
 def test_what_git_would_wait_for_is_taken_away_and_told_and_the_rest_is_gathered(
