@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sow.cli.happenings import Happening
 from sow.ids import JobId
 from sow.jobs.database import Database
-from sow.jobs.overview import running_jobs
+from sow.jobs.jobs import running_jobs
 from sow.paths import Workspace
 from sow.reports.activity import Activity, activity_of
 from sow.schema.job import Job

@@ -15,7 +15,7 @@ from sow.errors import StateError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import jobs, records
 from sow.jobs.database import Database
-from sow.jobs.jobs import ACTIVE
+from sow.jobs.overview import ACTIVE
 from sow.schema.batch import AT_REST, Batch, BatchItem, BatchState, ItemState, Selection
 from sow.schema.budget import Amounts, Budgets, ReachedBudget
 from sow.schema.causes import Cause

@@ -19,10 +19,11 @@ from msgspec import Struct
 from sow.ids import ProjectId
 from sow.jobs import records
 from sow.jobs.database import Database
+from sow.jobs.overview import ACTIVE
 from sow.schema.batch import label_of
 from sow.schema.budget import Amounts, Budgets, Measure, ScopeKind
 from sow.schema.change import ChangeData, ChangeKind
-from sow.schema.job import LIVE_STATES, Job
+from sow.schema.job import Job
 
 NO_BATCH = "0"
 """The number of the batch of a job that is in none."""
@@ -193,7 +194,7 @@ def _account(
         {**scope.values, "now": now},
     )
     jobs = database.row(
-        f"select count(*) as n from job where {records.among('state', LIVE_STATES)} and {live}"  # noqa: S608
+        f"select count(*) as n from job where {ACTIVE} and {live}"  # noqa: S608
         " and not exists (select 1 from spending where job_id = job.id and ended_at is null)",
         scope.values,
     )

@@ -17,15 +17,15 @@ from sow.errors import StateError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import Database
+from sow.jobs.overview import ACTIVE
 from sow.jobs.run_names import job_numbers
 from sow.schema.causes import Cause
-from sow.schema.job import LIVE_STATES, WAITING_STATES, Attempt, HeldFor, Job, JobState
+from sow.schema.job import WAITING_STATES, Attempt, HeldFor, Job, JobState
 from sow.schema.kinds import verbs_of
 
 OnDamaged = Callable[[records.DamagedRecord], None]
 """What is told of each row that is no record."""
 
-ACTIVE = records.among("state", LIVE_STATES)
 LEASED = records.among("verb", verbs_of(lambda kind: kind.is_leased))
 """A worker runs the job; what is not so lives as long as its caller."""
 IN_PERSONS_HANDS = records.among("verb", verbs_of(lambda kind: kind.in_persons_hands))
@@ -256,6 +256,12 @@ def active_jobs(database: Database) -> list[Job]:
     return [records.from_row(row, Job) for row in rows]
 
 
+def running_jobs(database: Database) -> list[Job]:
+    """Return the jobs that run, oldest first; a record that cannot be read hides no other."""
+    rows = database.rows("select * from job where state = 'running' order by id")
+    return records.readable(rows, Job, lambda _: None)
+
+
 def active_among(database: Database, job_ids: Sequence[JobId]) -> set[JobId]:
     """Return those of some jobs that have not ended."""
     found: set[JobId] = set()
@@ -440,6 +446,20 @@ def attempts(database: Database, job_id: JobId) -> Sequence[Attempt]:
     """Return the attempts of a job, first to last."""
     rows = database.rows("select * from attempt where job_id = ? order by number", (job_id,))
     return [records.from_row(row, Attempt) for row in rows]
+
+
+def attempt_counts(database: Database, job_ids: Sequence[JobId]) -> dict[JobId, int]:
+    """Return how many attempts some jobs have had; a job without one is left out."""
+    found: dict[JobId, int] = {}
+    for start in range(0, len(job_ids), IDS_AT_ONCE):
+        some = job_ids[start : start + IDS_AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        rows = database.rows(
+            f"select job_id, count(*) as n from attempt where job_id in ({marks}) group by job_id",  # noqa: S608
+            some,
+        )
+        found |= {JobId(row["job_id"]): row["n"] for row in rows}
+    return found
 
 
 def attempts_on_record(database: Database, names: Sequence[str]) -> set[str]:

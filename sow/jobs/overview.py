@@ -1,29 +1,22 @@
-"""What a view of everything asks of many jobs at once."""
+"""Whether a queue has anything to tell of now: one query, and none of the records' forms.
 
-from collections.abc import Sequence
+For commands that show how a project stands, most of which find nothing at work.
+"""
 
-from sow.ids import JobId
-from sow.jobs import records
 from sow.jobs.database import Database
-from sow.jobs.jobs import IDS_AT_ONCE
-from sow.schema.job import Job
+
+ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked', 'held')"
+"""A job lives: the condition of the index on live jobs, word for word, as `migrations` has it."""
+SOMETHING = f"""
+    select exists (select 1 from job where {ACTIVE})
+        or exists (select 1 from job where owes_task)
+        or exists (select 1 from batch where ended_at is null)
+        or exists (select 1 from waiter)
+        or exists (select 1 from control where name = 'paused') as found
+"""  # noqa: S608 - words of ours
 
 
-def attempt_counts(database: Database, job_ids: Sequence[JobId]) -> dict[JobId, int]:
-    """Return how many attempts some jobs have had; a job without one is left out."""
-    found: dict[JobId, int] = {}
-    for start in range(0, len(job_ids), IDS_AT_ONCE):
-        some = job_ids[start : start + IDS_AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        rows = database.rows(
-            f"select job_id, count(*) as n from attempt where job_id in ({marks}) group by job_id",  # noqa: S608
-            some,
-        )
-        found |= {JobId(row["job_id"]): row["n"] for row in rows}
-    return found
-
-
-def running_jobs(database: Database) -> list[Job]:
-    """Return the jobs that run, oldest first; a record that cannot be read hides no other."""
-    rows = database.rows("select * from job where state = 'running' order by id")
-    return records.readable(rows, Job, lambda _: None)
+def is_quiet(database: Database) -> bool:
+    """Whether no job lives, no batch goes on, nothing is owed, and nothing is paused."""
+    row = database.row(SOMETHING)
+    return row is None or not row["found"]

@@ -51,7 +51,7 @@ def among(column: str, words: Iterable[StrEnum]) -> str:
     """Return the condition that a column holds one of these words.
 
     SQLite uses a partial index only where a query repeats the index's condition
-    word for word: that of the live states stands in `migrations` once more.
+    word for word; `overview.ACTIVE` does so for the live states.
     """
     return f"{column} in ({', '.join(repr(word.value) for word in words)})"
 

@@ -173,7 +173,7 @@ def _queue(
 ) -> Queue:
     """Return what the queue's records tell. Raises QueueError."""
     from sow.jobs.database import open_existing_queue  # SQLite
-    from sow.jobs.peek import is_quiet  # likewise
+    from sow.jobs.overview import is_quiet  # likewise
 
     database = open_existing_queue(caller.workspace)
     if database is None:

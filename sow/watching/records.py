@@ -10,8 +10,7 @@ from sow.jobs import jobs
 from sow.jobs.changed_jobs import ChangedJobs
 from sow.jobs.changes import Cursor
 from sow.jobs.database import Database
-from sow.jobs.jobs import UnknownJob
-from sow.jobs.overview import attempt_counts
+from sow.jobs.jobs import UnknownJob, attempt_counts
 from sow.schema.job import Job
 
 

@@ -8,10 +8,21 @@ import pytest
 from queue_cases import make_job
 
 from sow.ids import BatchId, JobId, ProjectId, TaskId, WorkerId
-from sow.jobs import batch_news, batch_summaries, batches, budgets, changes, jobs, leases, waiters
+from sow.jobs import (
+    batch_news,
+    batch_summaries,
+    batches,
+    budgets,
+    changes,
+    jobs,
+    leases,
+    records,
+    waiters,
+)
 from sow.jobs.database import Database
+from sow.jobs.overview import ACTIVE
 from sow.paths import Workspace
-from sow.schema.job import HeldFor
+from sow.schema.job import LIVE_STATES, HeldFor
 
 GROWING = ("job", "attempt", "task", "waiter", "change", "batch_item", "spending")
 PROJECT = ProjectId("11111111-1111-4111-8111-111111111111")
@@ -110,3 +121,11 @@ def test_no_query_reads_a_growing_table_whole(
     ]
     assert noting.noted
     assert scans == []
+
+
+def test_the_condition_of_live_jobs_is_the_index_s_and_names_every_live_state(
+    database: Database,
+) -> None:
+    (index,) = database.rows("select sql from sqlite_master where name = 'job_live'")
+    assert index["sql"].strip().endswith(f"where {ACTIVE}")
+    assert records.among("state", LIVE_STATES) == ACTIVE
