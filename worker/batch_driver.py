@@ -5,7 +5,6 @@ Owns when that is, and that one worker at a time does it. What a turn is stands 
 since the last look, that costs one query.
 """
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from sow.calls.caller import Caller
 from sow.environment import worker_environment
 from sow.errors import QueueError, SowError
 from sow.faults import passing_fault, reason_of, words_of_bug
+from sow.files.flock import open_lock_file, try_lock
 from sow.ids import ProjectId
 from sow.jobs import batch_news, batch_summaries, changes, statuses
 from sow.jobs.faults import QueueChanged
@@ -130,12 +130,8 @@ class BatchDriver:
     def _alone(self) -> Iterator[bool]:
         """Say whether this worker may drive: not while another one does. Its death gives it up."""
         lock = self._context.workspace.workers / ".batches"
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fd = open_lock_file(lock)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+            yield try_lock(fd)
         finally:
             os.close(fd)

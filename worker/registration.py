@@ -3,7 +3,6 @@
 Owns both from the first to the last moment. Nobody is on record without a lock.
 """
 
-import fcntl
 import os
 import uuid
 from contextlib import suppress
@@ -11,6 +10,7 @@ from contextlib import suppress
 from sow import __version__
 from sow.clock import utc_now
 from sow.errors import QueueError
+from sow.files.flock import try_lock
 from sow.ids import WorkerId
 from sow.jobs import workers
 from sow.jobs.doorbell import is_held
@@ -36,15 +36,13 @@ def take_name(workspace: Workspace) -> tuple[WorkerId, int]:
         worker_id = WorkerId(f"w{identity.pid}-{uuid.uuid4().hex[:6]}")
         draft = workspace.workers / f".{worker_id}{DRAFT_SUFFIX}"
         fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.write(fd, f"{identity.pid} {identity.start_ticks}\n".encode())
-            draft.rename(workspace.worker_lock(worker_id))
-        except (FileNotFoundError, BlockingIOError):
-            os.close(fd)
-            draft.unlink(missing_ok=True)
-        else:
-            return worker_id, fd
+        with suppress(FileNotFoundError):
+            if try_lock(fd):
+                os.write(fd, f"{identity.pid} {identity.start_ticks}\n".encode())
+                draft.rename(workspace.worker_lock(worker_id))
+                return worker_id, fd
+        os.close(fd)
+        draft.unlink(missing_ok=True)
 
 
 def clear_drafts(workspace: Workspace) -> None:

@@ -4,7 +4,6 @@ Owns the decision and the start; the worker's own life is `worker.main`. The
 worker is started as a process, so that nothing here imports it.
 """
 
-import fcntl
 import os
 import select
 import time
@@ -20,6 +19,7 @@ from sow.config.configuration import Configuration
 from sow.config.environment import references
 from sow.environment import own_process, worker_environment
 from sow.errors import ConfigurationError, QueueError
+from sow.files.flock import open_lock_file, try_lock
 from sow.ids import JobId
 from sow.jobs import jobs, workers
 from sow.jobs.database import Database
@@ -112,18 +112,14 @@ def _one_at_a_time(workspace: Workspace) -> Iterator[bool]:
     """Say whether this call may start a worker: not while another one does."""
     lock = workspace.workers / ".start"
     try:
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fd = open_lock_file(lock)
     except OSError as error:
         raise QueueError(
             f"the job is queued, but no worker can be started: {lock}: {error.strerror}",
             hint="Check the folder and the disk's free space, then make the same call again.",
         ) from error
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        yield False
-    else:
-        yield True
+        yield try_lock(fd)
     finally:
         os.close(fd)
 

@@ -5,11 +5,7 @@ is marked before the CLI exists, so that no two agents are ever on one session.
 The CLI runs in the foreground, as the caller's own child: no worker has a part in it.
 """
 
-import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from uuid import uuid4
 
 import msgspec
@@ -41,12 +37,13 @@ from sow.environment import agent_environment
 from sow.evidence import DIGITS
 from sow.executors.base import Executor, Launch, LaunchRequest
 from sow.executors.executor_errors import OpeningNotSupported, SessionMissing
+from sow.files.flock import lock_file_held
 from sow.ids import TaskId, WorkerId
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.jobs.job_author import author_of_job
 from sow.jobs.private_folders import make_private
-from sow.paths import AttemptPaths, attempt_id
+from sow.paths import attempt_id
 from sow.schema.job import Attempt, Job, JobState, Verb
 from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
@@ -162,17 +159,6 @@ def _run(caller: Caller, job: Job, attempt: Attempt, launch: Launch) -> int:
     """Run the CLI on our terminal and return its exit code."""
     paths = caller.workspace.attempt(job.id, attempt.number)
     environ = environment_of(caller.workspace, job, attempt.id, launch, caller.environ)
-    with _lock(caller.workspace.run, paths) as lock:
+    make_private(paths.folder, below=caller.workspace.run)
+    with lock_file_held(paths.alive_lock) as lock:  # the CLI inherits it
         return run_in_foreground(launch, environ, pass_fds=[lock])
-
-
-@contextmanager
-def _lock(run: Path, paths: AttemptPaths) -> Iterator[int]:
-    """Hold the attempt's lock together with the CLI, which inherits it."""
-    make_private(paths.folder, below=run)
-    fd = os.open(paths.alive_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield fd
-    finally:
-        os.close(fd)

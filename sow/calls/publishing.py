@@ -6,7 +6,6 @@ again by the marker at its end, if somebody has opened it who may. Whoever publi
 checkout at the same moment is found behind one's own issue: the first of the two stays.
 """
 
-import fcntl
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ import msgspec
 from sow.clock import format_time
 from sow.errors import StateError
 from sow.files import NotWritten, read_regular
+from sow.files.flock import open_lock_file, try_lock
 from sow.github.answers import Issue, User
 from sow.github.quoting import LONGEST_BODY, fitting, inert_markdown
 from sow.github.requests import Place, create_issue, issues_since, own_login, withdraw_issue
@@ -223,14 +223,12 @@ def _alone(workspace: Workspace) -> Iterator[int]:
     path: Path = workspace.run / LOCK
     try:
         make_private(workspace.run, below=workspace.sow)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        descriptor = open_lock_file(path)
     except OSError as error:
         raise NotWritten(path, error) from error
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise AlreadyPublishing from error
+        if not try_lock(descriptor):
+            raise AlreadyPublishing
         yield descriptor
     finally:
         os.close(descriptor)

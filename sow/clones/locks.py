@@ -4,9 +4,7 @@ Owns the lock's file, which lies beside the clone, and the names of everything
 that lies there only while it is held: drafts, and what is being removed.
 """
 
-import fcntl
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,10 +12,10 @@ from pathlib import Path
 from sow.clones.place import Place
 from sow.errors import StateError
 from sow.files import NotWritten
+from sow.files.flock import take_lock_file
 
 LOCK_SECONDS = 600.0
 """How long a second maker waits for the first: a clone and its setup take minutes."""
-POLL_SECONDS = 0.05
 DRAFT = ".draft-"
 GONE = ".gone-"
 FOLDER_MODE = 0o700
@@ -75,39 +73,13 @@ def locked_place(place: Place, *, timeout_seconds: float = LOCK_SECONDS) -> Iter
         place.path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     except OSError as error:
         raise NotWritten(place.path.parent, error) from error
-    descriptor = _take(place, timeout_seconds)
+    descriptor = take_lock_file(lock_file(place.path), timeout_seconds)
+    if descriptor is None:
+        raise CloneLocked(place, timeout_seconds)
     try:
         yield
     finally:
         os.close(descriptor)
-
-
-def _take(place: Place, timeout_seconds: float) -> int:
-    path = lock_file(place.path)
-    deadline = time.monotonic() + timeout_seconds
-    while True:
-        try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            descriptor = os.open(path, flags, 0o600)
-        except OSError as error:
-            raise NotWritten(path, error) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_at(descriptor, path):  # who removes a clone takes the file away too
-                return descriptor
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                os.close(descriptor)
-                raise CloneLocked(place, timeout_seconds) from None
-            time.sleep(POLL_SECONDS)
-        os.close(descriptor)
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except OSError:
-        return False
 
 
 def draft_path(path: Path) -> Path:

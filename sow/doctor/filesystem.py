@@ -3,12 +3,12 @@
 Writes nothing. Which file system lies where is `sow.processes.disks`' to tell.
 """
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sow.files.flock import try_lock
 from sow.findings import Finding, Level
 from sow.paths import Workspace
 from sow.processes.disks import MOUNTINFO, filesystem_of, is_shared
@@ -58,10 +58,8 @@ def lock_fault(folder: Path) -> str:
     """
     try:
         with _opened(folder) as first, _opened(folder) as second:
-            fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return ""
+            if not (try_lock(first) and try_lock(second)):
+                return ""
     except OSError as error:
         return (error.strerror or str(error)).lower()
     return "two held it at the same time"

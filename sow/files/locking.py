@@ -3,15 +3,14 @@
 Owns who holds which lock in this process, thread by thread.
 """
 
-import fcntl
 import os
-import time
 from _thread import get_ident
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from sow.files.file_errors import FolderMissing, NotWritten, StateLocked
+from sow.files.flock import lock_within
 from sow.files.inside import HELD, is_at, open_folder
 
 LOCK_TIMEOUT_SECONDS = 10.0
@@ -54,7 +53,8 @@ def _open_locked(folder: Path, timeout_seconds: float, opening: Callable[[], int
     while True:
         descriptor = _open(folder) if opening is None else opening()
         try:
-            _take(descriptor, folder, timeout_seconds)
+            if not lock_within(descriptor, timeout_seconds, every=RETRY_SECONDS):
+                raise StateLocked(folder, timeout_seconds)
             if is_at(folder, descriptor) if opening is None else _is_again(opening, descriptor):
                 return descriptor
         except BaseException:
@@ -96,16 +96,3 @@ def locked_once(
     if is_held(folder):
         return nullcontext()
     return locked_folder(folder, timeout_seconds=timeout_seconds)
-
-
-def _take(descriptor: int, folder: Path, timeout_seconds: float) -> None:
-    deadline = time.monotonic() + timeout_seconds
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise StateLocked(folder, timeout_seconds) from None
-            time.sleep(RETRY_SECONDS)
-        else:
-            return

@@ -4,7 +4,6 @@ Each is locked by its maker for as long as that works with it. The lock ends
 with the process, however that ends: who gets it knows that nobody works there.
 """
 
-import fcntl
 import os
 import re
 import shutil
@@ -12,6 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from sow.files.flock import try_lock
 
 KINDS = ("git", "index", "sparse", "history")
 SUFFIX = ".tmp"
@@ -51,8 +52,6 @@ def _made(kind: str) -> tuple[Path, int | None]:
         folder = Path(tempfile.mkdtemp(prefix=f"sow-{kind}-", suffix=SUFFIX))
         try:
             lock = _locked(folder)
-        except BlockingIOError:
-            continue  # somebody sweeps it at this moment
         except OSError:
             shutil.rmtree(folder, ignore_errors=True)
             return Path(tempfile.mkdtemp(prefix=f"sow-{kind}-")), None
@@ -61,14 +60,13 @@ def _made(kind: str) -> tuple[Path, int | None]:
 
 
 def _locked(folder: Path) -> int | None:
-    """Return a folder, open and locked; None where it is gone. Raises OSError."""
+    """Return a folder, open and locked; None where it is gone, or another sweeps it."""
     try:
         descriptor = os.open(folder, READING)
     except FileNotFoundError:
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(descriptor), folder.lstat()):
+        if try_lock(descriptor) and os.path.samestat(os.fstat(descriptor), folder.lstat()):
             return descriptor
     except FileNotFoundError:
         pass

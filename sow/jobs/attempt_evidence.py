@@ -6,11 +6,11 @@ proves nothing, for programs close inherited descriptors. Judges no ending.
 """
 
 import errno
-import fcntl
 import os
 
 from sow.evidence import is_named, is_void, record_of
 from sow.files import NotAFile, read_regular
+from sow.files.flock import try_lock
 from sow.jobs import doorbell
 from sow.jobs.putting_aside import UNPROVEN, move_aside
 from sow.paths import AttemptPaths, Workspace
@@ -80,11 +80,9 @@ def declare_void(paths: AttemptPaths, attempt_id: str) -> bool:
         _mark_void(paths, attempt_id)  # what lies there is no lock, and nobody can hold it
         return True
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not try_lock(fd):
+            return False
         _mark_void(paths, attempt_id)
-    except BlockingIOError:
-        return False
-    else:
         return True
     finally:
         os.close(fd)

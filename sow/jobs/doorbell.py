@@ -6,7 +6,6 @@ listener holds a `flock` on its FIFO, so the kernel tells whether it lives.
 """
 
 import errno
-import fcntl
 import os
 import select
 import stat
@@ -14,7 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from sow.errors import QueueError
+from sow.files.flock import lock_within, try_lock
 
+PROBE_SECONDS = 1.0
+"""How long a look whether anybody listens may hold the lock of a bell."""
 NO_LOCK = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV})
 """Errors of a name where nothing lies that a process of ours could have locked."""
 
@@ -28,7 +30,9 @@ class Bell:
             os.mkfifo(path, 0o600)
         # Opened for writing too: with no writer left, a FIFO would be readable for ever.
         self.fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not lock_within(self.fd, PROBE_SECONDS, every=0.005):
+            os.close(self.fd)
+            raise BlockingIOError(errno.EWOULDBLOCK, "another process listens", str(path))
 
     def wait(self, seconds: float) -> bool:
         """Wait until rung, at most `seconds`; return whether it was."""
@@ -85,10 +89,6 @@ def is_held(path: Path) -> bool:
             hint="Make it readable, or remove it if no worker and no `sow` runs here.",
         ) from error
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    else:
-        return False
+        return not try_lock(fd, shared=True)
     finally:
         os.close(fd)

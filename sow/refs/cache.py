@@ -4,9 +4,7 @@ Owns where it lies, the names in it, and the lock of one cached repository. A fo
 `repository.git`, `trees` with what is linked, and `record.json`; its lock lies beside it.
 """
 
-import fcntl
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -16,6 +14,7 @@ from msgspec import Struct
 
 from sow.errors import StateError
 from sow.files import NotWritten
+from sow.files.flock import take_lock_file
 from sow.files.trees import remove_tree
 from sow.refs.refs_errors import CacheLocked
 from sow.refs.sources import key_of
@@ -23,7 +22,6 @@ from sow.user_folders import BaseFolder, user_folder
 
 LOCK_SECONDS = 1800.0
 """How long a second one waits while the first fetches."""
-POLL_SECONDS = 0.05
 FOLDER_MODE = 0o700
 DRAFT = ".draft-"
 GONE = ".gone-"
@@ -91,7 +89,9 @@ def locked(place: Cached, *, timeout_seconds: float = LOCK_SECONDS) -> Iterator[
         place.folder.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     except OSError as error:
         raise NotWritten(place.folder.parent, error) from error
-    descriptor = _take(place, timeout_seconds)
+    descriptor = take_lock_file(place.lock, timeout_seconds)
+    if descriptor is None:
+        raise CacheLocked(place.source, place.lock, timeout_seconds)
     try:
         for folder in (place.folder, place.repository, place.trees):
             if folder.is_symlink():
@@ -103,35 +103,6 @@ def locked(place: Cached, *, timeout_seconds: float = LOCK_SECONDS) -> Iterator[
         yield
     finally:
         os.close(descriptor)
-
-
-def _take(place: Cached, timeout_seconds: float) -> int:
-    deadline = time.monotonic() + timeout_seconds
-    while True:
-        try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            descriptor = os.open(place.lock, flags, 0o600)
-        except OSError as error:
-            raise NotWritten(place.lock, error) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-        else:
-            if _is_at(descriptor, place.lock):  # who removes the last of it takes the file away
-                return descriptor
-            os.close(descriptor)
-            continue
-        if time.monotonic() >= deadline:
-            raise CacheLocked(place.source, place.lock, timeout_seconds)
-        time.sleep(POLL_SECONDS)
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.lstat())
-    except OSError:
-        return False
 
 
 def is_inside(path: str, folder: Path) -> bool:

@@ -8,9 +8,7 @@ harms nothing: whoever keeps the record compares the files too. The record
 itself (`jobs.statuses`) lies above, and is not known here.
 """
 
-import fcntl
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +16,7 @@ import msgspec
 
 from sow.errors import SowError
 from sow.files import open_regular
+from sow.files.flock import lock_within
 from sow.ids import ProjectId
 from sow.paths import Workspace
 from sow.schema.change import StatusNote
@@ -26,8 +25,7 @@ from sow.state.kept.store import project_id_at
 
 MOST_BYTES = 4 << 20
 """How much is read at once."""
-LOCK_TRIES = 50
-LOCK_SECONDS = 0.001
+LOCK_SECONDS, RETRY_SECONDS = 0.05, 0.001
 """The lock is held by others for the moment of one write, or of one truncation."""
 
 
@@ -51,21 +49,10 @@ def note_status(workspace: Workspace, state: Path, task: Task, *, now: float) ->
 def _append(path: Path, line: bytes) -> None:
     descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
-        if _locked(descriptor, fcntl.LOCK_SH):
+        if lock_within(descriptor, LOCK_SECONDS, every=RETRY_SECONDS, shared=True):
             os.write(descriptor, line)
     finally:
         os.close(descriptor)
-
-
-def _locked(descriptor: int, kind: int) -> bool:
-    for _ in range(LOCK_TRIES):
-        try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(LOCK_SECONDS)
-        else:
-            return True
-    return False
 
 
 def version_of(path: Path) -> str:
@@ -115,7 +102,10 @@ def begin_anew(workspace: Workspace, position: int) -> bool:
     except (OSError, SowError):
         return False
     try:
-        if not _locked(descriptor, fcntl.LOCK_EX) or os.fstat(descriptor).st_size != position:
+        if (
+            not lock_within(descriptor, LOCK_SECONDS, every=RETRY_SECONDS)
+            or os.fstat(descriptor).st_size != position
+        ):
             return False
         os.ftruncate(descriptor, 0)
     except OSError:

@@ -77,6 +77,21 @@ def test_the_sdk_of_mcp_is_imported_by_its_server_alone() -> None:
     assert {Path(user).name.removesuffix(".py").split("_")[0] for user in tools} == {"mcp"}
 
 
+DOOR_OF_LOCKS = "sow/files/flock.py"
+OF_SUPERVISOR = {"worker/supervisor/supervise.py", "worker/supervisor/foreign_processes.py"}
+"""They lock for themselves: the supervisor imports nothing of `sow.files`, for it starts fast."""
+
+
+def test_files_are_locked_behind_one_door() -> None:
+    callers = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("sow", "worker")
+        for path in (ROOT / package).rglob("*.py")
+        if "fcntl.flock" in text_of(path)
+    }
+    assert callers == {DOOR_OF_LOCKS, *OF_SUPERVISOR}
+
+
 def test_textual_is_imported_by_the_live_view_alone() -> None:
     users = importers_of("textual", "rich")
     assert users

@@ -82,10 +82,7 @@ IN_WORKING_TREE = {
 }
 """Modules that write in a working tree, with what keeps them from following a link."""
 IN_RUN = {
-    "sow/calls/autostart.py",
     "sow/calls/declare_gone.py",
-    "sow/calls/open.py",
-    "sow/calls/publishing.py",
     "sow/calls/wait.py",
     "sow/jobs/attempt_evidence.py",
     "sow/jobs/doorbell.py",
@@ -98,7 +95,6 @@ IN_RUN = {
     "sow/jobs/waiters.py",
     "sow/knowledge/text_index.py",
     "sow/cli/worker.py",
-    "worker/batch_driver.py",
     "worker/recovery.py",
     "worker/registration.py",
     "worker/steps/command_line.py",

@@ -1,0 +1,85 @@
+"""The kernel's locks on open files (`flock`): the one door to them.
+
+A lock ends with the last descriptor of that opening. So whoever is killed leaves none behind,
+and a child that inherits the descriptor holds the lock on.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sow.files.file_errors import NotWritten
+
+LOCK_FILE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+POLL_SECONDS = 0.05
+
+
+def try_lock(descriptor: int, *, shared: bool = False) -> bool:
+    """Lock an open file; return whether it was free. Raises OSError."""
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def lock_within(descriptor: int, seconds: float, *, every: float, shared: bool = False) -> bool:
+    """Lock an open file, tried again and again for so many seconds; return whether it is."""
+    deadline = time.monotonic() + seconds
+    while not try_lock(descriptor, shared=shared):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(every)
+    return True
+
+
+def open_lock_file(path: Path) -> int:
+    """Open a file that is there to be locked; make it where it is missing. Raises OSError."""
+    return os.open(path, LOCK_FILE, 0o600)
+
+
+@contextmanager
+def lock_file_held(path: Path) -> Iterator[int]:
+    """Hold the lock of a file for the length of the block, however long another holds it."""
+    descriptor = open_lock_file(path)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def take_lock_file(path: Path, timeout_seconds: float) -> int | None:
+    """Lock the file at a path; return it open, or None where another holds it all the time.
+
+    Whoever removes what it guards removes the file too: then the next one is locked.
+    Raises NotWritten.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    while True:
+        try:
+            descriptor = open_lock_file(path)
+        except OSError as error:
+            raise NotWritten(path, error) from error
+        try:
+            is_free = try_lock(descriptor)
+            if is_free and _is_at(descriptor, path):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+        if not is_free:
+            if time.monotonic() >= deadline:
+                return None
+            time.sleep(POLL_SECONDS)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except OSError:
+        return False
