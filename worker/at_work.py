@@ -25,7 +25,7 @@ SESSION_SECONDS = 10.0
 """How often it is tried again to put a session on record in a task's state that is broken."""
 
 
-def see_to(
+def look_at_running(
     context: WorkerContext, running: Running, *, reading_seconds: float, is_alone: bool
 ) -> None:
     """See to an attempt whose agent goes on; read its output for so long at the most.

@@ -20,7 +20,7 @@ from sow.jobs.attempt_evidence import has_exit
 from sow.jobs.faults import QueueChanged
 from sow.jobs.leases import Fenced
 from sow.schema.causes import CAUSES, Cause
-from worker.at_work import see_to
+from worker.at_work import look_at_running
 from worker.attempt_over import ask_to_end, has_ended, supervisor_lives
 from worker.close_by_bug import close_by_bug
 from worker.context import WorkerContext, tell
@@ -206,7 +206,7 @@ class Monitor:
             if is_alone:
                 self._wakeups.close_pidfd(running)
             seconds = self._reading_seconds()
-            see_to(self.context, running, reading_seconds=seconds, is_alone=is_alone)
+            look_at_running(self.context, running, reading_seconds=seconds, is_alone=is_alone)
             running.failures = running.bugs = 0
         except Fenced:
             tell(running.job, "was taken over by another worker")

@@ -37,7 +37,7 @@ from sow.reports.wording import subject_of
 from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
-from sow.state.kept.guard import see_to
+from sow.state.kept.guard import restore
 from sow.state.kept.store import kept_at
 from sow.state.log_writing import LogEntry
 from sow.state.projects import read_project
@@ -118,7 +118,7 @@ def _keep_what_stands(caller: Caller, database: Database) -> None:
     """
     kept = kept_at(caller.workspace.root)
     if kept is not None and jobs.any_live_job(database, ProjectId(kept.project_id)) is None:
-        see_to(kept)
+        restore(kept)
 
 
 def finish_abandoned(caller: Caller, database: Database, task_id: TaskId) -> None:

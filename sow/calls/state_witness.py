@@ -18,7 +18,7 @@ from sow.jobs.database import Database, open_existing_queue
 from sow.paths import Workspace
 from sow.processes import facts
 from sow.state.kept import keeper_hooks
-from sow.state.kept.guard import see_to_project
+from sow.state.kept.guard import restore_project
 
 
 def live_job_label(root: Path, project_id: str) -> str:
@@ -31,7 +31,7 @@ def live_job_label(root: Path, project_id: str) -> str:
     return among_processes(root)
 
 
-def see_to_what_went(workspace: Workspace, database: Database) -> None:
+def restore_lost_state(workspace: Workspace, database: Database) -> None:
     """Put back the state that went together with the queue's file, which we still have open.
 
     Its records tell who lived at that moment. Raises nothing: it is done on the way out.
@@ -42,7 +42,7 @@ def see_to_what_went(workspace: Workspace, database: Database) -> None:
 
     keeper_hooks.install(who_lived, keeper_hooks.OURS.tell)
     with suppress(SowError, OSError):
-        see_to_project(workspace.root)
+        restore_project(workspace.root)
 
 
 def named(job: int | None) -> str:

@@ -13,7 +13,7 @@ import click
 
 from sow.calls.caller import Caller
 from sow.calls.course import Course, jobs_left, left_to_wait_for
-from sow.calls.state_witness import see_to_what_went
+from sow.calls.state_witness import restore_lost_state
 from sow.cli.wait_options import WaitOptions
 from sow.errors import ExitCode
 from sow.ids import TaskId
@@ -61,7 +61,7 @@ def naming_tasks(caller: Caller, database: Database, task_ids: Sequence[TaskId])
     try:
         yield
     except QueueReplaced as error:
-        see_to_what_went(caller.workspace, database)
+        restore_lost_state(caller.workspace, database)
         raise QueueReplaced(error.path, [task_id for task_id in task_ids if task_id]) from error
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from sow.files import open_regular, read_regular, unreadable
 from sow.state.due_entries import settle
 from sow.state.kept.copies import end_of
-from sow.state.kept.guard import see_to
+from sow.state.kept.guard import restore
 from sow.state.kept.store import kept_for
 from sow.state.log_writing import BEGINNING, FENCE, LOG_FILE, LogEntry, write_entry
 
@@ -42,7 +42,7 @@ def _look_at(path: Path) -> None:
         return
     copy = end_of(kept.copy(kept.name(path)))
     if copy is not None and copy != end_of(str(path)):
-        see_to(kept)
+        restore(kept)
 
 
 def read_entries(path: Path) -> list[LogEntry]:

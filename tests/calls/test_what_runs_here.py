@@ -12,7 +12,7 @@ from calls.desk import WORKER, Desk, a_dead_process
 from sow.calls.autostart import start_in_background
 from sow.calls.caller import Caller
 from sow.calls.declare_gone import declare_gone
-from sow.calls.state_witness import among_processes, live_job_label, see_to_what_went
+from sow.calls.state_witness import among_processes, live_job_label, restore_lost_state
 from sow.calls.unrecorded_agents import TaskIsCarried, find_strays, refuse_strays
 from sow.errors import QueueError
 from sow.ids import TaskId
@@ -123,7 +123,7 @@ def test_what_went_with_the_queue_is_put_back_for_the_job_that_lived(desk: Desk)
     state = desk.workspace.project_state
     before = state.read_bytes()
     state.unlink()
-    see_to_what_went(desk.workspace, desk.database)
+    restore_lost_state(desk.workspace, desk.database)
     assert keeper_hooks.OURS.witness(desk.workspace.root, desk.job(1).project_id) == "job 1"
     assert state.read_bytes() == before
 

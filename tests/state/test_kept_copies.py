@@ -13,7 +13,7 @@ from sow.paths import Workspace
 from sow.schema.task import TaskStatus
 from sow.state.kept import keeper_hooks
 from sow.state.kept.copies import read
-from sow.state.kept.guard import see_to_project
+from sow.state.kept.guard import restore_project
 from sow.state.kept.history import added_since
 from sow.state.kept.putback import adopt
 from sow.state.kept.store import Checkout, kept_at
@@ -337,7 +337,7 @@ def test_the_project_s_own_state_is_put_back_where_something_else_lies(
             state.mkdir()
         case _:
             state.symlink_to(state)
-    see_to_project(workspace.root)
+    restore_project(workspace.root)
     assert state.read_bytes() == before
     assert read_project(workspace).name
     aside = [path.name for path in state.parent.iterdir() if "aside" in path.name]
@@ -349,6 +349,6 @@ def test_with_nobody_alive_it_is_left_to_a_person(workspace: Workspace) -> None:
     state = workspace.project_state
     state.unlink()
     os.mkfifo(state)
-    see_to_project(workspace.root)
+    restore_project(workspace.root)
     with pytest.raises(NotAFile):
         read_project(workspace)

@@ -19,12 +19,12 @@ def has_changed(kept: Kept | None, path: Path, data: bytes | None) -> bool:
     makes one file differ, so the first one is seen to alone, and all of them where git has
     taken it. However much differs, two looks by the same `kept` see to all of it.
     """
-    if kept is None or kept.is_seen_to or agrees(kept, kept.name(path), data):
+    if kept is None or kept.is_restored or agrees(kept, kept.name(path), data):
         return False
     if kept.has_found_one:
-        see_to(kept)
+        restore(kept)
     else:
-        # Needed where something differs, as in `see_to`.
+        # Needed where something differs, as in `restore`.
         from sow.state.kept.putback import sweep_from
 
         kept.has_found_one = True
@@ -32,26 +32,26 @@ def has_changed(kept: Kept | None, path: Path, data: bytes | None) -> bool:
     return True
 
 
-def see_to(kept: Kept) -> None:
+def restore(kept: Kept) -> None:
     """Put back what git has taken of the whole project, where a job lives; keep all else."""
     from sow.state.kept.putback import sweep
 
-    kept.is_seen_to = True
+    kept.is_restored = True
     sweep(kept)
 
 
-def see_to_project(root: Path) -> None:
+def restore_project(root: Path) -> None:
     """See to the project in a workspace, if it was kept."""
     kept = kept_at(root)
     if kept is not None:
-        see_to(kept)
+        restore(kept)
 
 
 def look_for_project(root: Path) -> None:
     """See to a project whose `state.yaml` is missing, if it was kept."""
     kept = kept_at(root)
     if kept is not None and os.path.exists(kept.copy("project/state.yaml")):  # noqa: PTH110
-        see_to(kept)
+        restore(kept)
 
 
 def look_for_task(root: Path, task_id: TaskId) -> bool:
@@ -59,7 +59,7 @@ def look_for_task(root: Path, task_id: TaskId) -> bool:
     kept = kept_at(root)
     if kept is None or task_id not in kept_tasks(kept):
         return False
-    see_to(kept)
+    restore(kept)
     return True
 
 
@@ -68,7 +68,7 @@ def look_for_tasks(root: Path, present: set[TaskId]) -> bool:
     kept = kept_at(root)
     if kept is None or kept_tasks(kept) <= present:
         return False
-    see_to(kept)
+    restore(kept)
     return True
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from sow import own_variables
 from sow.errors import StateError
 from sow.paths import Workspace, find_workspace
-from sow.state.kept.guard import look_for_project, see_to_project
+from sow.state.kept.guard import look_for_project, restore_project
 
 
 def find_or_bring_back(cwd: Path, environ: Mapping[str, str]) -> Workspace:
@@ -27,7 +27,7 @@ def find_or_bring_back(cwd: Path, environ: Mapping[str, str]) -> Workspace:
             raise
         return found
     if own_variables.ATTEMPT_ID in environ and not workspace.run.exists():
-        see_to_project(workspace.root)
+        restore_project(workspace.root)
     return workspace
 
 

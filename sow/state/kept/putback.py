@@ -40,7 +40,7 @@ def sweep(kept: Kept, names: Collection[str] | None = None) -> None:
     if not differing or not is_at_rest(kept):
         return
     alive = keeper_hooks.OURS.witness(kept.checkout.root, kept.project_id)
-    done = [name for name in differing if _see_to(kept, name, alive)]
+    done = [name for name in differing if _restore_file(kept, name, alive)]
     if done:
         _tell(kept, done, alive)
 
@@ -54,10 +54,10 @@ def sweep_from(kept: Kept, name: str) -> None:
     if not is_at_rest(kept):
         return
     alive = keeper_hooks.OURS.witness(kept.checkout.root, kept.project_id)
-    if not _see_to(kept, name, alive):
+    if not _restore_file(kept, name, alive):
         return
-    kept.is_seen_to = True
-    others = [other for other in differing_names(kept) if _see_to(kept, other, alive)]
+    kept.is_restored = True
+    others = [other for other in differing_names(kept) if _restore_file(kept, other, alive)]
     _tell(kept, [name, *others], alive)
 
 
@@ -148,7 +148,7 @@ def _agrees(kept: Kept, name: str) -> bool:
     return agrees(kept, name, data if isinstance(data, bytes) else None)
 
 
-def _see_to(kept: Kept, name: str, alive: str) -> bool:
+def _restore_file(kept: Kept, name: str, alive: str) -> bool:
     """See to one file under the lock of its folder; return whether it was put back."""
     folder = Path(f"{kept.sow}/{name}").parent
     try:

@@ -61,7 +61,7 @@ class Kept:
         self.project_id = project_id
         self.sow = f"{checkout.root}/{SOW_FOLDER}"
         self.folder = f"{checkout.branch_folder}/{project_id}"
-        self.is_seen_to = False
+        self.is_restored = False
         """Whether one look has been taken by this reader at all that differs."""
         self.has_found_one = False
         """Whether this reader has come upon a file that differs, and has looked at it alone."""
