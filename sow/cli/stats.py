@@ -54,8 +54,8 @@ def stats(since: str | None, by: str, as_json: bool) -> None:
     database = open_existing_queue(workspace)
     found = stats_of(
         StatsBy(by),
-        sums.went(database, StatsBy(by), now=now, since=begin or 0.0) if database else (),
-        sums.went(database, None, now=now, since=begin or 0.0) if database else (),
+        sums.success_rates(database, StatsBy(by), now=now, since=begin or 0.0) if database else (),
+        sums.success_rates(database, None, now=now, since=begin or 0.0) if database else (),
         since=begin,
     )
     if as_json:

@@ -31,8 +31,8 @@ class StatsBy(StrEnum):
     MONTH = "month"
 
 
-class Went(Struct, frozen=True):
-    """How some jobs went."""
+class SuccessRates(Struct, frozen=True):
+    """How many jobs succeeded and failed, and what they used."""
 
     key: str
     counts: Mapping[str, Any]
@@ -53,8 +53,10 @@ _TIMES = ", ".join(
 )
 
 
-def went(database: Database, by: StatsBy | None, *, now: float, since: float) -> Sequence[Went]:
-    """Return how the jobs of agents went that ended after `since`, or have not ended.
+def success_rates(
+    database: Database, by: StatsBy | None, *, now: float, since: float
+) -> Sequence[SuccessRates]:
+    """Return the success rates of agents' jobs that ended after `since`, or have not ended.
 
     What their attempts used counts where these ended: a month may have attempts and no job, and so
     has all that was pruned by a sow that kept attempts alone. Without `by`, all of them together,
@@ -71,7 +73,7 @@ def went(database: Database, by: StatsBy | None, *, now: float, since: float) ->
     used_by = {row["key"]: records.from_row(row, Used) for row in used}
     retries = _retries(database, key, values)
     return [
-        Went(
+        SuccessRates(
             key=each,
             counts=_counts(jobs.get(each), rounds.get(each)),
             retries=retries[each],

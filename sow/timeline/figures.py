@@ -5,12 +5,12 @@ from typing import Any
 
 from sow.clock import format_time
 from sow.jobs.database import Database
-from sow.jobs.stats import COUNTS, StatsBy, Went, went
+from sow.jobs.stats import COUNTS, StatsBy, SuccessRates, success_rates
 from sow.reports.costs import cost_sum
 from sow.schema.output.stats import Stats, StatsGroup, StatsSum
 from sow.schema.spending import NOTHING_USED
 
-NONE = Went(
+NONE = SuccessRates(
     key="",
     counts={
         **dict.fromkeys(COUNTS, 0),
@@ -25,16 +25,21 @@ NONE = Went(
 
 def all_figures(database: Database, *, now: float) -> Sequence[Stats]:
     """Return how all jobs of agents went, by each grouping; none where there was no job."""
-    total = went(database, None, now=now, since=0.0)
+    total = success_rates(database, None, now=now, since=0.0)
     if not total:
         return ()
     return [
-        stats_of(by, went(database, by, now=now, since=0.0), total, since=None) for by in StatsBy
+        stats_of(by, success_rates(database, by, now=now, since=0.0), total, since=None)
+        for by in StatsBy
     ]
 
 
 def stats_of(
-    by: StatsBy, groups: Sequence[Went], total: Sequence[Went], *, since: float | None
+    by: StatsBy,
+    groups: Sequence[SuccessRates],
+    total: Sequence[SuccessRates],
+    *,
+    since: float | None,
 ) -> Stats:
     """Return the sums as they are told."""
     return Stats(
@@ -45,7 +50,7 @@ def stats_of(
     )
 
 
-def _fields(these: Went) -> dict[str, Any]:
+def _fields(these: SuccessRates) -> dict[str, Any]:
     counts = dict(these.counts)
     judged = counts["well"] + counts["failed"]
     average = counts["iterations"]

@@ -47,11 +47,13 @@ def test_figures_outlive_the_records(database: Database) -> None:
     first = ended(database, "010", JobState.DONE, Cause.CRASHED, Cause.CRASHED, Cause.REPORTED)
     second = ended(database, "020", JobState.FAILED, Cause.AUTH, agent="tester")
     third = ended(database, "030", JobState.CANCELLED)
-    before = {by: stats.went(database, by, now=NOW + 20, since=0.0) for by in (*StatsBy, None)}
+    before = {
+        by: stats.success_rates(database, by, now=NOW + 20, since=0.0) for by in (*StatsBy, None)
+    }
     history.forget(database, [first, second, third])  # type: ignore[list-item]
     assert database.rows("select * from job") == []
     for by, found in before.items():
-        assert stats.went(database, by, now=NOW + 20, since=0.0) == found
+        assert stats.success_rates(database, by, now=NOW + 20, since=0.0) == found
     (all_of_them,) = before[None]
     counts = all_of_them.counts
     assert (counts["jobs"], counts["well"], counts["failed"], counts["cancelled"]) == (3, 1, 1, 1)
@@ -65,8 +67,8 @@ def test_figures_outlive_the_records(database: Database) -> None:
 
 def test_since_leaves_out_what_ended_before(database: Database) -> None:
     ended(database, "010", JobState.DONE, Cause.REPORTED)
-    assert stats.went(database, None, now=NOW + 20, since=NOW + 11) == []
-    assert len(stats.went(database, None, now=NOW + 20, since=NOW + 9)) == 1
+    assert stats.success_rates(database, None, now=NOW + 20, since=NOW + 11) == []
+    assert len(stats.success_rates(database, None, now=NOW + 20, since=NOW + 9)) == 1
 
 
 def test_a_live_job_counts_the_time_of_its_state(database: Database) -> None:
@@ -74,7 +76,7 @@ def test_a_live_job_counts_the_time_of_its_state(database: Database) -> None:
     leases.enqueue(database, job.id, now=NOW)
     (row,) = database.rows("select * from job_history")
     assert (row["state"], row["agent"]) == ("queued", "implementer")
-    (found,) = stats.went(database, None, now=row["since"] + 100, since=0.0)
+    (found,) = stats.success_rates(database, None, now=row["since"] + 100, since=0.0)
     assert found.counts["live"] == 1
     assert found.counts["jobs"] == 0
     assert found.seconds_in["queued"] == pytest.approx(100, abs=1)
@@ -109,7 +111,7 @@ def test_a_job_s_iteration_is_that_of_its_task(database: Database) -> None:
         "insert into last_status values (?, '010', 'needs_review', 3, 'f')", (job.project_id,)
     )
     jobs.change_job(database, job.id, state=JobState.DONE, ended_at=NOW)
-    (found,) = stats.went(database, None, now=NOW, since=0.0)
+    (found,) = stats.success_rates(database, None, now=NOW, since=0.0)
     assert (found.counts["iterations"], found.counts["most_iterations"]) == (3, 3)
 
 
@@ -139,7 +141,7 @@ def test_what_an_older_file_tells_is_taken_over(workspace: Workspace) -> None:
 
 def test_a_job_without_an_agent_is_in_no_figure(database: Database) -> None:
     jobs.insert_job(database, make_job("010", executor=None, agent="", verb=Verb.CHECK))
-    assert stats.went(database, None, now=NOW, since=0.0) == []
+    assert stats.success_rates(database, None, now=NOW, since=0.0) == []
 
 
 def test_iterations_are_those_of_tasks_on_average_and_each_task_counts_once(
@@ -152,7 +154,7 @@ def test_iterations_are_those_of_tasks_on_average_and_each_task_counts_once(
         database.run(
             f"update job_history set iteration = ? where job_id in ({names})", (iteration,)
         )
-    (found,) = stats.went(database, None, now=NOW + 20, since=0.0)
+    (found,) = stats.success_rates(database, None, now=NOW + 20, since=0.0)
     counts = found.counts
     assert (counts["tasks"], counts["iterations"], counts["most_iterations"]) == (2, 2.5, 4)
     assert (counts["jobs"], counts["well"], counts["failed"], counts["cancelled"]) == (4, 2, 0, 2)

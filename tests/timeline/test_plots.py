@@ -3,20 +3,20 @@
 import re
 from typing import Any
 
-from sow.jobs.stats import COUNTS, StatsBy, Went
+from sow.jobs.stats import COUNTS, StatsBy, SuccessRates
 from sow.schema.spending import Used
 from sow.timeline.figures import stats_of
 from sow.timeline.plots import BARS, LABEL, MOST_ROWS, plots_of
 
 
-def group(key: str, usd: float | None = None, **counts: int) -> Went:
+def group(key: str, usd: float | None = None, **counts: int) -> SuccessRates:
     fields: dict[str, Any] = {**dict.fromkeys(COUNTS, 0), **counts}
     rounds = {"iterations": None, "most_iterations": None}
     used = Used(key=key, usd=usd, seconds=60.0, runs_without_cost=int(usd is None))
-    return Went(key=key, counts={**fields, **rounds}, retries={}, seconds_in={}, used=used)
+    return SuccessRates(key=key, counts={**fields, **rounds}, retries={}, seconds_in={}, used=used)
 
 
-def plots(*groups: Went) -> list[str]:
+def plots(*groups: SuccessRates) -> list[str]:
     return [plot.text for plot in plots_of(stats_of(StatsBy.MONTH, groups, (), since=None))]
 
 
