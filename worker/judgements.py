@@ -29,7 +29,7 @@ def puts_back_judgements(running: Running) -> Change:
     A person in a session of their own may be the one who judges, and is left alone.
     """
     kind = kind_of(running.job)
-    before = _at_the_start(running) if kind.makes_work and not kind.in_persons_hands else None
+    before = _at_the_start(running) if kind.makes_work and not kind.is_interactive else None
 
     def change(task: Task) -> Mapping[str, Any]:
         if before is None:

@@ -52,7 +52,7 @@ def is_kept(database: Database, session_id: str, *, started: bool) -> bool:
 
 
 def _held_a_turn(attempt: Attempt) -> bool:
-    is_unseen = kind_of(attempt).in_persons_hands  # nobody saw what the person did in it
+    is_unseen = kind_of(attempt).is_interactive  # nobody saw what the person did in it
     return is_unseen or attempt.finished_turn or attempt.cause in GOOD_ORDER
 
 

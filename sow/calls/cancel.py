@@ -175,7 +175,7 @@ def cancel_job(
 
 def _endable(family: Sequence[Job]) -> list[Job]:
     """Return the jobs without those that a person has open on a terminal."""
-    return [job for job in family if not kind_of(job).in_persons_hands]
+    return [job for job in family if not kind_of(job).is_interactive]
 
 
 def _left_by_request(job: Job, family: Sequence[Job]) -> list[Job]:
@@ -190,7 +190,7 @@ def _refuse(
     database: Database, job: Job, family: Sequence[Job], reports: Mapping[JobId, TaskStatus]
 ) -> None:
     """Refuse what is not to be ended from here. Raises OpenOnTerminal, TooLate."""
-    if kind_of(job).in_persons_hands:
+    if kind_of(job).is_interactive:
         raise OpenOnTerminal(job)
     if job.id in reports and _has_an_agent(database, job):
         raise TooLate(job, reports[job.id], _endable(family))

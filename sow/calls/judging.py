@@ -66,7 +66,7 @@ def _refuse_before_end(caller: Caller, task_id: TaskId) -> None:
     Its work is brought back at its end, and that end takes what is open for addressed.
     """
     job = find_live_job(caller.workspace, task_id)
-    if job is None or not kind_of(job).makes_work or kind_of(job).in_persons_hands:
+    if job is None or not kind_of(job).makes_work or kind_of(job).is_interactive:
         return
     raise TaskIsRunning(job, read_task(caller.workspace, task_id).status, has_option=False)
 

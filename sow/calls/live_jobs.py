@@ -29,7 +29,7 @@ class TaskIsRunning(StateError):
         end = ", or call again with --cancel-job to end it first"
         if not has_option:
             end = f", or end it: `sow agent cancel {job.task_id}`"
-        if kind_of(job).in_persons_hands:
+        if kind_of(job).is_interactive:
             end = "; nobody else can end it: close the session on its terminal"
         elif has_reported(job, status):  # it would be too late for either
             end = f": its agent has left {status}, and is only ending"

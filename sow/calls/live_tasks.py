@@ -33,5 +33,5 @@ def live_tasks(caller: Caller, *, and_project: bool = False) -> list[TaskId]:
             if (job.task_id != PROJECT_ITSELF or and_project)
             and job.project_id == project.id
             and job.id not in own
-            and not kind_of(job).in_persons_hands
+            and not kind_of(job).is_interactive
         ]

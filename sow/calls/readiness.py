@@ -90,7 +90,7 @@ def unmet_of(database: Database, job: Job, task: Task, among: Among) -> dict[str
 def _left_to_do(database: Database, job: Job, done: Task) -> str:
     """Return why a completed task's work is not where a job's agent will be; empty if it is."""
     live = jobs.live_job(database, job.project_id, TaskId(done.id))
-    if live is not None and kind_of(live).makes_work and not kind_of(live).in_persons_hands:
+    if live is not None and kind_of(live).makes_work and not kind_of(live).is_interactive:
         return ENDING
     begins_with_it = isinstance(job.terms, AuthorTerms) and job.terms.clone
     lies_apart = done.clone is not UNSET and done.merged is UNSET

@@ -59,7 +59,7 @@ def _plainly(job: Job) -> str:
 
 
 def _refuse_unended(job: Job) -> None:
-    if kind_of(job).in_persons_hands:
+    if kind_of(job).is_interactive:
         again = f"`sow agent open {job.task_id}` opens the session again."
         raise NotRetried(job, "it was a person's session on a terminal", again)
     if not job.state.is_final:

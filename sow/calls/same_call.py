@@ -47,7 +47,7 @@ class TaskHasJob(StateError):
         end = f"End it: `sow job cancel {job.id}`."
         if job.task_id:
             end = f"End it: `sow agent cancel {job.task_id}`."
-        if kind_of(job).in_persons_hands:
+        if kind_of(job).is_interactive:
             end = "Nobody else can end it: close the session on its terminal."
         elif status is not None and has_reported(job, status):
             end = f"Its agent has left {status}, and is only ending."

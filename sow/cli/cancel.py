@@ -160,7 +160,7 @@ def _is_told(caller: Caller, database: Database, job: Job) -> None:
 
 
 def _how(job: Job) -> str:
-    return "open on a terminal" if kind_of(job).in_persons_hands else job.state.value
+    return "open on a terminal" if kind_of(job).is_interactive else job.state.value
 
 
 def _view(caller: Caller, database: Database, cancelled: Cancelled) -> CancelledView:

@@ -28,7 +28,7 @@ OnDamaged = Callable[[records.DamagedRecord], None]
 
 LEASED = records.among("verb", verbs_of(lambda kind: kind.is_leased))
 """A worker runs the job; what is not so lives as long as its caller."""
-IN_PERSONS_HANDS = records.among("verb", verbs_of(lambda kind: kind.in_persons_hands))
+INTERACTIVE = records.among("verb", verbs_of(lambda kind: kind.is_interactive))
 JUDGES = records.among("verb", verbs_of(lambda kind: kind.judges))
 """The jobs of reviewers."""
 
@@ -410,7 +410,7 @@ def descendants(database: Database, job_id: JobId) -> list[Job]:
             select job.id from family
                 join job as elder on elder.id = family.id
                 join job on job.parent = elder.id
-            where not elder.{IN_PERSONS_HANDS}
+            where not elder.{INTERACTIVE}
         )
         select job.* from family join job on job.id = family.id where {ACTIVE} order by job.id
         """,  # noqa: S608 - the only insertions are constants

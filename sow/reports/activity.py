@@ -54,7 +54,7 @@ def activity_of(workspace: Workspace, job: Job, now: float) -> Activity | None:
 
     `now` is in seconds since the epoch. Never raises for what an agent has printed.
     """
-    if job.state is not JobState.RUNNING or kind_of(job).in_persons_hands:
+    if job.state is not JobState.RUNNING or kind_of(job).is_interactive:
         return None
     number = _newest_attempt(workspace.job(job.id))
     if number is None:

@@ -48,7 +48,7 @@ def advice(
             return f"To go on: {go_on(job, attempts)}."
         case JobState.FAILED:
             return _about_failure(job, go_on(job, attempts))
-        case JobState.RUNNING if kind_of(job).in_persons_hands:
+        case JobState.RUNNING if kind_of(job).is_interactive:
             return ""  # it is in a person's hands
         case JobState.RUNNING:
             return f"To watch it: `sow job logs {job.id} --follow`. {_to_end(job)}"

@@ -129,7 +129,7 @@ def _now(job: Job, attempts: Sequence[Attempt], around: Surroundings, times: Tim
             return [_placing(around)]
         case JobState.QUEUED:
             return [f"Next: {_start(job, around, times)}"]
-        case JobState.RUNNING if kind_of(job).in_persons_hands:
+        case JobState.RUNNING if kind_of(job).is_interactive:
             return ["Next: the task is free again when the session is closed there."]
         case JobState.RUNNING:
             return _running(job, attempts, around, times)

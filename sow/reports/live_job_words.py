@@ -13,7 +13,7 @@ from sow.schema.kinds import kind_of
 def words_of(job: Job, around: Surroundings, now: float) -> str:
     """Return what a job does or waits for, as its surroundings tell it; empty once it ended."""
     match job.state:
-        case JobState.RUNNING if kind_of(job).in_persons_hands:
+        case JobState.RUNNING if kind_of(job).is_interactive:
             return "open on a terminal"
         case JobState.RUNNING if job.cancel_requested_at is not None:
             return "it is being ended"

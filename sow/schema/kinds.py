@@ -53,7 +53,7 @@ class JobKind(msgspec.Struct, frozen=True, kw_only=True):
     long as the process of its caller, or what that has started, does."""
     makes_work: bool
     """Whether what it does to the files is its task's work; who does it never judges that work."""
-    in_persons_hands: bool
+    is_interactive: bool
     """Whether a person sits before it: nobody else may end it, and what it queues is that
     person's, not part of the job that it was begun from."""
     checks: bool = False
@@ -88,7 +88,7 @@ KINDS: Mapping[Verb, JobKind] = {
             reports_status=True,
             is_leased=True,
             makes_work=True,
-            in_persons_hands=False,
+            is_interactive=False,
         ),
         JobKind(
             verb=Verb.RESUME,
@@ -99,7 +99,7 @@ KINDS: Mapping[Verb, JobKind] = {
             reports_status=True,
             is_leased=True,
             makes_work=True,
-            in_persons_hands=False,
+            is_interactive=False,
         ),
         JobKind(
             verb=Verb.OPEN,
@@ -110,7 +110,7 @@ KINDS: Mapping[Verb, JobKind] = {
             reports_status=True,
             is_leased=False,
             makes_work=True,
-            in_persons_hands=True,
+            is_interactive=True,
         ),
         JobKind(
             verb=Verb.REVIEW,
@@ -121,7 +121,7 @@ KINDS: Mapping[Verb, JobKind] = {
             reports_status=False,
             is_leased=True,
             makes_work=False,
-            in_persons_hands=False,
+            is_interactive=False,
         ),
         JobKind(
             verb=Verb.CHECK,
@@ -132,7 +132,7 @@ KINDS: Mapping[Verb, JobKind] = {
             reports_status=False,
             is_leased=True,
             makes_work=False,
-            in_persons_hands=False,
+            is_interactive=False,
             checks=True,
         ),
         JobKind(
@@ -144,7 +144,7 @@ KINDS: Mapping[Verb, JobKind] = {
             reports_status=False,
             is_leased=True,
             makes_work=False,
-            in_persons_hands=False,
+            is_interactive=False,
             updates_clone=True,
             well_ended="up to date",
         ),
@@ -157,7 +157,7 @@ KINDS: Mapping[Verb, JobKind] = {
             reports_status=False,
             is_leased=True,
             makes_work=False,
-            in_persons_hands=False,
+            is_interactive=False,
             merges=True,
             well_ended="merged",
         ),

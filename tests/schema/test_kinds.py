@@ -30,7 +30,7 @@ def test_the_kinds_that_there_are() -> None:
     assert verbs_of(lambda kind: kind.is_agents) == agents
     assert verbs_of(lambda kind: kind.makes_work) == (Verb.SPAWN, Verb.RESUME, Verb.OPEN)
     assert verbs_of(lambda kind: kind.marks_task) == (Verb.SPAWN, Verb.RESUME, Verb.OPEN)
-    assert verbs_of(lambda kind: kind.in_persons_hands) == (Verb.OPEN,)
+    assert verbs_of(lambda kind: kind.is_interactive) == (Verb.OPEN,)
     assert verbs_of(lambda kind: kind.session is SessionUse.BEGINS) == (Verb.SPAWN,)
     assert verbs_of(lambda kind: kind.session is SessionUse.OWN) == (Verb.REVIEW,)
 
@@ -38,7 +38,7 @@ def test_the_kinds_that_there_are() -> None:
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.verb)
 def test_what_only_agents_have_only_agents_have(kind: JobKind) -> None:
     assert (kind.session is not None) is kind.is_agents
-    assert kind.is_agents or not (kind.marks_task or kind.reports_status or kind.in_persons_hands)
+    assert kind.is_agents or not (kind.marks_task or kind.reports_status or kind.is_interactive)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.verb)

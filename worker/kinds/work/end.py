@@ -172,7 +172,7 @@ def _authors_word(context: WorkerContext, running: Running, job: Job) -> Change:
     written the file by hand, or has said that it is somebody else. Nobody else
     can have completed the task: that is refused as long as its job lives.
     """
-    in_hands = kind_of(job).in_persons_hands  # that person may judge while the session is open
+    in_hands = kind_of(job).is_interactive  # that person may judge while the session is open
     apart = isinstance(job.terms, AuthorTerms) and job.terms.clone
     before = running.task is not None and running.task.clone is not UNSET
     required = _is_review_required(context)
