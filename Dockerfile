@@ -1,5 +1,5 @@
-# sow and its worker. The agents' own CLIs are not in here: see "A worker in a
-# container" in docs/guide.md for adding them.
+# sow and its worker. The agents' own CLIs are not in here: docs/howto/container.md
+# says how to add them.
 
 FROM python:3.11-slim AS build
 WORKDIR /src

@@ -43,7 +43,7 @@ Claude Code was run as 2.1.197 and 2.1.330: `tests/real` runs it again, `tests/r
 its output. Cursor's and Windsurf's CLIs could not be had, so nothing of theirs is more than
 *stand-in only*. `ID` is a session's id and `RULES` the rules that let an agent run the commands of
 `sow` that its role has a right to, each by its name ([what an agent may
-do](guide.md#what-an-agent-may-do)). The prompt always comes on standard input.
+do](howto/permissions.md)). The prompt always comes on standard input.
 
 Each agent of sow's gets `--settings` besides (real CLI run), with a deny rule for every command of
 `sow` that is not its role's, whatever you have allowed to yourself, and with sow's own plugin

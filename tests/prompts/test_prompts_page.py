@@ -47,6 +47,5 @@ def test_the_page_tells_of_every_variable_where_it_has_a_value() -> None:
         assert words in (SAID[given], "where there is a project" if given is Given.PROJECT else "")
 
 
-def test_readme_and_guide_lead_to_the_page() -> None:
-    assert "(docs/prompts.md)" in (REPOSITORY / "README.md").read_text(encoding="utf-8")
+def test_the_guide_leads_to_the_page() -> None:
     assert "(prompts.md)" in (REPOSITORY / "docs/guide.md").read_text(encoding="utf-8")

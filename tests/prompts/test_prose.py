@@ -12,12 +12,9 @@ from sow.errors import ExitCode
 from sow.schema.task import TaskStatus
 
 REPOSITORY = Path(__file__).parents[2]
-GUIDE = REPOSITORY / "docs" / "guide.md"
-PAGES = [
-    GUIDE,
-    REPOSITORY / "docs" / "troubleshooting.md",
-    REPOSITORY / "CONTRIBUTING.md",
-]
+HOWTOS = sorted((REPOSITORY / "docs/howto").glob("*.md"))
+TROUBLESHOOTING = REPOSITORY / "docs/troubleshooting.md"
+PAGES = [REPOSITORY / "docs/guide.md", TROUBLESHOOTING, REPOSITORY / "CONTRIBUTING.md"]
 BASE = REPOSITORY / "sow" / "prompts" / "guidance" / "orchestrator" / "base.md"
 
 
@@ -35,15 +32,17 @@ def first_column(text):
     return re.findall(r"^\| `?([a-z0-9_]+)`? \|", text, re.MULTILINE)
 
 
-CONFIGURATIONS = [text for text in blocks(GUIDE, "yaml") if text.startswith("agents:")]
+CONFIGURATIONS = [
+    text for page in HOWTOS for text in blocks(page, "yaml") if text.startswith("agents:")
+]
 
 
-def test_the_guide_shows_configurations():
+def test_the_pages_show_configurations():
     assert len(CONFIGURATIONS) >= 3
 
 
 @pytest.mark.parametrize("text", CONFIGURATIONS)
-def test_every_configuration_in_the_guide_loads_without_a_warning(text, tmp_path):
+def test_every_configuration_in_the_pages_loads_without_a_warning(text, tmp_path):
     path = tmp_path / "config.yaml"
     path.write_text(text, encoding="utf-8")
     roles = [agent.name for agent in AGENTS]
@@ -54,7 +53,7 @@ def test_every_configuration_in_the_guide_loads_without_a_warning(text, tmp_path
 
 
 def test_the_table_of_exit_codes_is_whole():
-    assert first_column(section(GUIDE, "Exit codes")) == [
+    assert first_column(section(REPOSITORY / "docs/howto/programs.md", "Exit codes")) == [
         "exit",
         *(str(int(code)) for code in ExitCode),
     ]
@@ -66,7 +65,7 @@ def test_the_orchestrator_is_told_every_exit_code():
 
 
 def test_the_table_of_statuses_is_whole():
-    told = first_column(section(GUIDE, "What an agent reports"))
+    told = first_column(section(REPOSITORY / "docs/howto/spawn.md", "What an agent reports"))
     assert sorted(told) == sorted(["status", *TaskStatus])
 
 
@@ -85,7 +84,10 @@ def test_links_within_the_tree_lead_somewhere(file):
         assert not fragment or fragment in {anchor(heading) for heading in headings}, target
 
 
-@pytest.mark.parametrize("file", PAGES[:2], ids=lambda file: file.name)
+WITH_CONTENTS = [page for page in HOWTOS if "\n- [" in page.read_text().split("\n## ")[0]]
+
+
+@pytest.mark.parametrize("file", [*PAGES[:2], *WITH_CONTENTS], ids=lambda file: file.name)
 def test_every_section_is_in_the_contents(file):
     text = file.read_text(encoding="utf-8")
     headings = [anchor(heading) for heading in re.findall(r"^## (.+)$", text, re.MULTILINE)]

@@ -42,7 +42,7 @@ CostUsd = Annotated[
         " to four places; null where nobody can tell"
     ),
 ]
-ExitCode = Annotated[int, Meta(description="the exit code of sow (docs/guide.md, Exit codes)")]
+ExitCode = Annotated[int, Meta(description="the exit code of sow (docs/howto/programs.md)")]
 Pid = Annotated[int, Meta(description="the process id")]
 Version = Annotated[str, Meta(description="the version of sow")]
 SettingsPath = Annotated[str, Meta(description="the user's config file")]
