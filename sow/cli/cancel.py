@@ -81,7 +81,7 @@ def _cancel_and_wait(
     return int(ExitCode.OK)
 
 
-def _cancel_tasks(
+def cancel_tasks(
     caller: Caller,
     task_ids: Sequence[TaskId],
     *,
@@ -202,7 +202,7 @@ def cancel_agent(
     """
     caller = this_caller()
     task_ids = all_or_named(caller, tasks, task_options, all_live=all_live, and_project=True)
-    return _cancel_tasks(
+    return cancel_tasks(
         caller, task_ids, keep_children=keep_children, with_batches=with_batches, as_json=as_json
     )
 
