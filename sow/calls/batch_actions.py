@@ -17,9 +17,9 @@ from sow.calls.abandoned import withdraw
 from sow.calls.caller import Caller
 from sow.calls.conflict_call import conflict_prompt
 from sow.calls.feedback_call import feedback_prompt
+from sow.calls.kinds.merge import merge_request
 from sow.calls.placement import place
 from sow.calls.request import BatchPart, Request
-from sow.calls.step_admission import merge_request
 from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.clones.judged import judged_commit
 from sow.clones.main_checkout import known_settings, main_checkout

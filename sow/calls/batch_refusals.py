@@ -13,10 +13,7 @@ from sow.batches.gathering import Seen, gather
 from sow.batches.item import standing_of
 from sow.batches.item_facts import Standing
 from sow.calls.batch_actions import AT_ONCE, Step, Work, budget_has_room, request_of
-from sow.calls.request import Request
-from sow.calls.review_placement import find_or_admit_review
-from sow.calls.same_call import find_or_admit
-from sow.calls.step_admission import admit_step
+from sow.calls.kinds.base import call_kind
 from sow.errors import SowError
 from sow.ids import TaskId
 from sow.jobs import batches
@@ -50,17 +47,8 @@ def _refusal_of(work: Work, wanted: Standing, words: str) -> SowError | None:
         message, _, hint = words.partition("\n")
         return SowError(message, hint=hint)
     try:
-        _admit(work, request_of(work, Step(TaskId(wanted.task), wanted.action, wanted.step)))
+        request = request_of(work, Step(TaskId(wanted.task), wanted.action, wanted.step))
+        call_kind(request).admit(work.caller, work.database, work.config, request)
     except SowError as error:
         return None if error.passes else error
     return None
-
-
-def _admit(work: Work, request: Request) -> None:
-    """Raise what a call would be refused with."""
-    if not request.kind.is_agents:
-        admit_step(work.caller, work.config, request)
-    elif not request.kind.makes_work:
-        find_or_admit_review(work.caller, work.database, work.config, request)
-    else:
-        find_or_admit(work.caller, work.database, work.config, request)

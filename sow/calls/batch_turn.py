@@ -16,7 +16,7 @@ from sow.batches.planning import Plan, ended_as, next_actions
 from sow.calls.ancestry import WaitsForItself, tasks_above
 from sow.calls.batch_actions import Step, Work, budget_has_room, do
 from sow.calls.budgeting import BudgetIsReached
-from sow.calls.placement_after_report import AgentIsEnding
+from sow.calls.placement import AgentIsEnding
 from sow.calls.same_call import TaskHasJob
 from sow.errors import QueueError, SowError
 from sow.executors.resuming import can_resume

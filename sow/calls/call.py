@@ -18,7 +18,7 @@ from sow.calls.caller import Caller
 from sow.calls.course import Course
 from sow.calls.held_in_vain import HeldLook
 from sow.calls.last_job import find_last_job
-from sow.calls.placement_after_report import place_when_settled
+from sow.calls.placement import place_when_settled
 from sow.calls.request import Placed, Request
 from sow.calls.same_call import OutcomeIsOwed
 from sow.calls.wait import Progress, Waiter

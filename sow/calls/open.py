@@ -24,8 +24,9 @@ from sow.calls.admission import ENDED, RefusedCall
 from sow.calls.ancestry import refuse_ancestors
 from sow.calls.caller import Caller
 from sow.calls.foreground import run_in_foreground
+from sow.calls.kinds.work import insert
 from sow.calls.open_hold import release
-from sow.calls.placement import finish_abandoned, insert
+from sow.calls.placement import finish_abandoned
 from sow.calls.plan_gate import refusal
 from sow.calls.request import Request, Resolved
 from sow.calls.resolution import resolve

@@ -1,60 +1,78 @@
-"""Placing a job: resolve, attach or admit, allocate a session, mark the task, enqueue.
+"""Placing a job: settle what an earlier call has left, then let the kind of the job place it.
 
-Owns the order of a call's first steps, for spawn and resume alike. Every step
-may be the last one that its process lives to make: recovery undoes a
-`preparing` job or completes it. Waiting for the outcome is `wait`.
+Owns what comes first whatever the kind, and the short wait where the last job of the task has
+reported and is only ending: between an agent's `sow task set status needs_review` and the end of
+its process lie moments in which a resume would be refused for a job that is over in all but name.
+Waiting for the outcome is `wait`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
 
-from msgspec import UNSET
-from msgspec.structs import replace
-
-from sow import own_variables
-from sow.calls.abandoned import finish, give_back, is_abandoned, undo
-from sow.calls.ancestry import refuse_when_cancelled
-from sow.calls.budgeting import notes_on, raise_budget, with_budgets
+from sow.calls.abandoned import finish, give_back, is_abandoned
 from sow.calls.caller import Caller
-from sow.calls.clone_choice import is_wanted_by_now
-from sow.calls.ended_project import refuse_without_project
+from sow.calls.kinds.base import call_kind
 from sow.calls.open_hold import is_deserted, release
-from sow.calls.readiness import release_if_ready
-from sow.calls.request import Placed, Request, Resolved
-from sow.calls.resolution import job_for
-from sow.calls.same_call import admit, find_or_admit
-from sow.calls.session import allocate_session, keeps_session, session_fields
-from sow.calls.wait import Waiter
-from sow.clock import format_time
+from sow.calls.report import has_reported
+from sow.calls.request import Placed, Request
+from sow.calls.same_call import TaskHasJob
+from sow.calls.wait import Progress, Waiter
+from sow.clock import format_duration
 from sow.config.configuration import Configuration
-from sow.errors import ExitCode, SowError, StateError
-from sow.executors.base import Session
-from sow.ids import ProjectId, TaskId
-from sow.jobs import jobs, leases, statuses, waiters, workers
+from sow.errors import StateError
+from sow.ids import JobId, ProjectId, TaskId
+from sow.jobs import jobs
 from sow.jobs.database import Database
-from sow.jobs.job_author import author_of_job
 from sow.jobs.jobs import TaskIsTaken
-from sow.reports.wording import subject_of
-from sow.schema.job import HeldFor, Job, JobState
-from sow.schema.task import Task, TaskStatus
-from sow.state import transitions
+from sow.schema.task import TaskStatus
 from sow.state.kept.guard import restore
 from sow.state.kept.store import kept_at
-from sow.state.log_writing import LogEntry
 from sow.state.projects import read_project
-from sow.state.task_log import RESUMED, STARTED_OVER, append_entry
-from sow.state.tasks import change_task, find_task
+from sow.state.tasks import read_task
+
+ENDING_SECONDS = 30.0
 
 
-class JobWasCancelled(StateError):
-    """The job was cancelled while its call was still placing it."""
+class AgentIsEnding(StateError):
+    """The task's last agent has reported, but its program is still there."""
 
-    exit_code = ExitCode.CANCELLED
-
-    def __init__(self, job: Job) -> None:
+    def __init__(self, task_id: TaskId, job_id: JobId, status: TaskStatus, waited: float) -> None:
         super().__init__(
-            f"job {job.id} of {subject_of(job)} was cancelled before it was queued",
-            hint="Call again to queue a new one.",
+            f"nothing was queued for task {task_id}: the agent of job {job_id} has left {status}, "
+            f"but its program has not ended ({format_duration(waited)} waited)",
+            hint=f"`sow agent wait {task_id}` waits for its end. Then make the same call again.",
         )
+
+
+def place_when_settled(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    request: Request,
+    waiter: Waiter | None = None,
+    *,
+    seconds: float | None = None,
+    on_tick: Callable[[Progress], None] = lambda _: None,
+) -> Placed:
+    """Place a request; a resume first lets a job end that has already reported.
+
+    That takes no longer than `seconds`, which the whole call may take, and
+    `on_tick` is told of it. Raises AgentIsEnding, and what `place` raises.
+    """
+    patience = ENDING_SECONDS if seconds is None else min(ENDING_SECONDS, seconds)
+    try:
+        return place(caller, database, config, request, waiter)
+    except TaskHasJob as refusal:
+        if not request.continues_session:
+            raise
+        status = read_task(caller.workspace, request.task_id).status
+        if not has_reported(refusal.job, status):
+            raise
+        with Waiter(caller, database, passing=True) as passing:
+            passing.begin([refusal.job.id])
+            still_there = passing.wait(seconds=patience, on_tick=on_tick)
+        if still_there:
+            raise AgentIsEnding(request.task_id, refusal.job.id, status, patience) from None
+    return place(caller, database, config, request, waiter)
 
 
 def place(
@@ -72,42 +90,10 @@ def place(
     """
     _keep_what_stands(caller, database)
     finish_abandoned(caller, database, request.task_id)
-    if not request.kind.is_agents:
-        # Neither agents nor most calls of people ask for a job without an agent.
-        from sow.calls.step_placement import place_step
-
-        return place_step(caller, database, config, request, waiter)
-    if not request.kind.makes_work:
-        # It looks into git, which the calls of agents, that come by here too, never ask for.
-        from sow.calls.review_placement import place_review
-
-        return place_review(caller, database, config, request, waiter)
-    resolved = find_or_admit(caller, database, config, request)
-    if isinstance(resolved, Placed):
-        found = replace(resolved, job=raise_budget(database, request, resolved.job))
-        return _freed(caller, database, request, found)
     try:
-        job = insert(caller, database, config, resolved, waiter)
+        return call_kind(request).place(caller, database, config, request, waiter)
     except TaskIsTaken:  # another call was first: attach to its job, or be refused
         return place(caller, database, config, request, waiter)
-    try:
-        session = allocate_session(caller, resolved, job)
-        _log_prompt(caller, resolved)
-        _mark_task(caller, database, job, resolved, session)
-    except BaseException as error:
-        _undo(caller, database, job, error, waiter)
-        raise
-    _enqueue(caller, database, job, waiter)
-    workers.wake(caller.workspace)
-    notes = (*resolved.notes, *notes_on(job))
-    return Placed(jobs.get_job(database, job.id), notes=notes)
-
-
-def _freed(caller: Caller, database: Database, request: Request, found: Placed) -> Placed:
-    """Let a job go on that is held for dependencies, where the same call will not mind them."""
-    if request.ignore_deps and leases.release(database, found.job.id, now=caller.now()):
-        workers.wake(caller.workspace)
-    return replace(found, job=jobs.get_job(database, found.job.id))
 
 
 def _keep_what_stands(caller: Caller, database: Database) -> None:
@@ -137,116 +123,3 @@ def finish_abandoned(caller: Caller, database: Database, task_id: TaskId) -> Non
         release(caller.workspace, database, last, code=None, now=caller.now())
     elif last.owes_task:
         give_back(caller.workspace, database, last, now=caller.now())
-
-
-def insert(
-    caller: Caller,
-    database: Database,
-    config: Configuration,
-    resolved: Resolved,
-    waiter: Waiter | None = None,
-) -> Job:
-    """Put the job on record as `preparing`; what callers of older jobs are owed lapses.
-
-    A status that the last job still owes the task is this one's to give back.
-    Raises TaskIsTaken, StateError.
-    """
-    with database.transaction():
-        refuse_when_cancelled(caller, database)
-        refuse_without_project(caller.workspace, resolved.project_id)
-        last = jobs.last_job(database, resolved.project_id, TaskId(resolved.task.id))
-        if not resolved.clone and is_wanted_by_now(database, config, resolved):
-            resolved = replace(resolved, clone=True)
-        job = job_for(caller, config, resolved)
-        job = with_budgets(database, config, request=resolved.request, job=job, now=caller.now())
-        if last is not None and last.owes_task:
-            job = replace(job, prior_status=last.outcome_status)
-            jobs.pay_task(database, last.id)
-        job = jobs.insert_job(database, job)
-        if last is not None:
-            waiters.lapse(database, caller.workspace, last.id)
-        if waiter is not None:
-            waiter.expect(job.id)
-        return job
-
-
-def _log_prompt(caller: Caller, resolved: Resolved) -> None:
-    """Write a resume's words into the task's log first: an answer survives without `run/`."""
-    request = resolved.request
-    lost = resolved.task.session_id
-    if request.continues_session:
-        action, text = RESUMED, request.prompt
-    elif request.fresh and lost is not UNSET:
-        action, text = f"{STARTED_OVER} {lost}", request.prompt
-    else:
-        return
-    who = caller.environ.get(own_variables.AGENT, "orchestrator")
-    entry = LogEntry(
-        timestamp=format_time(caller.now()), agent=who, action=action, result="", text=text
-    )
-    append_entry(find_task(caller.workspace, resolved.task.id).folder, entry)
-
-
-def _mark_task(
-    caller: Caller, database: Database, job: Job, resolved: Resolved, session: Session | None
-) -> Task:
-    """Write `in_progress` and the session into the state, checking again under the lock.
-
-    Who cancels the job ends it first and gives the task back afterwards, under
-    the same lock: either it is seen here, or that gives back what we write.
-    The status to give back is the one that stands here, not the one that the
-    call saw when it began.
-    """
-
-    def change(task: Task) -> Mapping[str, object]:
-        current = jobs.get_job(database, job.id)
-        if current.state is JobState.CANCELLED:
-            raise JobWasCancelled(current)
-        admit(caller, resolved, task)
-        if task.status not in (current.prior_status, TaskStatus.IN_PROGRESS):
-            jobs.change_job(database, job.id, prior_status=task.status)
-        now = caller.now()
-        if resolved.request.continues_session:
-            return transitions.begin_resume(task, now)
-        changes = dict(transitions.enter(task, TaskStatus.IN_PROGRESS, now=now))
-        changes["assigned_agent"] = resolved.agent
-        if not keeps_session(resolved, task):
-            changes |= transitions.clear_session(task)
-        if session is not None:
-            changes |= session_fields(session, executor=resolved.executor.name, cwd=resolved.cwd)
-        return changes
-
-    by = author_of_job(job)
-    return change_task(caller.workspace, resolved.task.id, change, now=caller.now(), by=by)
-
-
-def _undo(
-    caller: Caller, database: Database, job: Job, error: BaseException, waiter: Waiter | None
-) -> None:
-    reason = error.message if isinstance(error, SowError) else "its call was interrupted"
-    undo(
-        caller.workspace,
-        database,
-        job,
-        reason=reason,
-        now=caller.now(),
-        known_to=waiter.id if waiter else None,
-    )
-    if waiter is not None:
-        waiter.delivered(job.id)
-
-
-def _enqueue(caller: Caller, database: Database, job: Job, waiter: Waiter | None) -> None:
-    """Queue the job, unless it was cancelled, or completed by recovery, in between."""
-    with database.transaction():
-        statuses.take_notes(caller.workspace, database, now=caller.now())
-        current = jobs.get_job(database, job.id)
-        if current.state is JobState.PREPARING:
-            leases.queue_or_hold(database, current, now=caller.now())
-    if job.held_for is HeldFor.DEPENDENCIES and current.state is JobState.PREPARING:
-        release_if_ready(caller.workspace, database, job, now=caller.now())
-    if current.state is JobState.CANCELLED:
-        if waiter is not None:
-            waiter.delivered(job.id)
-        give_back(caller.workspace, database, current, now=caller.now())
-        raise JobWasCancelled(current)

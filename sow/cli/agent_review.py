@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
 from sow.calls.caller import Caller
+from sow.calls.kinds.review import REVIEWER
 from sow.calls.project_review import review_task as task_of_review
 from sow.calls.request import Request
-from sow.calls.review_placement import REVIEWER
 from sow.cli import completing
 from sow.cli.arguments import named_tasks
 from sow.cli.budget_options import budget_options, given_budget

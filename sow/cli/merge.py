@@ -2,7 +2,7 @@
 
 import click
 
-from sow.calls.step_admission import merge_request
+from sow.calls.kinds.merge import merge_request
 from sow.cli import completing
 from sow.cli.arguments import about_tasks
 from sow.cli.calling import place_and_wait

@@ -98,11 +98,11 @@ def _refuse_merge(caller: Caller, configuration: Configuration) -> None:
 
 def _refuse_check(caller: Caller, configuration: Configuration) -> None:
     """Raise what a check of the project would be refused for."""
+    from sow.calls.kinds.check import KIND
     from sow.calls.request import Request
-    from sow.calls.step_admission import admit_step
     from sow.schema.job import Verb
 
-    admit_step(caller, configuration, Request(verb=Verb.CHECK, task_id=TaskId("")))
+    KIND.admit(caller, None, configuration, Request(verb=Verb.CHECK, task_id=TaskId("")))
 
 
 def _refuse_batch(caller: Caller) -> None:

@@ -17,7 +17,7 @@ from sow.calls.autostart import (
 from sow.calls.caller import Caller
 from sow.calls.declare_gone import NothingToResolve, declare_gone
 from sow.calls.last_job import NoJobOnRecord, NoJobYet, find_last_job, open_last_job
-from sow.calls.placement_after_report import AgentIsEnding, place_when_settled
+from sow.calls.placement import AgentIsEnding, place_when_settled
 from sow.calls.request import Placed
 from sow.calls.same_call import TaskHasJob
 from sow.calls.state_witness import live_job_label

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from reports.job_cases import NOW
 
 from sow.calls.ancestry import WaitsForItself
-from sow.calls.placement import JobWasCancelled, finish_abandoned, insert, place
+from sow.calls.kinds.work import JobWasCancelled, insert
+from sow.calls.placement import finish_abandoned, place
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import resolve
 from sow.calls.same_call import TaskHasJob

@@ -8,7 +8,8 @@ from reports.job_cases import NOW
 
 from sow.calls.abandoned import finish
 from sow.calls.cancel import cancel_job
-from sow.calls.placement import insert, place
+from sow.calls.kinds.work import insert
+from sow.calls.placement import place
 from sow.calls.readiness import ReadyLook, release_ready
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import resolve

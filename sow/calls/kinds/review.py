@@ -1,4 +1,4 @@
-"""Placing a review: find the one that the same call has placed, or queue a new one.
+"""The kind `review`, as a call asks it: find the one that the same call has placed, or queue one.
 
 Owns which reviews are the same: of one commit, by one role and executor. The
 task keeps its status, so a job is on record and queued in one commit, as that
@@ -15,10 +15,11 @@ from sow.agents.roles import get_agent
 from sow.calls.ancestry import refuse_task_of_ancestor
 from sow.calls.budgeting import notes_on, raise_budget, with_budgets
 from sow.calls.caller import Caller
+from sow.calls.kinds.base import CallKind
+from sow.calls.kinds.step import queue_unmarked
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import priority_of
 from sow.calls.same_call import TaskHasJob
-from sow.calls.step_placement import queue_unmarked
 from sow.calls.unrecorded_agents import refuse_strays
 from sow.calls.wait import Waiter
 from sow.clones.judged import judged_commit
@@ -28,7 +29,6 @@ from sow.executors.registry import make_executor
 from sow.ids import JobId, ProjectId, TaskId, parse_task_id
 from sow.jobs import jobs, waiters, workers
 from sow.jobs.database import Database
-from sow.jobs.jobs import TaskIsTaken
 from sow.processes import facts
 from sow.schema.job import Job
 from sow.schema.job_terms import ReviewTerms
@@ -41,28 +41,35 @@ REVIEWER = "reviewer"
 """The role that reviews where none is named."""
 
 
-def place_review(
-    caller: Caller,
-    database: Database,
-    config: Configuration,
-    request: Request,
-    waiter: Waiter | None = None,
-) -> Placed:
-    """Put a review into the queue, or find the one that the same call put there.
+class ReviewKind(CallKind):
+    """Jobs whose agent judges the work of a task."""
 
-    Raises StateError, TaskHasJob, TaskIsCarried, NothingBroughtBack, ExecutorError,
-    StateError; nothing is left behind then.
-    """
-    found = find_or_admit_review(caller, database, config, request)
-    if isinstance(found, Placed):
-        return replace(found, job=raise_budget(database, request, found.job))
-    wanted = with_budgets(database, config, request, found.job, now=caller.now())
-    try:
+    def admit(
+        self, caller: Caller, database: Database | None, config: Configuration, request: Request
+    ) -> None:
+        """Raise what a review would be refused with: there is nothing to judge, say."""
+        find_or_admit_review(caller, database, config, request)
+
+    def place(
+        self,
+        caller: Caller,
+        database: Database,
+        config: Configuration,
+        request: Request,
+        waiter: Waiter | None,
+    ) -> Placed:
+        """Put a review into the queue, or find the one that the same call put there.
+
+        Raises StateError, TaskHasJob, TaskIsCarried, TaskIsTaken, NothingBroughtBack,
+        ExecutorError.
+        """
+        found = find_or_admit_review(caller, database, config, request)
+        if isinstance(found, Placed):
+            return replace(found, job=raise_budget(database, request, found.job))
+        wanted = with_budgets(database, config, request, found.job, now=caller.now())
         job = queue_unmarked(caller, database, wanted, waiter)
-    except TaskIsTaken:  # another call was first: attach to its job, or be refused
-        return place_review(caller, database, config, request, waiter)
-    workers.wake(caller.workspace)
-    return Placed(job, notes=notes_on(job))
+        workers.wake(caller.workspace)
+        return Placed(job, notes=notes_on(job))
 
 
 class AdmittedReview(NamedTuple):
@@ -164,3 +171,6 @@ def _commit(caller: Caller, task: Task) -> str | None:
         if task.clone is not UNSET:
             raise
         return None
+
+
+KIND = ReviewKind()

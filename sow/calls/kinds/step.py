@@ -1,6 +1,6 @@
-"""Placing a job without an agent: find the one that the same call has placed, or queue a new one.
+"""The kinds of jobs without an agent, as a call asks them: find the same job, or queue a new one.
 
-Owns these steps for every such kind. There is no session, and the task is not
+Owns what these kinds share. There is no session, and the task is not
 marked, so a job is on record and queued in one commit: a call that dies leaves
 all of it or nothing.
 """
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from sow.calls.ancestry import refuse_task_of_ancestor, refuse_when_cancelled
 from sow.calls.caller import Caller
 from sow.calls.ended_project import refuse_without_project
+from sow.calls.kinds.base import CallKind
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import priority_of
 from sow.calls.same_call import TaskHasJob
@@ -20,7 +21,6 @@ from sow.config.configuration import Configuration
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
-from sow.jobs.jobs import TaskIsTaken
 from sow.processes import facts
 from sow.schema.job import Job
 from sow.schema.task import Task
@@ -28,39 +28,45 @@ from sow.state.projects import read_project
 from sow.state.tasks import read_task
 
 
-def place_step(
-    caller: Caller,
-    database: Database,
-    config: Configuration,
-    request: Request,
-    waiter: Waiter | None = None,
-) -> Placed:
-    """Put the job of a step into the queue, or find the one that the same call put there.
+class StepKind(CallKind):
+    """Jobs that a program of ours does."""
 
-    Raises TaskHasJob, TaskIsCarried, StateError, and what its kind's own admission
-    raises; nothing is left behind then.
-    """
-    project_id = ProjectId(read_project(caller.workspace).id)
-    tasks = [read_task(caller.workspace, task_id) for task_id in request.tasks]
-    for task in tasks:
-        refuse_task_of_ancestor(caller, database, project_id, TaskId(task.id))
-    found = _find_same(caller, database, request, project_id, tasks)
-    if found is not None:
-        return found
-    for task in tasks:
-        refuse_strays(caller.workspace, database, TaskId(task.id))
-    # It looks into git, which the calls of agents, that come by here too, never ask for.
-    from sow.calls.step_admission import admit_step
+    def admit(
+        self,
+        _caller: Caller,
+        _database: Database | None,
+        _config: Configuration,
+        _request: Request,
+    ) -> None:
+        """Refuse nothing for which any job would not be refused."""
 
-    admit_step(caller, config, request)
-    first = tasks[0] if tasks else None
-    try:
+    def place(
+        self,
+        caller: Caller,
+        database: Database,
+        config: Configuration,
+        request: Request,
+        waiter: Waiter | None,
+    ) -> Placed:
+        """Put the job of a step into the queue, or find the one that the same call put there.
+
+        Raises TaskHasJob, TaskIsCarried, OwnJobEnds, TaskIsTaken, and what `admit` raises.
+        """
+        project_id = ProjectId(read_project(caller.workspace).id)
+        tasks = [read_task(caller.workspace, task_id) for task_id in request.tasks]
+        for task in tasks:
+            refuse_task_of_ancestor(caller, database, project_id, TaskId(task.id))
+        found = _find_same(caller, database, request, project_id, tasks)
+        if found is not None:
+            return found
+        for task in tasks:
+            refuse_strays(caller.workspace, database, TaskId(task.id))
+        self.admit(caller, database, config, request)
+        first = tasks[0] if tasks else None
         wanted = _job_for(caller, config, request, project_id, first)
         job = queue_unmarked(caller, database, wanted, waiter)
-    except TaskIsTaken:  # another call was first: attach to its job, or be refused
-        return place_step(caller, database, config, request, waiter)
-    workers.wake(caller.workspace)
-    return Placed(job)
+        workers.wake(caller.workspace)
+        return Placed(job)
 
 
 def _find_same(

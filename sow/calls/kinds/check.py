@@ -1,0 +1,49 @@
+"""The kind `check`, as a call asks it: the project's command lines are run on what stands there.
+
+Owns that a check of the project is one of the project's branch.
+"""
+
+from contextlib import suppress
+
+from sow.calls.caller import Caller
+from sow.calls.kinds.step import StepKind
+from sow.calls.request import Request
+from sow.config.configuration import Configuration
+from sow.errors import StateError
+from sow.git.git_errors import GitMissing, GitRefused, NoRepository
+from sow.git.repository import commit_of, repository_of
+from sow.jobs.database import Database
+from sow.state.projects import read_project
+
+
+class OtherBranch(StateError):
+    """What is checked out is not the project's branch, which a check of the project is about."""
+
+    def __init__(self, branch: str, here: str | None) -> None:
+        super().__init__(
+            f"{here or 'no branch'} is checked out, and the project's branch is {branch}",
+            hint=f"A check of the project judges that branch: `git switch {branch}`, then call"
+            " again.",
+        )
+
+
+class CheckKind(StepKind):
+    """Jobs that check."""
+
+    def admit(
+        self, caller: Caller, _database: Database | None, _config: Configuration, request: Request
+    ) -> None:
+        """Raise OtherBranch where no task is checked, and the project's branch lies elsewhere."""
+        branch = None if request.tasks else read_project(caller.workspace).branch
+        if not branch:
+            return
+        with suppress(GitMissing, GitRefused, NoRepository):  # there is nothing that could differ
+            here = repository_of(caller.workspace.root)
+            if here.branch == branch:
+                return
+            there = commit_of(here.top, f"refs/heads/{branch}")
+            if there not in (None, here.commit):
+                raise OtherBranch(branch, here.branch)
+
+
+KIND = CheckKind()

@@ -1,0 +1,212 @@
+"""The kind `work`, as a call asks it: an agent does a task, in its first turn or in a further one.
+
+Owns the order of the steps: attach or admit, allocate a session, mark the task, enqueue. Every step
+may be the last one that its process lives to make: recovery undoes a `preparing` job or completes
+it.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from sow import own_variables
+from sow.calls.abandoned import give_back, undo
+from sow.calls.ancestry import refuse_when_cancelled
+from sow.calls.budgeting import notes_on, raise_budget, with_budgets
+from sow.calls.caller import Caller
+from sow.calls.clone_choice import is_wanted_by_now
+from sow.calls.ended_project import refuse_without_project
+from sow.calls.kinds.base import CallKind
+from sow.calls.readiness import release_if_ready
+from sow.calls.request import Placed, Request, Resolved
+from sow.calls.resolution import job_for
+from sow.calls.same_call import admit, find_or_admit
+from sow.calls.session import allocate_session, keeps_session, session_fields
+from sow.calls.wait import Waiter
+from sow.clock import format_time
+from sow.config.configuration import Configuration
+from sow.errors import ExitCode, SowError, StateError
+from sow.executors.base import Session
+from sow.ids import TaskId
+from sow.jobs import jobs, leases, statuses, waiters, workers
+from sow.jobs.database import Database
+from sow.jobs.job_author import author_of_job
+from sow.reports.wording import subject_of
+from sow.schema.job import HeldFor, Job, JobState
+from sow.schema.task import Task, TaskStatus
+from sow.state import transitions
+from sow.state.log_writing import LogEntry
+from sow.state.task_log import RESUMED, STARTED_OVER, append_entry
+from sow.state.tasks import change_task, find_task
+
+
+class JobWasCancelled(StateError):
+    """The job was cancelled while its call was still placing it."""
+
+    exit_code = ExitCode.CANCELLED
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(
+            f"job {job.id} of {subject_of(job)} was cancelled before it was queued",
+            hint="Call again to queue a new one.",
+        )
+
+
+class WorkKind(CallKind):
+    """Jobs whose agent does its task."""
+
+    def admit(
+        self, caller: Caller, database: Database | None, config: Configuration, request: Request
+    ) -> None:
+        """Raise what the status table does not allow, and what nothing of the call could change."""
+        find_or_admit(caller, database, config, request)
+
+    def place(
+        self,
+        caller: Caller,
+        database: Database,
+        config: Configuration,
+        request: Request,
+        waiter: Waiter | None,
+    ) -> Placed:
+        """Put an agent's job into the queue; its task is `in_progress` from then on."""
+        resolved = find_or_admit(caller, database, config, request)
+        if isinstance(resolved, Placed):
+            found = replace(resolved, job=raise_budget(database, request, resolved.job))
+            return _freed(caller, database, request, found)
+        job = insert(caller, database, config, resolved, waiter)
+        try:
+            session = allocate_session(caller, resolved, job)
+            _log_prompt(caller, resolved)
+            _mark_task(caller, database, job, resolved, session)
+        except BaseException as error:
+            _undo(caller, database, job, error, waiter)
+            raise
+        _enqueue(caller, database, job, waiter)
+        workers.wake(caller.workspace)
+        notes = (*resolved.notes, *notes_on(job))
+        return Placed(jobs.get_job(database, job.id), notes=notes)
+
+
+def _freed(caller: Caller, database: Database, request: Request, found: Placed) -> Placed:
+    """Let a job go on that is held for dependencies, where the same call will not mind them."""
+    if request.ignore_deps and leases.release(database, found.job.id, now=caller.now()):
+        workers.wake(caller.workspace)
+    return replace(found, job=jobs.get_job(database, found.job.id))
+
+
+def insert(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    resolved: Resolved,
+    waiter: Waiter | None = None,
+) -> Job:
+    """Put the job on record as `preparing`; what callers of older jobs are owed lapses.
+
+    A status that the last job still owes the task is this one's to give back.
+    Raises TaskIsTaken, StateError.
+    """
+    with database.transaction():
+        refuse_when_cancelled(caller, database)
+        refuse_without_project(caller.workspace, resolved.project_id)
+        last = jobs.last_job(database, resolved.project_id, TaskId(resolved.task.id))
+        if not resolved.clone and is_wanted_by_now(database, config, resolved):
+            resolved = replace(resolved, clone=True)
+        job = job_for(caller, config, resolved)
+        job = with_budgets(database, config, request=resolved.request, job=job, now=caller.now())
+        if last is not None and last.owes_task:
+            job = replace(job, prior_status=last.outcome_status)
+            jobs.pay_task(database, last.id)
+        job = jobs.insert_job(database, job)
+        if last is not None:
+            waiters.lapse(database, caller.workspace, last.id)
+        if waiter is not None:
+            waiter.expect(job.id)
+        return job
+
+
+def _log_prompt(caller: Caller, resolved: Resolved) -> None:
+    """Write a resume's words into the task's log first: an answer survives without `run/`."""
+    request = resolved.request
+    lost = resolved.task.session_id
+    if request.continues_session:
+        action, text = RESUMED, request.prompt
+    elif request.fresh and lost is not UNSET:
+        action, text = f"{STARTED_OVER} {lost}", request.prompt
+    else:
+        return
+    who = caller.environ.get(own_variables.AGENT, "orchestrator")
+    entry = LogEntry(
+        timestamp=format_time(caller.now()), agent=who, action=action, result="", text=text
+    )
+    append_entry(find_task(caller.workspace, resolved.task.id).folder, entry)
+
+
+def _mark_task(
+    caller: Caller, database: Database, job: Job, resolved: Resolved, session: Session | None
+) -> Task:
+    """Write `in_progress` and the session into the state, checking again under the lock.
+
+    Who cancels the job ends it first and gives the task back afterwards, under
+    the same lock: either it is seen here, or that gives back what we write.
+    The status to give back is the one that stands here, not the one that the
+    call saw when it began.
+    """
+
+    def change(task: Task) -> Mapping[str, object]:
+        current = jobs.get_job(database, job.id)
+        if current.state is JobState.CANCELLED:
+            raise JobWasCancelled(current)
+        admit(caller, resolved, task)
+        if task.status not in (current.prior_status, TaskStatus.IN_PROGRESS):
+            jobs.change_job(database, job.id, prior_status=task.status)
+        now = caller.now()
+        if resolved.request.continues_session:
+            return transitions.begin_resume(task, now)
+        changes = dict(transitions.enter(task, TaskStatus.IN_PROGRESS, now=now))
+        changes["assigned_agent"] = resolved.agent
+        if not keeps_session(resolved, task):
+            changes |= transitions.clear_session(task)
+        if session is not None:
+            changes |= session_fields(session, executor=resolved.executor.name, cwd=resolved.cwd)
+        return changes
+
+    by = author_of_job(job)
+    return change_task(caller.workspace, resolved.task.id, change, now=caller.now(), by=by)
+
+
+def _undo(
+    caller: Caller, database: Database, job: Job, error: BaseException, waiter: Waiter | None
+) -> None:
+    reason = error.message if isinstance(error, SowError) else "its call was interrupted"
+    undo(
+        caller.workspace,
+        database,
+        job,
+        reason=reason,
+        now=caller.now(),
+        known_to=waiter.id if waiter else None,
+    )
+    if waiter is not None:
+        waiter.delivered(job.id)
+
+
+def _enqueue(caller: Caller, database: Database, job: Job, waiter: Waiter | None) -> None:
+    """Queue the job, unless it was cancelled, or completed by recovery, in between."""
+    with database.transaction():
+        statuses.take_notes(caller.workspace, database, now=caller.now())
+        current = jobs.get_job(database, job.id)
+        if current.state is JobState.PREPARING:
+            leases.queue_or_hold(database, current, now=caller.now())
+    if job.held_for is HeldFor.DEPENDENCIES and current.state is JobState.PREPARING:
+        release_if_ready(caller.workspace, database, job, now=caller.now())
+    if current.state is JobState.CANCELLED:
+        if waiter is not None:
+            waiter.delivered(job.id)
+        give_back(caller.workspace, database, current, now=caller.now())
+        raise JobWasCancelled(current)
+
+
+KIND = WorkKind()
