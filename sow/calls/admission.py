@@ -1,7 +1,7 @@
-"""Which calls a task's status allows: the contract's table, in one place.
+"""Whether a call is allowed: by its task's status (the contract's table), by the plan, the project.
 
-Pure: a task, an executor and a request come in, a refusal comes out or
-nothing. Whether another job of the task lives is `placement`'s to ask first.
+Of a project that has ended, or is about to, nothing more is placed. Whether the same call was made
+before, or another job of the task lives, is `idempotency`'s to ask first. Changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,22 @@ from typing import ClassVar
 
 from msgspec import UNSET
 
+from sow.calls.caller import Caller
+from sow.calls.plan_gate import refusal
+from sow.calls.request import Resolved
 from sow.errors import StateError
 from sow.executors.base import Executor
 from sow.executors.executor_errors import ResumptionNotSupported, SessionMissing
+from sow.faults import passing_fault
+from sow.files import NotAFile, read_regular
+from sow.ids import ProjectId
+from sow.paths import Workspace
 from sow.schema.task import Task, TaskStatus
+from sow.state.kept.store import project_id_at
+from sow.state.plan_wait import has_not_begun
+from sow.state.projects import read_project
+from sow.state.statefiles import STATE_LIMIT
+from sow.state.tasks import read_task
 
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.ABANDONED})
 
@@ -132,3 +144,61 @@ def refuse_unmet(task: Task, others: Sequence[Task]) -> None:
     unmet = [other for other in others if other.status is not TaskStatus.COMPLETED]
     if unmet:
         raise UnmetDependencies(task.id, unmet)
+
+
+def admit(caller: Caller, resolved: Resolved, task: Task) -> None:
+    """Refuse what the status table does not allow; asked again under the task's lock."""
+    request = resolved.request
+    if resolved.waits_for_plan and not request.before_approval and has_not_begun(task):
+        raise refusal(caller.workspace, [task.id])
+    if request.answers:
+        admit_answer(task, resolved.executor)
+        return
+    if request.continues_session:
+        admit_resume(task, resolved.executor)
+        return
+    admit_spawn(
+        task,
+        resolved.agent,
+        resolved.executor,
+        fresh=request.fresh,
+        reassign=request.reassign,
+    )
+    if not (request.ignore_deps or request.when_ready):
+        refuse_unmet(task, [read_task(caller.workspace, other) for other in task.depends_on])
+
+
+class ProjectIsEnding(StateError):
+    """A job is to be placed for a project that is gone, or about to go."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the project is ended, or about to be: nothing more is placed for it",
+            hint="`sow project list` shows the projects of this repository.",
+        )
+
+
+def refuse_without_project(workspace: Workspace, project_id: ProjectId) -> None:
+    """Refuse to place a job of a project that is gone, or about to go. Raises ProjectIsEnding.
+
+    Asked in the transaction that puts the job on record.
+    """
+    if project_id_at(workspace.root) != project_id:
+        raise ProjectIsEnding
+    if is_end_recorded(workspace) and read_project(workspace).ending is not UNSET:
+        raise ProjectIsEnding
+
+
+def is_end_recorded(workspace: Workspace) -> bool:
+    """Whether the state may say so: cheap, for a worker that looks every few seconds.
+
+    Raises NotAFile where the machine lacks something to tell that now.
+    """
+    try:
+        return b"ending:" in read_regular(workspace.project_state, STATE_LIMIT)
+    except FileNotFoundError:
+        return False
+    except NotAFile as error:
+        if passing_fault(error) is not None:
+            raise
+        return False

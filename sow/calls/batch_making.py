@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import msgspec
 
 from sow.agents.roles import get_agent
+from sow.calls.admission import refuse_without_project
 from sow.calls.batch_changes import add, add_items, give_budget, refuse_unplanned
 from sow.calls.batch_selection import tasks_of
 from sow.calls.budgeting import CannotBeKept, unkept
 from sow.calls.caller import Caller
-from sow.calls.ended_project import refuse_without_project
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.errors import StateError, UsageError
 from sow.ids import BatchId, ProjectId, TaskId

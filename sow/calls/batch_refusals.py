@@ -13,7 +13,7 @@ from sow.batches.gathering import Seen, gather
 from sow.batches.item import standing_of
 from sow.batches.item_facts import Standing
 from sow.calls.batch_actions import AT_ONCE, Step, Work, budget_has_room, request_of
-from sow.calls.kinds.base import call_kind
+from sow.calls.placement import call_kind
 from sow.errors import SowError
 from sow.ids import TaskId
 from sow.jobs import batches

@@ -16,8 +16,8 @@ from sow.batches.planning import Plan, ended_as, next_actions
 from sow.calls.ancestry import WaitsForItself, tasks_above
 from sow.calls.batch_actions import Step, Work, budget_has_room, do
 from sow.calls.budgeting import BudgetIsReached
+from sow.calls.idempotency import TaskHasJob
 from sow.calls.placement import AgentIsEnding
-from sow.calls.same_call import TaskHasJob
 from sow.errors import QueueError, SowError
 from sow.executors.resuming import can_resume
 from sow.faults import passing_fault

@@ -17,10 +17,10 @@ from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.caller import Caller
 from sow.calls.course import Course
 from sow.calls.held_in_vain import HeldLook
+from sow.calls.idempotency import OutcomeIsOwed
 from sow.calls.last_job import find_last_job
 from sow.calls.placement import place_when_settled
 from sow.calls.request import Placed, Request
-from sow.calls.same_call import OutcomeIsOwed
 from sow.calls.wait import Progress, Waiter
 from sow.config.configuration import Configuration
 from sow.errors import SowError

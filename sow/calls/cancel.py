@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sow.calls.abandoned import cancellation, conclude
 from sow.calls.ancestry import refuse_ending_ancestor
 from sow.calls.caller import Caller
-from sow.calls.report import has_reported
+from sow.calls.idempotency import has_reported
 from sow.calls.unrecorded_agents import refuse_strays
 from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId

@@ -2,7 +2,7 @@
 
 Owns that nothing is left behind: the end is one transaction with the look for
 jobs that have not ended, and whoever places a job or a batch looks for the
-project in the transaction that does (`ended_project`). It is recorded first.
+project in the transaction that does (`admission`). It is recorded first.
 Asked for by an agent of the project's own it stays so until that job has
 ended, and a worker carries it out; whoever is killed in between has it carried
 out by the next worker, or by the same command again.
@@ -16,8 +16,8 @@ from pathlib import Path
 from msgspec import UNSET
 
 from sow.calls.abandoned import give_back
+from sow.calls.admission import is_end_recorded
 from sow.calls.caller import Caller
-from sow.calls.ended_project import is_end_recorded
 from sow.clock import format_time
 from sow.errors import StateError
 from sow.files import (

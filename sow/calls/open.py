@@ -24,13 +24,13 @@ from sow.calls.admission import ENDED, RefusedCall
 from sow.calls.ancestry import refuse_ancestors
 from sow.calls.caller import Caller
 from sow.calls.foreground import run_in_foreground
+from sow.calls.idempotency import refuse_other_job
 from sow.calls.kinds.work import insert
 from sow.calls.open_hold import release
 from sow.calls.placement import finish_abandoned
 from sow.calls.plan_gate import refusal
 from sow.calls.request import Request, Resolved
 from sow.calls.resolution import resolve
-from sow.calls.same_call import refuse_other_job
 from sow.calls.unrecorded_agents import refuse_strays
 from sow.clones.of_task import existing_clone
 from sow.config.configuration import Configuration

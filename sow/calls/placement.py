@@ -7,14 +7,14 @@ Waiting for the outcome is `wait`.
 """
 
 from collections.abc import Callable
+from importlib import import_module
 
 from sow.calls.abandoned import finish, give_back, is_abandoned
 from sow.calls.caller import Caller
-from sow.calls.kinds.base import call_kind
+from sow.calls.idempotency import TaskHasJob, has_reported
+from sow.calls.kinds.base import CallKind
 from sow.calls.open_hold import is_deserted, release
-from sow.calls.report import has_reported
 from sow.calls.request import Placed, Request
-from sow.calls.same_call import TaskHasJob
 from sow.calls.wait import Progress, Waiter
 from sow.clock import format_duration
 from sow.config.configuration import Configuration
@@ -105,6 +105,15 @@ def _keep_what_stands(caller: Caller, database: Database) -> None:
     kept = kept_at(caller.workspace.root)
     if kept is not None and jobs.any_live_job(database, ProjectId(kept.project_id)) is None:
         restore(kept)
+
+
+def call_kind(request: Request) -> CallKind:
+    """Return what answers for the kind of job that a request asks for.
+
+    Its module is imported only now: most calls place one kind, and some kinds look into git.
+    """
+    kind: CallKind = import_module(f"sow.calls.kinds.{request.kind.package}").KIND
+    return kind
 
 
 def finish_abandoned(caller: Caller, database: Database, task_id: TaskId) -> None:

@@ -83,18 +83,6 @@ def _folder(caller: Caller, request: Request, task: Task) -> str:
     return os.path.relpath(folder, caller.workspace.root)
 
 
-def is_same_call(job: Job, resolved: Resolved) -> bool:
-    """Whether a job was placed by the same call: verb, task, agent, executor and prompt."""
-    request = resolved.request
-    return (
-        job.verb is request.verb
-        and job.agent == resolved.agent
-        and job.executor_name == resolved.executor.name
-        and job.prompt == request.prompt
-        and job.fresh == request.fresh
-    )
-
-
 def priority_of(request: Request, task: Task | None) -> int:
     """Return the priority of a request's job: its own, else its task's."""
     if request.priority is not None:

@@ -17,9 +17,10 @@ from sow.attempts.clone_brief import brief_of_clone
 from sow.attempts.launch import environment_of, folder_of, launch_of, location_for, task_folder
 from sow.attempts.plan import plan_attempt
 from sow.calls.caller import Caller
+from sow.calls.idempotency import OutcomeIsOwed
+from sow.calls.kinds.work import find_or_admit
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import job_for, resolve
-from sow.calls.same_call import OutcomeIsOwed, find_or_admit
 from sow.calls.session import keeps_session
 from sow.cli.output import echo_json
 from sow.clones.of_task import clone_place

@@ -14,9 +14,9 @@ from sow import own_variables
 from sow.attempts.review import as_session, launch_review, plan_review
 from sow.attempts.review_brief import brief_of
 from sow.calls.caller import Caller
+from sow.calls.idempotency import OutcomeIsOwed
 from sow.calls.kinds.review import AdmittedReview, find_or_admit_review
 from sow.calls.request import Placed, Request
-from sow.calls.same_call import OutcomeIsOwed
 from sow.cli.preview import NEW_SESSION, show_found, show_preview, variables_of
 from sow.clones.main_checkout import main_checkout
 from sow.clones.review_clone import PREFIX

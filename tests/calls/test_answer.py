@@ -4,9 +4,9 @@ import pytest
 from calls.desk import Desk
 
 from sow.calls.admission import NothingAsked
+from sow.calls.idempotency import TaskHasJob
 from sow.calls.placement import place
 from sow.calls.request import Placed
-from sow.calls.same_call import TaskHasJob
 from sow.executors.executor_errors import SessionMissing
 from sow.schema.job import JobState, Verb
 from sow.schema.task import TaskStatus

@@ -16,10 +16,10 @@ from sow.calls.autostart import (
 )
 from sow.calls.caller import Caller
 from sow.calls.declare_gone import NothingToResolve, declare_gone
+from sow.calls.idempotency import TaskHasJob
 from sow.calls.last_job import NoJobOnRecord, NoJobYet, find_last_job, open_last_job
 from sow.calls.placement import AgentIsEnding, place_when_settled
 from sow.calls.request import Placed
-from sow.calls.same_call import TaskHasJob
 from sow.calls.state_witness import live_job_label
 from sow.calls.wait import Progress, Waiter
 from sow.errors import QueueError

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from sow.calls.autostart import NoWorker
 from sow.calls.call import Listener, Result, Terms, call, wait_for_tasks
 from sow.calls.course import Course, begin, left_to_wait_for
+from sow.calls.idempotency import OutcomeIsOwed, TaskHasJob
 from sow.calls.last_job import NoJobYet
 from sow.calls.request import Placed, Request
-from sow.calls.same_call import OutcomeIsOwed, TaskHasJob
 from sow.calls.wait import Progress
 from sow.cli.root import root
 from sow.errors import SowError

@@ -10,10 +10,10 @@ from sow.calls.ancestry import WaitsForItself
 from sow.calls.call import Listener, Terms, call
 from sow.calls.cancel import cancel_job
 from sow.calls.course import Course, begin
+from sow.calls.idempotency import OutcomeIsOwed, TaskHasJob
 from sow.calls.kinds.check import OtherBranch
 from sow.calls.placement import place
 from sow.calls.request import Placed, Request
-from sow.calls.same_call import OutcomeIsOwed, TaskHasJob
 from sow.calls.wait import Progress
 from sow.errors import StateError
 from sow.ids import JobId, TaskId

@@ -10,9 +10,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from reports.job_cases import NOW
 
+from sow.calls.admission import ProjectIsEnding, is_end_recorded
 from sow.calls.batch_making import Wanted, make_or_attach
 from sow.calls.caller import Caller
-from sow.calls.ended_project import ProjectIsEnding, is_end_recorded
 from sow.calls.ending import (
     REMOVED,
     JobsLive,

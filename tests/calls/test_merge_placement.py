@@ -7,11 +7,11 @@ from reports.job_cases import NOW
 
 from sow.calls.ancestry import WaitsForItself
 from sow.calls.cancel import cancel_job
+from sow.calls.idempotency import TaskHasJob
 from sow.calls.judging import OwnWork
 from sow.calls.kinds.merge import merge_request
 from sow.calls.placement import place
 from sow.calls.request import Placed, Request
-from sow.calls.same_call import TaskHasJob
 from sow.clones.candidates import NotMergeable
 from sow.clones.main_checkout import main_checkout
 from sow.config.checks import UnknownCheck

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from sow.calls.admission import RefusedCall
 from sow.calls.ancestry import WaitsForItself
+from sow.calls.idempotency import TaskHasJob
 from sow.calls.open import open_session
 from sow.calls.open_hold import is_deserted, release
-from sow.calls.same_call import TaskHasJob
 from sow.executors.executor_errors import (
     ExecutorBinaryNotFound,
     OpeningNotSupported,

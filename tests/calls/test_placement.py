@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from reports.job_cases import NOW
 
 from sow.calls.ancestry import WaitsForItself
+from sow.calls.idempotency import TaskHasJob
 from sow.calls.kinds.work import JobWasCancelled, insert
 from sow.calls.placement import finish_abandoned, place
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import resolve
-from sow.calls.same_call import TaskHasJob
 from sow.calls.wait import Waiter
 from sow.errors import ExecutorError, ExitCode, StateError
 from sow.executors.executor_errors import ExecutorBinaryNotFound

@@ -7,9 +7,10 @@ from calls.desk import Desk
 
 from sow.agents.roles import UnknownAgent
 from sow.calls.admission import RefusedCall, UnmetDependencies
+from sow.calls.idempotency import TaskHasJob, refuse_other_job
+from sow.calls.kinds.work import find_or_admit
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import resolve
-from sow.calls.same_call import TaskHasJob, find_or_admit, refuse_other_job
 from sow.executors.executor_errors import SessionMissing
 from sow.ids import ProjectId
 from sow.jobs import jobs

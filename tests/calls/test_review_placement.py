@@ -9,9 +9,9 @@ from reports.job_cases import NOW
 from sow.agents.roles import UnknownAgent
 from sow.calls.ancestry import WaitsForItself
 from sow.calls.cancel import cancel_job
+from sow.calls.idempotency import TaskHasJob
 from sow.calls.placement import place
 from sow.calls.request import Placed, Request
-from sow.calls.same_call import TaskHasJob
 from sow.errors import StateError
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.ids import TaskId

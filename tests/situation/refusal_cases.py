@@ -324,7 +324,7 @@ MODULES = (
         "sow.calls.batch_selection",
         "sow.calls.kinds.check",
         "sow.calls.kinds.merge",
-        "sow.calls.same_call",
+        "sow.calls.idempotency",
     ),
     *("sow.calls.judging", "sow.jobs.batches", "sow.cli.advance", "sow.config.checks"),
 )

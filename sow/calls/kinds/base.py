@@ -1,11 +1,9 @@
 """What a call asks the kind of the job that it wants: may it be placed, and how is it placed.
 
-Owns the questions, and which module answers them. It is imported when it is asked: most calls place
-one kind of job, and some kinds look into git.
+Owns the questions alone. Which module answers them, `sow.calls.placement` knows.
 """
 
 from abc import ABC, abstractmethod
-from importlib import import_module
 
 from sow.calls.caller import Caller
 from sow.calls.request import Placed, Request
@@ -40,9 +38,3 @@ class CallKind(ABC):
         `waiter` waits for a new job from its first moment on. Raises TaskIsTaken where another call
         was first, and SowError; nothing is left behind then.
         """
-
-
-def call_kind(request: Request) -> CallKind:
-    """Return what answers for the kind of job that a request asks for."""
-    kind: CallKind = import_module(f"sow.calls.kinds.{request.kind.package}").KIND
-    return kind

@@ -15,11 +15,11 @@ from sow.agents.roles import get_agent
 from sow.calls.ancestry import refuse_task_of_ancestor
 from sow.calls.budgeting import notes_on, raise_budget, with_budgets
 from sow.calls.caller import Caller
+from sow.calls.idempotency import TaskHasJob
 from sow.calls.kinds.base import CallKind
 from sow.calls.kinds.step import queue_unmarked
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import priority_of
-from sow.calls.same_call import TaskHasJob
 from sow.calls.unrecorded_agents import refuse_strays
 from sow.calls.wait import Waiter
 from sow.clones.judged import judged_commit

@@ -8,13 +8,13 @@ all of it or nothing.
 import os
 from collections.abc import Sequence
 
+from sow.calls.admission import refuse_without_project
 from sow.calls.ancestry import refuse_task_of_ancestor, refuse_when_cancelled
 from sow.calls.caller import Caller
-from sow.calls.ended_project import refuse_without_project
+from sow.calls.idempotency import TaskHasJob
 from sow.calls.kinds.base import CallKind
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import priority_of
-from sow.calls.same_call import TaskHasJob
 from sow.calls.unrecorded_agents import refuse_strays
 from sow.calls.wait import Waiter
 from sow.config.configuration import Configuration

@@ -12,17 +12,18 @@ from msgspec.structs import replace
 
 from sow import own_variables
 from sow.calls.abandoned import give_back, undo
-from sow.calls.ancestry import refuse_when_cancelled
+from sow.calls.admission import admit, refuse_without_project
+from sow.calls.ancestry import refuse_ancestors, refuse_when_cancelled
 from sow.calls.budgeting import notes_on, raise_budget, with_budgets
 from sow.calls.caller import Caller
-from sow.calls.clone_choice import is_wanted_by_now
-from sow.calls.ended_project import refuse_without_project
+from sow.calls.clone_choice import is_wanted_by_now, notes_on_tree, with_clone
+from sow.calls.idempotency import find_same
 from sow.calls.kinds.base import CallKind
-from sow.calls.readiness import release_if_ready
+from sow.calls.readiness import refuse_impossible, release_if_ready
 from sow.calls.request import Placed, Request, Resolved
-from sow.calls.resolution import job_for
-from sow.calls.same_call import admit, find_or_admit
+from sow.calls.resolution import job_for, resolve
 from sow.calls.session import allocate_session, keeps_session, session_fields
+from sow.calls.unrecorded_agents import refuse_strays
 from sow.calls.wait import Waiter
 from sow.clock import format_time
 from sow.config.configuration import Configuration
@@ -87,6 +88,30 @@ class WorkKind(CallKind):
         workers.wake(caller.workspace)
         notes = (*resolved.notes, *notes_on(job))
         return Placed(jobs.get_job(database, job.id), notes=notes)
+
+
+def find_or_admit(
+    caller: Caller, database: Database | None, config: Configuration, request: Request
+) -> Placed | Resolved:
+    """Return the job that the same call placed before; else the request, looked up and admitted.
+
+    `database` is None where there is no queue yet. Raises StateError,
+    ExecutorError, UsageError where the call is refused.
+    """
+    resolved = resolve(caller, config, request)
+    if database is not None:
+        refuse_ancestors(caller, database, resolved)
+        found = find_same(caller, database, resolved)
+        if found is not None:
+            return found
+    refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
+    admit(caller, resolved, resolved.task)
+    if request.when_ready:
+        refuse_impossible(caller.workspace, resolved.task)
+    resolved.executor.validate_availability(caller.path_variable)
+    apart = with_clone(caller, database, config, resolved)
+    notes = () if apart else notes_on_tree(config, resolved)
+    return replace(resolved, clone=apart, notes=(*resolved.notes, *notes))
 
 
 def _freed(caller: Caller, database: Database, request: Request, found: Placed) -> Placed:

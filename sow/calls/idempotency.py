@@ -1,32 +1,17 @@
-"""Whether a call has been made before, and whether the task allows it.
+"""Whether a call has been made before: the same call again finds the job that it has placed.
 
-Owns the job that the same call has placed: attached to while it lives, owed
-once it has ended; and the order in which a call is refused. Reads only, so that
-`--dry-run` asks here too; the steps that follow are `placement`'s.
+Owns which job that is: attached to while it lives, owed once it has ended. Reads only, so that
+`--dry-run` asks here too.
 """
 
 from contextlib import suppress
 
 from msgspec.structs import replace
 
-from sow.calls.admission import (
-    NothingAsked,
-    admit_answer,
-    admit_resume,
-    admit_spawn,
-    refuse_unmet,
-)
-from sow.calls.ancestry import refuse_ancestors
+from sow.calls.admission import NothingAsked, admit
 from sow.calls.caller import Caller
-from sow.calls.clone_choice import notes_on_tree, with_clone
-from sow.calls.plan_gate import refusal
-from sow.calls.readiness import refuse_impossible
-from sow.calls.report import has_reported
-from sow.calls.request import Placed, Request, Resolved
-from sow.calls.resolution import is_same_call, resolve
-from sow.calls.unrecorded_agents import refuse_strays
+from sow.calls.request import Placed, Resolved
 from sow.clock import clock_time
-from sow.config.configuration import Configuration
 from sow.errors import SowError, StateError
 from sow.ids import TaskId
 from sow.jobs import jobs, waiters
@@ -35,9 +20,16 @@ from sow.reports.wait_commands import wait_for_job
 from sow.reports.wording import has_a_job, subject_of
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
-from sow.schema.task import Task, TaskStatus
-from sow.state.plan_wait import has_not_begun
-from sow.state.tasks import read_task
+from sow.schema.task import TaskStatus
+from sow.state.transitions import NO_REPORTS
+
+
+def has_reported(job: Job, status: TaskStatus) -> bool:
+    """Whether `status`, in which the task of a live job stands, is what its agent has left.
+
+    Such a job is over in all but name: its agent's program is only ending.
+    """
+    return kind_of(job).reports_status and status not in NO_REPORTS
 
 
 class TaskHasJob(StateError):
@@ -72,30 +64,6 @@ class OutcomeIsOwed(StateError):
             hint=f"`{wait_for_job(job)}` prints it.{anew}",
         )
         self.job_id = job.id
-
-
-def find_or_admit(
-    caller: Caller, database: Database | None, config: Configuration, request: Request
-) -> Placed | Resolved:
-    """Return the job that the same call placed before; else the request, looked up and admitted.
-
-    `database` is None where there is no queue yet. Raises StateError,
-    ExecutorError, UsageError where the call is refused.
-    """
-    resolved = resolve(caller, config, request)
-    if database is not None:
-        refuse_ancestors(caller, database, resolved)
-        found = find_same(caller, database, resolved)
-        if found is not None:
-            return found
-    refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
-    admit(caller, resolved, resolved.task)
-    if request.when_ready:
-        refuse_impossible(caller.workspace, resolved.task)
-    resolved.executor.validate_availability(caller.path_variable)
-    apart = with_clone(caller, database, config, resolved)
-    notes = () if apart else notes_on_tree(config, resolved)
-    return replace(resolved, clone=apart, notes=(*resolved.notes, *notes))
 
 
 def find_same(caller: Caller, database: Database, resolved: Resolved) -> Placed | None:
@@ -147,23 +115,13 @@ def refuse_other_job(database: Database, resolved: Resolved) -> None:
         raise TaskHasJob(live, resolved.task.status)
 
 
-def admit(caller: Caller, resolved: Resolved, task: Task) -> None:
-    """Refuse what the status table does not allow; asked again under the task's lock."""
+def is_same_call(job: Job, resolved: Resolved) -> bool:
+    """Whether a job was placed by the same call: verb, task, agent, executor and prompt."""
     request = resolved.request
-    if resolved.waits_for_plan and not request.before_approval and has_not_begun(task):
-        raise refusal(caller.workspace, [task.id])
-    if request.answers:
-        admit_answer(task, resolved.executor)
-        return
-    if request.continues_session:
-        admit_resume(task, resolved.executor)
-        return
-    admit_spawn(
-        task,
-        resolved.agent,
-        resolved.executor,
-        fresh=request.fresh,
-        reassign=request.reassign,
+    return (
+        job.verb is request.verb
+        and job.agent == resolved.agent
+        and job.executor_name == resolved.executor.name
+        and job.prompt == request.prompt
+        and job.fresh == request.fresh
     )
-    if not (request.ignore_deps or request.when_ready):
-        refuse_unmet(task, [read_task(caller.workspace, other) for other in task.depends_on])
