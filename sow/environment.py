@@ -9,7 +9,7 @@ sees what a program around the caller (git, make, npm) has set for its own child
 import sys
 from collections.abc import Mapping
 
-from sow import own_variables
+from sow import env_vars
 from sow.surrounding_programs import users_environment
 
 
@@ -25,15 +25,15 @@ def own_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return `environ` for a process of ours: PYTHONPATH put aside."""
     result = dict(environ)
     if "PYTHONPATH" in result:
-        result[own_variables.CALLER_PYTHONPATH] = result.pop("PYTHONPATH")
+        result[env_vars.CALLER_PYTHONPATH] = result.pop("PYTHONPATH")
     return result
 
 
 def caller_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return `environ` as the caller had it: its own PYTHONPATH again."""
     result = dict(environ)
-    if own_variables.CALLER_PYTHONPATH in result:
-        result["PYTHONPATH"] = result.pop(own_variables.CALLER_PYTHONPATH)
+    if env_vars.CALLER_PYTHONPATH in result:
+        result["PYTHONPATH"] = result.pop(env_vars.CALLER_PYTHONPATH)
     return result
 
 
@@ -49,7 +49,7 @@ def worker_environment(environ: Mapping[str, str]) -> dict[str, str]:
         name: value
         for name, value in own_environment(users_environment(environ)).items()
         if name not in markers
-        and (not name.startswith(own_variables.PREFIX) or name == own_variables.CALLER_PYTHONPATH)
+        and (not name.startswith(env_vars.PREFIX) or name == env_vars.CALLER_PYTHONPATH)
     }
 
 
@@ -62,10 +62,10 @@ def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
     result = {
         name: value
         for name, value in users_environment(environ).items()
-        if name not in markers and not name.startswith(own_variables.PREFIX)
+        if name not in markers and not name.startswith(env_vars.PREFIX)
     }
-    if own_variables.CALLER_PYTHONPATH in environ:
-        result["PYTHONPATH"] = environ[own_variables.CALLER_PYTHONPATH]
+    if env_vars.CALLER_PYTHONPATH in environ:
+        result["PYTHONPATH"] = environ[env_vars.CALLER_PYTHONPATH]
     return result
 
 

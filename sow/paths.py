@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from sow import own_variables
+from sow import env_vars
 from sow.clone_mark import workspace_of_clone
 from sow.errors import StateError
 from sow.ids import AttemptId, JobId, PhaseName, TaskId, WorkerId
@@ -243,7 +243,7 @@ def find_workspace(cwd: Path, environ: Mapping[str, str]) -> Workspace:
 
     Raises StateError when there is none, and for a clone that was copied or moved.
     """
-    named = environ.get(own_variables.ROOT)
+    named = environ.get(env_vars.ROOT)
     if named:
         root = Path(os.path.abspath(cwd / named))  # noqa: PTH100 - a link in the path is kept
         if not (root / SOW_FOLDER).is_dir():
@@ -270,7 +270,7 @@ def user_config_path(environ: Mapping[str, str]) -> Path:
     `SOW_CONFIG` overrides. Linux and macOS: `$XDG_CONFIG_HOME/sow/config.yaml`,
     else `~/.config/sow/config.yaml`. Windows: `%APPDATA%/sow/config.yaml`.
     """
-    named = environ.get(own_variables.CONFIG)
+    named = environ.get(env_vars.CONFIG)
     if named:
         # pathlib raises where there is no such user; this leaves the word as it is
         return Path(os.path.abspath(os.path.expanduser(named)))  # noqa: PTH100, PTH111

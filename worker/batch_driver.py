@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from sow import own_variables
+from sow import env_vars
 from sow.batches.gathering import Seen
 from sow.calls.batch_actions import Work
 from sow.calls.batch_turn import pause, settle, take_turn
@@ -110,8 +110,8 @@ class BatchDriver:
         """Return where the batch's actions are done: with the PATH of whoever made it."""
         context = self._context
         environ = worker_environment(context.environ) | {"PATH": batch.path_variable}
-        if own_variables.CONFIG in context.environ:
-            environ[own_variables.CONFIG] = context.environ[own_variables.CONFIG]
+        if env_vars.CONFIG in context.environ:
+            environ[env_vars.CONFIG] = context.environ[env_vars.CONFIG]
         caller = Caller(context.workspace, environ, context.workspace.root, context.clock)
         work = Work(caller, context.database, context.configuration, batch)
         try:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from sow import own_variables
+from sow import env_vars
 from sow.ids import JobId
 from sow.paths import Workspace
 from sow.processes import facts
@@ -40,8 +40,8 @@ def release_alive_lock(environ: Mapping[str, str]) -> None:
 
 def _alive_lock(environ: Mapping[str, str]) -> os.stat_result | None:
     try:
-        job, number, _ = environ[own_variables.ATTEMPT_ID].split(".")
-        attempt = Workspace(Path(environ[own_variables.ROOT])).attempt(JobId(int(job)), int(number))
+        job, number, _ = environ[env_vars.ATTEMPT_ID].split(".")
+        attempt = Workspace(Path(environ[env_vars.ROOT])).attempt(JobId(int(job)), int(number))
         return attempt.alive_lock.stat()
     except (KeyError, ValueError, OSError):
         return None

@@ -15,7 +15,7 @@ from types import FrameType
 
 from huey.consumer import Consumer
 
-from sow import own_variables
+from sow import env_vars
 from sow.agents.roles import AGENTS
 from sow.config.load import load_named
 from sow.environment import own_environment, own_process
@@ -289,6 +289,6 @@ def _look_once_more(workspace: Workspace, options: WorkerOptions, process: Worke
     if workers.has_work(database, project) and not workers.staff(database, workspace):
         os.chdir(workspace.root)
         argv = own_process("sow", "worker", "--background")
-        if own_variables.CONFIG in process.context.environ:
-            argv += ["--config", process.context.environ[own_variables.CONFIG]]
+        if env_vars.CONFIG in process.context.environ:
+            argv += ["--config", process.context.environ[env_vars.CONFIG]]
         os.execve(argv[0], argv, own_environment(process.context.environ))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from sow import own_variables
+from sow import env_vars
 from sow.environment import agent_environment
 from sow.errors import SowError
 from sow.processes import facts
@@ -28,7 +28,7 @@ class Standby:
     def __init__(self, environ: Mapping[str, str], *, open_files: int | None = None) -> None:
         """`open_files` is the soft limit that agents get where the worker's own was raised."""
         self._open_files = open_files
-        self._environ = {**agent_environment(environ), own_variables.ATTEMPT_ID: NO_ATTEMPT}
+        self._environ = {**agent_environment(environ), env_vars.ATTEMPT_ID: NO_ATTEMPT}
         self._process: subprocess.Popen[bytes] | None = None
 
     def prepare(self) -> ProcessIdentity:

@@ -10,7 +10,7 @@ own `sow` calls started are left alone (`own_processes`).
 import os
 import signal
 
-from sow import own_variables
+from sow import env_vars
 from sow.jobs.attempt_evidence import is_locked
 from sow.processes import facts
 from sow.processes.facts import Life
@@ -31,7 +31,7 @@ def pids_of(running: Running) -> list[int]:
 
 def is_carried(running: Running) -> bool:
     """Whether any process of an attempt carries its id, as its agent does. Remembers nothing."""
-    carriers = facts.carriers(own_variables.ATTEMPT_ID, running.attempt.id)
+    carriers = facts.carriers(env_vars.ATTEMPT_ID, running.attempt.id)
     if not carriers:
         return False
     return bool(left_of(facts.tree(), list(carriers), str(running.paths.folder)).targets)
@@ -64,7 +64,7 @@ def _left_of(running: Running) -> Left:
     """
     tree = facts.tree()
     roots = {
-        *facts.carriers(own_variables.ATTEMPT_ID, running.attempt.id),
+        *facts.carriers(env_vars.ATTEMPT_ID, running.attempt.id),
         *tree.still_running(running.left_behind),
         *_fenced(running),
     }

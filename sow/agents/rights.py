@@ -16,7 +16,7 @@ nothing, for `sow agent log` and `sow task set` pass through here; who asks is
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sow import own_variables
+from sow import env_vars
 from sow.commands import CALLABLE, Right
 from sow.errors import StateError
 
@@ -139,13 +139,13 @@ def may_run(agent: CallingAgent, words: tuple[str, ...]) -> bool:
 
 def calling_agent(environ: Mapping[str, str]) -> CallingAgent | None:
     """Return the agent that calls; None for a person, and where sow's root is not its own."""
-    if not environ.get(own_variables.JOB_ID, "").isdecimal() or not environ.get(own_variables.ROOT):
+    if not environ.get(env_vars.JOB_ID, "").isdecimal() or not environ.get(env_vars.ROOT):
         return None
     return CallingAgent(
-        environ.get(own_variables.TASK_ID, ""),
-        environ.get(own_variables.AGENT, ""),
-        reviews=bool(environ.get(own_variables.REVIEW)),
-        of_whole=environ.get(own_variables.REVIEW) == own_variables.REVIEWS_WHOLE,
+        environ.get(env_vars.TASK_ID, ""),
+        environ.get(env_vars.AGENT, ""),
+        reviews=bool(environ.get(env_vars.REVIEW)),
+        of_whole=environ.get(env_vars.REVIEW) == env_vars.REVIEWS_WHOLE,
     )
 
 
@@ -166,7 +166,7 @@ def refuse_without_right(
         return
     if agent.orchestrates:
         return
-    if agent.role == own_variables.STEP_ROLE:
+    if agent.role == env_vars.STEP_ROLE:
         raise NotForThisAgent(command, agent)
     if right is Right.OWN_TASK:
         for other in _tasks_named(parameters):

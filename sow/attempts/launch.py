@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from sow import own_variables
+from sow import env_vars
 from sow.agents.rights import commands_denied, commands_for
 from sow.attempts.plan import Plan
 from sow.attempts.references import readable_references, unwritable_links
@@ -125,20 +125,20 @@ def environment_of(
 
     The worker's own (`environ`), the executor's `env` from the user's file,
     the caller's PATH, what the CLI needs, and who the agent is. `review` is set where
-    its run ends with a verdict (`own_variables.REVIEW`).
+    its run ends with a verdict (`env_vars.REVIEW`).
     """
     return {
         **agent_environment(environ),
         **executor_variables(job, environ),
         "PATH": path_with_sow(job.path_variable),
         **launch.env,
-        own_variables.ROOT: str(workspace.root),
-        own_variables.TASK_ID: job.task_id,
-        own_variables.JOB_ID: str(job.id),
-        own_variables.ATTEMPT_ID: attempt_id,
-        own_variables.AGENT: job.agent,
-        own_variables.EXECUTOR: job.agents_executor.name,
-        **({own_variables.REVIEW: review} if review else {}),
+        env_vars.ROOT: str(workspace.root),
+        env_vars.TASK_ID: job.task_id,
+        env_vars.JOB_ID: str(job.id),
+        env_vars.ATTEMPT_ID: attempt_id,
+        env_vars.AGENT: job.agent,
+        env_vars.EXECUTOR: job.agents_executor.name,
+        **({env_vars.REVIEW: review} if review else {}),
     }
 
 

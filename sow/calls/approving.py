@@ -5,7 +5,7 @@ says `approve: agents`, whoever orchestrates. It is against haste, and no wall
 against malice.
 """
 
-from sow import own_variables
+from sow import env_vars
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.errors import StateError
@@ -72,7 +72,7 @@ def is_reviewer_of_whole(caller: Caller) -> bool:
     from sow.errors import SowError
     from sow.state.tasks import read_task
 
-    task_id = caller.environ.get(own_variables.TASK_ID, "")
+    task_id = caller.environ.get(env_vars.TASK_ID, "")
     try:
         return bool(task_id) and is_review_of_whole(read_task(caller.workspace, task_id))
     except SowError:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct, field, structs
 
-from sow import own_variables
+from sow import env_vars
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.config.environment import references
@@ -143,7 +143,7 @@ def start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> None:
 def _start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> None:
     import subprocess  # most calls find a worker
 
-    named = caller.environ.get(own_variables.CONFIG)
+    named = caller.environ.get(env_vars.CONFIG)
     where = ["--config", str(user_config_path(caller.environ))] if named else []
     alive, held = os.pipe()
     subprocess.run(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from sow import own_variables
+from sow import env_vars
 from sow.agents.roles import AGENTS
 from sow.clock import utc_now
 from sow.config.configuration import Configuration
@@ -37,8 +37,8 @@ class Caller(Struct, frozen=True):
     @property
     def job_id(self) -> JobId | None:
         """The running job whose agent this caller is, if it is one of this workspace."""
-        text = self.environ.get(own_variables.JOB_ID, "")
-        same_root = self.environ.get(own_variables.ROOT) == str(self.workspace.root)
+        text = self.environ.get(env_vars.JOB_ID, "")
+        same_root = self.environ.get(env_vars.ROOT) == str(self.workspace.root)
         return JobId(int(text)) if text.isdecimal() and same_root else None
 
     @property

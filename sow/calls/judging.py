@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 
 from msgspec import UNSET
 
-from sow import own_variables
+from sow import env_vars
 from sow.calls.caller import Caller
 from sow.calls.live_jobs import TaskIsRunning, find_live_job
 from sow.clones.judged import judged_change, judged_commit
@@ -47,7 +47,7 @@ def judgement_of(caller: Caller, task_id: TaskId, summary: str) -> Judgement:
     """
     refuse_author(caller, task_id)
     _refuse_before_end(caller, task_id)
-    role = caller.environ.get(own_variables.AGENT, "") if caller.job_id is not None else ""
+    role = caller.environ.get(env_vars.AGENT, "") if caller.job_id is not None else ""
     task = read_task(caller.workspace, task_id)
     commit = _commit(caller, task, _calling_job(caller))
     return Judgement(
@@ -93,7 +93,7 @@ def refuse_author(caller: Caller, task_id: TaskId, deed: str = "judge") -> None:
         return
     job = _calling_job(caller)
     if job is None:
-        is_author = caller.environ.get(own_variables.TASK_ID) == task_id
+        is_author = caller.environ.get(env_vars.TASK_ID) == task_id
     else:
         is_author = job.task_id == task_id and kind_of(job).makes_work
     if is_author:

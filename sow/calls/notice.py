@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from sow import own_variables
+from sow import env_vars
 from sow.config.notify import NotifyCommand
 from sow.environment import agent_environment, own_environment, own_process
 from sow.paths import Workspace
@@ -82,11 +82,11 @@ def _home() -> Path:
 def _environment(
     environ: Mapping[str, str], notification: Notification, name: str
 ) -> dict[str, str]:
-    kept = {key: environ[key] for key in (own_variables.CONFIG,) if environ.get(key)}
+    kept = {key: environ[key] for key in (env_vars.CONFIG,) if environ.get(key)}
     return {
         **own_environment(agent_environment(environ)),
         **kept,
-        own_variables.ATTEMPT_ID: name,
-        own_variables.EVENT: notification.event.value,
-        own_variables.MESSAGE: notification.message,
+        env_vars.ATTEMPT_ID: name,
+        env_vars.EVENT: notification.event.value,
+        env_vars.MESSAGE: notification.message,
     }

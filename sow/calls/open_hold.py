@@ -5,7 +5,7 @@ it, so that nobody else spawns, resumes or ends the task. It is over when its
 CLI ends, not when the process that started it dies: nothing of the session may run.
 """
 
-from sow import own_variables
+from sow import env_vars
 from sow.jobs import attempt_evidence, jobs, waiters
 from sow.jobs.database import Database
 from sow.jobs.job_author import author_of_job
@@ -30,7 +30,7 @@ def is_deserted(workspace: Workspace, database: Database, job: Job) -> bool:
     if facts.life_of(job.caller, workspace.run) is not Life.DEAD or attempt is None:
         return False
     is_locked = attempt_evidence.is_locked(workspace.attempt(job.id, attempt.number))
-    return not is_locked and not facts.carriers(own_variables.ATTEMPT_ID, attempt.id)
+    return not is_locked and not facts.carriers(env_vars.ATTEMPT_ID, attempt.id)
 
 
 def release(

@@ -9,7 +9,7 @@ from collections.abc import MutableMapping
 from contextlib import closing
 from pathlib import Path
 
-from sow import own_variables
+from sow import env_vars
 from sow.agents.rights import CallingAgent, calling_agent
 from sow.errors import SowError
 from sow.ids import JobId
@@ -28,20 +28,20 @@ def by_record(agent: CallingAgent, environ: MutableMapping[str, str]) -> Calling
     The variables are put right, so that what the call writes names the same. What the
     repository's own command lines run in an agent's job is not that agent's.
     """
-    job = _recorded(environ) if agent.role != own_variables.STEP_ROLE else None
+    job = _recorded(environ) if agent.role != env_vars.STEP_ROLE else None
     if job is None:
         return agent
     kind = kind_of(job)
-    role = job.agent if kind.is_agents else own_variables.STEP_ROLE
+    role = job.agent if kind.is_agents else env_vars.STEP_ROLE
     # A review of the whole is a task like others; its agent is held to be what it says.
     of_whole = agent.of_whole and job.phase == WHOLE_PHASE
     reviews = kind.judges or of_whole
     found = CallingAgent(job.task_id or agent.task_id, role, reviews=reviews, of_whole=of_whole)
     if found != agent:
-        environ[own_variables.AGENT] = found.role
-        environ[own_variables.TASK_ID] = found.task_id
-        whole = own_variables.REVIEWS_WHOLE if found.of_whole else "1"
-        environ[own_variables.REVIEW] = whole if found.reviews else ""
+        environ[env_vars.AGENT] = found.role
+        environ[env_vars.TASK_ID] = found.task_id
+        whole = env_vars.REVIEWS_WHOLE if found.of_whole else "1"
+        environ[env_vars.REVIEW] = whole if found.reviews else ""
     return found
 
 
@@ -53,11 +53,11 @@ def agent_by_record(environ: MutableMapping[str, str]) -> CallingAgent | None:
 
 def _recorded(environ: MutableMapping[str, str]) -> Job | None:
     """Return the job whose agent calls; None where it is on no record that can be read."""
-    number = environ[own_variables.JOB_ID]
+    number = environ[env_vars.JOB_ID]
     if len(number) > LONGEST_NUMBER:
         return None
     try:
-        database = open_existing_queue(Workspace(Path(environ[own_variables.ROOT])))
+        database = open_existing_queue(Workspace(Path(environ[env_vars.ROOT])))
         if database is None:
             return None
         with closing(database):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from sow import own_variables
+from sow import env_vars
 from sow.attempts.launch import commands_of_role, path_with_sow
 from sow.calls.approving import ORCHESTRATOR
 from sow.calls.caller import Caller
@@ -97,7 +97,7 @@ def _environment(
     own = {
         name: value
         for name, value in caller.environ.items()
-        if name.startswith(own_variables.PREFIX) and name not in own_variables.OF_AGENTS
+        if name.startswith(env_vars.PREFIX) and name not in env_vars.OF_AGENTS
     }
     variables = {}
     if configuration.exists:
@@ -108,5 +108,5 @@ def _environment(
         **variables,
         "PATH": path_with_sow(caller.path_variable),
         **launch.env,
-        own_variables.AGENT: ORCHESTRATOR,
+        env_vars.AGENT: ORCHESTRATOR,
     }

@@ -10,7 +10,7 @@ import os
 from contextlib import closing, suppress
 from pathlib import Path
 
-from sow import own_variables
+from sow import env_vars
 from sow.errors import QueueError, SowError
 from sow.ids import ProjectId
 from sow.jobs import jobs
@@ -56,8 +56,8 @@ def among_processes(root: Path) -> str:
     This very process is no sign of one: what an agent calls is not all that runs of it.
     """
     for spelling in dict.fromkeys((str(root), os.path.realpath(root))):
-        for pid in facts.carriers(own_variables.ROOT, spelling):
-            attempt = (facts.variables(pid) or {}).get(own_variables.ATTEMPT_ID, "")
+        for pid in facts.carriers(env_vars.ROOT, spelling):
+            attempt = (facts.variables(pid) or {}).get(env_vars.ATTEMPT_ID, "")
             job = attempt.partition(".")[0]
             if job and pid != os.getpid():
                 return f"job {job}"

@@ -9,7 +9,7 @@ import os
 
 import msgspec
 
-from sow import own_variables
+from sow import env_vars
 from sow.errors import StateError
 from sow.ids import TaskId
 from sow.jobs import jobs
@@ -69,12 +69,12 @@ def find_strays(
     are not seen.
     """
     carriers: dict[str, list[int]] = {}
-    for pid in facts.carriers(own_variables.TASK_ID, task_id):
+    for pid in facts.carriers(env_vars.TASK_ID, task_id):
         variables = facts.variables(pid) or {}
-        if variables.get(own_variables.ATTEMPT_ID) and _is_here(
-            variables.get(own_variables.ROOT, ""), workspace
+        if variables.get(env_vars.ATTEMPT_ID) and _is_here(
+            variables.get(env_vars.ROOT, ""), workspace
         ):
-            carriers.setdefault(variables[own_variables.ATTEMPT_ID], []).append(pid)
+            carriers.setdefault(variables[env_vars.ATTEMPT_ID], []).append(pid)
     known = jobs.attempts_on_record(database, list(carriers)) if carriers and database else set()
     return tuple(Stray(name, _topmost(carriers[name])) for name in sorted(set(carriers) - known))
 

@@ -5,7 +5,7 @@ import time
 
 import click
 
-from sow import own_variables
+from sow import env_vars
 from sow.cli import completing
 from sow.cli.arguments import about_tasks, here
 from sow.cli.output import echo_json, json_option
@@ -26,12 +26,12 @@ DEFAULT_AGENT = "orchestrator"
     "--task",
     "--id",
     "task",
-    help=f"Default: {own_variables.TASK_ID}, else the project's log.",
+    help=f"Default: {env_vars.TASK_ID}, else the project's log.",
     shell_complete=completing.tasks,
 )
 @click.option(
     "--agent",
-    help=f"Who did it. Default: {own_variables.AGENT}, else {DEFAULT_AGENT}.",
+    help=f"Who did it. Default: {env_vars.AGENT}, else {DEFAULT_AGENT}.",
     shell_complete=completing.roles,
 )
 @click.option("--result", default="", help="How it ended: success, failure, or another word.")
@@ -58,7 +58,7 @@ def log(
     if not text.strip():
         raise UsageError("there is nothing to log", hint='For example: sow agent log "Added it"')
     workspace = here()
-    task_id = task or os.environ.get(own_variables.TASK_ID)
+    task_id = task or os.environ.get(env_vars.TASK_ID)
     about_tasks(*([task_id] if task_id else []))
     if not task_id and not has_project(workspace):
         raise NoProject(workspace.project)

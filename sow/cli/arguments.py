@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sow import own_variables
+from sow import env_vars
 from sow.errors import StateError, UsageError
 from sow.ids import TaskId, parse_task_id
 from sow.paths import Workspace
@@ -49,10 +49,10 @@ def named_task(argument: str | None, option: str | None, environ: Mapping[str, s
         raise UsageError(
             f"two tasks are named: {argument} and {option}", hint="Name it once, either way."
         )
-    task_id = argument or option or environ.get(own_variables.TASK_ID)
+    task_id = argument or option or environ.get(env_vars.TASK_ID)
     if not task_id:
         raise UsageError(
-            "no task is named", hint=f"Give its id, such as 010, or set {own_variables.TASK_ID}."
+            "no task is named", hint=f"Give its id, such as 010, or set {env_vars.TASK_ID}."
         )
     about_tasks(task_id)
     return task_id

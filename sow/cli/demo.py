@@ -18,7 +18,7 @@ from typing import TextIO
 
 import click
 
-from sow import own_variables
+from sow import env_vars
 from sow.cli.output import json_option
 from sow.environment import own_environment, own_process
 from sow.errors import SowError, UsageError
@@ -132,9 +132,9 @@ def _environment(folder: Path) -> dict[str, str]:
     kept = {
         name: value
         for name, value in own_environment(os.environ).items()
-        if name == own_variables.CALLER_PYTHONPATH or not name.startswith(own_variables.PREFIX)
+        if name == env_vars.CALLER_PYTHONPATH or not name.startswith(env_vars.PREFIX)
     }
-    return {**kept, own_variables.CONFIG: str(config), own_variables.WAIT: "5m"}
+    return {**kept, env_vars.CONFIG: str(config), env_vars.WAIT: "5m"}
 
 
 def _run(

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sow import own_variables
+from sow import env_vars
 from sow.environment import own_environment, own_process
 
 GREETING = Path("greeting.txt")
@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
     heard = memory.read_text() if memory.exists() else ""
     memory.write_text(heard + prompt)
     print(f"I have heard {len(heard) + len(prompt)} characters in this session.", flush=True)
-    act = ACTS[os.environ[own_variables.TASK_ID], verb]
+    act = ACTS[os.environ[env_vars.TASK_ID], verb]
     act()
     return 0
 
@@ -56,7 +56,7 @@ def translate() -> None:
 def review() -> None:
     """Judge the first task."""
     feedback = Path(
-        os.environ[own_variables.ROOT], ".sow/project/phases/implementation/tasks/010/feedback"
+        os.environ[env_vars.ROOT], ".sow/project/phases/implementation/tasks/010/feedback"
     )
     (feedback / "001.md").write_text("The greeting greets nobody by name.\n")
     _report("Reviewed greeting.txt: it should greet by name", "needs_review")

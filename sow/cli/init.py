@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sow import own_variables
+from sow import env_vars
 from sow.cli.arguments import working_folder
 from sow.cli.output import echo_json, json_option
 from sow.clone_mark import workspace_of_clone
@@ -69,7 +69,7 @@ def _root(cwd: Path, environ: Mapping[str, str]) -> Path:
     SOW_ROOT if set; in the clone of a task, that task's workspace; a
     repository's own root; the workspace that `cwd` is in; else `cwd`.
     """
-    named = environ.get(own_variables.ROOT)
+    named = environ.get(env_vars.ROOT)
     if named:
         return Path(os.path.abspath(cwd / named))  # noqa: PTH100 - a link in the path is kept
     owner = workspace_of_clone(str(cwd))

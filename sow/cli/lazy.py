@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from sow import own_variables
+from sow import env_vars
 from sow.commands import COMMANDS, rows_in
 from sow.errors import UsageError
 
@@ -55,7 +55,7 @@ class LazyGroup(click.Group):
         if named and self.get_command(ctx, args[0]) is None:
             self._refuse(ctx, args[0])
         name, command, rest = super().resolve_command(ctx, args)
-        if command is not None and own_variables.JOB_ID in os.environ and not ctx.resilient_parsing:
+        if command is not None and env_vars.JOB_ID in os.environ and not ctx.resilient_parsing:
             from sow.cli.guarding import guarded
 
             command = guarded(command, tuple(self._words_of(name or "").split()))

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from sow import own_variables
+from sow import env_vars
 from sow.agents.rights import calling_agent
 from sow.errors import StateError
 from sow.paths import find_workspace
@@ -26,9 +26,9 @@ def environment_of_caller(environ: Mapping[str, str], folder: Path) -> Mapping[s
         return environ
     for pid in facts.ancestors(os.getpid()):
         above = facts.variables(pid) or {}
-        if own_variables.ATTEMPT_ID in above and calling_agent(above) is not None:
-            own = {name: above[name] for name in own_variables.OF_AGENTS if name in above}
-            elsewhere = _is_elsewhere(Path(own[own_variables.ROOT]), environ, folder)
+        if env_vars.ATTEMPT_ID in above and calling_agent(above) is not None:
+            own = {name: above[name] for name in env_vars.OF_AGENTS if name in above}
+            elsewhere = _is_elsewhere(Path(own[env_vars.ROOT]), environ, folder)
             return environ if elsewhere else {**environ, **own}
     return environ
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from sow import own_variables
+from sow import env_vars
 from sow.cli.arguments import working_folder
 from sow.cli.output import echo_json, json_option
 from sow.errors import StateError, UsageError
@@ -46,7 +46,7 @@ def news(session: str, hook: bool, as_json: bool) -> None:
 
 
 def _is_silent(session: str) -> bool:
-    return bool(os.environ.get(own_variables.JOB_ID)) or not session
+    return bool(os.environ.get(env_vars.JOB_ID)) or not session
 
 
 def _look(session: str, *, begins: bool, hook: bool) -> tuple[list[str], str | None]:

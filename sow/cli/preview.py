@@ -12,7 +12,7 @@ import click
 import msgspec
 from msgspec import UNSET
 
-from sow import own_variables
+from sow import env_vars
 from sow.attempts.clone_brief import brief_of_clone
 from sow.attempts.launch import environment_of, folder_of, launch_of, location_for, task_folder
 from sow.attempts.plan import plan_attempt
@@ -95,7 +95,7 @@ def _preview(
         workspace=caller.workspace,
         clone=brief_of_clone(place, config.clones) if place is not None else None,
     )
-    verdict_variable = [own_variables.REVIEW] if task.judges_whole else []
+    verdict_variable = [env_vars.REVIEW] if task.judges_whole else []
     prompt_file = caller.workspace.jobs / "<job>" / "1" / "prompt.md"
     launch = launch_of(
         caller.workspace,

@@ -3,7 +3,7 @@
 import click
 from msgspec import UNSET
 
-from sow import own_variables
+from sow import env_vars
 from sow.calls.approving import is_reviewer_of_whole, judge_of_whole
 from sow.calls.caller import Caller
 from sow.calls.project_review import refuse_changed, refuse_unjudged
@@ -61,7 +61,7 @@ def _work(caller: Caller, by: Author) -> str:
     """
     work = work_of(caller.workspace.root)
     if caller.job_id is not None and is_reviewer_of_whole(caller):
-        task = read_task(caller.workspace, caller.environ[own_variables.TASK_ID])
+        task = read_task(caller.workspace, caller.environ[env_vars.TASK_ID])
         refuse_changed(caller.workspace, task, work, by, now=caller.now())
     return work
 
@@ -73,7 +73,7 @@ def _complete_own_task(caller: Caller, by: Author) -> None:
     now = caller.now()
     change_task(
         caller.workspace,
-        caller.environ[own_variables.TASK_ID],
+        caller.environ[env_vars.TASK_ID],
         lambda task: enter(task, TaskStatus.COMPLETED, now=now, keep_session=True),
         now=now,
         by=by,

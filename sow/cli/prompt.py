@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sow import own_variables
+from sow import env_vars
 from sow.cli import completing
 from sow.cli.output import echo_json, echo_json_lines, json_option
 from sow.errors import ExitCode, SowError, StateError, UsageError
@@ -119,7 +119,7 @@ def _facts() -> "Facts":
 
 def _go_by_record() -> None:
     """Put the variables right of an agent whose job is on record: what it is told goes by that."""
-    if own_variables.JOB_ID in os.environ:
+    if env_vars.JOB_ID in os.environ:
         from sow.calls.recorded_agent import agent_by_record  # of agents alone
 
         agent_by_record(os.environ)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from sow import own_variables
+from sow import env_vars
 from sow.agents.rights import REVIEWING
 from sow.calls.caller import Caller
 from sow.errors import StateError
@@ -52,15 +52,15 @@ def names_for(workspace: Workspace | None, environ: Mapping[str, str]) -> tuple[
     role = _role(environ)
     if not role:
         return _for_whoever_leads(workspace)
-    if not environ.get(own_variables.TASK_ID):
-        if role == ORCHESTRATOR and not environ.get(own_variables.JOB_ID):
+    if not environ.get(env_vars.TASK_ID):
+        if role == ORCHESTRATOR and not environ.get(env_vars.JOB_ID):
             return _for_whoever_leads(workspace)  # a session on a terminal (`sow start`)
         raise StateError(
             f"SOW_TASK_ID is not set, and the {role} that calls has no task without it",
             hint=f"`sow prompt guidance/{role}/base` prints the role's guidance.",
         )
-    if review := environ.get(own_variables.REVIEW):
-        of_whole = review == own_variables.REVIEWS_WHOLE
+    if review := environ.get(env_vars.REVIEW):
+        of_whole = review == env_vars.REVIEWS_WHOLE
         judge = role if role in REVIEWING else REVIEWER  # another role's tells how to make work
         greeting = "greeting/whole-review" if of_whole else "greeting/reviewer"
         return (greeting, f"guidance/{judge}/base")
@@ -78,7 +78,7 @@ def facts_for(caller: Caller | None, environ: Mapping[str, str]) -> Facts:
     from sow.attempts.prompt_facts import project_facts
 
     facts = {**project_facts(caller.workspace), "next": lambda: _next(caller)}
-    role, task_id = _role(environ), environ.get(own_variables.TASK_ID, "")
+    role, task_id = _role(environ), environ.get(env_vars.TASK_ID, "")
     if not role or not task_id:
         return facts
     return {**facts, **_task_facts(caller.workspace, role, task_id)}
@@ -86,8 +86,8 @@ def facts_for(caller: Caller | None, environ: Mapping[str, str]) -> Facts:
 
 def _role(environ: Mapping[str, str]) -> str:
     """Return the role of the agent that reads; nothing for a person, and in a step of ours."""
-    role = environ.get(own_variables.AGENT, "")
-    return "" if role == own_variables.STEP_ROLE else role
+    role = environ.get(env_vars.AGENT, "")
+    return "" if role == env_vars.STEP_ROLE else role
 
 
 def _for_whoever_leads(workspace: Workspace) -> tuple[str, ...]:
@@ -127,4 +127,4 @@ def _next(caller: Caller) -> str:
 
 def _is_agents(caller: Caller) -> bool:
     """Whether an agent's CLI reads it, which may have been started on a terminal."""
-    return bool(caller.environ.get(own_variables.AGENT))
+    return bool(caller.environ.get(env_vars.AGENT))

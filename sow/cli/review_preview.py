@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from sow import own_variables
+from sow import env_vars
 from sow.attempts.review import as_session, launch_review, plan_review
 from sow.attempts.review_brief import brief_of
 from sow.calls.caller import Caller
@@ -83,7 +83,7 @@ def _preview(caller: Caller, config: Configuration, admitted: AdmittedReview) ->
         "job": None,
         "argv": list(launch.argv),
         "cwd": str(launch.cwd),
-        "env_names": sorted({*variables_of(caller, job, launch), own_variables.REVIEW}),
+        "env_names": sorted({*variables_of(caller, job, launch), env_vars.REVIEW}),
         "prompt": launch.stdin,
     }
 

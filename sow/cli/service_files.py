@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sow import own_variables
+from sow import env_vars
 from sow.errors import StateError
 from sow.surrounding_programs import users_environment
 
-KEPT = ("PATH", own_variables.CONFIG, "XDG_CONFIG_HOME", "XDG_STATE_HOME")
+KEPT = ("PATH", env_vars.CONFIG, "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 """The variables that a worker and its agents need and that no service inherits."""
 
 UNIT = """\

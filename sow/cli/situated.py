@@ -7,7 +7,7 @@ one it is, its job's record says, as it does where a command is refused.
 import os
 from collections.abc import Sequence
 
-from sow import own_variables
+from sow import env_vars
 from sow.calls.caller import find_caller
 from sow.cli.arguments import working_folder
 from sow.cli.confirming import is_somebody_there
@@ -23,7 +23,7 @@ NO_FOLDER = "sow init"
 
 def look_here(*, closely: bool = False) -> Situation:
     """Return how things stand where this command is called, by `look`."""
-    if own_variables.JOB_ID in os.environ:
+    if env_vars.JOB_ID in os.environ:
         from sow.calls.recorded_agent import agent_by_record  # of agents alone
 
         agent_by_record(os.environ)
@@ -38,7 +38,7 @@ def look_here(*, closely: bool = False) -> Situation:
 
 def steps_here(now: Situation) -> Sequence[Step]:
     """Return what comes next for whoever calls."""
-    if own_variables.JOB_ID not in os.environ:
+    if env_vars.JOB_ID not in os.environ:
         return next_steps(now)
     from sow.agents.rights import calling_agent  # of agents alone
 
@@ -48,5 +48,5 @@ def steps_here(now: Situation) -> Sequence[Step]:
     from sow.situation.own_steps import own_steps  # likewise
 
     own = next((task for task in now.tasks if task.id == agent.task_id), None)
-    is_step = agent.role == own_variables.STEP_ROLE
+    is_step = agent.role == env_vars.STEP_ROLE
     return [] if own is None or is_step else own_steps(own, reviews=agent.reviews)

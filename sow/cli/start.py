@@ -7,7 +7,7 @@ from contextlib import closing, nullcontext
 import click
 from msgspec.structs import replace
 
-from sow import own_variables
+from sow import env_vars
 from sow.calls.approving import ORCHESTRATOR
 from sow.calls.caller import Caller
 from sow.calls.orchestrating import orchestrator_task, request_for
@@ -110,7 +110,7 @@ def _instructions(caller: Caller) -> str:
     """Return what `sow prompt` tells whoever leads, where the project stands."""
     here = caller if caller.workspace.sow.is_dir() else None
     team = caller.workspace.prompts
-    environ = {**caller.environ, own_variables.AGENT: ORCHESTRATOR}
+    environ = {**caller.environ, env_vars.AGENT: ORCHESTRATOR}
     if here is not None:
         here = replace(here, environ=environ)
     return composed_for(here, team if team.is_dir() else None, environ).text

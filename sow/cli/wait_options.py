@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 from msgspec import Struct
 
-from sow import own_variables
+from sow import env_vars
 from sow.calls.caller import Caller
 from sow.calls.shell_bound import shell_bound
 from sow.config.durations import parse_duration
@@ -60,7 +60,7 @@ def wait_option(function: F) -> F:
 
 def bound_of(options: WaitOptions, caller: Caller) -> float | None:
     """Return how long to wait in seconds: `--wait`, SOW_WAIT, else what the shell allows."""
-    bound = options.wait or caller.environ.get(own_variables.WAIT)
+    bound = options.wait or caller.environ.get(env_vars.WAIT)
     if not bound:
         return shell_bound(caller.environ)
     try:

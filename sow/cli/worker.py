@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sow import own_variables
+from sow import env_vars
 from sow.cli.arguments import here
 from sow.cli.lazy import LazyGroup
 from sow.cli.output import COUNT, json_option
@@ -51,7 +51,7 @@ def worker(
     workspace = here()
     environ = dict(os.environ)
     if config is not None:
-        environ[own_variables.CONFIG] = str(config.absolute())
+        environ[env_vars.CONFIG] = str(config.absolute())
     if background:
         _cut_loose(workspace)
     # The one line that starts the other package: `sow worker list` needs none of it.

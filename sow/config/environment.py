@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from sow import own_variables
+from sow import env_vars
 from sow.config.config_errors import InvalidConfiguration
 from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.source import Source, read_source
@@ -24,7 +24,7 @@ def env_fault(name: str, value: str) -> str:
     """Return what is wrong with one entry of `env`, without its value; nothing if it is right."""
     if not _NAME.fullmatch(name):
         return "not a name of a variable: letters, digits and _ only, and no digit first"
-    if name in own_variables.OF_AGENTS:
+    if name in env_vars.OF_AGENTS:
         return "sow itself sets this variable"
     if name == "PATH":
         return "the agent gets the PATH of whoever called sow; this one would have no effect"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import UNSET
 
-from sow import own_variables
+from sow import env_vars
 from sow.agent_clis.known import AGENT_CLIS
 from sow.config.batches import batch_origins, in_clones
 from sow.config.budgets import KEY as BUDGET
@@ -135,7 +135,7 @@ def load_named(
     configuration = load_configuration(
         path=path, repository_path=repository_path, environ=environ, roles=roles
     )
-    if environ.get(own_variables.CONFIG) and not configuration.exists:
+    if environ.get(env_vars.CONFIG) and not configuration.exists:
         raise NamedFileMissing(path)
     return configuration
 
@@ -206,7 +206,7 @@ def _bindings(
 
 def variable_for(role: str) -> str:
     """Return the environment variable that binds `role`: `SOW_AGENTS_SECURITY_REVIEWER`."""
-    return own_variables.AGENTS_PREFIX + role.upper().replace("-", "_")
+    return env_vars.AGENTS_PREFIX + role.upper().replace("-", "_")
 
 
 def _retry(section: RetrySection) -> tuple[bool, int, dict[Key, Origin]]:
@@ -254,5 +254,5 @@ def _idle_settings(executors: Mapping[str, ExecutorConfig]) -> Iterator[str]:
 def _idle_variables(roles: Sequence[str], environ: Mapping[str, str]) -> Iterator[str]:
     known = [variable_for(role) for role in roles]
     for variable in sorted(environ):
-        if variable.startswith(own_variables.AGENTS_PREFIX) and variable not in known:
+        if variable.startswith(env_vars.AGENTS_PREFIX) and variable not in known:
             yield f"{variable} names no agent; {nearest(variable, known)}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from sow import own_variables
+from sow import env_vars
 from sow.config.config_errors import InvalidConfiguration, NamedFileMissing
 from sow.config.configuration import Configuration
 from sow.config.defaults import BUILT_IN_EXECUTORS
@@ -44,7 +44,7 @@ def validate(
         exists = check_syntax(path)
     except InvalidConfiguration as error:
         return Validation((_fault("yaml", "YAML", error, path),), None)
-    if not exists and environ.get(own_variables.CONFIG):
+    if not exists and environ.get(env_vars.CONFIG):
         return Validation((_fault("yaml", "File", NamedFileMissing(path), path),), None)
     syntax = _passed("yaml", "YAML syntax valid") if exists else _absent(path)
     try:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from sow import own_variables
+from sow import env_vars
 from sow.config.configuration import Configuration
 from sow.config.environment import references
 from sow.environment import worker_environment
@@ -53,7 +53,7 @@ def difference(worker: Mapping[str, str], caller: Mapping[str, str]) -> Differen
 
 
 def _compared(environ: Mapping[str, str]) -> dict[str, str]:
-    names = {own_variables.CALLER_PYTHONPATH: "PYTHONPATH"}
+    names = {env_vars.CALLER_PYTHONPATH: "PYTHONPATH"}
     return {
         names.get(name, name): value
         for name, value in worker_environment(environ).items()

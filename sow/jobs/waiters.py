@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from sow import own_variables
+from sow import env_vars
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import doorbell, records
 from sow.jobs.database import Database
@@ -37,7 +37,7 @@ ESCROW_ID = re.compile(r"m\d{1,10}-[0-9a-f]{8}")
 
 def escrow_in(environ: Mapping[str, str]) -> str | None:
     """Return the id of the escrow into which this process's outcomes go, if they go into one."""
-    found = environ.get(own_variables.ESCROW, "")
+    found = environ.get(env_vars.ESCROW, "")
     return found if ESCROW_ID.fullmatch(found) else None
 
 

@@ -17,7 +17,7 @@ import anyio
 from anyio.abc import ByteReceiveStream, Process
 from msgspec import Struct
 
-from sow import own_variables
+from sow import env_vars
 from sow.environment import own_environment, own_process
 from sow.errors import QueueError, StateError, UsageError
 from sow.mcp_server.answers import Ended
@@ -164,7 +164,7 @@ class Calls:
     async def _start(self, line: Line, escrow: str | None) -> Process:
         if self._closed:
             raise anyio.ClosedResourceError
-        own = {own_variables.ESCROW: escrow} if escrow else {}
+        own = {env_vars.ESCROW: escrow} if escrow else {}
         try:
             with anyio.CancelScope(shield=True):  # else a process would be left that nobody knows
                 process = await anyio.open_process(

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from sow import own_variables
+from sow import env_vars
 from sow.processes.life import PORTABLE, Life
 from sow.schema.job import ProcessIdentity
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def _is_linux() -> bool:
-    return sys.platform == "linux" and os.environ.get(own_variables.PROCESSES) != "portable"
+    return sys.platform == "linux" and os.environ.get(env_vars.PROCESSES) != "portable"
 
 
 def _backend() -> ModuleType:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from msgspec import UNSET
 
-from sow import own_variables
+from sow import env_vars
 from sow.calls.caller import Caller
 from sow.calls.shell_bound import shell_bound
 from sow.config.configuration import Configuration
@@ -196,16 +196,16 @@ def _has_budgets(configuration: Configuration | None) -> bool:
 
 def _reader(caller: Caller, configuration: Configuration | None, *, is_at_terminal: bool) -> Reader:
     agents_may = configuration is not None and configuration.approve is ApproveRule.AGENTS
-    role = caller.environ.get(own_variables.AGENT, "")
+    role = caller.environ.get(env_vars.AGENT, "")
     if caller.job_id is not None:
         may_approve = agents_may and role == ORCHESTRATOR
     else:
         may_approve = agents_may or (is_at_terminal and role != ORCHESTRATOR)
-    is_bound = bool(caller.environ.get(own_variables.WAIT)) or shell_bound(caller.environ)
+    is_bound = bool(caller.environ.get(env_vars.WAIT)) or shell_bound(caller.environ)
     return Reader(
         is_at_terminal=is_at_terminal,
         job=caller.job_id,
-        task=caller.environ.get(own_variables.TASK_ID, "") if caller.job_id is not None else "",
+        task=caller.environ.get(env_vars.TASK_ID, "") if caller.job_id is not None else "",
         may_approve=may_approve,
         wait="" if is_at_terminal or is_bound else WAIT,
     )

@@ -7,7 +7,7 @@ nothing: `sow agent log` passes through here.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sow import own_variables
+from sow import env_vars
 
 PERSON = "person"
 LONGEST_NUMBER = 18
@@ -30,9 +30,9 @@ SOW = Author()
 
 def author_of(environ: Mapping[str, str], otherwise: str = PERSON) -> Author:
     """Return who runs a command with this environment: an agent by its job, else `otherwise`."""
-    agent = environ.get(own_variables.AGENT) or otherwise
-    job = environ.get(own_variables.JOB_ID, "")
-    parts = environ.get(own_variables.ATTEMPT_ID, "").split(".")  # job, number, random
+    agent = environ.get(env_vars.AGENT) or otherwise
+    job = environ.get(env_vars.JOB_ID, "")
+    parts = environ.get(env_vars.ATTEMPT_ID, "").split(".")  # job, number, random
     attempt = parts[1] if len(parts) == 3 and parts[0] == job else ""
     return Author(agent, job=_number(job), attempt=_number(attempt))
 

@@ -66,7 +66,7 @@ def test_no_command_is_imported_to_offer_its_name(site: Site) -> None:
         f"sow.cli.{name}" for name in ("completing", "failure", "lazy", "output", "root", "streams")
     ]
     modules += ["sow.commands"]
-    modules += ["sow.errors", "sow.faults", "sow.ids", "sow.own_variables", "sow.terminal_text"]
+    modules += ["sow.env_vars", "sow.errors", "sow.faults", "sow.ids", "sow.terminal_text"]
     assert done.stdout == f"True {modules}\n"
 
 

@@ -16,9 +16,9 @@ from sow.agents.roles import AGENTS
 from sow.cli.lazy import LazyGroup
 from sow.cli.root import root
 from sow.commands import CALLABLE, Right
+from sow.env_vars import STEP_ROLE
 from sow.errors import StateError
 from sow.executors.claude import rule_for
-from sow.own_variables import STEP_ROLE
 
 READS = """
 agent list, batch list, batch show, changes, clone list, clone path, completion, config path, config

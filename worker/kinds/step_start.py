@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from sow import own_variables
+from sow import env_vars
 from sow.attempts.launch import path_with_sow
 from sow.clones.main_checkout import known_settings, main_checkout
 from sow.clones.mark import Stage, own_mark
@@ -97,16 +97,16 @@ def _environment(context: WorkerContext, job: Job, attempt_id: AttemptId) -> dic
     """Return the environment of a program of ours; what it runs gets the user's own from it.
 
     What it runs is the repository's, which agents may edit: to `sow` it is an
-    agent of a role that has no rights (`own_variables.STEP_ROLE`).
+    agent of a role that has no rights (`env_vars.STEP_ROLE`).
     """
     environ = agent_environment(context.environ)
     path = path_with_sow(job.path_variable)
     ours = {
-        own_variables.ROOT: str(context.workspace.root),
-        **({own_variables.TASK_ID: job.task_id} if job.task_id else {}),
-        own_variables.JOB_ID: str(job.id),
-        own_variables.ATTEMPT_ID: attempt_id,
-        own_variables.AGENT: own_variables.STEP_ROLE,
+        env_vars.ROOT: str(context.workspace.root),
+        **({env_vars.TASK_ID: job.task_id} if job.task_id else {}),
+        env_vars.JOB_ID: str(job.id),
+        env_vars.ATTEMPT_ID: attempt_id,
+        env_vars.AGENT: env_vars.STEP_ROLE,
     }
     return {**own_environment({**environ, "PATH": path}), **ours}
 

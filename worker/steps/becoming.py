@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from sow import own_variables
+from sow import env_vars
 from sow.environment import caller_environment
 from sow.errors import SowError
 from sow.jobs.leases import Fenced
@@ -51,7 +51,7 @@ def _become(argv: tuple[str, ...]) -> None:
     for number in RESTORED:
         signal.signal(number, signal.SIG_DFL)
     environ = caller_environment(os.environ)
-    environ.pop(own_variables.CALLER_PYTHONPATH, None)
+    environ.pop(env_vars.CALLER_PYTHONPATH, None)
     os.execve(argv[0], argv, environ)
 
 

@@ -7,7 +7,7 @@ caller's to ask.
 import os
 from pathlib import Path
 
-from sow import own_variables
+from sow import env_vars
 from sow.config.clones import CloneSettings
 from sow.config.durations import write_duration
 from sow.errors import SowError
@@ -37,14 +37,14 @@ def set_up(settings: CloneSettings, paths: AttemptPaths, root: Path, packages: s
     """
     line = settings.setup or ""
     seconds = settings.setup_timeout_seconds
-    agent = os.environ.get(own_variables.AGENT, "")
-    os.environ[own_variables.AGENT] = own_variables.STEP_ROLE
+    agent = os.environ.get(env_vars.AGENT, "")
+    os.environ[env_vars.AGENT] = env_vars.STEP_ROLE
     os.chdir(root)
     runner = Runner(str(paths.folder), packages)
     try:
         ended = runner.run(line, paths.setup_log, seconds=seconds)
     finally:
         runner.close()
-        os.environ[own_variables.AGENT] = agent
+        os.environ[env_vars.AGENT] = agent
     if ended.code != 0:
         raise SetupFailed(line, ended, seconds, paths.setup_log)

@@ -13,7 +13,7 @@ import fcntl
 import os
 import stat
 
-from sow import own_variables
+from sow import env_vars
 from sow.evidence import record_of
 from sow.processes.shortage import is_shortage
 
@@ -55,7 +55,7 @@ def is_stranger(tree: "ModuleType", pid: int, folder: str) -> bool:
     if any(is_worker(pid, path) for path in locks):
         return True
     variables = tree.variables(pid)
-    if value_of(variables, own_variables.ATTEMPT_ID) == NO_ATTEMPT:
+    if value_of(variables, env_vars.ATTEMPT_ID) == NO_ATTEMPT:
         others = [path for path in locks if path.endswith(ALIVE_LOCK)]
         return any(path != folder + ALIVE_LOCK and is_held(path) for path in others)
     return is_agent_of_another(pid, variables, folder)
@@ -69,8 +69,8 @@ def is_worker(pid: int, path: str) -> bool:
 
 def is_agent_of_another(pid: int, variables: bytes, folder: str) -> bool:
     """Whether another attempt has written down that this process is its agent."""
-    words = value_of(variables, own_variables.ATTEMPT_ID).split(".")
-    root = value_of(variables, own_variables.ROOT)
+    words = value_of(variables, env_vars.ATTEMPT_ID).split(".")
+    root = value_of(variables, env_vars.ROOT)
     if len(words) < 3 or not root:  # a job, a number and a random word
         return False
     other = f"{root}/.sow/run/jobs/{words[0]}/{words[1]}"

@@ -9,7 +9,7 @@ and imports the one back end that it was told.
 import os
 import sys
 
-from sow import own_variables
+from sow import env_vars
 from worker.supervisor.foreign_processes import spared_of
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ class OwnProcesses:
     def __init__(self, folder: str, tree: "ModuleType") -> None:
         self.tree = tree
         self.folder = folder
-        self.attempt_id = os.environ.get(own_variables.ATTEMPT_ID, "")
+        self.attempt_id = os.environ.get(env_vars.ATTEMPT_ID, "")
         self._known: dict[int, str] = {}
         self._pause = FIRST_LOOK_SECONDS
 
@@ -88,7 +88,7 @@ class OwnProcesses:
         """Return what carries our attempt's id, wherever it is."""
         if not self.attempt_id:
             return []
-        pids: list[int] = self.tree.carriers(own_variables.ATTEMPT_ID, self.attempt_id)
+        pids: list[int] = self.tree.carriers(env_vars.ATTEMPT_ID, self.attempt_id)
         return pids
 
 

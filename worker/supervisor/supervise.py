@@ -13,8 +13,8 @@ import signal
 import sys
 import time
 
+from sow.env_vars import ATTEMPT_ID
 from sow.evidence import KEY, is_named, is_void, record_of
-from sow.own_variables import ATTEMPT_ID
 from worker.supervisor.agent_process import Agent
 from worker.supervisor.exit_file import (
     FIRST_RETRY_SECONDS,

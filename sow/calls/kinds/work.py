@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from sow import own_variables
+from sow import env_vars
 from sow.calls.abandoned import give_back, undo
 from sow.calls.admission import admit, refuse_without_project
 from sow.calls.ancestry import refuse_ancestors, refuse_when_cancelled
@@ -162,7 +162,7 @@ def _log_prompt(caller: Caller, resolved: Resolved) -> None:
         action, text = f"{STARTED_OVER} {lost}", request.prompt
     else:
         return
-    who = caller.environ.get(own_variables.AGENT, "orchestrator")
+    who = caller.environ.get(env_vars.AGENT, "orchestrator")
     entry = LogEntry(
         timestamp=format_time(caller.now()), agent=who, action=action, result="", text=text
     )

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from sow import own_variables
+from sow import env_vars
 from sow.errors import StateError
 from sow.paths import Workspace, find_workspace
 from sow.state.kept.guard import look_for_project, restore_project
@@ -26,7 +26,7 @@ def find_or_bring_back(cwd: Path, environ: Mapping[str, str]) -> Workspace:
         if found is None:
             raise
         return found
-    if own_variables.ATTEMPT_ID in environ and not workspace.run.exists():
+    if env_vars.ATTEMPT_ID in environ and not workspace.run.exists():
         restore_project(workspace.root)
     return workspace
 
@@ -36,7 +36,7 @@ def bring_back(cwd: Path, environ: Mapping[str, str]) -> Workspace | None:
 
     None where nothing was kept, or nothing lives for which it would be put back.
     """
-    named = environ.get(own_variables.ROOT)
+    named = environ.get(env_vars.ROOT)
     roots = (cwd, *cwd.parents)
     if named:
         roots = (Path(os.path.abspath(cwd / named)),)  # noqa: PTH100 - a link in the path is kept

@@ -5,7 +5,7 @@ Owns what only agents have before the start. The order of a start is `launch`.
 
 from collections.abc import Mapping, Sequence
 
-from sow import own_variables
+from sow import env_vars
 from sow.attempts.launch import (
     environment_of,
     executor_variables,
@@ -69,7 +69,7 @@ def prepare_agent(
     )
 
     def environment(attempt_id: AttemptId) -> Mapping[str, str]:
-        review = own_variables.REVIEWS_WHOLE if task.judges_whole else ""
+        review = env_vars.REVIEWS_WHOLE if task.judges_whole else ""
         return environment_of(
             context.workspace, job, attempt_id, launch, context.environ, review=review
         )

@@ -6,10 +6,10 @@ import re
 import pytest
 from repository.sources import ROOT, SOURCES, nodes_of
 
-from sow import own_variables
+from sow import env_vars
 
 pytestmark = pytest.mark.xdist_group("sources")
-PLACE = SOURCES["sow.own_variables"]
+PLACE = SOURCES["sow.env_vars"]
 NAME = re.compile(r"SOW_[A-Z_]+")
 
 
@@ -29,4 +29,4 @@ def test_no_other_module_spells_one_out() -> None:
 
 def test_the_script_puts_the_callers_path_where_it_is_looked_for() -> None:
     """It cannot import the name: it runs before the import path is settled."""
-    assert f'environ["{own_variables.CALLER_PYTHONPATH}"]' in (ROOT / "scripts/sow").read_text()
+    assert f'environ["{env_vars.CALLER_PYTHONPATH}"]' in (ROOT / "scripts/sow").read_text()
