@@ -16,7 +16,7 @@ from sow.errors import SowError, StateError
 from sow.executors.registry import make_executor
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, workers
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, JobState, Lease
 from sow.schema.task import Task
@@ -64,7 +64,9 @@ def _age_seconds(attempt: Attempt, *, now: float) -> float:
     The clock may have been set forward since; nobody is timed out by that.
     """
     age = max(0.0, now - attempt.created_at)
-    known = facts.age_seconds(attempt.supervisor) if attempt.supervisor is not None else None
+    known = (
+        process_facts.age_seconds(attempt.supervisor) if attempt.supervisor is not None else None
+    )
     return age if known is None else min(age, known)
 
 

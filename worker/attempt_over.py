@@ -9,8 +9,8 @@ import signal
 from contextlib import suppress
 
 from sow.jobs.attempt_evidence import declare_void, has_exit, is_given_up
-from sow.processes import facts
-from sow.processes.facts import Life
+from sow.processes import process_facts
+from sow.processes.process_facts import Life
 from worker.orphans import is_carried, pids_of
 from worker.running import Running
 
@@ -38,7 +38,7 @@ def supervisor_lives(running: Running) -> bool:
         return running.process.poll() is None
     identity = running.attempt.supervisor
     folder = running.paths.folder
-    return identity is not None and facts.life_of(identity, folder) is not Life.DEAD
+    return identity is not None and process_facts.life_of(identity, folder) is not Life.DEAD
 
 
 def ask_to_end(running: Running) -> None:
@@ -47,6 +47,6 @@ def ask_to_end(running: Running) -> None:
         return
     running.asked_to_end = True
     identity = running.attempt.supervisor
-    if identity is not None and facts.life_of(identity) is Life.ALIVE:
+    if identity is not None and process_facts.life_of(identity) is Life.ALIVE:
         with suppress(ProcessLookupError):
             os.kill(identity.pid, signal.SIGTERM)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sow.ids import JobId
 from sow.jobs import attempt_evidence, jobs, leases
-from sow.processes import facts
-from sow.processes.facts import Life
+from sow.processes import process_facts
+from sow.processes.process_facts import Life
 from sow.schema.job import ProcessIdentity
 from worker.context import WorkerContext
 from worker.running import Running
@@ -35,7 +35,7 @@ def excuse_by_boot(process: ProcessIdentity | None, folder: Path) -> str:
 
     `folder` is one that it worked in.
     """
-    if process is None or not facts.is_of_another_boot(process, folder):
+    if process is None or not process_facts.is_of_another_boot(process, folder):
         return ""
     return "the machine was started anew"
 
@@ -65,6 +65,6 @@ def _is_lost(context: WorkerContext, job_id: JobId) -> bool:
     paths = context.workspace.attempt(job_id, attempt.number)
     if attempt_evidence.has_exit(paths, attempt.id):
         return False
-    if facts.life_of(attempt.supervisor, paths.folder) is not Life.DEAD:
+    if process_facts.life_of(attempt.supervisor, paths.folder) is not Life.DEAD:
         return False
     return not attempt_evidence.is_locked(paths)

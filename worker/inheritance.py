@@ -13,7 +13,7 @@ from pathlib import Path
 from sow import env_vars
 from sow.ids import JobId
 from sow.paths import Workspace
-from sow.processes import facts
+from sow.processes import process_facts
 
 DESCRIPTORS = Path("/dev/fd")
 """Lists a process's own descriptors, on Linux and macOS alike."""
@@ -23,7 +23,7 @@ FIRST_OF_ITS_OWN = 3
 
 def leave_fence() -> None:
     """Leave the group of the attempt whose agent we run below, and remove empty ones."""
-    facts.tree().leave_fence()
+    process_facts.tree().leave_fence()
 
 
 def release_alive_lock(environ: Mapping[str, str]) -> None:

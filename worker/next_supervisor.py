@@ -14,7 +14,7 @@ from pathlib import Path
 from sow import env_vars
 from sow.environment import agent_environment
 from sow.errors import SowError
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.job import ProcessIdentity
 from worker.supervisor.foreign_processes import NO_ATTEMPT
 from worker.supervisor.supervise import OPEN_FILES_OPTION, PACKAGES_OPTION
@@ -37,7 +37,7 @@ class Standby:
             self.dismiss()
         if self._process is None:
             self._process = self._start()
-        identity = facts.identify(self._process.pid)
+        identity = process_facts.identify(self._process.pid)
         assert identity is not None  # noqa: S101 - our own child, not waited for
         return identity
 
@@ -58,21 +58,21 @@ class Standby:
     def dismiss(self) -> None:
         """Kill the one that waits. It has begun nothing; one that was stopped would not leave."""
         if self._process is not None:
-            identity = facts.identify(self._process.pid)
+            identity = process_facts.identify(self._process.pid)
             self._process.kill()
             self._process.communicate()
             self._process = None
             if identity is not None:
-                facts.tree().unfence("", identity.pid, identity.start_ticks)
+                process_facts.tree().unfence("", identity.pid, identity.start_ticks)
 
     def _waits(self, process: subprocess.Popen[bytes]) -> bool:
         """Whether a supervisor waits, and would take its orders."""
-        identity = facts.identify(process.pid) if process.poll() is None else None
-        return identity is not None and not facts.is_stopped(identity)
+        identity = process_facts.identify(process.pid) if process.poll() is None else None
+        return identity is not None and not process_facts.is_stopped(identity)
 
     def _start(self) -> subprocess.Popen[bytes]:
         """Exec a supervisor, in a session of its own."""
-        packages = facts.packages()
+        packages = process_facts.packages()
         options = [] if packages is None else [PACKAGES_OPTION, str(packages)]
         if self._open_files is not None:
             options += [OPEN_FILES_OPTION, str(self._open_files)]

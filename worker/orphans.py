@@ -12,8 +12,8 @@ import signal
 
 from sow import env_vars
 from sow.jobs.attempt_evidence import is_locked
-from sow.processes import facts
-from sow.processes.facts import Life
+from sow.processes import process_facts
+from sow.processes.process_facts import Life
 from sow.schema.job import ProcessIdentity
 from worker.running import Running
 from worker.supervisor.foreign_processes import agent_pid_of, started
@@ -31,10 +31,10 @@ def pids_of(running: Running) -> list[int]:
 
 def is_carried(running: Running) -> bool:
     """Whether any process of an attempt carries its id, as its agent does. Remembers nothing."""
-    carriers = facts.carriers(env_vars.ATTEMPT_ID, running.attempt.id)
+    carriers = process_facts.carriers(env_vars.ATTEMPT_ID, running.attempt.id)
     if not carriers:
         return False
-    return bool(left_of(facts.tree(), list(carriers), str(running.paths.folder)).targets)
+    return bool(left_of(process_facts.tree(), list(carriers), str(running.paths.folder)).targets)
 
 
 def press(running: Running, *, now: float) -> None:
@@ -62,9 +62,9 @@ def _left_of(running: Running) -> Left:
     Nobody inherits orphans here, so what is seen is remembered. Where nothing
     else is found and the attempt's lock is held, who holds it is what is left.
     """
-    tree = facts.tree()
+    tree = process_facts.tree()
     roots = {
-        *facts.carriers(env_vars.ATTEMPT_ID, running.attempt.id),
+        *process_facts.carriers(env_vars.ATTEMPT_ID, running.attempt.id),
         *tree.still_running(running.left_behind),
         *_fenced(running),
     }
@@ -83,7 +83,7 @@ def _fenced(running: Running) -> list[int]:
     if supervisor is None or not fence_is_known(supervisor):
         return []
     fence = str(started(str(running.paths.folder), running.attempt.id).get("fence", ""))
-    pids: list[int] = facts.tree().fenced(fence, supervisor.pid, supervisor.start_ticks)
+    pids: list[int] = process_facts.tree().fenced(fence, supervisor.pid, supervisor.start_ticks)
     return pids
 
 
@@ -92,12 +92,12 @@ def remove_fence(running: Running) -> None:
     supervisor = running.attempt.supervisor
     if supervisor is not None and fence_is_known(supervisor):
         fence = str(started(str(running.paths.folder), running.attempt.id).get("fence", ""))
-        facts.tree().unfence(fence, supervisor.pid, supervisor.start_ticks)
+        process_facts.tree().unfence(fence, supervisor.pid, supervisor.start_ticks)
 
 
 def fence_is_known(supervisor: ProcessIdentity) -> bool:
     """Whether a supervisor's group, if it has one, is to be seen from here."""
-    return facts.life_of(supervisor) is not Life.UNVERIFIABLE
+    return process_facts.life_of(supervisor) is not Life.UNVERIFIABLE
 
 
 def _agent_lives(running: Running, left: Left) -> bool:

@@ -16,7 +16,7 @@ from sow.jobs import workers
 from sow.jobs.doorbell import is_held
 from sow.jobs.queue_form import FORMAT
 from sow.paths import Workspace
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.job import WorkerRecord
 from worker.context import WorkerContext, logger
 
@@ -30,7 +30,7 @@ def take_name(workspace: Workspace) -> tuple[WorkerId, int]:
     Until it is locked, another worker may look at the draft, or clear it away: then it is
     made anew, under another name.
     """
-    identity = facts.identify(os.getpid())
+    identity = process_facts.identify(os.getpid())
     assert identity is not None  # noqa: S101 - this very process
     while True:
         worker_id = WorkerId(f"w{identity.pid}-{uuid.uuid4().hex[:6]}")
@@ -55,7 +55,7 @@ def clear_drafts(workspace: Workspace) -> None:
 
 def register(context: WorkerContext, *, concurrency: int, background: bool) -> None:
     """Go on record, and ask workers of an older sow to leave."""
-    identity = facts.identify(os.getpid())
+    identity = process_facts.identify(os.getpid())
     assert identity is not None  # noqa: S101 - this very process
     record = WorkerRecord(
         id=context.worker_id,

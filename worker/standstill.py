@@ -9,7 +9,7 @@ import os
 import signal
 from contextlib import suppress
 
-from sow.processes import facts
+from sow.processes import process_facts
 from worker.context import tell
 from worker.running import Running
 
@@ -22,7 +22,7 @@ MOST_STOPS = 3
 def keep_going(running: Running, *, now: float) -> None:
     """Continue an attempt's supervisor if it was stopped, or kill it. `now` is monotonic."""
     supervisor = running.attempt.supervisor
-    if supervisor is None or not facts.is_stopped(supervisor):
+    if supervisor is None or not process_facts.is_stopped(supervisor):
         return
     lately = [at for at in running.continued_at if now - at < AGAIN_SECONDS]
     with suppress(ProcessLookupError):

@@ -9,8 +9,8 @@ import os
 import select
 from contextlib import suppress
 
-from sow.processes import facts
-from sow.processes.facts import Life
+from sow.processes import process_facts
+from sow.processes.process_facts import Life
 from worker.running import Running
 
 
@@ -45,7 +45,7 @@ class Wakeups:
         with suppress(OSError):
             running.pidfd = os.pidfd_open(identity.pid)
             self._poller.register(running.pidfd, select.POLLIN)
-            if facts.life_of(identity) is not Life.ALIVE:
+            if process_facts.life_of(identity) is not Life.ALIVE:
                 self.close_pidfd(running)
 
     def close_pidfd(self, running: Running) -> None:

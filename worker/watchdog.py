@@ -15,7 +15,7 @@ import msgspec
 
 from sow.clock import format_duration
 from sow.executors.base import Ending, Verdict
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.causes import Cause
 from sow.schema.executor import QUIET_SECONDS, ExecutorConfig
 from worker.output import read_tail
@@ -157,7 +157,7 @@ def signs_of(running: Running, now: float, before: Signs | None = None) -> Signs
     )
     if before is None or before.written != signs.written:
         return signs
-    cpu = facts.tree_cpu_seconds(supervisor.pid) if supervisor else 0.0
+    cpu = process_facts.tree_cpu_seconds(supervisor.pid) if supervisor else 0.0
     return dataclasses.replace(signs, cpu_seconds=cpu)
 
 

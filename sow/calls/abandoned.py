@@ -15,8 +15,8 @@ from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.job_author import author_of_job
 from sow.paths import Workspace
-from sow.processes import facts
-from sow.processes.facts import Life
+from sow.processes import process_facts
+from sow.processes.process_facts import Life
 from sow.schema.causes import Cause
 from sow.schema.job import WAITING_STATES, Job, JobState
 from sow.schema.kinds import SessionUse, kind_of
@@ -34,7 +34,7 @@ def is_abandoned(workspace: Workspace, job: Job) -> bool:
     """
     if job.state is not JobState.PREPARING:
         return False
-    return job.caller is None or facts.life_of(job.caller, workspace.run) is Life.DEAD
+    return job.caller is None or process_facts.life_of(job.caller, workspace.run) is Life.DEAD
 
 
 def finish(workspace: Workspace, database: Database, job: Job, *, now: float) -> JobState:

@@ -16,7 +16,7 @@ from sow import env_vars
 from sow.config.notify import NotifyCommand
 from sow.environment import agent_environment, own_environment, own_process
 from sow.paths import Workspace
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.notification import DeliveryState, NoticeOrders, NoticeResult, Notification
 
 PROGRAM = "worker.notice"
@@ -36,7 +36,7 @@ def deliver(
 
     `name` is what its processes are known by where orphans are not inherited.
     """
-    packages = facts.packages()
+    packages = process_facts.packages()
     orders = NoticeOrders(
         run=command.run,
         seconds=command.timeout_seconds,

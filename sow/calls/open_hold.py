@@ -10,8 +10,8 @@ from sow.jobs import attempt_evidence, jobs, waiters
 from sow.jobs.database import Database
 from sow.jobs.job_author import author_of_job
 from sow.paths import Workspace
-from sow.processes import facts
-from sow.processes.facts import Life
+from sow.processes import process_facts
+from sow.processes.process_facts import Life
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState
 from sow.schema.kinds import kind_of
@@ -27,10 +27,10 @@ def is_deserted(workspace: Workspace, database: Database, job: Job) -> bool:
     if kind_of(job).is_leased or job.state.is_final or job.caller is None:
         return False
     attempt = jobs.last_attempt(database, job.id)
-    if facts.life_of(job.caller, workspace.run) is not Life.DEAD or attempt is None:
+    if process_facts.life_of(job.caller, workspace.run) is not Life.DEAD or attempt is None:
         return False
     is_locked = attempt_evidence.is_locked(workspace.attempt(job.id, attempt.number))
-    return not is_locked and not facts.carriers(env_vars.ATTEMPT_ID, attempt.id)
+    return not is_locked and not process_facts.carriers(env_vars.ATTEMPT_ID, attempt.id)
 
 
 def release(

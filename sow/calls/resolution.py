@@ -17,7 +17,7 @@ from sow.executors.base import Executor
 from sow.executors.registry import make_executor
 from sow.ids import JobId, ProjectId, TaskId, parse_task_id
 from sow.lifecycle.stages import waits_for_plan
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.job import HeldFor, Job
 from sow.schema.job_terms import AuthorTerms
 from sow.schema.task import Task
@@ -112,7 +112,7 @@ def job_for(caller: Caller, config: Configuration, resolved: Resolved) -> Job:
         **request.batch_fields,
         parent=caller.job_id,
         prior_status=resolved.task.status,
-        caller=facts.identify(os.getpid()),
+        caller=process_facts.identify(os.getpid()),
         created_at=caller.now(),
     )
 

@@ -16,7 +16,7 @@ from sow.ids import ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_existing_queue
 from sow.paths import Workspace
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.state.kept import keeper_hooks
 from sow.state.kept.guard import restore_project
 
@@ -56,8 +56,8 @@ def among_processes(root: Path) -> str:
     This very process is no sign of one: what an agent calls is not all that runs of it.
     """
     for spelling in dict.fromkeys((str(root), os.path.realpath(root))):
-        for pid in facts.carriers(env_vars.ROOT, spelling):
-            attempt = (facts.variables(pid) or {}).get(env_vars.ATTEMPT_ID, "")
+        for pid in process_facts.carriers(env_vars.ROOT, spelling):
+            attempt = (process_facts.variables(pid) or {}).get(env_vars.ATTEMPT_ID, "")
             job = attempt.partition(".")[0]
             if job and pid != os.getpid():
                 return f"job {job}"

@@ -15,7 +15,7 @@ from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
-from sow.processes import facts
+from sow.processes import process_facts
 
 
 class Stray(msgspec.Struct, frozen=True):
@@ -69,8 +69,8 @@ def find_strays(
     are not seen.
     """
     carriers: dict[str, list[int]] = {}
-    for pid in facts.carriers(env_vars.TASK_ID, task_id):
-        variables = facts.variables(pid) or {}
+    for pid in process_facts.carriers(env_vars.TASK_ID, task_id):
+        variables = process_facts.variables(pid) or {}
         if variables.get(env_vars.ATTEMPT_ID) and _is_here(
             variables.get(env_vars.ROOT, ""), workspace
         ):
@@ -88,6 +88,6 @@ def _is_here(root: str, workspace: Workspace) -> bool:
 
 def _topmost(pids: list[int]) -> tuple[int, ...]:
     """Return those that no other of them has started; all where none can be looked at any more."""
-    family = facts.tree().family(pids)
+    family = process_facts.tree().family(pids)
     top = (pid for pid in pids if pid in family and family[pid].parent not in pids)
     return tuple(top) or tuple(pids)

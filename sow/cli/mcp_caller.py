@@ -13,7 +13,7 @@ from sow import env_vars
 from sow.agents.rights import calling_agent
 from sow.errors import StateError
 from sow.paths import find_workspace
-from sow.processes import facts
+from sow.processes import process_facts
 
 
 def environment_of_caller(environ: Mapping[str, str], folder: Path) -> Mapping[str, str]:
@@ -24,8 +24,8 @@ def environment_of_caller(environ: Mapping[str, str], folder: Path) -> Mapping[s
     """
     if calling_agent(environ) is not None:
         return environ
-    for pid in facts.ancestors(os.getpid()):
-        above = facts.variables(pid) or {}
+    for pid in process_facts.ancestors(os.getpid()):
+        above = process_facts.variables(pid) or {}
         if env_vars.ATTEMPT_ID in above and calling_agent(above) is not None:
             own = {name: above[name] for name in env_vars.OF_AGENTS if name in above}
             elsewhere = _is_elsewhere(Path(own[env_vars.ROOT]), environ, folder)

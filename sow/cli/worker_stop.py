@@ -13,8 +13,8 @@ from sow.errors import QueueError, StateError
 from sow.jobs import workers
 from sow.jobs.database import open_existing_queue
 from sow.paths import Workspace
-from sow.processes import facts
-from sow.processes.facts import Life
+from sow.processes import process_facts
+from sow.processes.process_facts import Life
 from sow.schema.job import WorkerRecord
 
 STOP_SECONDS = 30.0
@@ -52,7 +52,7 @@ def stop(names: tuple[str, ...], end_agents: bool, as_json: bool) -> None:
 
 
 def _signal(worker: WorkerRecord, signum: signal.Signals) -> None:
-    if facts.life_of(worker.process) is not Life.ALIVE:
+    if process_facts.life_of(worker.process) is not Life.ALIVE:
         raise QueueError(
             f"worker {worker.id} runs where it cannot be signalled from here"
             f" (pid {worker.process.pid})",

@@ -14,8 +14,8 @@ from sow.config.configuration import Configuration
 from sow.config.environment import references
 from sow.environment import worker_environment
 from sow.findings import Finding, Level
-from sow.processes import facts
-from sow.processes.facts import Life
+from sow.processes import process_facts
+from sow.processes.process_facts import Life
 from sow.schema.job import WorkerRecord
 
 OF_THE_TERMINAL = frozenset(
@@ -66,8 +66,8 @@ def examine_inheritance(
 ) -> Iterator[Finding]:
     """Yield what each living worker's environment lacks or has besides, where it can be read."""
     for worker in alive:
-        known = facts.life_of(worker.process) is Life.ALIVE
-        theirs = facts.variables(worker.process.pid) if known else None
+        known = process_facts.life_of(worker.process) is Life.ALIVE
+        theirs = process_facts.variables(worker.process.pid) if known else None
         if theirs is None:
             text = f"The environment of worker {worker.id} cannot be read from here"
             yield Finding(check="environment", level=Level.NOTE, text=text)

@@ -14,8 +14,8 @@ from sow.files.flock import try_lock
 from sow.jobs import doorbell
 from sow.jobs.putting_aside import UNPROVEN, move_aside
 from sow.paths import AttemptPaths, Workspace
-from sow.processes import facts
-from sow.processes.facts import Life
+from sow.processes import process_facts
+from sow.processes.process_facts import Life
 from sow.schema.job import Attempt
 
 RECORD_LIMIT = 1 << 16
@@ -121,7 +121,7 @@ def is_in_doubt(attempt: Attempt, paths: AttemptPaths) -> bool:
     supervisor = attempt.supervisor
     if supervisor is None:
         return False
-    if facts.life_of(supervisor, paths.folder) is not Life.UNVERIFIABLE:
+    if process_facts.life_of(supervisor, paths.folder) is not Life.UNVERIFIABLE:
         return False
     has_ended = has_exit(paths, attempt.id) or is_given_up(paths, attempt.id)
     return not has_ended and not is_locked(paths)

@@ -11,8 +11,8 @@ from sow.ids import JobId
 from sow.jobs import attempt_evidence, jobs, leases, workers
 from sow.jobs.database import Database
 from sow.paths import Workspace
-from sow.processes import facts
-from sow.processes.facts import Life
+from sow.processes import process_facts
+from sow.processes.process_facts import Life
 from sow.schema.job import Job, JobState
 
 
@@ -20,7 +20,8 @@ def is_in_doubt(workspace: Workspace, database: Database, job: Job) -> bool:
     """Whether nobody here can tell if a job's agent, or the caller that places it, still runs."""
     if job.state is JobState.PREPARING:
         return (
-            job.caller is not None and facts.life_of(job.caller, workspace.run) is Life.UNVERIFIABLE
+            job.caller is not None
+            and process_facts.life_of(job.caller, workspace.run) is Life.UNVERIFIABLE
         )
     if job.state is not JobState.RUNNING:
         return False

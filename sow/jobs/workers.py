@@ -16,9 +16,9 @@ from sow.jobs.database import Database
 from sow.jobs.jobs import has_active_jobs
 from sow.jobs.queue_form import FORMAT
 from sow.paths import Workspace
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.processes.disks import is_on_shared_disk
-from sow.processes.facts import Life
+from sow.processes.process_facts import Life
 from sow.schema.job import WorkerRecord
 
 BELL_SUFFIX = ".bell"
@@ -110,7 +110,11 @@ def life_of(workspace: Workspace, worker_id: WorkerId, record: WorkerRecord | No
     not be opened and whose process is not proved dead.
     """
     lock = workspace.worker_lock(worker_id)
-    process = Life.UNVERIFIABLE if record is None else facts.life_of(record.process, workspace.run)
+    process = (
+        Life.UNVERIFIABLE
+        if record is None
+        else process_facts.life_of(record.process, workspace.run)
+    )
     proved_dead = process if process is Life.DEAD else Life.UNVERIFIABLE
     try:
         if doorbell.is_held(lock):
@@ -154,7 +158,7 @@ def dismiss_older(database: Database, workspace: Workspace) -> list[WorkerId]:
 
 def _may_ask(database: Database, worker: WorkerRecord) -> bool:
     """Whether a worker can be signalled from here, and nobody has asked it so far."""
-    if facts.life_of(worker.process) is not Life.ALIVE:
+    if process_facts.life_of(worker.process) is not Life.ALIVE:
         return False
     asked = database.run(
         "insert or ignore into control (name, value) values (?, 'asked to leave')",

@@ -13,8 +13,8 @@ from sow.jobs import control, leases, workers
 from sow.jobs.database import Database
 from sow.jobs.unverifiable import is_in_doubt
 from sow.paths import Workspace
-from sow.processes import facts
-from sow.processes.facts import Life
+from sow.processes import process_facts
+from sow.processes.process_facts import Life
 from sow.reports.activity import Activity, activity_of
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow, look_at_task
 from sow.schema.job import Job, WorkerRecord
@@ -118,7 +118,7 @@ def look_around(
         short_of=workers.shortage_of(staff.alive),
         worker_lives=lease is None or workers.is_alive(workspace, lease.worker_id),
         caller_lives=job.caller is None
-        or facts.life_of(job.caller, workspace.run) is not Life.DEAD,
+        or process_facts.life_of(job.caller, workspace.run) is not Life.DEAD,
         in_doubt=is_in_doubt(workspace, database, job),
         task=look_at_task(workspace, job) if job.state.is_final else NOT_LOOKED_AT,
         activity=activity_of(workspace, job, now),

@@ -28,7 +28,7 @@ from sow.ids import JobId, ProjectId, TaskId, WorkerId
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
 from sow.paths import Workspace, attempt_id
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.job import Attempt, Job, JobState, ProcessIdentity, Verb, WorkerRecord
 from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.state.log_writing import LogEntry
@@ -178,7 +178,7 @@ class Desk:
         fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(fd, fcntl.LOCK_EX)
         self.held.append(fd)
-        process = facts.identify(os.getpid())
+        process = process_facts.identify(os.getpid())
         assert process is not None
         record = WorkerRecord(
             id=WORKER,
@@ -220,7 +220,7 @@ def make_desk(base: Path, open_queue: Any) -> Desk:
 def a_dead_process() -> ProcessIdentity:
     """Return a process that was, and is no more."""
     process = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
-    identity = facts.identify(process.pid)
+    identity = process_facts.identify(process.pid)
     process.communicate()
     assert identity is not None
     return identity

@@ -17,7 +17,7 @@ from sow.ids import ProjectId
 from sow.jobs import history, jobs, waiters
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.job import Job, JobState, ProcessIdentity, Verb
 from sow.schema.task import TaskStatus
 from sow.state.projects import new_project
@@ -48,7 +48,7 @@ def database(workspace: Workspace) -> Iterator[Database]:
 def dead() -> ProcessIdentity:
     """A process that was, and is no more."""
     process = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
-    identity = facts.identify(process.pid)
+    identity = process_facts.identify(process.pid)
     process.communicate()
     assert identity is not None
     return identity
@@ -76,7 +76,7 @@ def test_only_a_preparing_job_can_be_abandoned(
 def test_a_job_whose_caller_lives_is_not_abandoned(
     workspace: Workspace, dead: ProcessIdentity
 ) -> None:
-    assert not is_abandoned(workspace, make_job(caller=facts.identify(os.getpid())))
+    assert not is_abandoned(workspace, make_job(caller=process_facts.identify(os.getpid())))
     elsewhere = msgspec.structs.replace(dead, pid_namespace="1")
     assert not is_abandoned(workspace, make_job(caller=elsewhere)), (
         "another namespace is never called dead"

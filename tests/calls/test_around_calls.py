@@ -25,7 +25,7 @@ from sow.calls.wait import Progress, Waiter
 from sow.errors import QueueError
 from sow.ids import TaskId, WorkerId
 from sow.jobs import jobs, waiters
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import TaskStatus
 from sow.state.state_errors import UnknownTask
@@ -156,7 +156,7 @@ def test_a_folder_that_takes_no_lock_is_told(desk: Desk) -> None:
 def doubtful(desk: Desk) -> Job:
     desk.task()
     job = desk.run()
-    here = facts.identify(1)
+    here = process_facts.identify(1)
     assert here is not None
     desk.attempt(job, supervisor=msgspec.structs.replace(here, pid_namespace="1"))
     return job

@@ -24,7 +24,7 @@ from sow.calls.wait import Progress
 from sow.cli.cancel import cancel_tasks
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, leases
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.job_terms import CheckTerms, JobTerms, MergeTerms
@@ -92,7 +92,7 @@ def test_an_agent_that_has_reported_is_not_ended_any_more(desk: Desk) -> None:
 
 def test_a_session_that_a_person_has_open_is_not_ended_from_elsewhere(desk: Desk) -> None:
     desk.task()
-    job = desk.insert(verb=Verb.OPEN, state=JobState.RUNNING, caller=facts.identify(1))
+    job = desk.insert(verb=Verb.OPEN, state=JobState.RUNNING, caller=process_facts.identify(1))
     with pytest.raises(OpenOnTerminal) as refusal:
         cancel(desk, job)
     assert "by process 1" in refusal.value.message
@@ -331,7 +331,7 @@ def test_a_cancel_of_what_runs_needs_one(desk: Desk) -> None:
 
 def elsewhere(desk: Desk, job: Job) -> None:
     """Have the job's agent run below a supervisor of another pid namespace."""
-    supervisor = facts.identify(1)
+    supervisor = process_facts.identify(1)
     assert supervisor is not None
     desk.attempt(job, supervisor=msgspec.structs.replace(supervisor, pid_namespace="1"))
 

@@ -19,7 +19,7 @@ from sow.executors.executor_errors import (
 )
 from sow.ids import TaskId
 from sow.jobs import jobs
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import TaskStatus
@@ -173,7 +173,7 @@ def of_nobody(_: Desk, job: Job) -> Job:
 
 
 def of_one_who_lives(_: Desk, job: Job) -> Job:
-    return replace(job, caller=facts.identify(1))
+    return replace(job, caller=process_facts.identify(1))
 
 
 def without_attempt(desk: Desk, job: Job) -> Job:

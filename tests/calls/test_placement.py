@@ -23,7 +23,7 @@ from sow.errors import ExecutorError, ExitCode, StateError
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.job import JobState, Verb
 from sow.schema.task import TaskStatus
 from sow.state.kept.store import kept_at
@@ -335,7 +335,7 @@ def test_an_agent_whose_job_was_pruned_may_call(desk: Desk) -> None:
 def test_the_caller_is_on_record_while_it_places(desk: Desk) -> None:
     desk.task()
     placed = put(desk, desk.spawn())
-    assert placed.job.caller == facts.identify(os.getpid())
+    assert placed.job.caller == process_facts.identify(os.getpid())
 
 
 def test_the_folder_is_the_one_that_was_named_then_the_session_s(desk: Desk) -> None:

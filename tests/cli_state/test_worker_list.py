@@ -11,7 +11,7 @@ from sow.jobs import workers
 from sow.jobs.database import open_queue
 from sow.jobs.doorbell import Bell
 from sow.paths import Workspace
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.job import WorkerRecord
 
 ALIVE, DEAD, ELSEWHERE = (WorkerId(name) for name in ("w1-alive", "w2-dead", "w31415926-elsewhere"))
@@ -21,7 +21,7 @@ ALIVE, DEAD, ELSEWHERE = (WorkerId(name) for name in ("w1-alive", "w2-dead", "w3
 def staffed(begun, tmp_path):
     """Three workers on record: one holds its lock, one left a free one, one left no file here."""
     workspace = Workspace(tmp_path)
-    process = facts.identify(os.getpid())
+    process = process_facts.identify(os.getpid())
     assert process is not None
     with closing(open_queue(workspace)) as database:
         for name in (ALIVE, DEAD, ELSEWHERE):

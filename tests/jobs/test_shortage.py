@@ -8,14 +8,14 @@ from recorded_changes import read_after
 from sow.ids import WorkerId
 from sow.jobs import workers
 from sow.jobs.database import Database
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.job import WorkerRecord
 
 DISK, MEMORY = "too little disk space is free", "too little memory is free"
 
 
 def hire(database: Database, *names: WorkerId) -> None:
-    identity = facts.identify(os.getpid())
+    identity = process_facts.identify(os.getpid())
     assert identity is not None
     for name in names:
         workers.register(

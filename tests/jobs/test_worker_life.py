@@ -11,8 +11,8 @@ from sow.ids import WorkerId
 from sow.jobs import doorbell, workers
 from sow.jobs.doorbell import Bell
 from sow.paths import Workspace
-from sow.processes import facts
-from sow.processes.facts import Life
+from sow.processes import process_facts
+from sow.processes.process_facts import Life
 from sow.schema.job import ProcessIdentity, WorkerRecord
 
 NAME = WorkerId("w9-abcdef")
@@ -26,7 +26,7 @@ def place(tmp_path: Path) -> Workspace:
 
 
 def me() -> ProcessIdentity:
-    identity = facts.identify(os.getpid())
+    identity = process_facts.identify(os.getpid())
     assert identity is not None
     return identity
 

@@ -17,7 +17,7 @@ from journeys.gitsite import (
 from journeys.site import Site, wait_until
 from journeys.staff import QUICK, WorkerRun, await_supervisor, start_worker
 
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.job import JobState
 
 TASKS = ("010", "020", "030")
@@ -190,7 +190,7 @@ def test_git_that_never_rests_takes_nobodys_report(repository: Site) -> None:
 
 
 def _carriers(site: Site) -> list[int]:
-    return facts.carriers("SOW_ROOT", str(site.root))
+    return process_facts.carriers("SOW_ROOT", str(site.root))
 
 
 def test_it_is_said_once_by_the_command_that_did_it(gated: Site) -> None:

@@ -37,8 +37,8 @@ from proving import drawn
 
 from sow.ids import JobId
 from sow.paths import Workspace
-from sow.processes import facts
-from sow.processes.facts import Life
+from sow.processes import process_facts
+from sow.processes.process_facts import Life
 from sow.schema.job import Cause, JobState
 
 AGENT = """
@@ -120,7 +120,7 @@ def test_after_the_attempt_is_on_record_and_before_its_supervisor_has_orders(sit
     supervisor = attempt_of(site, 1).supervisor
     assert supervisor is not None
     drain(site)
-    assert facts.life_of(supervisor) is Life.DEAD
+    assert process_facts.life_of(supervisor) is Life.DEAD
     is_delivered(site)
     job = job_of(site, "010")
     assert job is not None

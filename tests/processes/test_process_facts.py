@@ -15,8 +15,8 @@ import msgspec
 import pytest
 from capabilities import skip_or_fail
 
-from sow.processes import facts, linux, portable, procfs
-from sow.processes.facts import Life
+from sow.processes import linux, portable, process_facts, procfs
+from sow.processes.process_facts import Life
 from sow.schema.job import ProcessIdentity
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -68,15 +68,15 @@ def name_of(pid: int) -> str:
 
 
 def identify(pid: int) -> ProcessIdentity:
-    identity = facts.identify(pid)
+    identity = process_facts.identify(pid)
     assert identity is not None
     return identity
 
 
 @pytest.mark.usefixtures("backend")
 def test_a_process_that_runs_is_alive(start: Start) -> None:
-    assert facts.life_of(identify(os.getpid())) is Life.ALIVE
-    assert facts.life_of(identify(start().pid)) is Life.ALIVE
+    assert process_facts.life_of(identify(os.getpid())) is Life.ALIVE
+    assert process_facts.life_of(identify(start().pid)) is Life.ALIVE
 
 
 @pytest.mark.usefixtures("backend")
@@ -90,7 +90,7 @@ def test_a_stopped_process_is_alive(start: Start) -> None:
     process = start()
     identity = identify(process.pid)
     process.send_signal(signal.SIGSTOP)
-    assert facts.life_of(identity) is Life.ALIVE
+    assert process_facts.life_of(identity) is Life.ALIVE
 
 
 @pytest.mark.usefixtures("backend")
@@ -99,7 +99,7 @@ def test_a_zombie_is_dead(start: Start) -> None:
     identity = identify(process.pid)
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    assert facts.life_of(identity) is Life.DEAD
+    assert process_facts.life_of(identity) is Life.DEAD
 
 
 @pytest.mark.usefixtures("backend")
@@ -108,20 +108,20 @@ def test_a_process_that_has_gone_is_dead(start: Start) -> None:
     identity = identify(process.pid)
     process.kill()
     process.wait()
-    assert facts.life_of(identity) is Life.DEAD
-    assert facts.identify(process.pid) is None
+    assert process_facts.life_of(identity) is Life.DEAD
+    assert process_facts.identify(process.pid) is None
 
 
 @pytest.mark.usefixtures("backend")
 def test_nobody_is_not_identified() -> None:
-    assert facts.identify(NOBODY) is None
+    assert process_facts.identify(NOBODY) is None
 
 
 @pytest.mark.usefixtures("backend")
 def test_a_reused_pid_is_another_process(start: Start) -> None:
     """§6: "Identity of a process = pid, raw start ticks, …": a pid alone is reused."""
     former = msgspec.structs.replace(identify(start().pid), start_ticks="1")
-    assert facts.life_of(former) is Life.DEAD
+    assert process_facts.life_of(former) is Life.DEAD
 
 
 @pytest.mark.usefixtures("backend")
@@ -131,7 +131,7 @@ def test_another_boot_has_ended_it(start: Start) -> None:
     by_id = {"boot_id": "another"}
     by_time = {"boot_id": "1000.000000", "start_ticks": "1010.000000"}
     former = msgspec.structs.replace(mine, **(by_time if "." in mine.start_ticks else by_id))
-    assert facts.life_of(former) is Life.DEAD
+    assert process_facts.life_of(former) is Life.DEAD
 
 
 @pytest.mark.usefixtures("backend")
@@ -139,7 +139,7 @@ def test_another_namespace_is_unverifiable_even_where_nothing_has_the_pid() -> N
     """§6: "another namespace is `unverifiable`: never called dead, never signalled"."""
     mine = identify(os.getpid())
     elsewhere = msgspec.structs.replace(mine, pid=NOBODY, pid_namespace=f"{mine.pid_namespace}1")
-    assert facts.life_of(elsewhere) is Life.UNVERIFIABLE
+    assert process_facts.life_of(elsewhere) is Life.UNVERIFIABLE
 
 
 @linux_only
@@ -156,10 +156,10 @@ def test_an_identity_is_judged_by_the_back_end_that_made_it(
     process = start()
     identity = identify(process.pid)
     switch({"linux": "portable", "portable": "linux"}[made_by])
-    assert facts.life_of(identity) is Life.ALIVE
+    assert process_facts.life_of(identity) is Life.ALIVE
     process.kill()
     process.wait()
-    assert facts.life_of(identity) is Life.DEAD
+    assert process_facts.life_of(identity) is Life.DEAD
 
 
 @linux_only
@@ -171,11 +171,11 @@ def test_another_boot_of_another_machine_proves_nothing(
     monkeypatch.setattr(linux, "is_local", lambda _: True)
     here = msgspec.structs.replace(identify(start().pid), boot_id="another")
     assert here.machine == "a" * 32
-    assert facts.life_of(here) is Life.DEAD
-    assert facts.is_of_another_boot(here)
+    assert process_facts.life_of(here) is Life.DEAD
+    assert process_facts.is_of_another_boot(here)
     elsewhere = msgspec.structs.replace(here, machine="b" * 32)
-    assert facts.life_of(elsewhere, tmp_path) is Life.UNVERIFIABLE
-    assert not facts.is_of_another_boot(elsewhere, tmp_path)
+    assert process_facts.life_of(elsewhere, tmp_path) is Life.UNVERIFIABLE
+    assert not process_facts.is_of_another_boot(elsewhere, tmp_path)
 
 
 @linux_only
@@ -186,10 +186,10 @@ def test_without_a_machine_a_disk_of_our_own_tells_of_another_boot(
     """In a container without an id, and of what an older sow has written."""
     monkeypatch.setattr(procfs, "machine_id", lambda: ours)
     former = ProcessIdentity(pid=1, start_ticks="1", boot_id="another")
-    assert facts.life_of(former) is Life.UNVERIFIABLE
+    assert process_facts.life_of(former) is Life.UNVERIFIABLE
     for local, life in ((True, Life.DEAD), (False, Life.UNVERIFIABLE)):
         monkeypatch.setattr(linux, "is_local", lambda _, local=local: local)
-        assert facts.life_of(former, tmp_path) is life
+        assert process_facts.life_of(former, tmp_path) is life
 
 
 @linux_only
@@ -199,7 +199,7 @@ def test_the_same_boot_is_the_same_machine_whatever_it_calls_itself(
     """A container may have another id than its host, whose kernel it runs on."""
     identity = identify(start().pid)
     monkeypatch.setattr(procfs, "machine_id", lambda: "c" * 32)
-    assert facts.life_of(identity) is Life.ALIVE
+    assert process_facts.life_of(identity) is Life.ALIVE
 
 
 def test_a_process_that_another_machine_saw_is_unverifiable_by_psutil_too(
@@ -209,8 +209,8 @@ def test_a_process_that_another_machine_saw_is_unverifiable_by_psutil_too(
     assert mine is not None
     monkeypatch.setattr(portable, "machine", lambda: "a" * 32)
     elsewhere = msgspec.structs.replace(mine, pid=NOBODY, machine="b" * 32)
-    assert facts.life_of(elsewhere) is Life.UNVERIFIABLE
-    assert not facts.is_of_another_boot(elsewhere)
+    assert process_facts.life_of(elsewhere) is Life.UNVERIFIABLE
+    assert not process_facts.is_of_another_boot(elsewhere)
 
 
 def test_a_process_that_another_system_saw_is_unverifiable() -> None:
@@ -218,7 +218,7 @@ def test_a_process_that_another_system_saw_is_unverifiable() -> None:
     mine = portable.identify(os.getpid())
     assert mine is not None
     elsewhere = msgspec.structs.replace(mine, pid=NOBODY, pid_namespace="psutil:elsewhere")
-    assert facts.life_of(elsewhere) is Life.UNVERIFIABLE
+    assert process_facts.life_of(elsewhere) is Life.UNVERIFIABLE
 
 
 def test_a_clock_that_jumps_ends_nobody() -> None:
@@ -232,19 +232,21 @@ def test_a_clock_that_jumps_ends_nobody() -> None:
     )
     fixed = msgspec.structs.replace(mine, boot_id=f"{float(mine.boot_id) - 3600:.6f}")
     other = msgspec.structs.replace(mine, start_ticks=f"{float(mine.start_ticks) - 1:.6f}")
-    lives = [facts.life_of(identity) for identity in (moved, fixed, other)]
+    lives = [process_facts.life_of(identity) for identity in (moved, fixed, other)]
     assert lives == [Life.ALIVE, Life.ALIVE, Life.DEAD]
 
 
 @linux_only
 def test_the_age_of_a_process_does_not_go_by_the_clock(start: Start) -> None:
     identity = identify(start().pid)
-    age = facts.age_seconds(identity)
+    age = process_facts.age_seconds(identity)
     assert age is not None
     assert age < 60.0
     older = msgspec.structs.replace(identity, start_ticks="0")
-    assert facts.age_seconds(older) == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=5)
-    assert facts.age_seconds(msgspec.structs.replace(identity, boot_id="another")) is None
+    assert process_facts.age_seconds(older) == pytest.approx(
+        time.clock_gettime(time.CLOCK_BOOTTIME), abs=5
+    )
+    assert process_facts.age_seconds(msgspec.structs.replace(identity, boot_id="another")) is None
 
 
 @pytest.mark.usefixtures("backend")
@@ -256,7 +258,7 @@ def test_the_time_of_a_tree_counts_all_below_it(start: Start, tmp_path: Path) ->
     while not (tmp_path / "done").exists():
         assert time.monotonic() < deadline
         os.sched_yield()
-    assert facts.tree_cpu_seconds(process.pid) >= 0.02
+    assert process_facts.tree_cpu_seconds(process.pid) >= 0.02
     below = procfs.descendants(process.pid)
     process.kill()
     for pid in below:
@@ -266,7 +268,7 @@ def test_the_time_of_a_tree_counts_all_below_it(start: Start, tmp_path: Path) ->
 
 @pytest.mark.usefixtures("backend")
 def test_nobody_has_used_no_time() -> None:
-    assert facts.tree_cpu_seconds(NOBODY) == 0
+    assert process_facts.tree_cpu_seconds(NOBODY) == 0
 
 
 @linux_only
@@ -277,7 +279,7 @@ def test_from_within_a_real_namespace_the_outside_is_unverifiable() -> None:
         skip_or_fail("only root can make a pid namespace")
     mine = msgspec.json.encode(identify(os.getpid())).decode()
     code = (
-        "import sys, msgspec; from sow.processes import facts\n"
+        "import sys, msgspec; from sow.processes import process_facts as facts\n"
         "from sow.schema.job import ProcessIdentity\n"
         "print(facts.life_of(msgspec.json.decode(sys.argv[1], type=ProcessIdentity)))"
     )
@@ -296,7 +298,7 @@ def test_carriers_are_those_that_started_with_the_very_value(start: Start, uniqu
     carrying(SOW_ATTEMPT_ID=unique[:-1])
     carrying(NOT_SOW_ATTEMPT_ID=unique)
     carrying(OTHER=f"SOW_ATTEMPT_ID={unique}")
-    assert facts.carriers("SOW_ATTEMPT_ID", unique) == [mine]
+    assert process_facts.carriers("SOW_ATTEMPT_ID", unique) == [mine]
 
 
 @pytest.mark.usefixtures("backend")
@@ -305,7 +307,7 @@ def test_a_zombie_carries_nothing(start: Start, unique: str) -> None:
     process = start("sleep", "60", env=environ)
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    assert facts.carriers("SOW_ATTEMPT_ID", unique) == []
+    assert process_facts.carriers("SOW_ATTEMPT_ID", unique) == []
 
 
 @pytest.mark.usefixtures("backend")
@@ -319,7 +321,7 @@ def test_a_child_carries_what_its_parent_closed_its_lock_for(
     start("sh", "-c", script, env=environ).wait()
     while not ready.exists():
         os.sched_yield()
-    (left,) = facts.carriers("SOW_ATTEMPT_ID", unique)
+    (left,) = process_facts.carriers("SOW_ATTEMPT_ID", unique)
     os.kill(left, signal.SIGKILL)
 
 
@@ -393,18 +395,20 @@ def test_the_environment_that_a_process_started_with(backend: str, start: Start)
     environ = {"A": "1=2", "EMPTY": ""}
     process = start("sleep", "60", env=environ)
     deadline = time.monotonic() + 60
-    while (found := facts.variables(process.pid)) != environ and time.monotonic() < deadline:
+    while (
+        found := process_facts.variables(process.pid)
+    ) != environ and time.monotonic() < deadline:
         time.sleep(0.01)
     assert found == environ
 
 
 def test_the_environment_of_nobody(backend: str) -> None:
-    assert facts.variables(NOBODY) is None
+    assert process_facts.variables(NOBODY) is None
 
 
 @pytest.mark.usefixtures("backend")
 def test_the_processes_above_one_are_named_from_its_parent_on() -> None:
-    found = facts.ancestors(os.getpid())
+    found = process_facts.ancestors(os.getpid())
     assert found[:1] == [os.getppid()]
     assert len(set(found)) == len(found)
-    assert facts.ancestors(NOBODY) == []
+    assert process_facts.ancestors(NOBODY) == []

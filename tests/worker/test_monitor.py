@@ -19,7 +19,7 @@ from watch_cases import SESSION, WatchSite, dead_process
 from sow.jobs import jobs, leases
 from sow.jobs.doorbell import is_held
 from sow.paths import AttemptPaths
-from sow.processes import cgroup, facts
+from sow.processes import cgroup, process_facts
 from sow.processes.procfs import read_stat
 from sow.schema.job import Cause, JobState
 from sow.schema.task import TaskStatus
@@ -120,7 +120,7 @@ def test_a_supervisor_elsewhere_is_never_called_dead_and_never_signalled(site: W
     site.lease(job)
     attempt = site.run(job, "exec sleep 600")
     pid = attempt.started[0].pid
-    identity = facts.identify(pid)
+    identity = process_facts.identify(pid)
     assert identity is not None
     elsewhere = msgspec.structs.replace(identity, pid_namespace="1")
     jobs.change_attempt(site.database, job.id, 1, supervisor=elsewhere)
@@ -208,7 +208,7 @@ def test_an_orphaned_agent_can_be_cancelled_with_its_tree(site: WatchSite) -> No
     attempt = site.attempt(job)
     attempt.script("tool", "trap '' INT; {pid}; exec sleep 600")
     process = attempt.sh("setsid sh tool.sh & wait")
-    identity = facts.identify(process.pid)
+    identity = process_facts.identify(process.pid)
     jobs.change_attempt(site.database, job.id, 1, supervisor=identity)
     tool, agent = attempt.pid_in("tool"), attempt.agent_pid()
     process.kill()

@@ -9,8 +9,8 @@ import pytest
 from attempt_cases import SECONDS, AttemptSite, is_running, wait_until
 
 from sow.errors import SowError
-from sow.processes import cgroup, facts
-from sow.processes.facts import Life
+from sow.processes import cgroup, process_facts
+from sow.processes.process_facts import Life
 from sow.processes.procfs import read_stat
 from worker import next_supervisor
 from worker.next_supervisor import Standby
@@ -26,7 +26,7 @@ def waiting() -> Iterator[Standby]:
 def test_it_is_started_once_and_waits(waiting: Standby) -> None:
     first = waiting.prepare()
     assert waiting.prepare() == first
-    assert facts.life_of(first) is Life.ALIVE
+    assert process_facts.life_of(first) is Life.ALIVE
     assert os.getsid(first.pid) == first.pid
 
 
@@ -47,7 +47,7 @@ def test_one_that_has_died_is_replaced(waiting: Standby) -> None:
     os.kill(first.pid, signal.SIGKILL)
     wait_until(lambda: not is_running(first.pid), "it is dead")
     second = waiting.prepare()
-    assert (second.pid != first.pid, facts.life_of(second)) == (True, Life.ALIVE)
+    assert (second.pid != first.pid, process_facts.life_of(second)) == (True, Life.ALIVE)
 
 
 def test_one_that_dies_before_it_has_its_orders_begins_nothing(
@@ -63,7 +63,7 @@ def test_one_that_dies_before_it_has_its_orders_begins_nothing(
 def test_one_that_is_dismissed_leaves(waiting: Standby) -> None:
     first = waiting.prepare()
     waiting.dismiss()
-    assert facts.identify(first.pid) is None
+    assert process_facts.identify(first.pid) is None
     assert cgroup.members(cgroup.folder_of(f"{first.pid}-{first.start_ticks}")) == []
     waiting.dismiss()
 

@@ -12,7 +12,7 @@ from capabilities import skip_or_fail
 from watch_cases import WatchSite, dead_process
 
 from sow.jobs import jobs
-from sow.processes import cgroup, facts, tree_linux
+from sow.processes import cgroup, process_facts, tree_linux
 from sow.schema.job import Job
 from worker.attempt_over import has_ended
 from worker.orphans import STEPS, pids_of, press
@@ -46,7 +46,7 @@ class Orphaned:
     def start(self, script: str, *pids: str) -> Running:
         """Run a script until these files name pids; kill the supervisor; adopt the attempt."""
         process = self.attempt.sh(script)
-        identity = facts.identify(process.pid)
+        identity = process_facts.identify(process.pid)
         jobs.change_attempt(self.site.database, self.job.id, 1, supervisor=identity)
         self.attempt.agent_pid()
         for name in pids:
@@ -154,7 +154,7 @@ def test_a_registered_worker_with_the_id_is_left_alone_with_all_below_it(
     attempt.script("below", "{pid}; exec sleep 600")
     running = orphaned.start("setsid sh worker.sh & wait", "worker", "below")
     worker, below = attempt.pid_in("worker"), attempt.pid_in("below")
-    identity = facts.identify(worker)
+    identity = process_facts.identify(worker)
     assert identity is not None
     attempt.workspace.workers.mkdir(parents=True, exist_ok=True)
     lock = attempt.workspace.workers / "w1.lock"

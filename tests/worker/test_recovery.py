@@ -20,7 +20,7 @@ from sow.ids import WorkerId
 from sow.jobs import doorbell, jobs, leases, workers
 from sow.jobs.doorbell import Bell
 from sow.paths import Workspace
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.job import Attempt, Cause, Job, JobState, Lease, ProcessIdentity, WorkerRecord
 from sow.schema.task import TaskStatus
 from sow.state.kept.store import kept_at
@@ -189,7 +189,7 @@ def test_a_damaged_record_of_a_worker_leaves_that_worker_to_a_person(
 def test_a_clock_that_was_set_forward_times_no_adopted_agent_out(site: WatchSite) -> None:
     job = site.job()
     lease = site.lease(job, DEAD)
-    mine = facts.identify(os.getpid())
+    mine = process_facts.identify(os.getpid())
     site.attempt(job, supervisor=mine, created_at=site.context.now() - 86_400)
     running = adopt(site.context, lease)
     assert running is not None
@@ -423,7 +423,7 @@ def test_a_waiting_job_that_lost_its_queue_row_gets_it_again(
 def preparing(site: WatchSite, *, caller_lives: bool, marked: bool = True) -> Job:
     """Return a job in the midst of its placing."""
     job = site.job()
-    caller = facts.identify(os.getpid()) if caller_lives else dead_process()
+    caller = process_facts.identify(os.getpid()) if caller_lives else dead_process()
     jobs.change_job(site.database, job.id, caller=caller)
     if not marked:
         site.change_task(status=TaskStatus.PENDING)

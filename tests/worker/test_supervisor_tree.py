@@ -10,9 +10,9 @@ import pytest
 from attempt_cases import PSUTIL, SECONDS, SUPERVISOR, AttemptSite, is_running, say_pid, wait_until
 
 from sow.paths import Workspace
-from sow.processes import facts, procfs
 from sow.processes import linux as linux_facts
 from sow.processes import portable as portable_facts
+from sow.processes import process_facts, procfs
 from worker.next_supervisor import NO_ATTEMPT
 
 pytestmark = [
@@ -259,7 +259,7 @@ def test_a_worker_of_the_other_back_end_is_spared_by_its_lock(
     pid = attempt.pid_in("left")
     if packages is None:
         monkeypatch.setenv("SOW_PROCESSES", "portable")
-    identity = facts.identify(pid)
+    identity = process_facts.identify(pid)
     assert identity is not None
     with (workspace.workers / "w1.lock").open("w") as lock:
         lock.write(f"{pid} {identity.start_ticks}\n")

@@ -15,7 +15,7 @@ from sow.ids import AttemptId, TaskId, WorkerId
 from sow.jobs import jobs, leases
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.job import Attempt, Job, JobState, Lease, ProcessIdentity, Verb
 from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.state.projects import new_project
@@ -91,7 +91,7 @@ class WatchSite:
         """Start an attempt of a job under a true supervisor, on record as the worker does it."""
         site = self.attempt(job)
         process = site.sh(script, **popen)
-        identity = facts.identify(process.pid)
+        identity = process_facts.identify(process.pid)
         jobs.change_attempt(self.database, job.id, site.number, supervisor=identity)
         site.agent_pid()
         return site
@@ -152,6 +152,6 @@ def make_watch_site(workspace: Workspace) -> WatchSite:
 
 def dead_process() -> ProcessIdentity:
     """Return the identity of a process of this boot and namespace that has gone."""
-    mine = facts.identify(os.getpid())
+    mine = process_facts.identify(os.getpid())
     assert mine is not None
     return msgspec.structs.replace(mine, start_ticks="1")

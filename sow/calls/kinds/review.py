@@ -29,7 +29,7 @@ from sow.executors.registry import make_executor
 from sow.ids import JobId, ProjectId, TaskId, parse_task_id
 from sow.jobs import jobs, waiters, workers
 from sow.jobs.database import Database
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.job import Job
 from sow.schema.job_terms import ReviewTerms
 from sow.schema.task import Task
@@ -155,7 +155,7 @@ def _job_for(caller: Caller, config: Configuration, request: Request, task: Task
         parent=caller.job_id,
         priority=priority_of(request, task),
         prior_status=task.status,
-        caller=facts.identify(os.getpid()),
+        caller=process_facts.identify(os.getpid()),
         created_at=caller.now(),
     )
 

@@ -21,7 +21,7 @@ from sow.config.configuration import Configuration
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.job import Job
 from sow.schema.task import Task
 from sow.state.projects import read_project
@@ -142,6 +142,6 @@ def _job_for(
         parent=caller.job_id,
         priority=priority_of(request, task),
         prior_status=task.status if task is not None else None,
-        caller=facts.identify(os.getpid()),
+        caller=process_facts.identify(os.getpid()),
         created_at=caller.now(),
     )

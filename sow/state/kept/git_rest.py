@@ -59,9 +59,9 @@ def _keeps_branch(git: str, writes: int, waited: float) -> bool:
     if waited < PATIENCE_SECONDS:
         return False
     # Asked only while git is at work.
-    from sow.processes import facts
+    from sow.processes import process_facts
 
-    return not facts.is_open_somewhere(lock)
+    return not process_facts.is_open_somewhere(lock)
 
 
 def _age(path: str) -> float:

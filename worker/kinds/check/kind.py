@@ -16,7 +16,7 @@ from sow.config.source import Source
 from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.paths import AttemptPaths
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.config import RepositoryConfigFile
 from sow.schema.job import Job
 from sow.schema.job_terms import CheckTerms
@@ -45,7 +45,7 @@ class CheckKind(StepKind):
         checks = checks_of(source)
         meant = chosen(checks, names, path)
         refuse_untrusted_commands(context, job, source)
-        packages = facts.packages()
+        packages = process_facts.packages()
         commands = tuple(checks.commands[name] for name in meant)
         base = _base_of(context, job, source)
         return CheckOrders(

@@ -9,7 +9,7 @@ from sow.config.merge_check import merge_commands
 from sow.executors.resuming import can_resume
 from sow.ids import TaskId
 from sow.paths import AttemptPaths
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.schema.job import Job
 from sow.schema.job_terms import MergeTerms
 from sow.state.tasks import read_task
@@ -33,7 +33,7 @@ class MergeKind(StepKind):
         commands = merge_commands(source, settings, path)
         if commands:
             refuse_untrusted_commands(context, job, source)
-        packages = facts.packages()
+        packages = process_facts.packages()
         return MergeOrders(
             folder=str(paths.folder),
             root=str(context.workspace.root),

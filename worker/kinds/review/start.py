@@ -24,7 +24,7 @@ from sow.executors.registry import make_executor
 from sow.ids import AttemptId, TaskId
 from sow.jobs import jobs, leases
 from sow.paths import AttemptPaths
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.prompts.compose import ReviewBrief
 from sow.schema.job import Attempt, Job, Lease
 from sow.schema.job_terms import ReviewTerms
@@ -162,7 +162,7 @@ def _orders(
     is_first: bool,
 ) -> ReviewOrders:
     """Return the orders of a reviewer who works in the root."""
-    packages = facts.packages()
+    packages = process_facts.packages()
     return ReviewOrders(
         folder=str(paths.folder),
         workspace=str(context.workspace.root),

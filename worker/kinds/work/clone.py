@@ -21,7 +21,7 @@ from sow.environment import own_process
 from sow.errors import StateError
 from sow.git.view import view_of
 from sow.paths import AttemptPaths
-from sow.processes import facts
+from sow.processes import process_facts
 from sow.prompts.compose import CloneBrief
 from sow.schema.job import Job
 from sow.schema.job_terms import AuthorTerms
@@ -79,7 +79,7 @@ def clone_of_attempt(
         path = context.workspace.repository_config
         keys = needed_keys(job, source, path)
         refuse_untrusted(context.workspace, source.content, context.environ, keys=keys)
-    packages = facts.packages()
+    packages = process_facts.packages()
     orders = CloneOrders(
         folder=str(paths.folder),
         job=job.id,
