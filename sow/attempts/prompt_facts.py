@@ -10,9 +10,11 @@ from functools import cache
 
 from msgspec import UNSET
 
+from sow.clones.place import Place
+from sow.config.clones import CloneSettings
 from sow.files import NotAFile, read_inside
 from sow.paths import Workspace
-from sow.prompts.compose import quoted
+from sow.prompts.compose import CloneBrief, quoted
 from sow.prompts.variables import Facts
 from sow.schema.project import Project
 from sow.schema.task import FeedbackStatus, Task
@@ -91,3 +93,10 @@ def _description(workspace: Workspace, task: Task) -> str:
 
 def _quoted_files(found: Iterable[tuple[str, str]]) -> str:
     return "\n\n".join(f"{name}:\n\n{quoted(words)}" for name, words in found) or NO_FEEDBACK
+
+
+def brief_of_clone(place: Place, settings: CloneSettings) -> CloneBrief:
+    """Return what the agent of a task is told of its clone, which need not be there yet."""
+    return CloneBrief(
+        folder=str(place.path), branch=place.branch, commits_leftovers=settings.commit
+    )

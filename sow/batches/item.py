@@ -8,8 +8,8 @@ standing, so that a worker which was killed is followed by one that goes on.
 from collections.abc import Mapping, Sequence
 
 from sow.batches.item_facts import Dependency, EndedJob, ItemFacts, LiveJob, Standing
+from sow.lifecycle.lifecycle_facts import WAY_TO_PLAN
 from sow.lifecycle.refusal_steps import committing
-from sow.lifecycle.remedy import WAY_TO_PLAN
 from sow.lifecycle.task_ways import bringing_back, solving_now
 from sow.reports.budgets import command_of, option_of
 from sow.schema.batch import Accept, Action, BatchPolicy, ItemState

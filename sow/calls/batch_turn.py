@@ -22,7 +22,7 @@ from sow.errors import QueueError, SowError
 from sow.executors.resuming import can_resume
 from sow.faults import passing_fault
 from sow.ids import TaskId
-from sow.jobs import batch_news, batch_summaries, batches, changes, doorbell_of_batches
+from sow.jobs import batch_news, batch_summaries, batches, changes, doorbell
 from sow.jobs.faults import QueueChanged
 from sow.reports.budgets import reached_budget
 from sow.schema.batch import AT_WORK, Action, BatchState, ItemState
@@ -54,7 +54,7 @@ def take_turn(work: Work, seen: Seen) -> None:
         has_changed = _carry_out(work, plan.actions, seen)
         if is_sure and not has_changed:
             batch_news.acknowledge(work.database, work.batch.id, upto)
-            doorbell_of_batches.ring(work.caller.workspace, work.batch.id)
+            doorbell.ring_batch(work.caller.workspace, work.batch.id)
             return
         done = _named(plan.actions) if has_changed else set()
         in_vain = done if in_vain is None else in_vain & done

@@ -17,7 +17,7 @@ from sow.calls.batch_turn import look
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.ids import BatchId
-from sow.jobs import batch_news, batches, changes, doorbell_of_batches, workers
+from sow.jobs import batch_news, batches, changes, doorbell, workers
 from sow.jobs.database import Database
 from sow.jobs.doorbell import Bell
 from sow.schema.batch import Batch
@@ -94,7 +94,7 @@ def wait_for_batch(
     begun, staffing = time.monotonic(), Staffing(caller, config, database)
     seen, looked_up_to = Seen(caller.workspace), -1
     name = f"c{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    bell = Bell(doorbell_of_batches.bell_path(caller.workspace, batch_id, name))
+    bell = Bell(doorbell.batch_bell_path(caller.workspace, batch_id, name))
     found: BatchLook | None = None
     is_told = False
     try:

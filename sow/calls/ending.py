@@ -32,7 +32,7 @@ from sow.files import (
 )
 from sow.git.checked_out import branch_at
 from sow.ids import BatchId, JobId, ProjectId
-from sow.jobs import batch_summaries, batches, doorbell_of_batches, jobs
+from sow.jobs import batch_summaries, batches, doorbell, jobs
 from sow.jobs.database import Database, open_queue
 from sow.jobs.end_entries import log_ends
 from sow.knowledge.filling import fill_index, take_back
@@ -217,7 +217,7 @@ def _carry_out(
         if kept is not None:
             forget_project(kept)
     for batch_id in cancelled:
-        doorbell_of_batches.ring(workspace, batch_id)
+        doorbell.ring_batch(workspace, batch_id)
     sweep_ended(workspace, database, now=now)
     return archive
 

@@ -1,4 +1,4 @@
-"""Whether a job of a task lives, asked by commands that would pull the task from under it.
+"""Whether a job of a task lives, for commands that would change the task; and which tasks have one.
 
 Kept apart from the call itself, so that `sow task set` imports little.
 """
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
+from sow.calls.caller import Caller
 from sow.calls.idempotency import has_reported
 from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
@@ -108,3 +109,31 @@ def _cancel_and_wait(
     for left in cancelled.ending:
         status = read_task(workspace, left.task_id).status
         raise TaskIsRunning(left, status, has_option=False)
+
+
+PROJECT_ITSELF = TaskId("")
+"""Stands for the jobs that are about no task: the checks of the project."""
+
+
+def live_tasks(caller: Caller, *, and_project: bool = False) -> list[TaskId]:
+    """Return the tasks of the project whose job has not ended, the oldest job first.
+
+    With `and_project` a job of the project itself is named as well. Left out are
+    jobs in a person's hands, which nobody else may end, and those that the caller
+    itself acts for: they cannot end before it does. Raises NoProject and QueueError.
+    """
+    project = read_project(caller.workspace)
+    database = open_existing_queue(caller.workspace)
+    if database is None:
+        return []
+    with closing(database):
+        above = jobs.ancestors(database, caller.job_id) if caller.job_id is not None else []
+        own = {job.id for job in above}
+        return [
+            job.task_id
+            for job in jobs.active_jobs(database)
+            if (job.task_id != PROJECT_ITSELF or and_project)
+            and job.project_id == project.id
+            and job.id not in own
+            and not kind_of(job).is_interactive
+        ]

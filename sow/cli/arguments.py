@@ -88,7 +88,7 @@ def all_or_named(
     if arguments or options:
         raise UsageError("--all names every task, and tasks are named too", hint="Give either.")
     # It reads the queue, which few of these commands need.
-    from sow.calls.live_tasks import live_tasks
+    from sow.calls.live_jobs import live_tasks
 
     found = live_tasks(caller, and_project=and_project)
     about_tasks(*filter(None, found))

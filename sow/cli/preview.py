@@ -13,9 +13,9 @@ import msgspec
 from msgspec import UNSET
 
 from sow import env_vars
-from sow.attempts.clone_brief import brief_of_clone
 from sow.attempts.launch import environment_of, folder_of, launch_of, location_for, task_folder
 from sow.attempts.plan import plan_attempt
+from sow.attempts.prompt_facts import brief_of_clone
 from sow.calls.caller import Caller
 from sow.calls.idempotency import OutcomeIsOwed
 from sow.calls.kinds.work import find_or_admit

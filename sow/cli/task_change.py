@@ -161,7 +161,7 @@ def _as_authors_word(workspace: "Workspace", task_id: str) -> tuple[str, str]:
 
     if read_task(workspace, task_id).clone is not UNSET:
         return "needs_review", "what is done in a clone is judged before it is merged"
-    from sow.config.reviews import review_is_required
+    from sow.config.checks import review_is_required
 
     if review_is_required(workspace.repository_config):
         return "needs_review", f"{workspace.repository_config} has `reviews: required`"

@@ -1,4 +1,4 @@
-"""The repository's checks: named command lines in `.sow/config.yaml`.
+"""The repository's checks: named command lines in `.sow/config.yaml`; and whether it has reviews.
 
 Owns what may stand under `checks`, and which checks a choice of names stands
 for. Whether a command line may run is `sow.trust`; who runs it, `worker.steps`.
@@ -17,7 +17,7 @@ from sow.config.source import Source, read_source
 from sow.digest import sha256
 from sow.errors import StateError
 from sow.ids import SLUG_PATTERN
-from sow.schema.config import CheckSection, RepositoryConfigFile
+from sow.schema.config import CheckSection, RepositoryConfigFile, ReviewRule
 
 SECTION = "checks"
 DEFAULT = "default"
@@ -168,3 +168,11 @@ def _refuse_unknown(checks: Checks, names: Sequence[str], path: Path) -> None:
     for name in names:
         if name not in checks.commands:
             raise UnknownCheck(name, list(checks.commands), path)
+
+
+def review_is_required(path: Path) -> bool:
+    """Whether the settings in `path` ask for a review of every task. Raises InvalidConfiguration.
+
+    Read as they stand now: an agent reports long after its call.
+    """
+    return read_repository(path).content.reviews is ReviewRule.REQUIRED

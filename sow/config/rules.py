@@ -1,15 +1,15 @@
 """Which settings fit which type of executor, and the faults that no schema can state.
 
-Owns those rules; the settings of each type stand in its description. Merging is
-`config.merge`; the shapes are `schema.config`.
+Owns those rules, and how a flag that only sow may set is found in `custom_args`. The settings
+of each type stand in its description. Merging is `config.merge`; the shapes are `schema.config`.
 """
 
 from collections.abc import Sequence
 
 from msgspec import UNSET
 
+from sow.agent_clis.description import Refusal
 from sow.agent_clis.known import AGENT_CLIS
-from sow.config.custom_args import conflict
 from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.durations import NEVER, parse_duration
 from sow.config.environment import env_fault
@@ -38,7 +38,7 @@ def check_executor(
     place = ("agents", "executors", name)
     _check_settings(source, place, section.settings or SettingsSection(), kind)
     for index, argument in enumerate(section.custom_args or ()):
-        found = conflict(kind, argument)
+        found = _conflict(kind, argument)
         if found:
             raise source.fault(
                 *place, "custom_args", index, reason=found.reason, remedy=found.remedy
@@ -127,3 +127,14 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
     near = get_close_matches(word, known, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known)}"
+
+
+def _conflict(kind: ExecutorType, argument: str) -> Refusal | None:
+    """Return why `argument` may not stand in `custom_args`, or None."""
+    flags = AGENT_CLIS[kind].reserved_flags
+    flag = argument.partition("=")[0]
+    if flag not in flags and not argument.startswith("--"):
+        flag = argument[:2]  # a value may follow a short flag at once: -rID
+    if flag not in flags:
+        return None
+    return Refusal(f"{flag} cannot be set here: {flags[flag].reason}", flags[flag].remedy)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from sow.errors import QueueError
 from sow.files.flock import lock_within, try_lock
+from sow.ids import BatchId
+from sow.paths import Workspace
 
 PROBE_SECONDS = 1.0
 """How long a look whether anybody listens may hold the lock of a bell."""
@@ -92,3 +94,17 @@ def is_held(path: Path) -> bool:
         return not try_lock(fd, shared=True)
     finally:
         os.close(fd)
+
+
+def batch_bell_path(workspace: Workspace, batch_id: BatchId, name: str) -> Path:
+    """Return where a bell hangs that rings for a batch; `name` tells it from others."""
+    return workspace.waiters / f"{name}{_batch_suffix(batch_id)}"
+
+
+def ring_batch(workspace: Workspace, batch_id: BatchId) -> None:
+    """Wake everyone who waits for a batch; call it after the commit."""
+    ring_all(workspace.waiters, _batch_suffix(batch_id))
+
+
+def _batch_suffix(batch_id: BatchId) -> str:
+    return f".batch{batch_id}.bell"

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sow.lifecycle.lifecycle_facts import TaskFacts
-from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.lifecycle_facts import Remedy, TaskFacts
 
 
 def in_circles(tasks: Sequence[TaskFacts]) -> list[str]:

@@ -10,9 +10,8 @@ from msgspec import Struct
 
 from sow.lifecycle import merge_ways, task_ways
 from sow.lifecycle.circles import circle_broken, in_circles
-from sow.lifecycle.lifecycle_facts import DocumentFacts, Facts, TaskFacts
+from sow.lifecycle.lifecycle_facts import DocumentFacts, Facts, Remedy, TaskFacts
 from sow.lifecycle.project_verdict import CORRECT, review_accepts, review_corrects
-from sow.lifecycle.remedy import Remedy
 from sow.lifecycle.stages import ProjectType
 
 

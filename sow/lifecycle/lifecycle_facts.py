@@ -6,7 +6,16 @@ reads a file, so that every guard can be asked of any standing.
 
 from msgspec import Struct
 
-from sow.lifecycle.remedy import Remedy
+
+class Remedy(Struct, frozen=True):
+    """A command that meets a guard, or takes a task on. `<…>` is the reader's to fill in."""
+
+    command: str
+    why: str
+
+
+WAY_TO_PLAN = "sow next"
+"""What leads to the beginning of the plan: which command that is depends on the whole project."""
 
 
 class TaskFacts(Struct, frozen=True):

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sow.lifecycle.guards import Guard
-from sow.lifecycle.lifecycle_facts import Facts
-from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.lifecycle_facts import Facts, Remedy
 from sow.lifecycle.stages import ProjectType
 from sow.lifecycle.types import LIFECYCLES, Event, Lifecycle
 

@@ -7,8 +7,7 @@ not tried again as it stands, and nothing is merged before what it depends on.
 from collections.abc import Mapping, Sequence
 
 from sow.lifecycle.circles import circle_broken
-from sow.lifecycle.lifecycle_facts import TaskFacts
-from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.lifecycle_facts import Remedy, TaskFacts
 
 MOST_NAMED = 8
 """How many tasks one command names: it is to be read, and who runs it asks again."""

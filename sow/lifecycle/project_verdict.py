@@ -6,8 +6,7 @@ review came to no verdict may come to none the next time as well.
 
 from collections.abc import Sequence
 
-from sow.lifecycle.lifecycle_facts import Facts
-from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.lifecycle_facts import Facts, Remedy
 
 REVIEW = "sow agent review --project"
 ACCEPT = 'sow review accept --project --summary "<what you think of it>"'

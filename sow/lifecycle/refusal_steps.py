@@ -10,7 +10,7 @@ from shlex import quote
 from typing import Any
 
 from sow.errors import SowError
-from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.lifecycle_facts import Remedy
 
 MOST_PATHS = 12
 """How many files a command names; of more, all that is changed is committed."""

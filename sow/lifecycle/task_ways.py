@@ -7,7 +7,7 @@ is right as long as the facts are; what a job is at, or a batch drives, has none
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from sow.lifecycle.circles import in_circles
-from sow.lifecycle.lifecycle_facts import TaskFacts
+from sow.lifecycle.lifecycle_facts import Remedy, TaskFacts
 from sow.lifecycle.merge_ways import (
     MOST_NAMED,
     RED,
@@ -18,7 +18,6 @@ from sow.lifecycle.merge_ways import (
     updated,
 )
 from sow.lifecycle.project_verdict import ENOUGH
-from sow.lifecycle.remedy import Remedy
 
 SOLVE = "Solve the conflicts of the merge that is under way in your clone, and commit it."
 GO_ON = '"Go on."'

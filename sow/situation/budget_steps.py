@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.lifecycle_facts import Remedy
 from sow.schema.budget import ScopeKind
 from sow.situation.project_steps import LEADS
 from sow.situation.situation import Situation

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sow.lifecycle import guards, task_ways
-from sow.lifecycle.lifecycle_facts import Facts
+from sow.lifecycle.lifecycle_facts import WAY_TO_PLAN, Facts, Remedy
 from sow.lifecycle.project_verdict import REVIEW
 from sow.lifecycle.refusal_steps import after
-from sow.lifecycle.remedy import WAY_TO_PLAN, Remedy
 from sow.lifecycle.stages import WHOLE_PHASE
 from sow.situation.project_steps import LEADS, is_review
 from sow.situation.situation import BatchNow, Situation

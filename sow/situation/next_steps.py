@@ -11,11 +11,10 @@ from msgspec import UNSET
 
 from sow.ids import TaskId
 from sow.lifecycle import guards, merge_ways, task_ways
-from sow.lifecycle.lifecycle_facts import Facts
+from sow.lifecycle.lifecycle_facts import Facts, Remedy
 from sow.lifecycle.machine import Refusal, awaited_event, obvious_event, refusals
 from sow.lifecycle.project_verdict import REVIEW
 from sow.lifecycle.refusal_steps import renamed_branch
-from sow.lifecycle.remedy import Remedy
 from sow.lifecycle.stages import COMPLETED
 from sow.schema.config import ApproveRule
 from sow.schema.project import Ending, EndingWord

@@ -10,9 +10,9 @@ from typing import Protocol
 from msgspec import UNSET, Struct
 
 from sow.errors import SowError
+from sow.lifecycle.lifecycle_facts import Remedy
 from sow.lifecycle.project_verdict import ENOUGH
 from sow.lifecycle.refusal_steps import after
-from sow.lifecycle.remedy import Remedy
 from sow.schema.causes import Cause
 from sow.schema.job import Job
 from sow.schema.task import Task, TaskStatus

@@ -12,8 +12,8 @@ from msgspec import UNSET
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.errors import SowError
+from sow.lifecycle.lifecycle_facts import Remedy
 from sow.lifecycle.refusal_steps import after
-from sow.lifecycle.remedy import Remedy
 from sow.lifecycle.task_ways import ready_among
 from sow.schema.task import Task, TaskStatus
 from sow.situation.budget_steps import REVIEWER, executors_of

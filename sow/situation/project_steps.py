@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.lifecycle_facts import Remedy
 from sow.lifecycle.stages import WHOLE_PHASE
 from sow.schema.task import Task, TaskStatus
 from sow.situation.project_facts import JUDGED, REVIEW_OF

@@ -10,10 +10,9 @@ from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.errors import SowError
 from sow.ids import TaskId
-from sow.lifecycle.lifecycle_facts import Facts
+from sow.lifecycle.lifecycle_facts import Facts, Remedy
 from sow.lifecycle.merge_ways import can_be_merged
 from sow.lifecycle.refusal_steps import after
-from sow.lifecycle.remedy import Remedy
 from sow.lifecycle.task_ways import IN_CLONES, ready_among
 
 MERGE, BATCH, CHECK = "sow merge ", "sow batch run", "sow project check"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sow.errors import ConfigurationError, SowError
 from sow.files import NotAFile, read_regular
-from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.lifecycle_facts import Remedy
 from sow.situation.situation import Situation
 from sow.situation.step import EDITOR, RESTORE
 from sow.state.state_errors import MissingState, ProjectWithoutState

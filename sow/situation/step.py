@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from sow.lifecycle.remedy import Remedy
+from sow.lifecycle.lifecycle_facts import Remedy
 from sow.situation.situation import Reader
 
 

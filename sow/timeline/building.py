@@ -12,10 +12,9 @@ from sow.schema.output.report import WORKING, Lane, PathStep, Report, Run, TaskS
 from sow.timeline.critical_path import critical_path
 from sow.timeline.lanes import Bar, lanes_of
 from sow.timeline.longest_chain import longest_chain
-from sow.timeline.outcomes import outcome_of, retries_of
+from sow.timeline.outcomes import outcome_of, retries_of, used_or_none
 from sow.timeline.report_facts import Facts
 from sow.timeline.task_stories import beginning, stories_of
-from sow.timeline.used import used_or_none
 from sow.timeline.words import UNKNOWN
 
 MONEY_PLACES = 4

@@ -1,10 +1,13 @@
-"""What became of an attempt, in a word; and for which causes a job was tried again. Pure."""
+"""How an attempt ended, in a word; why a job was tried again; what its agents used. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from sow.reports.costs import cost_sum
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job
+from sow.schema.output.costs import CostSum
+from sow.schema.spending import Used
 
 WELL = frozenset({Cause.REPORTED, Cause.PASSED})
 ASKED_FOR = frozenset({Cause.CANCELLED, Cause.WORKER_STOPPED, Cause.CLOSED})
@@ -24,3 +27,8 @@ def outcome_of(job: Job, attempt: Attempt) -> str:
 def retries_of(attempts: Sequence[Attempt]) -> Mapping[str, int]:
     """Return how often a job was tried again, by the cause that ended the attempt before."""
     return Counter(attempt.cause or "unknown" for attempt in attempts[:-1])
+
+
+def used_or_none(used: Used | None) -> CostSum | None:
+    """Return what agents used; None where none ran."""
+    return cost_sum(used) if used is not None and used.runs else None

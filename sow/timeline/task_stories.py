@@ -13,11 +13,10 @@ from sow.schema.job import Job
 from sow.schema.output.report import SpanKind, TaskStory
 from sow.schema.task import Task, TaskStatus
 from sow.terminal_text import printable
-from sow.timeline.outcomes import FAILED, outcome_of, retries_of
+from sow.timeline.outcomes import FAILED, outcome_of, retries_of, used_or_none
 from sow.timeline.person_waits import PersonWait, batch_waits, item_waits, split_wait
 from sow.timeline.report_facts import Facts, Log
 from sow.timeline.spans import Stay, Wait, as_span, job_stays, spans_of, turns_of
-from sow.timeline.used import used_or_none
 
 NO_WAIT = 0.5
 """In seconds."""

@@ -33,11 +33,11 @@ from sow.state.projects import add_phase
 from sow.state.statefiles import parse_state, read_bytes, rewrite_state
 from sow.state.version import VERSION_FILE, raise_version
 from sow.state.workspace_init import ATTRIBUTES
-from sow.validation.completions import completed_at
 from sow.validation.conflicts import TASK_FOLDER, solve
 from sow.validation.examination import Examined, examine
 from sow.validation.foundation import LARGEST, highest_number
 from sow.validation.kinds import Defect, Kind
+from sow.validation.log_entries import completed_at
 from sow.validation.marks import conflict_in
 from sow.validation.renumbering import renumber_pairs
 from sow.yamlfile import Changes

@@ -20,8 +20,8 @@ from sow.state.lifecycle import unit_content_at
 from sow.state.numbered_feedback import NUMBERED
 from sow.state.project_feedback import feedback_of
 from sow.state.transitions import TERMINAL
-from sow.validation.completions import completed_at
 from sow.validation.kinds import Defect, Kind
+from sow.validation.log_entries import completed_at
 from sow.validation.tree import ProjectTree, StateFile, TaskFolder
 
 NAMED = re.compile(r"(?:.*/)?([0-9]{3,9}\.md)")

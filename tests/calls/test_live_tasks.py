@@ -3,7 +3,7 @@
 from calls.desk import Desk
 from reports.job_cases import NOW
 
-from sow.calls.live_tasks import live_tasks
+from sow.calls.live_jobs import live_tasks
 from sow.ids import ProjectId
 from sow.jobs import jobs
 from sow.schema.job import JobState, Verb

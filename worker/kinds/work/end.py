@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow.attempts.retry import Next, Step
-from sow.config.reviews import review_is_required
+from sow.config.checks import review_is_required
 from sow.errors import ConfigurationError, StateError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault
