@@ -11,6 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 
+from msgspec import Struct
+
 from sow.errors import SowError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault
@@ -30,9 +32,6 @@ from worker.running import Running
 from worker.settle import settle_attempt
 from worker.wakeups import Wakeups
 
-TICK_SECONDS = 0.5
-"""How often the output of running agents is read, and unverified endings looked at."""
-
 READING_SECONDS = 0.25
 """How long one round over all attempts may read what their agents print; they share it evenly.
 Where that is not enough, round follows round, and in each of them ends and cancels are seen."""
@@ -44,13 +43,24 @@ ROUND_FAILED_SECONDS = 1.0
 MOST_FAILURES = 20
 """How often in a row a passing fault may keep work from being gathered; then it is told."""
 
-MOST_BUGS = 10
-"""How often what is neither an error of ours nor a passing fault may keep an attempt whose end is
-proved from being settled; then its job is closed as failed."""
-
 WORKER_STOPPED = Verdict(Cause.WORKER_STOPPED, CAUSES[Cause.WORKER_STOPPED].words)
 
 logger = logging.getLogger("sow.worker")
+
+
+class Pace(Struct, frozen=True):
+    """How often a monitor looks, and how long it is patient."""
+
+    tick_seconds: float = 0.5
+    """How often the output of running agents is read, and unverified endings looked at."""
+    longest_postponement_seconds: float = 30.0
+    """How long an attempt that cannot be settled is left alone at most, before the next try."""
+    most_bugs: int = 10
+    """How often what is neither an error of ours nor a passing fault may keep an attempt whose end
+    is proved from being settled; then its job is closed as failed."""
+
+
+USUAL = Pace()
 
 
 class Monitor:
@@ -60,9 +70,11 @@ class Monitor:
         self,
         context: WorkerContext,
         on_change: Callable[[QueueChanged], None] = lambda _: None,
+        pace: Pace = USUAL,
     ) -> None:
         self.context = context
         self._on_change = on_change
+        self._pace = pace
         self._incoming: list[Running] = []
         self._watched: dict[JobId, Running] = {}
         self._wakeups = Wakeups()
@@ -163,7 +175,7 @@ class Monitor:
         if not self._asked and now < self._next_look:
             ended = [running for running in self._watched.values() if running.pidfd in ready]
             return [*ended, *(running for running in self._behind() if running not in ended)]
-        self._asked, self._next_look = False, now + TICK_SECONDS
+        self._asked, self._next_look = False, now + self._pace.tick_seconds
         return list(self._watched.values())
 
     def _behind(self) -> list[Running]:
@@ -182,7 +194,7 @@ class Monitor:
         with self._idle:
             arrivals, self._incoming = self._incoming, []
             if not self._watched:
-                self._next_look = time.monotonic() + TICK_SECONDS
+                self._next_look = time.monotonic() + self._pace.tick_seconds
             for running in arrivals:
                 self._watched[running.job.id] = running
         for running in arrivals:
@@ -212,11 +224,11 @@ class Monitor:
             tell(running.job, "was taken over by another worker")
             self._forget(running)
         except QueueChanged as error:  # we leave; the agent goes on
-            running.postpone()
+            running.postpone(self._pace.longest_postponement_seconds)
             self._on_change(error)
         except SowError as error:
             tell(running.job, f"cannot be {_deed_on(running)} yet: {error.message}")
-            running.postpone()
+            running.postpone(self._pace.longest_postponement_seconds)
         except Exception as error:
             if passing_fault(error) is not None:
                 tell(running.job, f"cannot be looked at now: {error}")
@@ -224,9 +236,9 @@ class Monitor:
                 words = "job %s: cannot be %s yet"
                 logger.exception(words, running.job.id, _deed_on(running))
                 running.bugs += running.is_over
-                if running.bugs >= MOST_BUGS and self._close(running, error):
+                if running.bugs >= self._pace.most_bugs and self._close(running, error):
                     return
-            running.postpone()
+            running.postpone(self._pace.longest_postponement_seconds)
 
     def _settle(self, running: Running) -> None:
         if not self._is_gathered(running):

@@ -31,7 +31,6 @@ T = TypeVar("T")
 RECORD_LIMIT = 1 << 16
 """The largest record of a supervisor that is read, in bytes; it writes some 200."""
 FIRST_POSTPONEMENT_SECONDS = 0.25
-LONGEST_POSTPONEMENT_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -140,10 +139,9 @@ class Running:
         """Whether its settling has failed so lately that it is left alone."""
         return time.monotonic() < self.not_before
 
-    def postpone(self) -> None:
-        """Leave it alone for a while, longer each time."""
+    def postpone(self, longest: float) -> None:
+        """Leave it alone for a while, longer each time, at most `longest` seconds."""
         self.failures += 1
-        longest = LONGEST_POSTPONEMENT_SECONDS
         wait = doubled(FIRST_POSTPONEMENT_SECONDS, self.failures, longest=longest)
         self.not_before = time.monotonic() + wait
 

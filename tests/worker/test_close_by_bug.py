@@ -19,7 +19,7 @@ from sow.schema.job import NOT_BROUGHT_BACK, Cause, Job, JobState, Verb
 from sow.schema.job_terms import AuthorTerms, CheckTerms, MergeTerms
 from sow.schema.task import TaskStatus
 from sow.state.task_log import read_entries
-from worker import close_by_bug, monitor, recovery, running, settle
+from worker import close_by_bug, monitor, recovery, settle
 from worker.kinds.registry import WORKER_KINDS
 from worker.kinds.work.kind import WorkKind
 from worker.output import OutputReader
@@ -30,18 +30,13 @@ from worker.running import Running
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
 OTHER = WorkerId("w2-bbbbbb")
 LOOKS = 3
+IMPATIENT = monitor.Pace(tick_seconds=0.02, longest_postponement_seconds=0.01, most_bugs=LOOKS)
 
 Patch = pytest.MonkeyPatch
 
 
 def fail(*_: Any, **__: Any) -> NoReturn:
     raise RuntimeError("a bug\nof ours")
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(monitor, "MOST_BUGS", LOOKS)
-    monkeypatch.setattr(running, "LONGEST_POSTPONEMENT_SECONDS", 0.01)
 
 
 def ended_attempt(site: WatchSite, **more: Any) -> Job:
@@ -56,7 +51,7 @@ def ended_attempt(site: WatchSite, **more: Any) -> Job:
 
 def watched(site: WatchSite, job: Job, adopted: Running | None = None) -> Job:
     """Let a monitor watch a job's attempt until it has let go of it."""
-    watch = site.start_monitor()
+    watch = site.start_monitor(IMPATIENT)
     watch.watch(adopted or site.adopt(job))
     try:
         assert watch.wait_until_idle(60)
@@ -175,7 +170,7 @@ def test_an_agent_at_work_is_neither_ended_nor_closed(site: WatchSite, monkeypat
     attempt = site.run(job, "exec sleep 600")
     monkeypatch.setattr(OutputReader, "read_for", fail)
     adopted = site.adopt(job)
-    watch = site.start_monitor()
+    watch = site.start_monitor(IMPATIENT)
     watch.watch(adopted)
     wait_until(lambda: adopted.failures > 2 * LOOKS)
     watch.stop()
@@ -200,7 +195,7 @@ def test_an_error_of_ours_and_a_fault_that_passes_close_no_job(
     usual = WorkKind.judge
     monkeypatch.setattr(WorkKind, "judge", refuse)
     adopted = site.adopt(job)
-    watch = site.start_monitor()
+    watch = site.start_monitor(IMPATIENT)
     watch.watch(adopted)
     wait_until(lambda: adopted.failures >= 30)
     assert site.get(job).state is JobState.RUNNING
@@ -217,7 +212,7 @@ def test_a_close_that_was_cut_off_is_made_good_by_the_next_worker(
         in_ending("judge")(broken)
         broken.setattr(close_by_bug, "end_unwritten", fail)
         adopted = site.adopt(job)
-        watch = site.start_monitor()
+        watch = site.start_monitor(IMPATIENT)
         watch.watch(adopted)
         wait_until(lambda: site.last_attempt(job).cause is Cause.INTERNAL)
         watch.stop()

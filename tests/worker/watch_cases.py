@@ -22,11 +22,12 @@ from sow.state.projects import new_project
 from sow.state.tasks import add_task, change_task, read_task
 from worker.adopt import adopt
 from worker.context import WorkerContext
-from worker.monitor import Monitor
+from worker.monitor import Monitor, Pace
 from worker.running import Running
 
 ME = WorkerId("w1-aaaaaa")
 SESSION = "22222222-2222-4222-8222-222222222222"
+SHORT_TICKS = Pace(tick_seconds=0.05)
 
 
 @dataclass
@@ -126,8 +127,8 @@ class WatchSite:
         assert attempt is not None
         return attempt
 
-    def start_monitor(self) -> Monitor:
-        monitor = Monitor(self.context)
+    def start_monitor(self, pace: Pace = SHORT_TICKS) -> Monitor:
+        monitor = Monitor(self.context, pace=pace)
         monitor.start()
         return monitor
 
