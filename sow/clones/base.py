@@ -147,7 +147,7 @@ def _merge(
     identity = identity_of(repository.top)
     index = str(view.folder / ".git" / "merge-index")
     own = place.facts("").own_paths
-    tree = with_paths_of(view, dependency.commit, commit, own, index)
+    tree = with_paths_of(view, f"{dependency.commit}^{{tree}}", commit, own, index)
     apart = view.text(
         *("commit-tree", tree, "-p", dependency.commit),
         stdin=b"Without sow's own files\n",

@@ -102,7 +102,7 @@ def _sides(view: View, onto: str, wanted: TaskCommit) -> tuple[str, str]:
     """Return the two commits to merge; what is sow's own is the project's in both."""
     own = wanted.facts.own_paths
     with scratch_folder("index") as scratch:
-        tree = with_paths_of(view, wanted.commit, onto, own, f"{scratch}/index")
+        tree = with_paths_of(view, f"{wanted.commit}^{{tree}}", onto, own, f"{scratch}/index")
     theirs = scratch_commit(view, tree, NOBODY, wanted.commit)
     return project_side(view, onto, wanted.commit), theirs
 

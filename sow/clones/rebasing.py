@@ -18,7 +18,7 @@ from sow.git.run import LONG_SECONDS
 from sow.git.view import View
 from sow.lifecycle.refusal_steps import first_after
 
-FIELDS = ("%H", "%P", "%an", "%ae", "%ad", "%B")
+FIELDS = ("%H", "%T", "%P", "%an", "%ae", "%ad", "%B")
 NO_NAME = " .,:;<>\"\\'"
 """What git leaves out at the ends of a name."""
 NAME = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
@@ -56,6 +56,7 @@ class Commit(Struct, frozen=True):
     """One of the task's own."""
 
     name: str
+    tree: str
     parent: str | None
     author: Mapping[str, str]
     message: str
@@ -94,9 +95,12 @@ def _steps(
     """Return each commit that brings something, with the tree that it comes to."""
     steps: list[tuple[Commit, str]] = []
     at = view.text("rev-parse", f"{series.onto}^{{tree}}")
+    trees: dict[str | None, str] = {}
     for commit in _commits(view, series):
-        before = _tree(view, series, commit.parent, index)
-        after = _tree(view, series, commit.name, index)
+        if commit.parent not in trees:
+            trees[commit.parent] = _tree(view, series, _tree_of(view, commit.parent), index)
+        before = trees[commit.parent]
+        after = trees[commit.name] = _tree(view, series, commit.tree, index)
         result = (
             after if before == at else _applied(view, series, commit, at, before, after, identity)
         )
@@ -126,10 +130,16 @@ def _applied(
     return merged.tree
 
 
-def _tree(view: View, series: Series, commit: str | None, index: str) -> str:
-    """Return a commit's tree with what is sow's own as the project has it."""
-    found = view.text("mktree", stdin=b"") if commit is None else commit
-    return with_paths_of(view, found, series.onto, series.own, index)
+def _tree_of(view: View, commit: str | None) -> str:
+    """Return a commit's tree; without a commit, the empty one."""
+    return (
+        view.text("rev-parse", f"{commit}^{{tree}}") if commit else view.text("mktree", stdin=b"")
+    )
+
+
+def _tree(view: View, series: Series, tree: str, index: str) -> str:
+    """Return a tree with what is sow's own as the project has it."""
+    return with_paths_of(view, tree, series.onto, series.own, index)
 
 
 def _commits(view: View, series: Series) -> list[Commit]:
@@ -152,7 +162,7 @@ def _commits(view: View, series: Series) -> list[Commit]:
 
 
 def _commit(fields: Sequence[str]) -> Commit:
-    name, parents, author, address, date, message = fields
+    name, tree, parents, author, address, date, message = fields
     who = {"GIT_AUTHOR_NAME": author, "GIT_AUTHOR_EMAIL": address} if author.strip(NO_NAME) else {}
     when = {"GIT_AUTHOR_DATE": f"@{date}"}
-    return Commit(name, parents or None, {**who, **when}, message)
+    return Commit(name, tree, parents or None, {**who, **when}, message)

@@ -77,7 +77,7 @@ def _is_plain_merge(top: Path, own: tuple[str, ...], commit: str, ours: str, the
     """
     view, author = view_of(top), identity_of(top)
     with scratch_folder("index") as scratch:
-        tree = with_paths_of(view, ours, theirs, own, f"{scratch}/index")
+        tree = with_paths_of(view, f"{ours}^{{tree}}", theirs, own, f"{scratch}/index")
     side = view.text("commit-tree", tree, "-p", ours, stdin=b"Ours\n", variables=author)
     merged = merge_trees(view, side, project_side(view, theirs, ours))
     return not merged.conflicts and merged.tree == view.text("rev-parse", f"{commit}^{{tree}}")

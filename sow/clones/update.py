@@ -218,7 +218,7 @@ def _merged_tree(
     """Merge with what is sow's own as the project has it: no conflict is there."""
     scratch = str(view_folder(view) / "scratch")
     author = identity_of(main.top)
-    tree = with_paths_of(view, here, wanted, facts.own_paths, scratch)
+    tree = with_paths_of(view, f"{here}^{{tree}}", wanted, facts.own_paths, scratch)
     ours = view.text("commit-tree", tree, "-p", here, stdin=b"Ours\n", variables=author)
     view.text("update-ref", "--no-deref", f"refs/heads/{facts.branch}", ours)
     theirs = project_side(view, wanted, here)
