@@ -204,7 +204,7 @@ def test_a_look_at_an_agent_that_prints_asks_for_no_processor_time(
         asked.append(pid)
         return 0.0
 
-    monkeypatch.setattr(watchdog.facts, "tree_cpu_seconds", ask)
+    monkeypatch.setattr(watchdog.process_facts, "tree_cpu_seconds", ask)
     running = agent(site, SAID)
     supervisor = dead_process()
     running.attempt = msgspec.structs.replace(running.attempt, supervisor=supervisor)
