@@ -65,8 +65,8 @@ def test_what_it_says_of_agents() -> None:
 
 def test_its_figures_are_those_of_the_code() -> None:
     assert f"at most {parse_duration(BOUND):.0f} seconds" in TEXT
-    assert f"some {MOST_CHARACTERS:,} characters" in TEXT
-    assert "at most sixteen wait at once" in TEXT
+    assert f"about {MOST_CHARACTERS:,} characters" in TEXT
+    assert "At most sixteen calls wait at once" in TEXT
     assert MOST_WAITS == 16
     assert 45 < len(tools_for(root, None, 50.0, leading=True)) < 65, "some fifty"
     assert json.loads(re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)[0])["mcpServers"]["sow"]
