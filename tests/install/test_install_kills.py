@@ -36,6 +36,7 @@ main()
 OWN = '{"model": "opus", "permissions": {"allow": ["Bash(ls:*)"]}}'
 STEPS = 100
 """More than a command has."""
+pytestmark = pytest.mark.slow
 SCOPES = pytest.mark.parametrize("scope", ["--user", "--project"])
 
 

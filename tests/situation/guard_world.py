@@ -317,7 +317,13 @@ class Place:
                 (self.root / output.path).unlink(missing_ok=True)
         self._tasks(world, world.tasks)
         self._publish(world)
-        self._judge(world, {words: self._work(words) for words in ("once", "now")})
+        named = {
+            world.judged_work if world.verdict else "",
+            world.checked_work if world.checked else "",
+        }
+        works = {words: self._work(words) for words in ("once", "now") if words in named}
+        self._write("work.txt", "now")
+        self._judge(world, works)
 
     def _work(self, words: str) -> str:
         self._write("work.txt", words)
