@@ -13,7 +13,7 @@ from sow.errors import QueueError, StateError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault, words_of_bug
 from sow.jobs import jobs, leases
-from sow.jobs.closing import close_attempt
+from sow.jobs.spending import close_attempt
 from sow.schema.causes import Cause
 from sow.schema.job import NOT_BROUGHT_BACK, Job
 from sow.schema.job_terms import AuthorTerms

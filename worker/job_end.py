@@ -16,8 +16,8 @@ from sow.errors import ExecutorError, QueueError, SowError, StateError
 from sow.executors.base import Verdict
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.jobs import jobs, leases, waiters
-from sow.jobs.closing import close_attempt
 from sow.jobs.end_entries import remember, write_ends
+from sow.jobs.spending import close_attempt
 from sow.schema.budget import ReachedBudget
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Lease

@@ -19,7 +19,7 @@ from sow.files import NotAFile, NotWritten, locked_folder, move, read_regular
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, statuses
 from sow.jobs.end_entries import end_entry
-from sow.jobs.job_author import author_of_job
+from sow.jobs.jobs import author_of_job
 from sow.schema.causes import NEVER_BEGAN, Cause
 from sow.schema.job import Job, JobState, Lease
 from sow.schema.task import SessionFacts, Task, TaskStatus

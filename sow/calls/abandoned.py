@@ -13,7 +13,7 @@ from typing import Any
 
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
-from sow.jobs.job_author import author_of_job
+from sow.jobs.jobs import author_of_job
 from sow.paths import Workspace
 from sow.processes import process_facts
 from sow.processes.process_facts import Life

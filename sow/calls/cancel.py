@@ -20,8 +20,8 @@ from sow.calls.unrecorded_agents import refuse_strays
 from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases, workers
-from sow.jobs.closing import close_attempt
 from sow.jobs.database import Database
+from sow.jobs.spending import close_attempt
 from sow.reports.wait_commands import wait_for_job
 from sow.reports.wording import subject_of
 from sow.schema.causes import Cause

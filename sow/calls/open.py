@@ -42,7 +42,7 @@ from sow.files.flock import lock_file_held
 from sow.ids import TaskId, WorkerId
 from sow.jobs import jobs
 from sow.jobs.database import Database
-from sow.jobs.job_author import author_of_job
+from sow.jobs.jobs import author_of_job
 from sow.jobs.private_folders import make_private
 from sow.paths import attempt_id
 from sow.schema.job import Attempt, Job, JobState, Verb

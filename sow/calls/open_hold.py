@@ -8,7 +8,7 @@ CLI ends, not when the process that started it dies: nothing of the session may 
 from sow import env_vars
 from sow.jobs import attempt_evidence, jobs, waiters
 from sow.jobs.database import Database
-from sow.jobs.job_author import author_of_job
+from sow.jobs.jobs import author_of_job
 from sow.paths import Workspace
 from sow.processes import process_facts
 from sow.processes.process_facts import Life

@@ -22,6 +22,7 @@ from sow.jobs.run_names import job_numbers
 from sow.schema.causes import Cause
 from sow.schema.job import WAITING_STATES, Attempt, HeldFor, Job, JobState
 from sow.schema.kinds import verbs_of
+from sow.state.authors import Author
 
 OnDamaged = Callable[[records.DamagedRecord], None]
 """What is told of each row that is no record."""
@@ -491,3 +492,8 @@ def attempts_on(database: Database, session_id: str) -> Sequence[Attempt]:
         "select * from attempt where session_id = ? order by job_id, number", (session_id,)
     )
     return [records.from_row(row, Attempt) for row in rows]
+
+
+def author_of_job(job: Job, attempt: int | None = None) -> Author:
+    """Return sow itself, as the author of a change that it makes on behalf of a job."""
+    return Author(role=job.agent, job=job.id, attempt=attempt)

@@ -11,6 +11,7 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import Database
 from sow.schema.budget import Amounts, Measure
+from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job
 from sow.schema.spending import By, Spending, Used
 from sow.schema.usage import RunUsage, Totals
@@ -221,3 +222,23 @@ def _sum(database: Database, where: str, **values: Any) -> Used:
     row = database.row(f"select '' as key, {SUMS} from spending where {where}", values)  # noqa: S608 - ours
     assert row is not None  # noqa: S101 - a sum has one row
     return records.from_row(row, Used)
+
+
+def close_attempt(
+    database: Database, job_id: JobId, cause: Cause, reason: str, *, now: float
+) -> None:
+    """Record how a job's attempt ended, unless that is on record; in the job's last transaction.
+
+    A row without an end counts as an agent that runs, and keeps its share of every budget. What is
+    on record of its end stays. Where nothing is, nobody can tell that its CLI has not kept the
+    session: it counts as kept.
+    """
+    words = records.to_columns({"cause": cause, "reason": reason})
+    database.run(
+        "update attempt set cause = coalesce(cause, :cause), ended_at = coalesce(ended_at, :now),"
+        " reason = iif(cause is null, :reason, reason),"
+        " transcript_seen = transcript_seen or cause is null and ended_at is null"
+        " where job_id = :job and (cause is null or ended_at is null)",
+        {**words, "now": now, "job": job_id},
+    )
+    close(database, job_id, now=now)

@@ -32,7 +32,7 @@ from sow.executors.base import Session
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, statuses, waiters, workers
 from sow.jobs.database import Database
-from sow.jobs.job_author import author_of_job
+from sow.jobs.jobs import author_of_job
 from sow.reports.wording import subject_of
 from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.task import Task, TaskStatus
