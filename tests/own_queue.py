@@ -42,17 +42,18 @@ def make_own(workspace: Workspace) -> None:
     give_names(workspace.queue_db, workspace)
 
 
-def sign(file: Path) -> None:
+def sign(file: Path, run: Path | None = None) -> None:
     """Have what is in a file be this user's, as far as it is a queue; one that is stays untouched.
 
-    Without its log: what looks at one of the user's own leaves that where it is.
+    `run`: the folder that it is to lie in, if it does not lie there. Without its log: what looks at
+    one of the user's own leaves that where it is.
     """
     with suppress(sqlite3.Error):
         with closing(connect(file, seconds=0, immutable=True)) as connection:
-            if is_signed(connection):
+            if is_signed(connection, run or file.parent):
                 return
         with closing(connect(file, seconds=0)) as connection:
             connection.execute("begin immediate")
-            sign_content(connection)
+            sign_content(connection, run or file.parent)
             count_commit(connection)
             connection.execute("commit")

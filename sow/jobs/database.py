@@ -145,7 +145,7 @@ class Database:
         """
         with self._faults():
             version = format_of(self.connection)
-            is_ours = is_signed(self.connection)
+            is_ours = is_signed(self.connection, self.path.parent)
         if version > FORMAT:
             raise NewerQueue(self.path, version, FORMAT, maker_of(self.connection))
         if version < FORMAT or not is_ours:
@@ -270,7 +270,7 @@ def _open(workspace: Workspace) -> Database | None:
                 raise QueueDamaged(path, f"has format {version}, which no sow makes")
             if version > FORMAT:
                 raise NewerQueue(path, version, FORMAT, maker_of(connection))
-            if not is_signed(connection):
+            if not is_signed(connection, workspace.run):
                 connection.close()
                 return None
             if version < FORMAT:

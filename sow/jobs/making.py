@@ -120,7 +120,7 @@ def _write_new(draft: Path, workspace: Workspace) -> None:
         _start_ids_after_folders(connection, workspace)
         note_maker(connection)
         put_place(connection, workspace)
-        sign_content(connection)
+        sign_content(connection, workspace.run)
         begin_count(connection)
         connection.execute("commit")
 

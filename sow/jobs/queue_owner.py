@@ -93,18 +93,30 @@ def all_names(run: Path) -> list[Path]:
     return list(run.glob(f"{PREFIX}*"))
 
 
-def sign_content(connection: sqlite3.Connection) -> None:
-    """Write down that what is in a file is this user's, in the transaction that is open.
+def sign_content(connection: sqlite3.Connection, run: Path) -> None:
+    """Write down that what is in a file is this user's, for the folder `run` (`.sow/run`).
 
-    Raises NoSecret.
+    In the transaction that is open. Raises NoSecret, OSError.
     """
     word = os.urandom(DIGITS // 2).hex()
-    value = f"{word} {code_of('content', word)}"
+    value = f"{word} {_content_code(word, run)}"
     connection.execute("insert or replace into control values (?, ?)", (ROW, value))
 
 
-def is_signed(connection: sqlite3.Connection) -> bool:
-    """Whether what is in a file is this user's. Raises sqlite3.Error, NoSecret."""
+def is_signed(connection: sqlite3.Connection, run: Path) -> bool:
+    """Whether what is in a file is this user's, and of this folder.
+
+    Raises sqlite3.Error, NoSecret, OSError.
+    """
     row = connection.execute("select value from control where name = ?", (ROW,)).fetchone()
     word, _, code = str(row[0] if row is not None else "").partition(" ")
-    return bool(word) and code == code_of("content", word)
+    return bool(word) and code == _content_code(word, run)
+
+
+def _content_code(word: str, run: Path) -> str:
+    """Return a code that a file of another checkout has not, for that is another folder.
+
+    The folder keeps its inode where the checkout is moved; its device may have another number
+    after a restart.
+    """
+    return code_of("content", word, str(os.stat(run).st_ino))  # noqa: PTH116

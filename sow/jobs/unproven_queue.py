@@ -102,7 +102,7 @@ def put_copied_over_aside(workspace: Workspace) -> None:
             if not os.path.lexists(path):
                 return  # another process was first
             with closing(connect(path, seconds=BUSY_SECONDS)) as connection:
-                if is_signed(connection):
+                if is_signed(connection, workspace.run):
                     return
             files = [path.with_name(path.name + suffix) for suffix in SUFFIXES]
             folder = move_aside(path, [*files, *all_names(workspace.run)], kind=UNPROVEN)
@@ -162,7 +162,7 @@ def _may_be_adopted(workspace: Workspace, file: os.stat_result) -> bool:
     try:
         refuse_unfit(workspace.queue_db)
         with closing(connect(workspace.queue_db, seconds=BUSY_SECONDS)) as connection:
-            if not (is_in_use or is_older or is_signed(connection)):
+            if not (is_in_use or is_older or is_signed(connection, workspace.run)):
                 return False
             noted = noted_place(connection)
             if noted is not None:
@@ -176,7 +176,7 @@ def _sign(path: Path) -> None:
     """Write into a file that is adopted whose it is. Raises sqlite3.Error, NoSecret."""
     with closing(connect(path, seconds=BUSY_SECONDS)) as connection:
         connection.execute("begin immediate")
-        sign_content(connection)
+        sign_content(connection, path.parent)
         count_commit(connection)
         connection.execute("commit")
 

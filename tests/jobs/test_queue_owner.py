@@ -142,6 +142,20 @@ def test_a_file_that_was_copied_over_ours_is_put_aside_and_told(
     assert is_own(original)
 
 
+def test_a_file_of_another_checkout_of_the_users_own_is_put_aside(
+    tmp_path: Path, original: Workspace, told: list[str]
+) -> None:
+    other = Workspace(tmp_path / "other")
+    other.sow.mkdir(parents=True)
+    with closing(open_queue(other)) as database:
+        insert(database, "040")
+    original.queue_db.write_bytes(other.queue_db.read_bytes())
+    assert prompts(original) == []
+    (words,) = told
+    assert "it was moved to" in words
+    assert prompts(other) != []
+
+
 def test_whoever_has_the_file_open_mixes_nothing_into_one_that_was_copied_over_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, original: Workspace, told: list[str]
 ) -> None:

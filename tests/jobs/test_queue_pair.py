@@ -34,19 +34,17 @@ def count_of(path: Path) -> int:
 @pytest.fixture
 def left(workspace: Workspace, tmp_path: Path) -> Workspace:
     """A copy of a queue as a kill leaves it: its log holds what the file does not."""
-    for folder in (workspace.workers, workspace.waiters):
-        folder.mkdir(parents=True)
-    other = Workspace(tmp_path / "other")
-    other.sow.mkdir(parents=True)
-    with closing(open_queue(other)) as database:
-        shutil.copy(other.queue_db, tmp_path / "before.db")
+    with closing(open_queue(workspace)) as database:
+        shutil.copy(workspace.queue_db, tmp_path / "before.db")
         for task in ("010", "020"):
             insert(database, task)
         database.connection.execute("pragma wal_checkpoint(full)")
         for task in ("030", "040"):
             insert(database, task)
-        shutil.copy(other.queue_db, workspace.queue_db)
-        shutil.copy(log_of(other), log_of(workspace))
+        shutil.copy(workspace.queue_db, tmp_path / "killed.db")
+        shutil.copy(log_of(workspace), tmp_path / "killed.db-wal")
+    shutil.copy(tmp_path / "killed.db", workspace.queue_db)
+    shutil.copy(tmp_path / "killed.db-wal", log_of(workspace))
     make_own(workspace)
     return workspace
 

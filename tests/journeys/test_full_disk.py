@@ -256,11 +256,11 @@ def test_a_queue_is_brought_up_to_date_when_there_is_room_for_it(
         data = file.read()
     signed = tmp_path / "signed.db"  # SQLite finds no way through /proc to the disk
     signed.write_bytes(data)
-    sign(signed)
-    data = signed.read_bytes()
     run = disk.root / ".sow/run"
     for folder in (run, run / "workers", run / "waiters"):
         folder.mkdir(mode=0o700, exist_ok=True)
+    sign(signed, run)
+    data = signed.read_bytes()
     (run / "queue.db").write_bytes(data)
     make_own(Workspace(disk.root))
     disk.fill()
