@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 
 from sow.errors import QueueError, StateError
 from sow.files import LeadsOut, locked_folder
@@ -33,13 +34,29 @@ def locked_run(run: Path) -> Iterator[None]:
 def move_aside(queue: Path, files: Iterable[Path], *, kind: str = "") -> Path | None:
     """Move those files that are there into a folder of their own; return it, None for none.
 
-    `kind` is how its name begins. The files move in the order given. Raises LeadsOut, OSError.
+    `kind` is how its name begins. The files move in the order given. Raises LeadsOut, QueueError,
+    OSError.
     """
     there = [file for file in files if os.path.lexists(file)]
     if not there:
         return None
     folder = aside_folder(queue, kind)
-    os.close(open_folder(folder, makes=PRIVATE))
+    try:
+        os.close(open_folder(folder, makes=PRIVATE))
+    except OSError as error:
+        raise _no_folder(folder.parent, error) from error
     for file in there:
         move(file, folder / file.name)
     return folder
+
+
+def _no_folder(aside: Path, error: OSError) -> QueueError:
+    """Return the error of a place in which no folder can be made, with what helps."""
+    here = quote(str(aside))
+    if isinstance(error, NotADirectoryError | FileExistsError):
+        why, helps = "it is no folder", f"Move it away, then call again:\n    mv {here} {here}.old"
+    elif isinstance(error, PermissionError):
+        why, helps = "you may not write there", f"Call again after:\n    chmod u+rwx {here}"
+    else:
+        why, helps = str(error.strerror), "Check the disk's free space, then call again."
+    return QueueError(f"nothing of the queue can be put aside in {aside}: {why}", hint=helps)

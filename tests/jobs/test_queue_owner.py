@@ -185,6 +185,27 @@ def test_a_folder_of_what_was_put_aside_that_leads_out_is_refused(
     assert original.queue_db.read_bytes() == theirs.read_bytes()
 
 
+def test_what_lies_in_the_place_of_that_folder_is_named_and_the_remedy_works(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    original: Workspace,
+    told: list[str],
+) -> None:
+    theirs = forged(tmp_path, monkeypatch)
+    original.queue_db.unlink()
+    shutil.copyfile(theirs, original.queue_db)
+    (original.run / "aside").write_text("mine\n")
+    with pytest.raises(QueueError, match="aside: it is no folder") as refused:
+        open_queue(original)
+    assert refused.value.exit_code == ExitCode.QUEUE
+    assert original.queue_db.read_bytes() == theirs.read_bytes()
+    _, _, command = refused.value.hint.partition("\n")
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    assert (original.run / "aside.old").read_text() == "mine\n"
+    assert prompts(original) == [""]
+    assert len(told) == 1
+
+
 def test_a_backup_of_the_own_file_may_be_copied_over_it(
     tmp_path: Path, original: Workspace, told: list[str]
 ) -> None:
