@@ -9,7 +9,9 @@ import errno
 import os
 import stat
 from pathlib import Path
+from shlex import quote
 
+from sow.errors import QueueError
 from sow.files import LeadsOut
 from sow.files.inside import PRIVATE as MODE
 from sow.files.inside import opened_folder, refuse_leading_out
@@ -33,8 +35,19 @@ def make_private(folder: Path, *, below: Path) -> None:
 def refuse_foreign_run(workspace: Workspace) -> None:
     """Raise QueueLeadsOut where `.sow/run`, or what sow keeps in it, is a link that leads out.
 
-    What lies there is opened by its path: records, locks, pipes, output.
+    What lies there is opened by its path: records, locks, pipes, output. Raises QueueError where it
+    is no folder.
     """
+    run = workspace.run
+    if not run.is_dir() and os.path.lexists(run) and not run.is_symlink():
+        raise QueueError(
+            f"{run} is no folder, so the queue and the records of jobs that were there are gone:"
+            " a pull or checkout of a commit that has a file of that name deletes them",
+            hint="Move the file away, then call again; a new queue begins:\n"
+            f"    mv {quote(str(run))} {quote(str(run))}.old\n"
+            "If git tracks it, `git rm --cached .sow/run` and a commit keep it from coming back."
+            " The tasks' states and clones are not in that folder.",
+        )
     try:
         refuse_leading_out(workspace.run)
         for path in (workspace.queue_db, workspace.jobs, workspace.workers, workspace.waiters):

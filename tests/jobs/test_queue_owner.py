@@ -506,6 +506,29 @@ def test_a_pull_over_an_own_file_gives_it_back(
     assert "git rm -r --cached .sow/run" in told[0]
 
 
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_a_pull_that_has_put_a_file_in_the_place_of_the_folder_is_told(
+    tmp_path: Path, original: Workspace, opening: object
+) -> None:
+    """Git deletes an ignored folder for a file of its name (measured with 2.39)."""
+    top = original.root
+    git(top, "init", "-q", "-b", "main")
+    (original.sow / ".gitignore").write_text("/run/\n")
+    git(top, "add", ".sow/.gitignore")
+    git(top, "commit", "-q", "-m", "Begin")
+    git(tmp_path, "clone", "-q", str(top), "theirs")
+    (tmp_path / "theirs/.sow/run").write_text("theirs\n")
+    git(tmp_path / "theirs", "add", "-f", ".sow/run")
+    git(tmp_path / "theirs", "commit", "-q", "-m", "A file")
+    git(top, "pull", "-q", str(tmp_path / "theirs"), "main")
+    assert original.run.is_file()
+    with pytest.raises(QueueError, match="the records of jobs that were there are gone") as refused:
+        opening(original)  # type: ignore[operator]
+    command = refused.value.hint.split("\n")[1]
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    assert prompts(original) == []
+
+
 def test_a_pull_under_an_open_file_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, original: Workspace, told: list[str]
 ) -> None:
