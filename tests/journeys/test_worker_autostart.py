@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from journeys.callers import await_end, await_runs, exists, gate, good, open_gate
-from journeys.site import Site, wait_until
+from journeys.site import DEADLINE_SECONDS, Site, wait_until
 from journeys.staff import nothing_is_taken, start_worker, write_program
 from standins import read_runs
 
@@ -136,7 +136,10 @@ def test_a_worker_that_leaves_at_once_never_leaves_a_job_behind(site: Site) -> N
 
 @linux_only
 def test_it_inherits_nothing_that_describes_its_caller(site: Site) -> None:
-    """§6: "An autostarted worker drops all `SOW_*` and nesting variables"."""
+    """§6: "An autostarted worker drops all `SOW_*` and nesting variables".
+
+    `/proc` shows the variables that a process began with: nothing here is forked.
+    """
     site.project("010")
     caller = {
         "CLAUDECODE": "1",
@@ -151,7 +154,8 @@ def test_it_inherits_nothing_that_describes_its_caller(site: Site) -> None:
         "SOW_ROOT": str(site.root),
         "KEPT": "yes",
     }
-    site.sow("agent", "spawn", "implementer", "010", env=caller)
+    spawn = site.start("agent", "spawn", "implementer", "010", env=caller)
+    assert spawn.wait(DEADLINE_SECONDS) == 0
     environ = Path(f"/proc/{the_worker(site)['pid']}/environ").read_bytes().decode()
     names = {entry.partition("=")[0] for entry in environ.split("\0")}
     assert [name for name in names if name.startswith("SOW_")] == []
