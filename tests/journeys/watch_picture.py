@@ -100,7 +100,7 @@ def words_of(svg: str) -> list[str]:
     rows: dict[float, list[str]] = {}
     for element in texts:
         rows.setdefault(float(element.get("y", "0")), []).append(element.text or "")
-    lines = (" ".join("".join(rows[y]).split()) for y in sorted(rows))
+    lines = (" ".join(" ".join(rows[y]).split()) for y in sorted(rows))
     return [" ".join(VARIABLE.sub("#", line).split()) for line in lines]
 
 
