@@ -1,6 +1,7 @@
 """A start that comes to nothing: who ends the job, and who leaves it alone."""
 
 import json
+import subprocess
 
 from watch_cases import WatchSite
 
@@ -53,7 +54,7 @@ def test_a_job_that_cannot_be_started_and_is_anothers_by_now_is_left_to_that_one
 class Refused(Standby):
     """No supervisor can be started, for a reason that quotes a file's name, which is no text."""
 
-    def __init__(self, error: SowError) -> None:
+    def __init__(self, error: Exception) -> None:
         super().__init__({})
         self.error = error
 
@@ -84,3 +85,25 @@ def test_a_job_waits_with_its_reason_also_where_that_quotes_a_name_that_is_no_te
     site.lease(job)
     launch.try_later(site.context, job.id, SowError("no room for caf\udce9"))
     assert site.get(job).reason == "cannot be started now: no room for caf\ufffd"
+
+
+def test_a_job_waits_while_an_agent_that_nobody_has_recorded_works_on_its_task(
+    site: WatchSite,
+) -> None:
+    job = site.job(executor=scripted(site))
+    site.lease(job)
+    variables = {
+        "SOW_TASK_ID": "010",
+        "SOW_ROOT": str(site.workspace.root),
+        "SOW_ATTEMPT_ID": "7.1.abc",
+    }
+    command = ["/bin/sh", "-c", "echo up; read end"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=variables, stdin=pipe, stdout=pipe) as stray:
+        assert stray.stdout is not None
+        assert stray.stdout.readline() == b"up\n"
+        nothing = Refused(AssertionError("a supervisor is started"))
+        assert launch.start(site.context, nothing, job.id) is None
+    waiting = site.get(job)
+    assert waiting.state is JobState.BACKOFF
+    assert "the job waits for its end" in waiting.reason
