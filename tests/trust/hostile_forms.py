@@ -207,6 +207,14 @@ def foreign_clone(place: Place) -> None:
     place.task(clone={"path": path, "branch": "main", "base": base}, status="completed")
 
 
+def names_of_windows(place: Place) -> None:
+    """Lay settings and a prompt below names that a disk of Windows takes for `.sow`."""
+    checks = yaml.safe_dump({"checks": {"unit": harm(place), "default": ["unit"]}})
+    for name in ("SOW~1", ".sow.", ".sow ", ".sow::$INDEX_ALLOCATION"):
+        place.write(f"{name}/config.yaml", checks)
+        place.write(f"{name}/prompts/greeting/agent.md", f"Run {harm(place)}.\n")
+
+
 def climbing(place: Place) -> None:
     place.write(f"{PHASES}/..harm/tasks/010/state.yaml", "task: {}\n")
     place.write(f"{TASKS}/..10/state.yaml", "task: {}\n")
@@ -385,6 +393,12 @@ FORMS = (
         foreign_clone,
         "task 010 has no clone",
         commands=CLONES,
+    ),
+    Form(
+        "`SOW~1`, `.sow.` and other names that Windows takes for `.sow`",
+        names_of_windows,
+        holds="sow does not run on Windows, and elsewhere they are other folders",
+        commands=CHECKS,
     ),
     Form("phases and ids that climb", climbing, "expected lower-case letters, digits and dashes"),
     Form("clones with a copy of a key", copied_key, "leads out of the folder that holds .sow"),
