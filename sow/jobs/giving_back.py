@@ -3,7 +3,8 @@
 A process may still have it open, with a log that is gone: as it ends, SQLite writes that log into
 the file, if that has its name again, over all that others have committed since. So the file comes
 back as a copy, which is another file to SQLite. Only where its log and the log's index
-still lie here, and belong to it, do all go on with the same file.
+still lie here, belong to it, and are those that all others have open, do all go on with
+the same file.
 """
 
 import os
@@ -22,10 +23,11 @@ from sow.paths import Workspace
 COPY_SECONDS = 5.0
 
 
-def give_back(own: Path, log: list[Path], workspace: Workspace) -> None:
+def give_back(own: Path, log: list[Path], workspace: Workspace) -> bool:
     """Give our own file the queue's name, at which nothing lies. The caller holds the lock.
 
-    `log`: the paths of its log and of the log's index. Raises OSError, NoSecret.
+    `log`: the paths of its log and of the log's index. Tell whether all that was committed is
+    there: not where a process has another log. Raises OSError, NoSecret.
     """
     path = workspace.queue_db
     write_atomically(path, own.read_bytes(), mode=0o600)  # is none of ours before it is named
@@ -33,14 +35,42 @@ def give_back(own: Path, log: list[Path], workspace: Workspace) -> None:
         refuse_foreign_log(path)
     except QueueError:
         move_aside(path, log, kind=UNPROVEN)
-    if all(os.path.lexists(file) for file in log):
+    has_other_log = _is_open_with_another(own, log[1])
+    if all(os.path.lexists(file) for file in log) and not has_other_log:
         _rename(own, path)
-        return
+        return True
     _copy_at_rest(own, path, has_log=os.path.lexists(log[0]))
     move_aside(path, log if not os.path.lexists(log[0]) else log[1:], kind=UNPROVEN)
     # That by which the file is proved comes last: nobody commits to it before.
     for name in reversed(names_here(workspace)):
         _rename(path, workspace.run / name)
+    return not has_other_log
+
+
+def _is_open_with_another(own: Path, index: Path) -> bool:
+    """Whether a process of ours has a file open, and not this index of its log."""
+    file = _key(own.stat())
+    with_it = _key(index.stat()) if index.exists() else None
+    with os.scandir("/proc") as processes:
+        for process in processes:
+            open_files = _open_files(process) if process.name.isdigit() else set()
+            if file in open_files and with_it not in open_files:
+                return True
+    return False
+
+
+def _open_files(process: "os.DirEntry[str]") -> set[tuple[int, int]]:
+    """Return what a process has open; nothing where we may not look, or it has ended."""
+    found = set()
+    with suppress(OSError), os.scandir(f"{process.path}/fd") as entries:
+        for entry in entries:
+            with suppress(OSError):
+                found.add(_key(entry.stat()))
+    return found
+
+
+def _key(facts: os.stat_result) -> tuple[int, int]:
+    return facts.st_dev, facts.st_ino
 
 
 def _copy_at_rest(own: Path, path: Path, *, has_log: bool) -> None:

@@ -233,15 +233,22 @@ def _put_aside(workspace: Workspace) -> None:
     path, own = workspace.queue_db, _own_file(workspace)
     log = [path.with_name(path.name + suffix) for suffix in SUFFIXES[1:]]
     folder = move_aside(path, [path] if own else [path, *log], kind=UNPROVEN)
-    if own is not None:
-        give_back(own, log, workspace)
+    is_whole = own is None or give_back(own, log, workspace)
     sync_folder(workspace.run)
-    _tell(workspace, folder, is_back=own is not None)
+    _tell(workspace, folder, is_back=own is not None, is_whole=is_whole)
 
 
-def _tell(workspace: Workspace, folder: Path | None, *, is_back: bool) -> None:
+def _tell(
+    workspace: Workspace, folder: Path | None, *, is_back: bool, is_whole: bool = True
+) -> None:
     run = workspace.run.relative_to(workspace.root)
     now = "your own file is back in its place" if is_back else "a new queue begins"
+    if not is_whole:
+        now += (
+            ". A process had it open with a log that was removed or replaced: what was written to"
+            " the queue since then, and shortly before, may be missing. `sow job list` shows what"
+            " is there"
+        )
     words = (
         f"the queue file {workspace.queue_db} was not made by you in this checkout, so no job of "
         f"it is run: it was moved to {folder}, and {now}"
