@@ -16,7 +16,6 @@ from sow.jobs import jobs, leases
 from sow.jobs.spending import close_attempt
 from sow.schema.causes import Cause
 from sow.schema.job import NOT_BROUGHT_BACK, Job
-from sow.schema.job_terms import AuthorTerms
 from sow.schema.kinds import kind_of
 from sow.terminal_text import readable
 from worker.context import WorkerContext, logger
@@ -93,6 +92,6 @@ def _warnings_of(running: Running, job: Job) -> Sequence[str]:
 
 def _has_worked_in_clone(running: Running, job: Job) -> bool:
     """Whether the agent of a job may have worked in a clone, by what is known without a look."""
-    apart = isinstance(job.terms, AuthorTerms) and job.terms.clone
+    apart = job.works_in_clone
     known = running.task is not None and running.task.clone is UNSET
     return kind_of(job).makes_work and (apart or not known)

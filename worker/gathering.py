@@ -30,7 +30,6 @@ from sow.errors import SowError
 from sow.faults import passing_fault
 from sow.git.view import view_of
 from sow.schema.job import NOT_BROUGHT_BACK, Job
-from sow.schema.job_terms import AuthorTerms
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskClone
 from sow.state.tasks import read_task
@@ -124,7 +123,7 @@ def has_clone_to_gather(context: WorkerContext, job: Job) -> bool:
     try:
         if not is_checked_out(context, job):
             return False  # the task of that number is another project's: this one's waits
-        apart = isinstance(job.terms, AuthorTerms) and job.terms.clone
+        apart = job.works_in_clone
         return apart or read_task(context.workspace, job.task_id).clone is not UNSET
     except SowError as error:
         if passing_fault(error) is not None:

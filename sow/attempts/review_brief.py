@@ -19,7 +19,6 @@ from sow.ids import TaskId
 from sow.paths import Workspace
 from sow.prompts.compose import ReviewBrief, TaskBrief
 from sow.schema.job import Job
-from sow.schema.job_terms import ReviewTerms
 from sow.schema.task import FeedbackStatus, Task
 from sow.state.places import DESCRIPTION_LIMIT
 from sow.state.verdicts import feedback_in
@@ -31,7 +30,7 @@ def brief_of(workspace: Workspace, job: Job, task: Task, executor: Executor) -> 
     It names a commit where the reviewer works in a throw-away clone of it; the
     one whose CLI cannot be isolated there does without the files that steer.
     """
-    commit = job.terms.commit if isinstance(job.terms, ReviewTerms) else None
+    commit = job.judged_commit
     brief = _of_task(workspace, job, task)
     brief = msgspec.structs.replace(brief, check=_check_words(task, commit))
     if task.clone is UNSET or commit is None:

@@ -160,7 +160,7 @@ def _solve(work: Work, step: Step) -> Request:
     )
 
 
-def _check(work: Work, step: Step) -> Request:
+def _check(work: Work, step: Step, *, base: str | None = None) -> Request:
     path = work.caller.workspace.repository_config
     task = read_task(work.caller.workspace, step.task)
     own = () if task.checks is UNSET else tuple(task.checks)
@@ -169,17 +169,14 @@ def _check(work: Work, step: Step) -> Request:
         verb=Verb.CHECK,
         task_id=step.task,
         again=True,
-        terms=CheckTerms(names=names),
+        terms=CheckTerms(names=names, base=base),
         part=_part(work, step),
     )
 
 
 def _check_base(work: Work, step: Step) -> Request:
-    wanted = _check(work, step)
     task = read_task(work.caller.workspace, step.task)
-    base = None if task.clone is UNSET else task.clone.base
-    assert isinstance(wanted.terms, CheckTerms)  # noqa: S101 - made above
-    return replace(wanted, terms=replace(wanted.terms, base=base))
+    return _check(work, step, base=None if task.clone is UNSET else task.clone.base)
 
 
 def _review(work: Work, step: Step) -> Request:

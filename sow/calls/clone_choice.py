@@ -15,7 +15,6 @@ from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.lifecycle.stages import WHOLE_PHASE
 from sow.schema.config import CloneUse
-from sow.schema.job_terms import AuthorTerms
 
 
 def with_clone(
@@ -80,8 +79,7 @@ def _is_still_to_be_made(database: Database | None, resolved: Resolved) -> bool:
     tried = jobs.attempts_on(database, task.session_id)
     if not tried:
         return False
-    terms = jobs.get_job(database, tried[-1].job_id).terms
-    return isinstance(terms, AuthorTerms) and terms.clone
+    return jobs.get_job(database, tried[-1].job_id).works_in_clone
 
 
 def _refuse_impossible(caller: Caller, config: Configuration, resolved: Resolved) -> None:

@@ -20,7 +20,6 @@ from sow.jobs import jobs
 from sow.jobs.database import open_existing_queue
 from sow.jobs.jobs import UnknownJob
 from sow.schema.job import Job
-from sow.schema.job_terms import ReviewTerms
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task
 from sow.state.authors import PERSON, author_of
@@ -106,8 +105,8 @@ def _commit(caller: Caller, task: Task, job: Job | None) -> str | None:
     That of a review is the one that the reviewer was given. Raises
     NothingBroughtBack, GitRefused where the task has a clone.
     """
-    if job is not None and job.task_id == task.id and isinstance(job.terms, ReviewTerms):
-        return job.terms.commit
+    if job is not None and job.task_id == task.id and kind_of(job).judges:
+        return job.judged_commit
     try:
         return judged_commit(caller.workspace, task)
     except SowError:

@@ -17,6 +17,7 @@ from sow.ids import TaskId
 from sow.lifecycle.stages import WHOLE_PHASE
 from sow.paths import Workspace
 from sow.schema.job import Job, Verb
+from sow.schema.kinds import kind_of
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskStatus
 from sow.state.projects import read_project
@@ -37,8 +38,12 @@ Lead the project from where it stands to its end:
 4. Report: log what was reached and what was left, then `sow task set status completed`.
 """
 GO_ON = "Go on: `sow next` says with what."
-BY_AGENTS = (Verb.SPAWN, Verb.RESUME)
 ENDED = (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
+
+
+def _is_by_agent(job: Job) -> bool:
+    """Whether an agent does the work of a job that a worker runs, not a person in its session."""
+    return kind_of(job).makes_work and kind_of(job).is_leased
 
 
 def is_orchestrators(task: Task) -> bool:
@@ -98,7 +103,7 @@ def request_for(task: Task, last: Job | None, *, is_owed: bool) -> Request:
     """
     task_id = TaskId(task.id)
     is_news = is_owed and last is not None and last.outcome_status is task.status
-    if last is not None and last.verb in BY_AGENTS and (is_news or not last.state.is_final):
+    if last is not None and _is_by_agent(last) and (is_news or not last.state.is_final):
         return Request(verb=last.verb, task_id=task_id, prompt=last.prompt, fresh=last.fresh)
     match task.status:
         case TaskStatus.PAUSED if last is None or not last.was_cut_off:

@@ -20,7 +20,6 @@ from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.schema.job import HeldFor, Job
-from sow.schema.job_terms import AuthorTerms
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskStatus
 from sow.state.dependencies import way_back
@@ -92,7 +91,7 @@ def _left_to_do(database: Database, job: Job, done: Task) -> str:
     live = jobs.live_job(database, job.project_id, TaskId(done.id))
     if live is not None and kind_of(live).makes_work and not kind_of(live).is_interactive:
         return ENDING
-    begins_with_it = isinstance(job.terms, AuthorTerms) and job.terms.clone
+    begins_with_it = job.works_in_clone
     lies_apart = done.clone is not UNSET and done.merged is UNSET
     return UNMERGED if lies_apart and not begins_with_it else ""
 

@@ -9,7 +9,7 @@ from sow.executors.base import Executor
 from sow.ids import BatchId, ProjectId, TaskId
 from sow.schema.budget import Amounts
 from sow.schema.job import Job, Verb
-from sow.schema.job_terms import JobTerms, MergeTerms
+from sow.schema.job_terms import JobTerms, tasks_of
 from sow.schema.kinds import KINDS, JobKind, SessionUse
 from sow.schema.task import Task
 
@@ -60,9 +60,7 @@ class Request(Struct, frozen=True):
     @property
     def tasks(self) -> tuple[TaskId, ...]:
         """The tasks that it is about; none where that is the project as a whole."""
-        if isinstance(self.terms, MergeTerms):
-            return self.terms.tasks
-        return (self.task_id,) if self.task_id else ()
+        return tasks_of(self.terms) or ((self.task_id,) if self.task_id else ())
 
     @property
     def kind(self) -> JobKind:

@@ -13,7 +13,6 @@ from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.reports.wait_commands import wait_for_job
 from sow.schema.job import HeldFor, Job
-from sow.schema.job_terms import AuthorTerms, ReviewTerms
 from sow.schema.kinds import SessionUse, kind_of
 from sow.schema.task import TaskStatus
 from sow.state.projects import read_project
@@ -38,7 +37,7 @@ def request_again(
     begins = kind.session is SessionUse.BEGINS
     if fresh and not begins:
         raise NotRetried(job, "it begins no session, so there is none to begin anew", _plainly(job))
-    in_clone = isinstance(job.terms, AuthorTerms) and job.terms.clone
+    in_clone = job.works_in_clone
     return Request(
         verb=job.verb,
         task_id=job.task_id,
@@ -86,8 +85,8 @@ def _refuse_moved_on(caller: Caller, database: Database, job: Job) -> None:
             )
     if kind_of(job).marks_task:
         _refuse_other_status(job, read_task(caller.workspace, job.task_id).status)
-    if isinstance(job.terms, ReviewTerms):
-        _refuse_other_commit(caller, job, job.terms)
+    if job.judged_commit is not None:
+        _refuse_other_commit(caller, job, job.judged_commit)
 
 
 def _refuse_other_status(job: Job, status: TaskStatus) -> None:
@@ -100,14 +99,12 @@ def _refuse_other_status(job: Job, status: TaskStatus) -> None:
         )
 
 
-def _refuse_other_commit(caller: Caller, job: Job, terms: ReviewTerms) -> None:
-    if terms.commit is None:
-        return
+def _refuse_other_commit(caller: Caller, job: Job, judged: str) -> None:
     commit = judged_commit(caller.workspace, read_task(caller.workspace, job.task_id))
-    if commit != terms.commit:
+    if commit != judged:
         raise NotRetried(
             job,
-            f"task {job.task_id} has moved on: it reviewed commit {terms.commit[:12]}, and the work"
+            f"task {job.task_id} has moved on: it reviewed commit {judged[:12]}, and the work"
             f" is at {(commit or '')[:12]} now",
             f"To have that reviewed: `sow agent review {job.task_id}`.",
         )

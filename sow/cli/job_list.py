@@ -15,7 +15,7 @@ from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.views import read_views, see_jobs
 from sow.schema.job import Job, JobState
-from sow.schema.job_terms import ReviewTerms
+from sow.schema.kinds import kind_of
 
 HEADER = ("JOB", "TASK", "VERB", "AGENT", "EXECUTOR", "STATE", "STATUS", "QUEUED", "TOOK", "NOTE")
 SPARE = ("EXECUTOR", "VERB", "QUEUED")
@@ -91,9 +91,7 @@ def _none(database: Database | None, *, task: str | None, active: bool) -> str:
 
 def _verdicts(workspace: Workspace, shown: Sequence[Job]) -> Mapping[JobId, str]:
     """Return what the reviews among some jobs have come to, as far as their tasks tell it."""
-    reviews = [
-        job for job in shown if isinstance(job.terms, ReviewTerms) and job.state is JobState.DONE
-    ]
+    reviews = [job for job in shown if kind_of(job).judges and job.state is JobState.DONE]
     if not reviews:
         return {}
     from sow.cli.verdict_notes import verdict_notes  # heavy: it reads tasks

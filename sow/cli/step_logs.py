@@ -12,7 +12,6 @@ from sow.cli.output import echo_json
 from sow.config.merge_check import SETUP
 from sow.paths import AttemptPaths
 from sow.schema.job import Job
-from sow.schema.job_terms import CheckTerms
 from sow.terminal_text import without_steering
 
 KEPT = "\n\t"
@@ -64,8 +63,8 @@ class StepReader:
     def _files(self, paths: AttemptPaths) -> Iterator[tuple[str, Path]]:
         if self.errors:
             yield "", paths.stderr
-        elif isinstance(self.job.terms, CheckTerms):
-            yield from ((name, paths.check_log(name)) for name in self.job.terms.names)
+        elif self.job.check_names:
+            yield from ((name, paths.check_log(name)) for name in self.job.check_names)
         else:
             logs = paths.folder.glob(paths.check_log("*").name)
             yield from ((_name_of(path), path) for path in sorted(logs, key=_turn))

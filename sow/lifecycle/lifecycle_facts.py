@@ -63,8 +63,10 @@ class TaskFacts(Struct, frozen=True):
     not judged it; empty where it has none, or they cannot be run."""
     ended: str = ""
     """The cause of its last job, where that has come to nothing; else empty."""
-    ended_verb: str = ""
-    """What that job was to do."""
+    ended_in_merge: bool = False
+    """Whether that job was to merge it."""
+    ended_in_review: bool = False
+    """Whether that job was to judge it."""
     ended_job: int = 0
     """The number of that job."""
     was_together: bool = False

@@ -46,7 +46,7 @@ def _is_apart(task: TaskFacts) -> bool:
     Where it conflicted, it conflicts with those others alone. Of a red check nobody knows whose
     work is at fault before each was merged by itself.
     """
-    if task.ended_verb != "merge":
+    if not task.ended_in_merge:
         return False
     return task.ended == CONFLICT or (task.ended == RED and task.was_together)
 
@@ -125,7 +125,7 @@ def can_be_merged(task: TaskFacts) -> bool:
     accepted = accepted and task.check not in UNCHECKED
     if not task.is_unmerged and not (task.status == "needs_review" and accepted):
         return False
-    failed = task.ended_verb == "merge" and task.ended in (CONFLICT, RED)
+    failed = task.ended_in_merge and task.ended in (CONFLICT, RED)
     return not failed or (_is_apart(task) and task.clone != "behind")
 
 

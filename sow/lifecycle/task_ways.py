@@ -157,7 +157,7 @@ def _judged(tasks: Iterable[TaskFacts], by_id: Mapping[str, TaskFacts]) -> Itera
             yield found
     for some in _in_parts(unjudged):
         ids = ", ".join(task.id for task in some)
-        tried = [because(task) for task in some if task.ended and task.ended_verb == "review"]
+        tried = [because(task) for task in some if task.ended and task.ended_in_review]
         again = f"; the last review came to nothing{tried[0]}" if tried else ""
         command = f"sow agent review {' '.join(task.id for task in some)}"
         yield Remedy(command, f"done, and not judged as it stands: {ids}{again}")

@@ -19,7 +19,6 @@ from sow.reports.prospects import Staff, Surroundings, look_around, look_at_staf
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
 from sow.reports.wait_commands import wait_for_job
 from sow.schema.job import Attempt, Job, JobState
-from sow.schema.job_terms import CheckTerms
 from sow.schema.kinds import kind_of
 from sow.schema.output.costs import CostSum
 from sow.schema.output.jobs import (
@@ -210,7 +209,7 @@ def _fields(job: Job, attempts: Sequence[Attempt], seen: Seen) -> dict[str, Any]
         "verb": job.verb.value,
         "agent": job.agent or None,
         "executor": job.executor_name or None,
-        "checks": job.terms.names if isinstance(job.terms, CheckTerms) else (),
+        "checks": job.check_names,
         "state": job.state.value,
         "status": status.value if status else None,
         "cause": job.cause.value if job.cause else None,

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 
 from sow.schema.job import Job
-from sow.schema.job_terms import CheckTerms, MergeTerms, MergeWay
+from sow.schema.job_terms import MergeWay
 from sow.schema.kinds import kind_of
 
 
@@ -35,18 +35,18 @@ def asked_of(job: Job) -> str:
 
 
 def _details(job: Job) -> str:
-    return f" {', '.join(job.terms.names)}" if isinstance(job.terms, CheckTerms) else ""
+    return f" {', '.join(job.check_names)}" if job.check_names else ""
 
 
 def call_of(job: Job) -> Sequence[str]:
     """Return the words of the command that places a job once more that is no author's."""
     if job.agent:
         return ("sow", "agent", job.verb.value, job.task_id, "--agent", job.agent)
-    if isinstance(job.terms, MergeTerms):
-        return ("sow", job.verb.value, *job.tasks, *WAY_OPTIONS[job.terms.way])
+    if kind_of(job).merges:
+        return ("sow", job.verb.value, *job.tasks, *WAY_OPTIONS[job.merge_way])
     if kind_of(job).updates_clone:
         return ("sow", "clone", "update", job.task_id)
-    names = job.terms.names if isinstance(job.terms, CheckTerms) else ()
+    names = job.check_names
     about = ("task", job.verb.value, job.task_id) if job.task_id else ("project", job.verb.value)
     return ("sow", *about, *names)
 

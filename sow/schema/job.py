@@ -12,7 +12,15 @@ from sow.ids import AttemptId, BatchId, JobId, ProjectId, TaskId, WorkerId
 from sow.schema.budget import Budgets, ReachedBudget
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
-from sow.schema.job_terms import JobTerms, MergeTerms
+from sow.schema.job_terms import (
+    AuthorTerms,
+    CheckTerms,
+    JobTerms,
+    MergeTerms,
+    MergeWay,
+    ReviewTerms,
+    tasks_of,
+)
 from sow.schema.task import TaskStatus
 
 
@@ -184,8 +192,28 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def tasks(self) -> tuple[TaskId, ...]:
         """The tasks that it is about, its own first. Each has one live job at most."""
-        more = self.terms.tasks if isinstance(self.terms, MergeTerms) else ()
+        more = tasks_of(self.terms)
         return tuple(dict.fromkeys(task for task in (self.task_id, *more) if task))
+
+    @property
+    def works_in_clone(self) -> bool:
+        """Whether its agent was asked to do the task in a clone of its own."""
+        return isinstance(self.terms, AuthorTerms) and self.terms.clone
+
+    @property
+    def check_names(self) -> tuple[str, ...]:
+        """The checks that it was asked to run; none where it runs no checks by name."""
+        return self.terms.names if isinstance(self.terms, CheckTerms) else ()
+
+    @property
+    def merge_way(self) -> MergeWay:
+        """How a merge brings the work of its tasks into the project's branch."""
+        return self.terms.way if isinstance(self.terms, MergeTerms) else MergeWay.MERGE
+
+    @property
+    def judged_commit(self) -> str | None:
+        """The commit that it was asked to judge; None where it judges none."""
+        return self.terms.commit if isinstance(self.terms, ReviewTerms) else None
 
     @property
     def agents_executor(self) -> ExecutorConfig:

@@ -68,3 +68,8 @@ class ReviewTerms(msgspec.Struct, frozen=True, kw_only=True, tag="review", tag_f
 
 JobTerms = CheckTerms | AuthorTerms | MergeTerms | ReviewTerms
 """Of any kind."""
+
+
+def tasks_of(terms: JobTerms | None) -> tuple[TaskId, ...]:
+    """Return the tasks that terms name; none where a job's own task is the only one."""
+    return terms.tasks if isinstance(terms, MergeTerms) else ()

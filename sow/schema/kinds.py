@@ -62,6 +62,8 @@ class JobKind(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it brings the project's branch into a task's clone."""
     merges: bool = False
     """Whether it merges work into the project's branch."""
+    span: str = "work"
+    """How the report draws its attempts (`SpanKind`)."""
     well_ended: str = "passed"
     """How one without an agent is said to have ended well."""
 
@@ -111,6 +113,7 @@ KINDS: Mapping[Verb, JobKind] = {
             is_leased=False,
             makes_work=True,
             is_interactive=True,
+            span="open",
         ),
         JobKind(
             verb=Verb.REVIEW,
@@ -122,6 +125,7 @@ KINDS: Mapping[Verb, JobKind] = {
             is_leased=True,
             makes_work=False,
             is_interactive=False,
+            span="review",
         ),
         JobKind(
             verb=Verb.CHECK,
@@ -134,6 +138,7 @@ KINDS: Mapping[Verb, JobKind] = {
             makes_work=False,
             is_interactive=False,
             checks=True,
+            span="step",
         ),
         JobKind(
             verb=Verb.UPDATE,
@@ -147,6 +152,7 @@ KINDS: Mapping[Verb, JobKind] = {
             is_interactive=False,
             updates_clone=True,
             well_ended="up to date",
+            span="step",
         ),
         JobKind(
             verb=Verb.MERGE,
@@ -160,6 +166,7 @@ KINDS: Mapping[Verb, JobKind] = {
             is_interactive=False,
             merges=True,
             well_ended="merged",
+            span="step",
         ),
     )
 }

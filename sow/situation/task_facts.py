@@ -20,6 +20,7 @@ from sow.paths import Workspace
 from sow.schema.causes import CAUSES, Cause
 from sow.schema.config import CloneUse
 from sow.schema.job import HeldFor, Job, JobState
+from sow.schema.kinds import kind_of
 from sow.schema.project import Project
 from sow.schema.task import ReviewVerdict, Task, TaskStatus
 from sow.situation.branches import Branches
@@ -198,16 +199,18 @@ def _ending(task: Task, last: Job | None) -> dict[str, object]:
     """Return how the last job of a task has come to nothing, if it has."""
     if last is None:
         return {}
+    kind = kind_of(last)
+    ended_in = {"ended_in_merge": kind.merges, "ended_in_review": kind.judges}
     if last.state is JobState.CANCELLED:
         is_so = task.status is TaskStatus.PAUSED and last.was_cut_off
-        return {"ended": Cause.CANCELLED.value, "ended_verb": last.verb.value} if is_so else {}
+        return {"ended": Cause.CANCELLED.value, **ended_in} if is_so else {}
     if last.state is not JobState.FAILED:
         return {}
     cause = last.cause or Cause.INTERNAL
     reason = last.reason.strip().partition("\n")[0]
     return {
         "ended": cause.value,
-        "ended_verb": last.verb.value,
+        **ended_in,
         "ended_job": last.id,
         "was_together": len(last.tasks) > 1,
         "ended_words": reason or CAUSES[cause].words,

@@ -17,7 +17,7 @@ from sow.errors import StateError
 from sow.files import NotAFile, read_inside
 from sow.paths import Workspace
 from sow.schema.job import Job
-from sow.schema.job_terms import ReviewTerms
+from sow.schema.kinds import kind_of
 from sow.schema.task import (
     Feedback,
     FeedbackStatus,
@@ -110,9 +110,9 @@ def given_by(task: Task, job: Job) -> TaskReview | None:
     alone does not tell whose it is, so it has to be of the job's own commit.
     """
     review = task.review
-    if review is UNSET or review.job != job.id or not isinstance(job.terms, ReviewTerms):
+    if review is UNSET or review.job != job.id or not kind_of(job).judges:
         return None
-    return review if review.commit == (job.terms.commit or UNSET) else None
+    return review if review.commit == (job.judged_commit or UNSET) else None
 
 
 def newest_feedback(task: Task) -> str | None:

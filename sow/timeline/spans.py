@@ -8,20 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sow.schema.change import Change, ChangeKind
-from sow.schema.job import Attempt, HeldFor, Job, JobState, Verb
+from sow.schema.job import Attempt, HeldFor, Job, JobState
 from sow.schema.kinds import KINDS
 from sow.schema.output.report import Span, SpanKind
 
 SHORTEST = 0.001
 """What is shorter is no span: nobody could see it."""
 STARTS = "sow places it and starts it"
-SPAN_KINDS = {
-    Verb.REVIEW: SpanKind.REVIEW,
-    Verb.OPEN: SpanKind.OPEN,
-    Verb.CHECK: SpanKind.STEP,
-    Verb.UPDATE: SpanKind.STEP,
-    Verb.MERGE: SpanKind.STEP,
-}
 
 
 class Turn(NamedTuple):
@@ -105,7 +98,7 @@ def _running(job: Job, attempts: Sequence[Attempt], begin: float, end: float) ->
             continue
         if first > at:
             yield Stay(at, first, *_between(before), job.id)
-        kind = SPAN_KINDS.get(job.verb, SpanKind.WORK)
+        kind = SpanKind(KINDS[job.verb].span)
         yield Stay(first, last, kind, _work_words(job, attempt), job.id, attempt.number)
         at, before = last, attempt
     if end > at:
@@ -120,7 +113,8 @@ def _between(before: Attempt | None) -> tuple[SpanKind, str]:
 
 
 def _work_words(job: Job, attempt: Attempt) -> str:
-    verb = job.verb if job.verb in SPAN_KINDS else attempt.verb
+    span = SpanKind(KINDS[job.verb].span)
+    verb = attempt.verb if span is SpanKind.WORK else job.verb
     return f"{verb} by {job.agent}" if job.agent else str(verb)
 
 

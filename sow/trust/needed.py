@@ -11,7 +11,7 @@ from sow.config.merge_check import SETUP, merge_commands
 from sow.config.source import Source
 from sow.schema.config import RepositoryConfigFile
 from sow.schema.job import Job
-from sow.schema.job_terms import CheckTerms, MergeTerms
+from sow.schema.kinds import kind_of
 
 
 def needed_keys(job: Job, source: Source[RepositoryConfigFile], path: Path) -> tuple[str, ...]:
@@ -20,9 +20,9 @@ def needed_keys(job: Job, source: Source[RepositoryConfigFile], path: Path) -> t
     `source` is what stands in `path`. Of an agent's job it is what makes its clone
     ready. Raises UnknownCheck, NoChecks, InvalidConfiguration.
     """
-    if isinstance(job.terms, CheckTerms):
-        return tuple(f"checks.{name}" for name in chosen(checks_of(source), job.terms.names, path))
-    if isinstance(job.terms, MergeTerms):
+    if kind_of(job).checks:
+        return tuple(f"checks.{name}" for name in chosen(checks_of(source), job.check_names, path))
+    if kind_of(job).merges:
         commands = merge_commands(source, clone_settings(source)[0], path)
         names = (command.name for command in commands)
         return tuple(name if name == SETUP else f"checks.{name}" for name in names)

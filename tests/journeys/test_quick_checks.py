@@ -79,7 +79,7 @@ def test_a_red_merge_names_the_log_of_its_check(status: str) -> None:
         verdict="accepted",
         verdict_holds=True,
         ended="check_failed",
-        ended_verb="merge",
+        ended_in_merge=True,
         ended_job=7,
         ended_words="check unit failed (exit 1)",
     )

@@ -63,7 +63,8 @@ class World:
             clone="",
             check="missing" if self.task(task_id).check else "",
             ended="",
-            ended_verb="",
+            ended_in_merge=False,
+            ended_in_review=False,
             vain_reviews=0,
             budget="",
         )
@@ -224,7 +225,7 @@ def merge(world: World, words: Sequence[str]) -> None:
         world.facts = replace(world.facts, verdict_holds=False)
         return
     cause, clone = ("check_failed", "") if outcome < 0.8 else ("merge_conflict", "behind")
-    fields = {"ended_verb": "merge", "was_together": len(tasks) > 1}
+    fields = {"ended_in_merge": True, "ended_in_review": False, "was_together": len(tasks) > 1}
     world.change(tasks[0].id, ended=cause, clone=clone, **fields)
 
 

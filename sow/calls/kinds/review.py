@@ -121,18 +121,13 @@ def _find_same(
 
 
 def _is_same(job: Job, wanted: Job) -> bool:
-    of = _commit_of(job)
     return (
         job.verb is wanted.verb
         and job.agent == wanted.agent
         and job.executor_name == wanted.executor_name
         and job.prompt == wanted.prompt
-        and of == _commit_of(wanted)
+        and job.judged_commit == wanted.judged_commit
     )
-
-
-def _commit_of(job: Job) -> str | None:
-    return job.terms.commit if isinstance(job.terms, ReviewTerms) else None
 
 
 def _job_for(caller: Caller, config: Configuration, request: Request, task: Task) -> Job:

@@ -41,7 +41,7 @@ class CheckKind(StepKind):
         """Return which command lines to run; they are those that were looked at here."""
         path = context.workspace.repository_config
         source = read_repository(path)
-        names = job.terms.names if isinstance(job.terms, CheckTerms) else ()
+        names = job.check_names
         checks = checks_of(source)
         meant = chosen(checks, names, path)
         refuse_untrusted_commands(context, job, source)

@@ -24,7 +24,6 @@ from sow.paths import AttemptPaths
 from sow.processes import process_facts
 from sow.prompts.compose import CloneBrief
 from sow.schema.job import Job
-from sow.schema.job_terms import AuthorTerms
 from sow.schema.task import Task, TaskStatus
 from sow.state.tasks import read_task
 from sow.trust.accepted import refuse_untrusted
@@ -65,7 +64,7 @@ def clone_of_attempt(
     Raises NotTrusted where a command line of the repository would make it ready
     that this user has not accepted, and SowError where there can be no clone.
     """
-    wanted = isinstance(job.terms, AuthorTerms) and job.terms.clone
+    wanted = job.works_in_clone
     if task.clone is UNSET and not wanted:
         return None
     main = main_checkout(context.workspace, known_settings(context.workspace))

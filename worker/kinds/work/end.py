@@ -18,7 +18,6 @@ from sow.executors.base import Verdict
 from sow.faults import passing_fault
 from sow.schema.causes import Cause
 from sow.schema.job import Job
-from sow.schema.job_terms import AuthorTerms
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskStatus
 from sow.state.transitions import NO_REPORTS
@@ -173,7 +172,7 @@ def _authors_word(context: WorkerContext, running: Running, job: Job) -> Change:
     can have completed the task: that is refused as long as its job lives.
     """
     in_hands = kind_of(job).is_interactive  # that person may judge while the session is open
-    apart = isinstance(job.terms, AuthorTerms) and job.terms.clone
+    apart = job.works_in_clone
     before = running.task is not None and running.task.clone is not UNSET
     required = _is_review_required(context)
 

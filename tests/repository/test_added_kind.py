@@ -1,0 +1,156 @@
+"""A kind of job is added to a copy of the tree: its own files, its word, its row, its cases."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from repository.sources import ROOT
+
+pytestmark = pytest.mark.slow  # it runs pytest on a copy of the tree
+
+ROW = """        JobKind(
+            verb=Verb.COUNT,
+            package="count",
+            deed="began to count",
+            session=None,
+            marks_task=False,
+            reports_status=False,
+            is_leased=True,
+            makes_work=False,
+            is_interactive=False,
+            span="step",
+        ),
+"""
+OWN_FILES = {
+    "sow/calls/kinds/count.py": """
+from sow.calls.kinds.step import StepKind
+from sow.errors import StateError
+
+
+class CountKind(StepKind):
+    def admit(self, _caller, _database, _config, request):
+        if not request.task_id:
+            raise StateError("nothing is counted but a task")
+
+
+KIND = CountKind()
+""",
+    "worker/kinds/count/__init__.py": "",
+    "worker/kinds/count/kind.py": """
+from worker.kinds.count.program import CountOrders
+from worker.kinds.step import StepKind
+
+
+class CountKind(StepKind):
+    def orders(self, _context, _job, place, paths):
+        return CountOrders(folder=str(paths.folder), counted=str(place.folder))
+
+
+KIND = CountKind()
+""",
+    "worker/kinds/count/program.py": """
+from pathlib import Path
+
+import msgspec
+
+from sow.schema.causes import Cause
+from sow.schema.step_result import StepResult
+
+
+class CountOrders(msgspec.Struct):
+    folder: str
+    counted: str
+
+
+def run(data):
+    orders = msgspec.json.decode(data, type=CountOrders)
+    names = sorted(path.name for path in Path(orders.counted).iterdir())
+    return orders.folder, StepResult(cause=Cause.PASSED, reason=f"counted {', '.join(names)}")
+""",
+}
+CASES = {
+    "tests/calls/test_count_call.py": """
+import pytest
+
+from sow.calls.placement import place
+from sow.calls.request import Request
+from sow.errors import StateError
+from sow.ids import TaskId
+from sow.schema.job import JobState, Verb
+
+
+def test_a_call_places_it_and_the_same_call_finds_it(desk):
+    desk.task("010")
+    asked = Request(verb=Verb.COUNT, task_id=TaskId("010"))
+    placed = place(desk.caller, desk.database, desk.config, asked)
+    assert (placed.job.verb, placed.job.state) == (Verb.COUNT, JobState.QUEUED)
+    again = place(desk.caller, desk.database, desk.config, asked)
+    assert (again.job.id, again.attached) == (placed.job.id, True)
+
+
+def test_what_it_does_not_admit_is_not_placed(desk):
+    asked = Request(verb=Verb.COUNT, task_id=TaskId(""))
+    with pytest.raises(StateError, match="nothing is counted"):
+        place(desk.caller, desk.database, desk.config, asked)
+""",
+    "tests/worker/test_count_job.py": """
+from step_cases import CheckSite
+
+from sow.jobs import jobs
+from sow.schema.causes import Cause
+from sow.schema.job import Verb
+from worker.kinds.count.program import run
+from worker.kinds.registry import worker_kind
+
+
+def test_a_worker_prepares_its_program_which_does_what_its_orders_say(site):
+    made = CheckSite(site)
+    try:
+        job = made.place()
+        jobs.change_job(site.database, job.id, verb=Verb.COUNT, terms=None)
+        job = site.get(job)
+        paths = site.workspace.attempt(job.id, 1)
+        prepared = worker_kind(job).prepare(site.context, job, None, (), paths)
+        folder, result = run(prepared.stdin.encode())
+    finally:
+        made.close()
+    assert (prepared.verb, prepared.argv[-2:]) == (Verb.COUNT, ["worker.steps", "count"])
+    assert folder == str(paths.folder)
+    assert (result.cause, result.reason) == (Cause.PASSED, "counted .sow")
+""",
+}
+
+
+def test_a_kind_is_its_files_a_word_a_row_and_its_cases(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    leave_out = shutil.ignore_patterns("__pycache__", "journeys", "real")
+    for folder in ("sow", "worker", "tests"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=leave_out)
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    put_in(copy / "sow/schema/job.py", 'REVIEW = "review"\n', '    COUNT = "count"\n')
+    put_in(copy / "sow/schema/kinds.py", "    for kind in (\n", ROW)
+    for name, text in {**OWN_FILES, **CASES}.items():
+        (copy / name).parent.mkdir(exist_ok=True)
+        (copy / name).write_text(text)
+    own = ["tests/schema/test_kinds.py::test_a_leased_kind_has_its_package_and_a_step_its_program"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *CASES, *own],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-2000:]
+    assert "failed" not in ended.stdout
+
+
+def put_in(path: Path, after: str, added: str) -> None:
+    """Put lines into a file, behind the only place where it says `after`."""
+    text = path.read_text()
+    assert text.count(after) == 1, path
+    path.write_text(text.replace(after, after + added))
