@@ -9,7 +9,8 @@ afterwards is `monitor`; how a claim comes about is `broker`.
 import os
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from sow.calls.budgeting import BudgetIsReached
 from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
@@ -25,7 +26,7 @@ from sow.jobs.faults import QueueChanged
 from sow.jobs.private_folders import make_private
 from sow.paths import AttemptPaths, attempt_id
 from sow.reports.budgets import reached_budget
-from sow.schema.budget import Amounts
+from sow.schema.budget import Amounts, ReachedBudget
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
 from sow.schema.kinds import kind_of
@@ -52,6 +53,50 @@ from worker.running import Running
 from worker.supervisor.instructions import pack
 
 
+@dataclass(frozen=True)
+class Started:
+    """An attempt runs."""
+
+    running: Running | None
+    """None where an earlier attempt was found that needs nobody to watch it."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A person has to accept a command line first."""
+
+    error: NotTrusted
+
+
+@dataclass(frozen=True)
+class Postponed:
+    """What the job lacks may be there later."""
+
+    wait: Callable[[WorkerContext, Job, Lease, str], None]
+    """Puts the job aside until then."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The job cannot be started, now or later."""
+
+    error: SowError
+    cause: Cause | None = None
+    """None leaves it to the error."""
+    reached: ReachedBudget | None = None
+    """The budget that has ended it."""
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    """The end of the job was asked for."""
+
+
+Start = Started | Held | Postponed | Failed | Cancelled
+"""What came of trying to start the next attempt of a job."""
+
+
 def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | None:
     """Start the next attempt of a job that this worker holds the lease on.
 
@@ -65,78 +110,68 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
         return None
     job = jobs.get_job(context.database, job_id)
     try:
-        return _start_or_fail(context, standby, job, lease)
+        result = _try_to_start(context, standby, job, lease)
+        try:
+            _put_on_record(context, job, lease, result)
+        except leases.EndIsAsked:
+            cancel_unstarted(context, job, lease)
     except leases.Fenced:
         tell(job, "was taken over by another worker")
         return None
+    return result.running if isinstance(result, Started) else None
 
 
-def _start_or_fail(
-    context: WorkerContext, standby: Standby, job: Job, lease: Lease
-) -> Running | None:
-    """Start the next attempt; a job that cannot be started, now or later, fails instead."""
-    try:
-        return _start_or_cancel(context, standby, job, lease)
-    except QueueChanged:
-        raise
-    except BudgetIsReached as error:
-        reason = SowError(f"{error.message}\n{error.hint}")
-        reached = reached_budget(error.account)
-        fail_before_start(context, job, lease, reason, cause=Cause.BUDGET_REACHED, reached=reached)
-        return None
-    except SowError as error:
-        if passing_fault(error) is not None:
-            raise
-        fail_before_start(context, job, lease, error)
-        return None
+def _try_to_start(context: WorkerContext, standby: Standby, job: Job, lease: Lease) -> Start:
+    """Start the next attempt, or return why not; the job itself is written afterwards.
 
-
-def _start_or_cancel(
-    context: WorkerContext, standby: Standby, job: Job, lease: Lease
-) -> Running | None:
-    """Start the next attempt; a job whose end was asked for meanwhile ends instead."""
-    try:
-        return _start_or_wait(context, standby, job, lease)
-    except leases.EndIsAsked:
-        cancel_unstarted(context, job, lease)
-        return None
-
-
-def _start_or_wait(
-    context: WorkerContext, standby: Standby, job: Job, lease: Lease
-) -> Running | None:
-    """Start the next attempt, or put the job aside until what it lacks is there.
-
-    Raises EndIsAsked, also where the job was to be put aside.
+    Raises Fenced, QueueChanged, and what prevents a start just now.
     """
     try:
         context.guard.look_before_start(job.task_id)
         if not is_checked_out(context, job):
-            wait_for_project(context, job, lease)
-            return None
+            return Postponed(wait_for_project, "its project is not checked out")
         history = jobs.attempts(context.database, job.id)
         if history and history[-1].number > job.settled:
-            return adopt(context, lease)
+            return Started(adopt(context, lease))
         leases.refuse_if_asked(context.database, job.id)
-        try:
-            if job.task_id:
-                refuse_strays(context.workspace, context.database, TaskId(job.task_id))
-        except TaskIsCarried as error:
-            reason = f"{error.message}; the job waits for its end, and `{error.ends_it}` ends it"
-            wait_for_stray(context, job, lease, reason)
-            return None
-        return _start_attempt(context, standby, job, lease, history)
+        if job.task_id:
+            refuse_strays(context.workspace, context.database, TaskId(job.task_id))
+        return Started(_start_attempt(context, standby, job, lease, history))
+    except leases.EndIsAsked:
+        return Cancelled()
     except NotTrusted as error:
-        hold(context, job, lease, error)
-        return None
+        return Held(error)
+    except TaskIsCarried as error:
+        reason = f"{error.message}; the job waits for its end, and `{error.ends_it}` ends it"
+        return Postponed(wait_for_stray, reason)
     except RestIsReserved as error:
-        wait_for_budget(context, job, lease, error.words)
-        return None
+        return Postponed(wait_for_budget, error.words)
     except BudgetIsReached as error:
-        if jobs.get_job(context.database, job.id).budgets == job.budgets:
+        if jobs.get_job(context.database, job.id).budgets != job.budgets:  # raised meanwhile
+            return Postponed(wait_for_budget, error.message)
+        reason = f"{error.message}\n{error.hint}"
+        return Failed(SowError(reason), Cause.BUDGET_REACHED, reached_budget(error.account))
+    except QueueChanged:
+        raise
+    except SowError as error:
+        if passing_fault(error) is not None:
             raise
-        wait_for_budget(context, job, lease, error.message)  # it was raised meanwhile
-        return None
+        return Failed(error)
+
+
+def _put_on_record(context: WorkerContext, job: Job, lease: Lease, result: Start) -> None:
+    """Write of the job what came of its start. Raises Fenced; EndIsAsked where it was cancelled."""
+    match result:
+        case Held(error):
+            hold(context, job, lease, error)
+        case Postponed(wait, reason):
+            wait(context, job, lease, reason)
+        case Failed(error, cause, reached):
+            fail_before_start(context, job, lease, error, cause=cause, reached=reached)
+        case Cancelled():
+            cancel_unstarted(context, job, lease)
+        case Started():
+            pass  # its attempt is on record
 
 
 def try_later(context: WorkerContext, job_id: JobId, error: BaseException) -> None:

@@ -57,17 +57,17 @@ def is_checked_out(context: WorkerContext, job: Job) -> bool:
         return False
 
 
-def wait_for_project(context: WorkerContext, job: Job, lease: Lease) -> None:
+def wait_for_project(context: WorkerContext, job: Job, lease: Lease, reason: str) -> None:
     """Queue a job again whose project is not checked out. Raises Fenced, EndIsAsked."""
     now = context.now()
-    tell(job, "waits: its project is not checked out")
+    tell(job, f"waits: {reason}")
     leases.requeue(
         context.database,
         lease,
         state=JobState.BACKOFF,
         retry_at=now + ELSEWHERE_SECONDS,
         now=now,
-        reason="its project is not checked out",
+        reason=reason,
     )
 
 
