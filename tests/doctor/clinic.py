@@ -29,6 +29,7 @@ class Clinic:
 
     def run_once(self, **env: str) -> None:
         """Run one agent, so that there are a queue and a worker."""
+        self.site.forks = False  # the doctor reads the worker's variables in /proc
         self.site.project("010")
         self.site.script(REPORT)
         self.site.sow("agent", "spawn", "implementer", "010", env=env)

@@ -54,6 +54,8 @@ class Site:
     base: Path
     env: dict[str, str]
     started: list[subprocess.Popen[str]] = field(default_factory=list)
+    forks: bool = True
+    """Whether `sow`, and what it starts, may be forks: not where `/proc` is asked about them."""
 
     @property
     def root(self) -> Path:
@@ -80,7 +82,7 @@ class Site:
         It is a process that is forked, unless its variables change how an interpreter starts.
         """
         around, folder = self.environment(env), cwd or self.root
-        if is_forkable(around):
+        if self.forks and is_forkable(around):
             ended = run_forked(
                 *words, env=around, cwd=folder, stdin=stdin, seconds=DEADLINE_SECONDS
             )
