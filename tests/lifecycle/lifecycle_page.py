@@ -14,25 +14,28 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "lifecycle.md"
 
 INTRODUCTION = """# The lifecycle of a project
 
-A project is of one of five types, and always in one state of its type. `sow advance` takes it to
-the next one when all that must be true first is true; a refusal names each condition that is not
-met, and the command that meets it. `sow advance --list` shows them, `sow next` says what to do.
-The type follows from the name of the branch, or from `sow project new NAME --type TYPE`. This page
-is drawn by `python tests/lifecycle/lifecycle_page.py` from the tables that sow itself goes by
-(`sow/lifecycle`), and a test fails where the two differ.
+A project has one of five types, and is in one of its type's states. `sow advance` takes it to the
+next state if all conditions are met. Otherwise it names each missing condition and the command that
+helps. `sow advance --list` shows the conditions, `sow next` the next commands.
 
-Approvals and the verdict on the whole are against haste: by default a person at a terminal gives
-them. With `approve: agents` in your own configuration an orchestrator may as well. They hold for
-what was approved: a plan that gains a task, or a document that is edited, is to be approved anew;
-the verdict on the whole and the outcome of its checks hold as long as the work outside of `.sow`
-is the same, and the outcome of checks as long as their command lines are, too. A project has to
-pass the checks under `checks.default`, and all where none is the default. No guard counts the tasks
-of the phase `project`: they are about the project as a whole.
+The type follows from the branch's name, or from `sow project new NAME --type TYPE`. `python
+tests/lifecycle/lifecycle_page.py` writes this page from sow's own tables (`sow/lifecycle`), and a
+test fails if they differ.
 
-The gate of a plan holds for whatever begins work: `sow agent spawn`, `resume`, `answer`, `open`,
-`sow batch run` and a batch's turns refuse a task of the plan until `sow approve plan && sow
+Approvals and the verdict on the whole project prevent haste. By default a person at a terminal
+gives them; with `approve: agents` in your own configuration an orchestrator may too.
+
+- An approval is valid for the content that was approved. A plan that gets a new task, or a document
+  that is edited, needs a new approval.
+- The verdict on the whole project, and the result of its checks, stay valid while the work outside
+  of `.sow` is the same. The result of checks also needs unchanged command lines.
+- A project must pass the checks under `checks.default`, or all checks if there is no default.
+- Tasks of the phase `project` are about the whole project, and no condition counts them.
+
+No task of a plan begins before the plan is approved and begun: `sow agent spawn`, `resume`,
+`answer`, `open`, `sow batch run` and a running batch refuse it until `sow approve plan && sow
 advance`. {early}
-A person at a terminal overrides the gate with `--before-approval`.
+A person at a terminal can override this with `--before-approval`.
 """
 
 
@@ -45,7 +48,7 @@ def page() -> str:
 
 def _introduction() -> str:
     phases = ", ".join(f"`{phase}`" for phase in BEFORE_PLAN)
-    early = f"The plan rests on these phases, whose tasks begin before it:\n{phases}."
+    early = f"Tasks of these phases begin before that:\n{phases}."
     return INTRODUCTION.replace("{early}", early)
 
 
@@ -53,7 +56,7 @@ def _part(lifecycle: Lifecycle) -> Iterator[str]:
     yield f"## {lifecycle.type.capitalize()}\n"
     branch = f" On branches that begin with `{lifecycle.prefix}`." if lifecycle.prefix else ""
     phases = ", ".join(f"`{phase}`" for phase in lifecycle.phases)
-    yield f"{lifecycle.about}{branch} Its phases, where none is named: {phases}.\n"
+    yield f"{lifecycle.about}{branch} Its phases, if you name none: {phases}.\n"
     yield "```mermaid\nstateDiagram-v2"
     yield f"    [*] --> {lifecycle.first}"
     for event in lifecycle.events:
