@@ -64,18 +64,18 @@ class Meaning(Struct, frozen=True):
     """What `--fix` does, where there is one right answer."""
 
 
-RESTORE = "Restore the file with git, or mend it by hand."
+RESTORE = "Restore the file with git, or fix it by hand."
 
 MEANINGS: Mapping[Kind, Meaning] = {
     Kind.UNREADABLE: Meaning(
-        "what should be a file cannot be read",
-        "Every command that needs it stops there.",
+        "a file cannot be read",
+        "Every command that needs it fails.",
         "Put a readable file in its place, or restore it with git.",
     ),
     Kind.CONFLICT: Meaning(
-        "git has left the marks of a conflict in the file",
+        "the file has conflict markers of git",
         "Neither side counts until it is solved: a state file with marks cannot be read.",
-        "Keep what is right of both sides, take the marks out, and commit.",
+        "Keep the right parts of both sides, remove the markers, and commit.",
         "Both sides of a log are kept, of `.version` the higher number, of `.gitignore` and"
         " `.gitattributes` the lines of both. In a state file what one side alone has changed is"
         " taken, of lists the additions of both, of `updated_at` the later. Where both have changed"
@@ -88,8 +88,8 @@ MEANINGS: Mapping[Kind, Meaning] = {
         RESTORE,
     ),
     Kind.NEWER: Meaning(
-        "a later sow has written it",
-        "This sow could not read it without a loss, so it leaves it alone.",
+        "a newer sow has written it",
+        "This sow would lose data of it, so it does not touch it.",
         "Upgrade sow: in its clone, `git pull` and `pipx install --force .`",
     ),
     Kind.NUMBER: Meaning(
@@ -99,13 +99,13 @@ MEANINGS: Mapping[Kind, Meaning] = {
         "The number is raised.",
     ),
     Kind.NO_STATE: Meaning(
-        "a folder of a project or a task holds files, but no state.yaml",
+        "a folder of a project or a task has files, but no state.yaml",
         "No command can do anything with it; a task's folder stands in the way of its id.",
         "Restore state.yaml with git; or, if an accident has left the folder, move it away.",
     ),
     Kind.STRAY: Meaning(
-        "it lies where phases and tasks lie, and is neither",
-        "No command ever looks at it.",
+        "it is among phases and tasks, and is neither",
+        "No command reads it.",
         "Move it to where it belongs, such as .sow/project/context/.",
     ),
     Kind.MISPLACED: Meaning(
@@ -114,36 +114,36 @@ MEANINGS: Mapping[Kind, Meaning] = {
         "Correct the key or move the folder, so that both say the same.",
     ),
     Kind.SAME_ID: Meaning(
-        "two tasks have one id: two people have both added it",
-        "No command can say which of the two is meant.",
+        "two tasks have the same id: two people have both added one",
+        "No command can tell which of the two is meant.",
         "Rename the folder of one of them and the id in its state, then what refers to it.",
         "Ours keeps the id; theirs gets the next free one, with its log and its feedback, and"
         " whatever theirs has that depends on it follows. Which is whose is asked of git.",
     ),
     Kind.SAME_KEY: Meaning(
-        "two tasks have one key",
+        "two tasks have the same key",
         "`sow task import` knows a task by its key.",
-        "Take the key out of one of the two.",
+        "Remove the key from one of the two.",
     ),
     Kind.LISTED_TWICE: Meaning(
-        "the same stands in a list twice",
+        "a list has the same entry twice",
         "It counts twice, or the second is not seen.",
-        "Take one of the two out.",
+        "Remove one of the two.",
         "Where both say the same, one is taken out.",
     ),
     Kind.UNKNOWN_TASK: Meaning(
-        "there is no task of that id",
+        "there is no task with that id",
         "A task that waits for it would never be ready.",
-        "Correct the id, or take it out: `sow task list` shows the tasks.",
+        "Correct the id, or remove it: `sow task list` shows the tasks.",
     ),
     Kind.CIRCLE: Meaning(
-        "tasks wait for each other in a circle",
-        "None of them can ever begin.",
+        "tasks depend on each other in a circle",
+        "None of them can begin.",
         'Take one of these dependencies out: sow task set TASK depends_on "…"',
     ),
     Kind.UNLISTED_PHASE: Meaning(
-        "tasks lie in a phase that the project does not list",
-        "Whoever goes by the project's phases does not see them.",
+        "tasks are in a phase that the project does not list",
+        "Commands that use the project's phases do not see them.",
         "Add it: `sow phase add PHASE`",
         "The phase is added at the end of the list.",
     ),
@@ -164,11 +164,11 @@ MEANINGS: Mapping[Kind, Meaning] = {
     ),
     Kind.FEEDBACK_MISSING: Meaning(
         "the state names feedback of which there is no file",
-        "Whoever is to follow it reads nothing.",
+        "The task's agent cannot read it.",
         "Restore the file with git, or take the entry out.",
     ),
     Kind.FEEDBACK_UNNAMED: Meaning(
-        "a feedback file that no state names",
+        "no state names this feedback file",
         "Nobody is told of it. A verdict that was killed in the middle may have left it.",
         "Give the verdict again, or remove the file.",
     ),
@@ -179,18 +179,18 @@ MEANINGS: Mapping[Kind, Meaning] = {
     ),
     Kind.REFERENCE_MISSING: Meaning(
         "a reference of the task names a file that is not there",
-        "Its agent is told to open it.",
+        "Its prompt tells the agent to open it.",
         'Correct it: sow task set TASK references "…"',
     ),
     Kind.UNKNOWN_REFERENCE: Meaning(
         "the task names a reference that .sow/refs/index.yaml does not have",
-        "Its agent is told that it is not here, and goes without.",
+        "Its agent works without it.",
         "Add it (`sow refs add URL --id ID`), or take it out of the task:"
         ' sow task set TASK references "…"',
     ),
     Kind.APPROVAL_OUTDATED: Meaning(
         "what was approved has changed since",
-        "The approval does not hold, though it stands there.",
+        "The approval is not valid any more.",
         "Look at it, then approve it as it stands now: sow approve WHAT",
     ),
     Kind.TIMES: Meaning(
@@ -200,7 +200,7 @@ MEANINGS: Mapping[Kind, Meaning] = {
         "A time of completion that is missing is taken from the log's entry of that status.",
     ),
     Kind.SESSION: Meaning(
-        "there are facts of a session, and no session",
+        "there are facts of a session, but no session",
         "Nothing can be resumed; the facts are of a session whose id is gone.",
         "Restore `session_id` with git, or take `session` out.",
     ),
@@ -210,18 +210,18 @@ MEANINGS: Mapping[Kind, Meaning] = {
         "Correct `state` or `type`: docs/lifecycle.md draws each type.",
     ),
     Kind.STATE_UNMET: Meaning(
-        "the project is completed, and what that takes is not there",
+        "the project is completed, but its conditions are not met",
         "`sow project finish` would end it as it is.",
-        "Bring that about, or take the project back to an earlier state.",
+        "Meet the conditions, or take the project back to an earlier state.",
     ),
     Kind.LOG_ENTRY: Meaning(
-        "an entry of a log is torn, or its frontmatter cannot be read",
-        "`sow log` passes it over.",
-        "Mend it by hand, or take it out; the text stays in git's history.",
+        "an entry of a log is incomplete, or its frontmatter cannot be read",
+        "`sow log` skips it.",
+        "Fix it by hand, or remove it; the text stays in git's history.",
     ),
     Kind.LEFTOVER: Meaning(
-        "what an interrupted write has left",
-        "It is read by nobody.",
+        "an interrupted write has left this file",
+        "Nothing reads it.",
         "Remove it.",
         "It is removed: what it was to become was never there, or is there.",
     ),
@@ -238,8 +238,8 @@ MEANINGS: Mapping[Kind, Meaning] = {
         "The line is added.",
     ),
     Kind.SETTINGS: Meaning(
-        "the repository's settings cannot be used",
-        "Every command that needs a setting stops there.",
+        "the repository's settings are invalid",
+        "Every command that needs a setting fails.",
         "Correct the file.",
     ),
     Kind.PROMPT: Meaning(

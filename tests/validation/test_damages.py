@@ -97,7 +97,7 @@ def test_it_is_shown_to_people(trees, tmp_path: Path, environment) -> None:
     task = expected.path.parent.name
     assert ended.out.splitlines() == [
         f"✗ Error: {place}: it would wait for itself: {task} → {task}",
-        "  None of them can ever begin.",
+        "  None of them can begin.",
         '  Take one of these dependencies out: sow task set TASK depends_on "…"',
         "",
         "1 finding.",

@@ -38,11 +38,11 @@ def test_the_findings_come_in_the_order_of_the_files(two_findings, call) -> None
     assert ended.out.splitlines() == [
         "✗ Error: .sow/.config.yaml.12-0123456789ab.tmp, line 1: an interrupted write has left"
         " .config.yaml.12-0123456789ab.tmp",
-        "  It is read by nobody.",
+        "  Nothing reads it.",
         "  Mend it: `sow validate --fix`",
         f"✗ Error: {TASKS}/010/state.yaml, line 9: task 010 depends on 990, which does not exist",
         "  A task that waits for it would never be ready.",
-        "  Correct the id, or take it out: `sow task list` shows the tasks.",
+        "  Correct the id, or remove it: `sow task list` shows the tasks.",
         "",
         "2 findings, 1 of which `sow validate --fix` mends.",
     ]
